@@ -1,0 +1,34 @@
+# Everything a newcomer needs: `make demo` and `make test` set up what they use.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: install demo test e2e check benchmark clean
+
+install: $(VENV)/.installed
+
+$(VENV)/.installed: setup.cfg pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+demo: install
+	$(BIN)/gang-extender demo
+
+test: install
+	$(BIN)/python -m pytest tests
+
+e2e: install
+	$(BIN)/python -m pytest tests/e2e
+
+check: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+benchmark: install
+	$(BIN)/python -m tests.benchmark
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info

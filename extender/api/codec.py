@@ -1,0 +1,76 @@
+"""JSON bytes and YAML values to structs and back: one decoder per type, with the path in every error.
+
+Everything that comes from outside passes through here once.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from extender.api.quantity import Quantity, parse_quantity
+
+T = TypeVar("T")
+
+
+class DecodeError(ValueError):
+    """The input is not what the type asks for. The text names the field, as in `$.Pod.metadata.name`."""
+
+
+def _decode_hook(type_: type, raw: Any) -> Any:
+    if type_ is Quantity:
+        return parse_quantity(raw)
+    raise NotImplementedError(f"no decoding for {type_}")
+
+
+def _encode_hook(value: Any) -> Any:
+    if isinstance(value, Quantity):
+        return value.text
+    raise NotImplementedError(f"no encoding for {type(value)}")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_encode_hook)
+
+
+@lru_cache(maxsize=256)
+def _decoder(type_: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(type_, dec_hook=_decode_hook)
+
+
+def decode(data: bytes, type_: type[T]) -> T:
+    """Parses JSON into `type_`. Raises DecodeError for malformed, truncated, too deeply nested or wrongly typed input."""
+    try:
+        value: T = _decoder(type_).decode(data)  # type: ignore[arg-type]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError) as error:
+        raise DecodeError(str(error) or type(error).__name__) from error
+    return value
+
+
+def convert(value: Any, type_: type[T]) -> T:
+    """The same for a value that is already parsed (YAML, a dict in a test). Nulls are dropped first: to Kubernetes they mean unset."""
+    try:
+        return msgspec.convert(without_nulls(value), type_, dec_hook=_decode_hook, strict=True)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise DecodeError(str(error)) from error
+
+
+def without_nulls(value: Any) -> Any:
+    """A copy without the keys whose value is null, at any depth."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value
+
+
+def encode(value: Any) -> bytes:
+    """JSON bytes of a struct, dict or list."""
+    return _encoder.encode(value)
+
+
+def to_builtins(value: Any) -> Any:
+    """A struct as plain dicts, lists, strings and numbers, in JSON spelling."""
+    return json.loads(_encoder.encode(value))

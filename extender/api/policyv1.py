@@ -1,0 +1,25 @@
+"""policy/v1: PodDisruptionBudget.
+
+Kubernetes: k8s.io/api/policy/v1/types.go
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from extender.api.metav1 import LabelSelector, Object, ObjectMeta
+
+
+class PodDisruptionBudgetSpec(Object, frozen=True, gc=False):
+    selector: LabelSelector | None = None
+
+
+class PodDisruptionBudgetStatus(Object, frozen=True, gc=False):
+    disruptions_allowed: int = 0
+    disrupted_pods: dict[str, datetime] = {}
+
+
+class PodDisruptionBudget(Object, frozen=True, gc=False):
+    metadata: ObjectMeta
+    spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
+    status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()

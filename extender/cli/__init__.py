@@ -1,0 +1,1 @@
+"""The commands of `gang-extender`, a file each: arguments in, exit codes out."""

@@ -1,0 +1,74 @@
+"""What can go wrong with an API call. Each keeps its cause, and says whether the outcome is known.
+
+Kubernetes: k8s.io/apimachinery/pkg/api/errors
+"""
+
+from __future__ import annotations
+
+
+class ApiError(Exception):
+    """The API server answered with a failure. `code` is the HTTP status, `reason` Kubernetes' CamelCase word."""
+
+    code = 500
+
+    def __init__(self, message: str, *, code: int | None = None, reason: str = "", retry_after: float | None = None):
+        super().__init__(message)
+        self.message = message
+        self.reason = reason
+        self.retry_after = retry_after
+        if code is not None:
+            self.code = code
+
+
+class BadRequestError(ApiError):
+    code = 400
+
+
+class UnauthorizedError(ApiError):
+    code = 401
+
+
+class ForbiddenError(ApiError):
+    code = 403
+
+
+class NotFoundError(ApiError):
+    code = 404
+
+
+class AlreadyExistsError(ApiError):
+    """409 with reason AlreadyExists: the name is taken."""
+
+    code = 409
+
+
+class ConflictError(ApiError):
+    """409: a precondition (UID, resourceVersion) did not hold, or a pod is already assigned."""
+
+    code = 409
+
+
+class GoneError(ApiError):
+    """410: the resourceVersion is too old; list again."""
+
+    code = 410
+
+
+class InvalidError(ApiError):
+    code = 422
+
+
+class TooManyRequestsError(ApiError):
+    code = 429
+
+
+class ResourceVersionTooLargeError(ApiError):
+    """504 with the cause ResourceVersionTooLarge: the server is behind what was asked; list without a version."""
+
+    code = 504
+
+
+class ConnectionFailedError(ApiError):
+    """No answer: refused, reset, timed out. Whether a write happened is unknown until it is read back."""
+
+    code = 0

@@ -1,0 +1,230 @@
+"""What the rest of the project may ask of an API server, real or embedded.
+
+Every call may raise the errors of `client.errors`. Objects come back as the frozen structs of `api`.
+Kubernetes: k8s.io/client-go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, Protocol, TypeVar
+
+from extender.api import coordinationv1, corev1, policyv1, schedulingv1, schedulingv1alpha1, storagev1
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceType(Generic[T]):
+    """One kind of object: where it is served and the struct it decodes to."""
+
+    api_version: str  # "v1", "scheduling.x-k8s.io/v1alpha1"
+    plural: str
+    kind: str
+    type: type[T]
+    namespaced: bool = True
+
+    @property
+    def group(self) -> str:
+        return self.api_version.rpartition("/")[0]
+
+    def __str__(self) -> str:
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+PODS = ResourceType("v1", "pods", "Pod", corev1.Pod)
+NODES = ResourceType("v1", "nodes", "Node", corev1.Node, namespaced=False)
+NAMESPACES = ResourceType("v1", "namespaces", "Namespace", corev1.Namespace, namespaced=False)
+SERVICES = ResourceType("v1", "services", "Service", corev1.Service)
+REPLICATION_CONTROLLERS = ResourceType(
+    "v1", "replicationcontrollers", "ReplicationController", corev1.ReplicationController
+)
+REPLICA_SETS = ResourceType("apps/v1", "replicasets", "ReplicaSet", corev1.ReplicaSet)
+STATEFUL_SETS = ResourceType("apps/v1", "statefulsets", "StatefulSet", corev1.StatefulSet)
+PERSISTENT_VOLUMES = ResourceType(
+    "v1", "persistentvolumes", "PersistentVolume", corev1.PersistentVolume, namespaced=False
+)
+PERSISTENT_VOLUME_CLAIMS = ResourceType(
+    "v1", "persistentvolumeclaims", "PersistentVolumeClaim", corev1.PersistentVolumeClaim
+)
+STORAGE_CLASSES = ResourceType(
+    "storage.k8s.io/v1", "storageclasses", "StorageClass", storagev1.StorageClass, namespaced=False
+)
+CSI_NODES = ResourceType("storage.k8s.io/v1", "csinodes", "CSINode", storagev1.CSINode, namespaced=False)
+CSI_DRIVERS = ResourceType("storage.k8s.io/v1", "csidrivers", "CSIDriver", storagev1.CSIDriver, namespaced=False)
+CSI_STORAGE_CAPACITIES = ResourceType(
+    "storage.k8s.io/v1", "csistoragecapacities", "CSIStorageCapacity", storagev1.CSIStorageCapacity
+)
+POD_DISRUPTION_BUDGETS = ResourceType(
+    "policy/v1", "poddisruptionbudgets", "PodDisruptionBudget", policyv1.PodDisruptionBudget
+)
+PRIORITY_CLASSES = ResourceType(
+    "scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", schedulingv1.PriorityClass, namespaced=False
+)
+POD_GROUPS = ResourceType("scheduling.x-k8s.io/v1alpha1", "podgroups", "PodGroup", schedulingv1alpha1.PodGroup)
+LEASES = ResourceType("coordination.k8s.io/v1", "leases", "Lease", coordinationv1.Lease)
+
+RESOURCE_TYPES: tuple[ResourceType[Any], ...] = (
+    PODS,
+    NODES,
+    NAMESPACES,
+    SERVICES,
+    REPLICATION_CONTROLLERS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    PERSISTENT_VOLUMES,
+    PERSISTENT_VOLUME_CLAIMS,
+    STORAGE_CLASSES,
+    CSI_NODES,
+    CSI_DRIVERS,
+    CSI_STORAGE_CAPACITIES,
+    POD_DISRUPTION_BUDGETS,
+    PRIORITY_CLASSES,
+    POD_GROUPS,
+    LEASES,
+)
+
+
+class EventType(Enum):
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent(Generic[T_co]):
+    """`object` is None for a bookmark, which only moves `resource_version` on."""
+
+    type: EventType
+    object: T_co | None
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T_co]):
+    """A piece of a list; `next` is the `continue_token` of the following one, empty at the end."""
+
+    items: Sequence[T_co]
+    resource_version: str
+    next: str = ""
+
+
+class Watch(Protocol[T_co]):
+    """Iterates until the server ends it (plain end), or raises: GoneError for 410, ConnectionFailedError for silence or a cut."""
+
+    def __iter__(self) -> Iterator[WatchEvent[T_co]]: ...
+
+    def stop(self) -> None:
+        """Ends the iteration from another thread, at once."""
+        ...
+
+
+class PatchType(Enum):
+    MERGE = "application/merge-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    JSON = "application/json-patch+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Preconditions:
+    uid: str = ""
+    resource_version: str = ""
+
+
+class API(Protocol):
+    """An API server. Thread-safe."""
+
+    def list_page(
+        self,
+        resource: ResourceType[T],
+        *,
+        namespace: str = "",
+        field_selector: str = "",
+        resource_version: str = "",
+        limit: int = 500,
+        continue_token: str = "",
+    ) -> Page[T]: ...
+
+    def watch(
+        self,
+        resource: ResourceType[T],
+        *,
+        namespace: str = "",
+        field_selector: str = "",
+        resource_version: str = "",
+        timeout_seconds: float = 300,
+    ) -> Watch[T]: ...
+
+    def get(self, resource: ResourceType[T], name: str, namespace: str = "") -> T: ...
+
+    def create(self, resource: ResourceType[T], body: Mapping[str, Any], namespace: str = "") -> T:
+        """`body` is the object in JSON spelling."""
+        ...
+
+    def patch(
+        self,
+        resource: ResourceType[T],
+        name: str,
+        body: Mapping[str, Any] | Sequence[Any],
+        *,
+        namespace: str = "",
+        subresource: str = "",
+        patch_type: PatchType = PatchType.MERGE,
+    ) -> T:
+        """A metadata.uid in a merge or strategic patch is a precondition: ConflictError where it differs."""
+        ...
+
+    def delete(
+        self,
+        resource: ResourceType[Any],
+        name: str,
+        namespace: str = "",
+        *,
+        preconditions: Preconditions | None = None,
+        grace_period_seconds: int | None = None,
+        dry_run: bool = False,
+    ) -> None: ...
+
+    def bind(self, binding: corev1.Binding) -> None:
+        """POST pods/{name}/binding. Raises ConflictError for a UID that differs, a pod assigned already, deleting or gated."""
+        ...
+
+    def create_event(self, namespace: str, body: Mapping[str, Any]) -> None:
+        """events.k8s.io/v1."""
+        ...
+
+    def patch_event(self, namespace: str, name: str, body: Mapping[str, Any]) -> None: ...
+
+    def close(self) -> None:
+        """Ends watches and connections."""
+        ...
+
+
+class EventRecorder(Protocol):
+    """Writes Events in the background; never blocks, never raises. Go: events.EventRecorder."""
+
+    def event(
+        self,
+        regarding: corev1.ObjectReference,
+        event_type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: corev1.ObjectReference | None = None,
+    ) -> None:
+        """event_type Normal or Warning; reason and action in CamelCase; the note is cut at 1024 bytes."""
+        ...
+
+
+def pod_reference(pod: corev1.Pod) -> corev1.ObjectReference:
+    return corev1.ObjectReference("Pod", "v1", pod.namespace, pod.name, pod.uid)
+
+
+def pod_group_reference(group: schedulingv1alpha1.PodGroup) -> corev1.ObjectReference:
+    return corev1.ObjectReference(
+        "PodGroup", "scheduling.x-k8s.io/v1alpha1", group.metadata.namespace, group.metadata.name, group.metadata.uid
+    )

@@ -1,0 +1,1 @@
+"""Configuration: types, defaults, validation and loading of our own file and of KubeSchedulerConfiguration."""

@@ -1,0 +1,63 @@
+"""What the plugins of one cycle leave for each other and for their later extension points.
+
+kube-scheduler: pkg/scheduler/framework/cycle_state.go
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class StateData(Protocol):
+    """Data that a dry run changes says how it is copied; any other value is shared by clones."""
+
+    def clone(self) -> Any: ...
+
+
+class CycleStateNotFoundError(KeyError):
+    """No plugin wrote that key in this cycle. Go: ErrNotFound."""
+
+
+class CycleState:
+    """Belongs to one cycle and is not shared between threads; a dry run works on a clone."""
+
+    __slots__ = ("_data", "skip_filter_plugins", "skip_pre_bind_plugins", "skip_score_plugins")
+
+    def __init__(self) -> None:
+        self._data: dict[str, Any] = {}
+        self.skip_filter_plugins: frozenset[str] = frozenset()
+        self.skip_score_plugins: frozenset[str] = frozenset()
+        self.skip_pre_bind_plugins: frozenset[str] = frozenset()
+
+    def write(self, key: str, value: object) -> None:
+        self._data[key] = value
+
+    def read(self, key: str, type_: type[T]) -> T:
+        """Raises CycleStateNotFoundError if the key was not written, TypeError if it holds something else."""
+        try:
+            value = self._data[key]
+        except KeyError:
+            raise CycleStateNotFoundError(key) from None
+        if not isinstance(value, type_):
+            raise TypeError(f"cycle state {key!r} holds {type(value).__name__}, not {type_.__name__}")
+        return value
+
+    def get(self, key: str, type_: type[T]) -> T | None:
+        """None where nothing was written."""
+        return self.read(key, type_) if key in self._data else None
+
+    def delete(self, key: str) -> None:
+        self._data.pop(key, None)
+
+    def clone(self) -> CycleState:
+        copy = CycleState()
+        copy._data = {
+            key: value.clone() if isinstance(value, StateData) else value for key, value in self._data.items()
+        }
+        copy.skip_filter_plugins = self.skip_filter_plugins
+        copy.skip_score_plugins = self.skip_score_plugins
+        copy.skip_pre_bind_plugins = self.skip_pre_bind_plugins
+        return copy

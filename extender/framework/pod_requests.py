@@ -1,0 +1,124 @@
+"""How much a pod asks for: containers, sidecars, init containers, pod-level resources, overhead, in-place resize.
+
+Amounts are whole numbers by resource name, cpu in milliCPU, the rest in their base unit.
+Kubernetes: k8s.io/component-helpers/resource/helpers.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from extender.api import corev1
+from extender.api.quantity import ResourceList
+from extender.framework.resource import CPU, HUGEPAGES_PREFIX, MEMORY
+
+Amounts = dict[str, int]
+
+
+def amounts_of(resources: ResourceList) -> Amounts:
+    """Parsed amounts by name: cpu in milliCPU, everything else by value, rounded up."""
+    return {name: (q.milli_value if name == CPU else q.value) for name, q in resources.items()}
+
+
+def supported_at_pod_level(name: str) -> bool:
+    """The resources that `spec.resources` may set. Go: IsSupportedPodLevelResource."""
+    return name in (CPU, MEMORY) or name.startswith(HUGEPAGES_PREFIX)
+
+
+def pod_level_requests_set(pod: corev1.Pod) -> bool:
+    resources = pod.spec.resources
+    return resources is not None and any(supported_at_pod_level(name) for name in resources.requests)
+
+
+def pod_requests(
+    pod: corev1.Pod,
+    *,
+    non_missing: Mapping[str, int] | None = None,
+    skip_pod_level: bool = False,
+    use_status: bool = False,
+) -> Amounts:
+    """Go: resourcehelper.PodRequests with PodResourcesOptions.
+
+    non_missing: amounts used per container where the name is absent (an explicit 0 stays 0).
+    use_status: what a resize in place has already been given counts, as in NodeInfo's accounting.
+    """
+    total = _container_requests(pod, non_missing, use_status)
+    if not skip_pod_level and pod_level_requests_set(pod):
+        total.update(_pod_level_requests(pod, use_status))
+    for name, amount in amounts_of(pod.spec.overhead).items():
+        total[name] = total.get(name, 0) + amount
+    return total
+
+
+def _container_requests(pod: corev1.Pod, non_missing: Mapping[str, int] | None, use_status: bool) -> Amounts:
+    total: Amounts = {}
+    statuses: dict[str, corev1.ContainerStatus] = {}
+    init_statuses: dict[str, corev1.ContainerStatus] = {}
+    if use_status:
+        statuses = {status.name: status for status in pod.status.container_statuses}
+        init_statuses = {status.name: status for status in pod.status.init_container_statuses}
+    for container in pod.spec.containers:
+        _add(total, _one_container(pod, container, statuses.get(container.name), non_missing))
+    if not pod.spec.init_containers:
+        return total
+    restartable: Amounts = {}
+    peak: Amounts = {}
+    for container in pod.spec.init_containers:
+        status = init_statuses.get(container.name) if container.restartable else None
+        requests = _one_container(pod, container, status, non_missing)
+        if container.restartable:
+            _add(total, requests)
+            _add(restartable, requests)
+            candidate = restartable
+        else:
+            candidate = dict(requests)
+            _add(candidate, restartable)
+        _raise_to(peak, candidate)
+    _raise_to(total, peak)
+    return total
+
+
+def _one_container(
+    pod: corev1.Pod,
+    container: corev1.Container,
+    status: corev1.ContainerStatus | None,
+    non_missing: Mapping[str, int] | None,
+) -> Amounts:
+    requests = amounts_of(container.resources.requests)
+    if status is not None and status.resources is not None:
+        given = amounts_of(status.resources.requests)
+        _raise_to(given, amounts_of(status.allocated_resources))
+        if not _resize_infeasible(pod):
+            _raise_to(given, requests)
+        requests = given
+    if non_missing:
+        for name, amount in non_missing.items():
+            requests.setdefault(name, amount)
+    return requests
+
+
+def _pod_level_requests(pod: corev1.Pod, use_status: bool) -> Amounts:
+    resources = pod.spec.resources
+    wanted = amounts_of(resources.requests) if resources is not None else {}
+    if use_status and pod.status.resources is not None:
+        given = amounts_of(pod.status.resources.requests)
+        _raise_to(given, amounts_of(pod.status.allocated_resources))
+        if not _resize_infeasible(pod):
+            _raise_to(given, wanted)
+        wanted = given
+    return {name: amount for name, amount in wanted.items() if supported_at_pod_level(name)}
+
+
+def _resize_infeasible(pod: corev1.Pod) -> bool:
+    return any(c.type == "PodResizePending" and c.reason == "Infeasible" for c in pod.status.conditions)
+
+
+def _add(total: Amounts, more: Mapping[str, int]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _raise_to(total: Amounts, floor: Mapping[str, int]) -> None:
+    for name, amount in floor.items():
+        if name not in total or total[name] < amount:
+            total[name] = amount

@@ -1,0 +1,1 @@
+"""Plugins, named as kube-scheduler names them; `registry` maps names to factories."""

@@ -1,0 +1,65 @@
+"""What the server asks of the scheduler, and what the scheduler asks of the server.
+
+The server knows nothing else of this room; the scheduler knows nothing of HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from extender.api.extenderv1 import (
+    ExtenderArgs,
+    ExtenderBindingArgs,
+    ExtenderBindingResult,
+    ExtenderFilterResult,
+    ExtenderPreemptionArgs,
+    ExtenderPreemptionResult,
+    HostPriority,
+)
+
+
+class Caller(Protocol):
+    """The other end of one held call."""
+
+    def on_gone(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Calls back once, from any thread, when the caller has hung up. Returns what cancels the watch."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of /readyz: `[+]name ok`, or `[-]name failed: reason`."""
+
+    name: str
+    ok: bool
+    reason: str = ""
+
+
+class Verbs(Protocol):
+    """The extender's four verbs. No call raises for an outcome of scheduling: the answers carry it."""
+
+    def filter(self, args: ExtenderArgs) -> ExtenderFilterResult: ...
+
+    def prioritize(self, args: ExtenderArgs) -> Sequence[HostPriority]: ...
+
+    def preempt(self, args: ExtenderPreemptionArgs) -> ExtenderPreemptionResult: ...
+
+    def bind(self, args: ExtenderBindingArgs, caller: Caller) -> ExtenderBindingResult:
+        """Blocks while the pod is held. Ends early when the caller is gone, at its deadline, or on drain."""
+        ...
+
+    def readiness(self) -> Sequence[Check]: ...
+
+    def start(self) -> None:
+        """Starts informers and timers; returns at once."""
+        ...
+
+    def drain(self, message: str) -> None:
+        """Answers every held bind that has not begun to commit, at once, with `message`; refuses new ones."""
+        ...
+
+    def stop(self) -> None:
+        """Ends every thread that start made."""
+        ...
