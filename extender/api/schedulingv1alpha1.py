@@ -20,7 +20,7 @@ GANG_READY = f"{GROUP}/GangReady"
 
 
 class PodGroupSpec(Object, frozen=True, gc=False):
-    min_member: int = 0
+    min_member: int = 1  # absent is no gang constraint; an explicit 0 is refused
     min_resources: ResourceList = {}
     schedule_timeout_seconds: int | None = None
 

@@ -1,0 +1,334 @@
+"""PreFilter's gates: whether a gang may start now, and where each member goes.
+
+In order: denied before -> enough siblings -> none held back by a foreign gate -> permitted before -> minResources -> plan.
+Nothing is held for a gang that has no plan, so two gangs can never block each other.
+scheduler-plugins: pkg/coscheduling/core/core.go (PreFilter)
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Sequence
+
+from extender.api import corev1
+from extender.framework.listers import NodeInfoLister, Nominator
+from extender.framework.node_info import NodeInfo
+from extender.framework.pod_info import PodInfo
+from extender.framework.resource import Resource
+from extender.framework.status import SUCCESS, Status, unresolvable
+from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.ledger import Reservation
+from extender.plugins.coscheduling.pod_group import GroupSpec
+from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+
+log = logging.getLogger(__name__)
+
+EXCLUDED_SECONDS = 2.0  # how long a place that kube-scheduler refused is left out of plans
+ATTEMPTS = 3  # plans for one call: each leaves out what kube-scheduler has refused so far
+
+
+class Admission:
+    """Lock order: _planning, then the manager's lock. Planning itself runs under _planning only, one plan at a time."""
+
+    def __init__(
+        self,
+        manager: PodGroupManager,
+        collaborators: Collaborators,
+        nominator: Nominator,
+        *,
+        denied_seconds: float,
+        lease_seconds: float,
+    ) -> None:
+        self._manager = manager
+        self._with = collaborators
+        self._nominator = nominator
+        self._denied_seconds = denied_seconds
+        self._lease_seconds = lease_seconds
+        self._planning = threading.Lock()
+
+    def admit(self, pod: corev1.Pod, offered: frozenset[str]) -> tuple[str | None, Status]:
+        """The node that is planned for a member, None where any will do; or why it has to wait.
+
+        offered: the nodes that kube-scheduler has found feasible for this pod.
+        """
+        manager = self._manager
+        with manager.lock:
+            group = manager.group_of(pod)
+            if group is None:
+                return None, SUCCESS
+            status = self._gates(group, pod)
+            if not status.success:
+                group.refused.add(pod.uid)
+                return None, status
+            place = self._place(group, pod, offered)
+            if place is not None:
+                group.refused.discard(pod.uid)
+                return place, SUCCESS
+            if not self._needs_plan(group, pod):
+                group.refused.discard(pod.uid)
+                return None, SUCCESS
+        return self._plan_for(group, pod, offered)
+
+    def _gates(self, group: Group, pod: corev1.Pod) -> Status:
+        manager = self._manager
+        cause = manager.denied.get(group.key)
+        if cause is not None:
+            return unresolvable(messages.denied(group.key, self._denied_seconds, cause))
+        if manager.backing_off(group.key):
+            return unresolvable(messages.failed_recently(group.key))
+        spec = manager.spec(group)
+        if spec is None:
+            return unresolvable(messages.POD_GROUP_NOT_FOUND)
+        if spec.invalid:
+            return unresolvable(spec.invalid)
+        siblings = manager.siblings(group, pod.spec.scheduler_name)
+        if len(siblings) < spec.min_member:
+            return unresolvable(messages.not_enough_siblings(pod.name, len(siblings), spec.min_member))
+        if not group.planned:
+            ready = len(group.assigned()) + len(manager.plannable(group, pod.spec.scheduler_name))
+            if ready < spec.min_member:
+                return unresolvable(messages.gated_siblings(pod.name))
+        return SUCCESS
+
+    def _place(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> str | None:
+        """The member's own place, or, where that is not offered, the free one of an alike sibling."""
+        ledger = self._manager.ledger
+        own = ledger.get(pod.uid)
+        if own is None:
+            node = group.held.get(pod.uid)
+            return node if node in offered else None
+        if own.node_name in offered:
+            return own.node_name
+        shape = planner.shape_of(own.pod_info)
+        for other in ledger.of_group(group.key):
+            free = other.uid not in group.held and other.uid != pod.uid
+            if free and other.node_name in offered and planner.shape_of(other.pod_info) == shape:
+                ledger.reserve(Reservation(own.pod_info, group.key, other.node_name, own.expires))
+                ledger.reserve(Reservation(other.pod_info, group.key, own.node_name, other.expires))
+                return other.node_name
+        if len(offered) > 1:
+            until = self._manager.clock() + EXCLUDED_SECONDS
+            group.excluded[pod.uid, own.node_name] = until
+            ledger.release(pod.uid)
+        return None
+
+    def _needs_plan(self, group: Group, pod: corev1.Pod) -> bool:
+        """An extra member of a gang that has its quorum passes as a single pod."""
+        spec = self._manager.spec(group)
+        if spec is None:
+            return False
+        return len(self._placed(group) - {pod.uid}) < spec.min_member
+
+    def _placed(self, group: Group) -> set[str]:
+        planned = {reservation.uid for reservation in self._manager.ledger.of_group(group.key)}
+        return group.assigned() | set(group.held) | planned
+
+    def _plan_for(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> tuple[str | None, Status]:
+        """Plans those that come first, then the pod's own group, until the pod has a place that was offered."""
+        manager = self._manager
+        allowed = {pod.uid: offered} if len(offered) > 1 or not pod.status.nominated_node_name else {}
+        with self._planning:
+            self._plan_waiting(before=group)
+            for _ in range(ATTEMPTS):
+                status = self._plan_group(group, pod.spec.scheduler_name, allowed, caller=pod.uid)
+                with manager.lock:
+                    if not status.success:
+                        group.refused.add(pod.uid)
+                        return None, status
+                    place = self._place(group, pod, offered)
+                    if place is not None:
+                        group.refused.discard(pod.uid)
+                        return place, SUCCESS
+                    if not self._needs_plan(group, pod):
+                        group.refused.discard(pod.uid)
+                        return None, SUCCESS
+            with manager.lock:
+                group.refused.add(pod.uid)
+            return None, unresolvable(messages.PLACE_NOT_OFFERED)
+
+    def plan_waiting(self) -> None:
+        """Plans every group that waits and may fit now, in order, and steers the members that are parked."""
+        with self._planning:
+            self._plan_waiting(before=None)
+
+    def _plan_waiting(self, before: Group | None) -> None:
+        manager = self._manager
+        with manager.lock:
+            limit = manager.order(before) if before is not None else None
+            waiting = sorted(
+                (
+                    group
+                    for group in manager.groups.values()
+                    if group is not before and group.refused and not group.planned and group.key not in manager.denied
+                ),
+                key=manager.order,
+            )
+        for group in waiting:
+            with manager.lock:
+                if limit is not None and manager.order(group) > limit:
+                    return
+                parked = next((group.members[uid].pod for uid in group.refused if uid in group.members), None)
+                if parked is None or not self._gates(group, parked).success or not self._needs_plan(group, parked):
+                    continue
+            self._plan_group(group, parked.spec.scheduler_name, {}, caller="")
+
+    def _plan_group(
+        self, group: Group, scheduler_name: str, allowed: dict[str, frozenset[str]], *, caller: str
+    ) -> Status:
+        """One plan of one group: noted in the ledger and steered, or noted as denied before anybody hears of it."""
+        manager = self._manager
+        snapshot = self._with.newest_snapshot()
+        with manager.lock:
+            spec = manager.spec(group)
+            if spec is None:
+                return unresolvable(messages.POD_GROUP_NOT_FOUND)
+            placed = self._placed(group)
+            members = [info for info in manager.plannable(group, scheduler_name) if info.pod.uid not in placed]
+            request = planner.Request(
+                members=sorted(members, key=lambda info: (info.pod.uid != caller, info.pod.name)),
+                needed=max(0, spec.min_member - len(placed)),
+                allowed=allowed,
+                excluded=self._excluded(group),
+                promised=self._promised(group),
+            )
+            gap = () if group.key in manager.permitted else self._resource_gap(group, spec, snapshot)
+        if gap:
+            return self._deny(group, messages.resource_gap(gap))
+        nodes = snapshot.list()
+        result = self._with.offload(planner.plan, nodes, request, self._with.judge)
+        if not isinstance(result, planner.Placement):
+            reason = result.reason if isinstance(result, planner.Verdict) else "no plan"
+            log.info("gang refused group=%s reason=%r", group.key, reason)
+            return self._deny(group, f"minMember of {spec.min_member} does not fit: {reason}")
+        self._note(group, request, result, caller)
+        return SUCCESS
+
+    def _deny(self, group: Group, cause: str) -> Status:
+        with self._manager.lock:
+            self._manager.denied[group.key] = cause
+            self._manager.permitted.pop(group.key, None)
+        return unresolvable(messages.denied(group.key, self._denied_seconds, cause))
+
+    def _excluded(self, group: Group) -> frozenset[tuple[str, str]]:
+        now = self._manager.clock()
+        group.excluded = {pair: until for pair, until in group.excluded.items() if until > now}
+        return frozenset(group.excluded)
+
+    def _promised(self, group: Group) -> list[tuple[str, PodInfo]]:
+        """Places that hold against this group: its own, others' of equal or higher priority, and nominations likewise."""
+        priority = group.priority
+        return [
+            (reservation.node_name, reservation.pod_info)
+            for reservation in self._manager.ledger
+            if reservation.group == group.key or reservation.priority >= priority
+        ] + self._nominated(priority)
+
+    def _nominated(self, priority: int) -> list[tuple[str, PodInfo]]:
+        """Nominations made by others; ours are in the ledger."""
+        ledger, groups = self._manager.ledger, self._manager.groups
+        ours = {uid for group in groups.values() for uid in group.steered}
+        return [
+            (node_name, PodInfo(pod))
+            for node_name, pod in self._nominator_pods()
+            if pod.priority >= priority and ledger.get(pod.uid) is None and pod.uid not in ours
+        ]
+
+    def _nominator_pods(self) -> Iterable[tuple[str, corev1.Pod]]:
+        for name in self._nominator.nominated_nodes():
+            for pod in self._nominator.nominated_pods_for_node(name):
+                yield name, pod
+
+    def _resource_gap(self, group: Group, spec: GroupSpec, snapshot: NodeInfoLister) -> tuple[str, ...]:
+        """The names of what the whole cluster has too little of for minResources, less what placed members hold."""
+        if spec.min_resources is None:
+            return ()
+        placed = self._placed(group)
+        required = spec.min_resources.clone()
+        for uid in placed:
+            if uid in group.members:
+                required.subtract(group.members[uid].requests)
+        free = _free(snapshot.list())
+        names = ["cpu", "memory", "ephemeral-storage", *required.scalar]
+        return tuple(name for name in names if required.amount(name) > max(0, free.amount(name)))
+
+    def _note(self, group: Group, request: planner.Request, result: planner.Placement, caller: str) -> None:
+        manager = self._manager
+        expires = manager.clock() + self._lease_seconds
+        steer: list[tuple[corev1.Pod, str]] = []
+        with manager.lock:
+            for info in request.members:
+                node_name = result.nodes.get(info.pod.uid)
+                if node_name is None or info.pod.uid not in group.members:
+                    continue
+                manager.ledger.reserve(Reservation(info, group.key, node_name, expires))
+                if info.pod.uid != caller and info.pod.uid in group.refused:
+                    steer.append((info.pod, node_name))
+            group.planned = True
+            group.refused.difference_update(pod.uid for pod, _ in steer)
+            group.steered.update(pod.uid for pod, _ in steer)
+            manager.denied.pop(group.key, None)
+            manager.permitted[group.key] = True
+            displaced = self._displaced(group, result)
+        log.info("gang planned group=%s members=%d", group.key, len(result.nodes))
+        self._with.steering.steer(steer)
+        for key in displaced:
+            self.drop_plan(key)
+
+    def _displaced(self, group: Group, result: planner.Placement) -> set[str]:
+        """Groups of lower priority with a promise on a node that this plan uses: they are planned again."""
+        ledger = self._manager.ledger
+        return {
+            other.group
+            for node_name in set(result.nodes.values())
+            for other in ledger.on_node(node_name)
+            if other.group != group.key and other.priority < group.priority
+        }
+
+    def drop_plan(self, key: str) -> None:
+        """Takes back the places of a group that are not held, with our nominations."""
+        manager = self._manager
+        with manager.lock:
+            group = manager.groups.get(key)
+            if group is None:
+                return
+            uids = [r.uid for r in manager.ledger.of_group(key) if r.uid not in group.held]
+            manager.release_places(group, uids)
+            group.planned = False
+            manager.forget_notes(key)
+            pods = [group.members[uid].pod for uid in uids if uid in group.steered and uid in group.members]
+            group.steered.clear()
+            group.refused.update(uids)
+        self._with.steering.release(pods)
+
+    def expired(self) -> list[str]:
+        """Groups of which a member did not come for its place in time."""
+        manager = self._manager
+        now = manager.clock()
+        with manager.lock:
+            return sorted(
+                {
+                    reservation.group
+                    for reservation in manager.ledger
+                    if reservation.expires <= now
+                    and (group := manager.groups.get(reservation.group)) is not None
+                    and reservation.uid not in group.held
+                }
+            )
+
+
+def _free(nodes: Sequence[NodeInfo]) -> Resource:
+    """What all nodes together have left; an over-committed node does not count against the others."""
+    total = Resource()
+    for node in nodes:
+        if node.unschedulable:
+            continue
+        left = node.allocatable.clone()
+        left.subtract(node.requested)
+        total.milli_cpu += max(0, left.milli_cpu)
+        total.memory += max(0, left.memory)
+        total.ephemeral_storage += max(0, left.ephemeral_storage)
+        for name, amount in left.scalar.items():
+            total.scalar[name] = total.scalar.get(name, 0) + max(0, amount)
+    return total

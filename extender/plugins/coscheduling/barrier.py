@@ -1,0 +1,161 @@
+"""Permit: members wait in their bind calls until the quorum is there; then the gang starts whole.
+
+scheduler-plugins: pkg/coscheduling/core/core.go (Permit), pkg/coscheduling/coscheduling.go (Unreserve)
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+from extender.api import corev1
+from extender.framework.interface import WaitingPod
+from extender.framework.status import SUCCESS, Status, unschedulable, wait
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.commit import Commit
+from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.preflight import preflight
+
+log = logging.getLogger(__name__)
+
+GetWaitingPod = Callable[[str], WaitingPod | None]
+
+
+class Barrier:
+    """Everything here runs under the manager's lock; the locks of waiting pods are taken inside it.
+
+    The binding cycle calls Permit and adds the waiting pod in one step that no other Permit interrupts, so every held
+    member has its waiting pod when the next one arrives.
+    """
+
+    def __init__(
+        self, name: str, manager: PodGroupManager, collaborators: Collaborators, get_waiting_pod: GetWaitingPod
+    ) -> None:
+        self._name = name
+        self._manager = manager
+        self._with = collaborators
+        self._get_waiting_pod = get_waiting_pod
+
+    def arrive(self, pod: corev1.Pod, node_name: str, default_wait: float) -> tuple[Status, float]:
+        """Holds the member, or starts the gang if it was the last that was missing. The wait is in seconds."""
+        manager = self._manager
+        with manager.lock:
+            group = manager.group_of(pod)
+            if group is None:
+                return SUCCESS, 0
+            spec = manager.spec(group)
+            if spec is None:
+                return unschedulable(messages.POD_GROUP_NOT_FOUND), 0
+            if spec.invalid:
+                return unschedulable(spec.invalid), 0
+            group.held[pod.uid] = node_name
+            missing = spec.min_member - len(group.assigned() | set(group.held))
+            if missing > 0:
+                seconds = float(spec.schedule_timeout_seconds or default_wait)
+                limit = self._with.hold_limit(spec.min_member)
+                if seconds > limit:
+                    log.warning(
+                        "wait clamped to the bind timeout group=%s seconds=%g limit=%g", group.key, seconds, limit
+                    )
+                log.debug("pod held pod=%s group=%s missing=%d", pod.key, group.key, missing)
+                return wait(), min(seconds, limit)
+            return self._start(group, arriving=pod.uid), 0
+
+    def recheck(self, group: Group) -> None:
+        """After minMember was lowered: starts the gang if it is complete now."""
+        with self._manager.lock:
+            spec = self._manager.spec(group)
+            if spec is None or spec.invalid or not group.held:
+                return
+            waiting = [uid for uid in group.held if uid not in group.commits]
+            if len(group.assigned() | set(group.held)) >= spec.min_member and waiting:
+                self._start(group, arriving="")
+
+    def _start(self, group: Group, arriving: str) -> Status:
+        """Pre-flight, then all holds are lifted; if one was decided otherwise meanwhile, nobody starts."""
+        if not self._with.may_commit():
+            return unschedulable("not the leader: nothing is committed")
+        waiting = [uid for uid in group.held if uid not in group.commits and uid != arriving]
+        starting = [*waiting, arriving] if arriving else waiting
+        snapshot = self._with.newest_snapshot()
+        for uid in starting:
+            info = group.members.get(uid)
+            status = preflight(info.pod, group.held[uid], snapshot) if info is not None else SUCCESS
+            if not status.success:
+                self._reject(group, waiting, status.message)
+                return status
+        commit = Commit(group.key, len(starting))
+        for uid in starting:
+            group.commits[uid] = commit
+        held = [self._get_waiting_pod(uid) for uid in waiting]
+        lifted = [pod is not None and pod.allow(self._name) for pod in held]
+        commit.decide(all(lifted))
+        if not commit.begun:
+            for uid in starting:
+                group.commits.pop(uid, None)
+            self._reject(group, waiting, messages.NOT_ENOUGH_LEFT)
+            return unschedulable(messages.NOT_ENOUGH_LEFT)
+        log.info("gang starts group=%s members=%d", group.key, len(starting))
+        return SUCCESS
+
+    def check_commit(self, pod: corev1.Pod, node_name: str) -> Status:
+        """PreBind: a member goes on only with its gang; a single pod only onto a node that still takes it."""
+        with self._manager.lock:
+            group = self._manager.group_of(pod)
+            commit = group.commits.get(pod.uid) if group is not None else None
+        if commit is None:
+            if group is not None:
+                return unschedulable(messages.NOT_ENOUGH_LEFT)
+            if not self._with.may_commit():
+                return unschedulable("not the leader: nothing is committed")
+            return preflight(pod, node_name, self._with.newest_snapshot())
+        return SUCCESS if commit.wait() else unschedulable(messages.NOT_ENOUGH_LEFT)
+
+    def bound(self, pod: corev1.Pod, node_name: str) -> None:
+        """PostBind: counts as assigned from now on, until the watch says so itself."""
+        with self._manager.lock:
+            group = self._manager.group_of(pod)
+            if group is None:
+                return
+            group.held.pop(pod.uid, None)
+            group.commits.pop(pod.uid, None)
+            info = group.members.get(pod.uid)
+            if info is not None and not info.pod.node_name:
+                group.committed[pod.uid] = node_name
+
+    def leave(self, pod: corev1.Pod, cause: str) -> bool:
+        """Unreserve: the member's hold is over. Without it the rest cannot start, unless another takes its part.
+
+        Returns whether the group's plan is void. A member whose binding failed in mid-commit keeps its place.
+        """
+        manager = self._manager
+        with manager.lock:
+            group = manager.group_of(pod)
+            if group is None or pod.uid not in group.held:
+                return False
+            del group.held[pod.uid]
+            commit = group.commits.pop(pod.uid, None)
+            if commit is not None and commit.begun:
+                log.warning("member of a starting gang was not bound pod=%s group=%s", pod.key, group.key)
+                return False
+            spec = manager.spec(group)
+            replaced = pod.uid not in group.members
+            siblings = manager.siblings(group, pod.spec.scheduler_name)
+            if replaced and spec is not None and len(siblings) >= spec.min_member:
+                return False
+            self._reject(group, list(group.held), cause)
+            return True
+
+    def reject_all(self, group: Group, cause: str) -> None:
+        with self._manager.lock:
+            self._reject(group, list(group.held), cause)
+
+    def _reject(self, group: Group, uids: Iterable[str], cause: str) -> None:
+        for uid in uids:
+            commit = group.commits.get(uid)
+            if commit is not None and commit.begun:
+                continue
+            waiting = self._get_waiting_pod(uid)
+            if waiting is not None:
+                waiting.reject(self._name, cause)

@@ -1,0 +1,60 @@
+"""What the Coscheduling plugin needs besides the framework's handle, handed in when the scheduler is put together.
+
+Behind kube-scheduler steering is a patch of the pod's status; in-process it is a move in the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from extender.api import corev1
+from extender.framework.listers import NodeInfoLister
+from extender.plugins.coscheduling.planner import Judge
+
+T = TypeVar("T")
+
+
+class Steering(Protocol):
+    """Moves parked pods. Returns at once; the work is done in the background. Silent where we do not lead."""
+
+    def steer(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+        """Nominates each pod to its node and wakes it."""
+        ...
+
+    def release(self, pods: Sequence[corev1.Pod]) -> None:
+        """Takes our nominations back."""
+        ...
+
+    def wake(self, pods: Sequence[corev1.Pod]) -> None:
+        """Has each pod tried again, with no nomination."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Collaborators:
+    """newest_snapshot: the cluster now, assumed pods included. submit: runs a task in the background, once however
+    often it is asked for before it starts. offload: runs a pure function where it stalls nobody, and returns its result.
+    may_commit: whether we lead. commit_limit: the longest a hold of a gang of n may last, in seconds."""
+
+    newest_snapshot: Callable[[], NodeInfoLister]
+    judge: Judge
+    steering: Steering
+    submit: Callable[[str, Callable[[], None]], None]
+    offload: Callable[..., object]
+    may_commit: Callable[[], bool]
+    hold_limit: Callable[[int], float]
+
+
+class NoSteering:
+    """For a framework that only answers questions."""
+
+    def steer(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+        return
+
+    def release(self, pods: Sequence[corev1.Pod]) -> None:
+        return
+
+    def wake(self, pods: Sequence[corev1.Pod]) -> None:
+        return

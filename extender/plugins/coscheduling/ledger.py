@@ -1,0 +1,73 @@
+"""Places that are promised: a node for each planned member, from plan to bind.
+
+The planner and Coscheduling's Filter count them; the manager's lock guards them. kube-scheduler has no counterpart:
+its nominated pods vanish on a restart or a preemption, so they are only the hint and this is the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from extender.api import corev1
+from extender.framework.pod_info import PodInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """One member's place. `expires` in seconds of the clock: a member that never comes loses it."""
+
+    pod_info: PodInfo
+    group: str
+    node_name: str
+    expires: float
+
+    @property
+    def uid(self) -> str:
+        return self.pod_info.pod.metadata.uid
+
+    @property
+    def pod(self) -> corev1.Pod:
+        return self.pod_info.pod
+
+    @property
+    def priority(self) -> int:
+        return self.pod_info.pod.priority
+
+
+class Ledger:
+    """Reservations by UID and by node. Not locked: the owner's lock guards it."""
+
+    def __init__(self) -> None:
+        self._by_uid: dict[str, Reservation] = {}
+        self._by_node: dict[str, dict[str, Reservation]] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_uid)
+
+    def __iter__(self) -> Iterator[Reservation]:
+        return iter(self._by_uid.values())
+
+    def get(self, uid: str) -> Reservation | None:
+        return self._by_uid.get(uid)
+
+    def on_node(self, node_name: str) -> Iterable[Reservation]:
+        return self._by_node.get(node_name, {}).values()
+
+    def reserve(self, reservation: Reservation) -> None:
+        """A second reservation of a pod takes the place of its first."""
+        self.release(reservation.uid)
+        self._by_uid[reservation.uid] = reservation
+        self._by_node.setdefault(reservation.node_name, {})[reservation.uid] = reservation
+
+    def release(self, uid: str) -> Reservation | None:
+        reservation = self._by_uid.pop(uid, None)
+        if reservation is not None:
+            on_node = self._by_node[reservation.node_name]
+            del on_node[uid]
+            if not on_node:
+                del self._by_node[reservation.node_name]
+        return reservation
+
+    def of_group(self, group: str) -> list[Reservation]:
+        return [reservation for reservation in self._by_uid.values() if reservation.group == group]

@@ -1,0 +1,47 @@
+"""The texts of refusals: the seeds' and kube-scheduler's own words.
+
+One cause has always the same text: kube-scheduler retries at once a pod whose refusal reads differently from the last,
+so no counter, time, free amount or random order belongs here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+POD_GROUP_NOT_FOUND = "PodGroup not found"
+ROOM_RESERVED = "node(s) had their room reserved for a gang"
+OPTIMISTIC_REJECTION = "optimistic rejection in PostFilter"
+REJECTION_IN_UNRESERVE = "rejection in Unreserve"
+MEMBER_DELETED = "a member of the PodGroup was deleted while waiting"
+GROUP_DELETED = "the PodGroup was deleted while waiting"
+NOT_ENOUGH_LEFT = "the PodGroup fell below its minMember while waiting"
+PLACE_NOT_OFFERED = "planned node was not among the nodes that passed kube-scheduler's filters"
+PLAN_GAVE_WAY = "the PodGroup gave way to one of higher priority"
+PREEMPTED = "preempting to accommodate a higher priority pod"
+
+
+def not_enough_siblings(pod_name: str, current: int, minimum: int) -> str:
+    return (
+        f"pre-filter pod {pod_name} cannot find enough sibling pods, "
+        f"current pods number: {current}, minMember of group: {minimum}"
+    )
+
+
+def gated_siblings(pod_name: str) -> str:
+    return f"pre-filter pod {pod_name} cannot proceed due to gated pods in the same PodGroup"
+
+
+def failed_recently(key: str) -> str:
+    return f"podGroup {key} failed recently"
+
+
+def denied(key: str, seconds: float, cause: str) -> str:
+    return f"pod with pgName: {key} last failed in {seconds:g}s, deny: {cause}"
+
+
+def resource_gap(names: Iterable[str]) -> str:
+    return f"resource gap: {' '.join(sorted(names))}"
+
+
+def rejected_after_post_filter(key: str, pod_name: str) -> str:
+    return f"PodGroup {key} gets rejected due to Pod {pod_name} is unschedulable even after PostFilter"

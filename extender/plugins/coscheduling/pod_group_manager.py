@@ -1,0 +1,224 @@
+"""The groups, their members and what was decided of them: the one place where the state of gangs lives.
+
+Fed by pod and PodGroup events; asked and told by the Coscheduling plugin. A group exists while it has members or a PodGroup.
+scheduler-plugins: pkg/coscheduling/core/core.go
+
+A member's strongest state counts, in this order: assigned (the API says so) > committed (we bound it, the watch has
+not said so yet) > held (its bind call waits in Permit) > planned (the ledger has its place) > pending.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from cachetools import TTLCache
+
+from extender.api import corev1
+from extender.api.schedulingv1alpha1 import GANG_GATE, PodGroup
+from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.commit import Commit
+from extender.plugins.coscheduling.ledger import Ledger
+from extender.plugins.coscheduling.pod_group import (
+    GroupLabels,
+    GroupRef,
+    GroupSpec,
+    foreign_gates,
+    spec_of_labels,
+    spec_of_pod_group,
+)
+
+MAX_NOTES = 100_000  # a note that is pushed out is only made again
+_FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Group:
+    """One group's state. The manager's lock guards it."""
+
+    key: str
+    pod_group: PodGroup | None = None
+    members: dict[str, PodInfo] = field(default_factory=dict)
+    refs: dict[str, GroupRef] = field(default_factory=dict)
+    held: dict[str, str] = field(default_factory=dict)  # UID -> node, while the bind call waits
+    committed: dict[str, str] = field(default_factory=dict)  # UID -> node, from our binding to the watch's word
+    commits: dict[str, Commit] = field(default_factory=dict)  # UID -> the start it is part of
+    refused: set[str] = field(default_factory=set)  # parked in kube-scheduler by our word
+    steered: set[str] = field(default_factory=set)  # nominated by us
+    excluded: dict[tuple[str, str], float] = field(default_factory=dict)  # (UID, node) -> until
+    planned: bool = False
+    spec: GroupSpec | None = None  # None: not computed since the last change
+
+    def assigned(self) -> set[str]:
+        """Members on a node: by the API's word or by our own binding."""
+        return {uid for uid, info in self.members.items() if info.pod.node_name or uid in self.committed}
+
+    def pending(self) -> list[PodInfo]:
+        return [info for uid, info in self.members.items() if not info.pod.node_name and uid not in self.committed]
+
+    @property
+    def priority(self) -> int:
+        """Of the lowest member."""
+        return min((info.pod.priority for info in self.members.values()), default=0)
+
+
+class PodGroupManager:
+    """All groups. `lock` is held for dictionary work only, never over I/O, planning or another lock but those of waiting pods."""
+
+    def __init__(
+        self,
+        labels: GroupLabels,
+        *,
+        denied_seconds: float,
+        permitted_seconds: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self.lock = threading.RLock()  # guards everything below
+        self.labels = labels
+        self.clock = clock
+        self.groups: dict[str, Group] = {}
+        self.ledger = Ledger()
+        self.denied: TTLCache[str, str] = TTLCache(MAX_NOTES, denied_seconds, timer=clock)
+        self.permitted: TTLCache[str, bool] = TTLCache(MAX_NOTES, permitted_seconds, timer=clock)
+        self.backed_off: dict[str, float] = {}  # key -> until
+        self._group_by_uid: dict[str, str] = {}
+
+    def group_of(self, pod: corev1.Pod) -> Group | None:
+        """The pod's group, made if need be, with the pod in it: a verb may see a pod before the watch does."""
+        ref = self.labels.group_of(pod)
+        if ref is None:
+            return None
+        group = self._group(ref.key)
+        if pod.uid not in group.members and not pod.deleting and not pod.terminal:
+            self._put(group, pod, ref)
+        return group
+
+    def _group(self, key: str) -> Group:
+        group = self.groups.get(key)
+        if group is None:
+            group = self.groups[key] = Group(key)
+        return group
+
+    def _put(self, group: Group, pod: corev1.Pod, ref: GroupRef) -> None:
+        group.members[pod.uid] = PodInfo(pod)
+        if group.refs.get(pod.uid) != ref:
+            group.refs[pod.uid] = ref
+        group.spec = None
+        self._group_by_uid[pod.uid] = group.key
+
+    def pod_changed(self, pod: corev1.Pod) -> Group | None:
+        """Takes in a pod of the watch; a deleting or terminal one counts no longer. Returns its group."""
+        ref = self.labels.group_of(pod)
+        known = self._group_by_uid.get(pod.uid)
+        if known is not None and (ref is None or ref.key != known):
+            self.pod_gone(pod)
+        if ref is None:
+            return None
+        group = self._group(ref.key)
+        if pod.deleting or pod.terminal:
+            self.pod_gone(pod)
+            return group
+        self._put(group, pod, ref)
+        if pod.node_name:
+            group.committed.pop(pod.uid, None)
+            group.commits.pop(pod.uid, None)
+            group.refused.discard(pod.uid)
+            self.ledger.release(pod.uid)
+        return group
+
+    def pod_gone(self, pod: corev1.Pod) -> Group | None:
+        """Forgets a pod by UID, with its place. Returns the group that it was in."""
+        key = self._group_by_uid.pop(pod.uid, None)
+        if key is None:
+            return None
+        group = self.groups[key]
+        group.members.pop(pod.uid, None)
+        group.refs.pop(pod.uid, None)
+        for by_uid in (group.committed, group.commits):
+            by_uid.pop(pod.uid, None)
+        group.refused.discard(pod.uid)
+        group.steered.discard(pod.uid)
+        group.excluded = {pair: until for pair, until in group.excluded.items() if pair[0] != pod.uid}
+        group.spec = None
+        self.ledger.release(pod.uid)
+        self._drop_if_empty(group)
+        return group
+
+    def pod_group_changed(self, pod_group: PodGroup) -> Group:
+        group = self._group(pod_group.key)
+        group.pod_group = pod_group
+        group.spec = None
+        return group
+
+    def pod_group_gone(self, pod_group: PodGroup) -> Group | None:
+        group = self.groups.get(pod_group.key)
+        if group is not None:
+            group.pod_group = None
+            group.spec = None
+            self._drop_if_empty(group)
+        return group
+
+    def _drop_if_empty(self, group: Group) -> None:
+        if not group.members and not group.held and group.pod_group is None:
+            self.groups.pop(group.key, None)
+            self.forget_notes(group.key)
+            self.backed_off.pop(group.key, None)
+
+    def back_off(self, key: str, seconds: float) -> None:
+        self.backed_off[key] = self.clock() + seconds
+
+    def backing_off(self, key: str) -> bool:
+        until = self.backed_off.get(key)
+        if until is not None and until <= self.clock():
+            del self.backed_off[key]
+            return False
+        return until is not None
+
+    def forget_notes(self, key: str) -> None:
+        self.denied.pop(key, None)
+        self.permitted.pop(key, None)
+
+    def spec(self, group: Group) -> GroupSpec | None:
+        """What the group asks for; None where it names a PodGroup that does not exist."""
+        if group.spec is None:
+            if group.pod_group is not None:
+                group.spec = spec_of_pod_group(group.pod_group)
+            else:
+                lightweight = [
+                    (info.pod, group.refs[uid]) for uid, info in group.members.items() if group.refs[uid].lightweight
+                ]
+                if lightweight:
+                    group.spec = spec_of_labels(group.key, lightweight)
+        return group.spec
+
+    def siblings(self, group: Group, scheduler_name: str) -> list[PodInfo]:
+        """Members that count towards the quorum: those on a node, and those that will come to this scheduler."""
+        return [
+            info
+            for info in group.members.values()
+            if info.pod.node_name or info.pod.spec.scheduler_name == scheduler_name
+        ]
+
+    def plannable(self, group: Group, scheduler_name: str) -> list[PodInfo]:
+        """Members that can be given a place: pending, ours, and held back by no gate but ours."""
+        return [
+            info
+            for info in group.pending()
+            if info.pod.spec.scheduler_name == scheduler_name and not foreign_gates(info.pod, (GANG_GATE,))
+        ]
+
+    def order(self, group: Group) -> tuple[int, datetime, str]:
+        """Priority of the lowest member first, then age, then name."""
+        spec = self.spec(group)
+        created = spec.created if spec is not None else None
+        return -group.priority, created or _FAR_FUTURE, group.key
+
+    def release_places(self, group: Group, uids: Iterable[str] | None = None) -> None:
+        """Takes back the group's reservations, or those of some members."""
+        for reservation in self.ledger.of_group(group.key):
+            if uids is None or reservation.uid in uids:
+                self.ledger.release(reservation.uid)
+        if uids is None:
+            group.planned = False

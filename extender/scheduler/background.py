@@ -1,0 +1,107 @@
+"""Work that no verb waits for: planning after events, patches that wake pods, the clock's tick.
+
+One thread for tasks, each asked for by name and run once however often it was asked for before it began; a small pool
+for patches. Ends with the scheduler.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+
+log = logging.getLogger(__name__)
+
+TICK_SECONDS = 1.0
+
+
+class Background:
+    """Named tasks on one thread. `every_tick` runs about once a second."""
+
+    def __init__(self, every_tick: Callable[[], None] | None = None) -> None:
+        self._every_tick = every_tick
+        self._changed = threading.Condition()  # guards _tasks and _stopping
+        self._tasks: dict[str, Callable[[], None]] = {}
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    def submit(self, name: str, task: Callable[[], None]) -> None:
+        """A task of that name which has not begun yet is replaced."""
+        with self._changed:
+            self._tasks[name] = task
+            self._changed.notify()
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="background", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if not self._tasks and not self._stopping:
+                    self._changed.wait(TICK_SECONDS)
+                if self._stopping:
+                    return
+                tasks, self._tasks = list(self._tasks.values()), {}
+            for task in [*tasks, self._every_tick]:
+                if task is not None:
+                    _guarded(task)
+
+
+class WorkerPool:
+    """Runs callables on up to `size` threads, in the order of submission. Threads start with the first work and end when idle."""
+
+    def __init__(self, name: str, size: int) -> None:
+        self._name = name
+        self._size = size
+        self._changed = threading.Condition()  # guards everything below
+        self._work: deque[Callable[[], None]] = deque()
+        self._threads: set[threading.Thread] = set()
+        self._stopping = False
+
+    def submit(self, work: Callable[[], None]) -> None:
+        with self._changed:
+            if self._stopping:
+                return
+            self._work.append(work)
+            if len(self._threads) < min(self._size, len(self._work)):
+                thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._threads.add(thread)
+                thread.start()
+            self._changed.notify()
+
+    def stop(self) -> None:
+        """Drops what has not begun, and waits for what has."""
+        with self._changed:
+            self._stopping = True
+            self._work.clear()
+            self._changed.notify_all()
+            threads = list(self._threads)
+        for thread in threads:
+            thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if not self._work and not self._stopping:
+                    self._changed.wait(10)
+                if not self._work:
+                    self._threads.discard(threading.current_thread())
+                    return
+                work = self._work.popleft()
+            _guarded(work)
+
+
+def _guarded(work: Callable[[], None]) -> None:
+    try:
+        work()
+    except Exception:
+        log.exception("background task failed")
