@@ -1,0 +1,205 @@
+"""All nodes at one instant, never changed afterwards: what one cycle, one plan or one held bind works on.
+
+The cache derives each from the one before it, sharing all that did not change; threads keep theirs as long as they like.
+kube-scheduler: pkg/scheduler/backend/cache/snapshot.go (there one snapshot is updated in place)
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from extender.api import corev1
+from extender.backend.cache.columns import Columns
+from extender.backend.cache.image_states import ImageStates
+from extender.backend.cache.node_tree import NodeTree
+from extender.framework.node_info import NodeInfo, next_generation
+from extender.framework.pod_info import PodInfo
+
+REBUILD_COLUMNS_SHARE = 4  # columns are built anew where more than 1/4 of the rows have changed since the last ones
+
+
+class Snapshot:
+    """Implements framework.listers.NodeInfoLister.
+
+    What is computed on first use (columns, lists of nodes with affinity) is the same whichever thread computes it.
+    """
+
+    __slots__ = (
+        "_affinity_at",
+        "_affinity_nodes",
+        "_anti_affinity_at",
+        "_anti_affinity_nodes",
+        "_claims",
+        "_columns",
+        "_columns_base",
+        "_index",
+        "_nodes",
+        "_stale_rows",
+        "generation",
+        "node_generation",
+        "order_version",
+    )
+
+    def __init__(
+        self,
+        nodes: tuple[NodeInfo, ...] = (),
+        *,
+        generation: int = 0,
+        order_version: int = 0,
+        index: Mapping[str, int] | None = None,
+        affinity_at: list[int] | None = None,
+        anti_affinity_at: list[int] | None = None,
+    ) -> None:
+        self._nodes = nodes
+        self._index = {node.name: i for i, node in enumerate(nodes)} if index is None else index
+        self.generation = generation
+        """Grows with every difference between snapshots of one cache."""
+        self.node_generation = generation
+        """The generation at which a Node object, or which nodes there are, last changed: key for label and taint masks."""
+        self.order_version = order_version
+        self._affinity_at = _where(nodes, _has_affinity) if affinity_at is None else affinity_at
+        self._anti_affinity_at = _where(nodes, _has_anti_affinity) if anti_affinity_at is None else anti_affinity_at
+        self._affinity_nodes: Sequence[NodeInfo] | None = None
+        self._anti_affinity_nodes: Sequence[NodeInfo] | None = None
+        self._claims: frozenset[str] | None = None
+        self._columns: Columns | None = None
+        self._columns_base: Columns | None = None
+        self._stale_rows: frozenset[int] = frozenset()
+
+    def list(self) -> Sequence[NodeInfo]:
+        return self._nodes
+
+    def get(self, name: str) -> NodeInfo:
+        return self._nodes[self._index[name]]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._index
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def position(self, name: str) -> int:
+        """Where the node is in `list()` and in the columns. Raises KeyError."""
+        return self._index[name]
+
+    def have_pods_with_affinity(self) -> Sequence[NodeInfo]:
+        if self._affinity_nodes is None:
+            self._affinity_nodes = [self._nodes[i] for i in self._affinity_at]
+        return self._affinity_nodes
+
+    def have_pods_with_required_anti_affinity(self) -> Sequence[NodeInfo]:
+        if self._anti_affinity_nodes is None:
+            self._anti_affinity_nodes = [self._nodes[i] for i in self._anti_affinity_at]
+        return self._anti_affinity_nodes
+
+    def is_pvc_used_by_pods(self, key: str) -> bool:
+        """Whether a pod on any node uses the claim `namespace/name`. Go: StorageInfoLister.IsPVCUsedByPods."""
+        if self._claims is None:
+            self._claims = frozenset(key for node in self._nodes for key in node.pvc_ref_counts)
+        return key in self._claims
+
+    def columns(self) -> Columns:
+        """Built on first use, from those of an earlier snapshot where only some rows differ."""
+        if self._columns is None:
+            base = self._columns_base
+            if base is None or len(self._stale_rows) * REBUILD_COLUMNS_SHARE > len(self._nodes):
+                self._columns = Columns.build(self._nodes)
+            else:
+                self._columns = base.updated(self._nodes, self._stale_rows) if self._stale_rows else base
+            self._columns_base = None
+        return self._columns
+
+    def replaced(self, changed: Mapping[str, NodeInfo], generation: int | None = None) -> Snapshot:
+        """A snapshot with these nodes in place of those of the same names, the rest shared. Raises KeyError.
+
+        Serves the cache, and whoever asks "what if": hand in changed clones, never the snapshot's own nodes.
+        """
+        generation = next_generation() if generation is None else generation
+        if not changed:
+            return self._same_nodes(generation)
+        nodes = list(self._nodes)
+        rows = []
+        affinity, anti_affinity = self._affinity_at, self._anti_affinity_at
+        node_changed = False
+        for name, node in changed.items():
+            at = self._index[name]
+            node_changed = node_changed or nodes[at].node is not node.node
+            affinity = _flipped(affinity, at, _has_affinity(nodes[at]), _has_affinity(node))
+            anti_affinity = _flipped(anti_affinity, at, _has_anti_affinity(nodes[at]), _has_anti_affinity(node))
+            nodes[at] = node
+            rows.append(at)
+        fresh = Snapshot(
+            tuple(nodes),
+            generation=generation,
+            order_version=self.order_version,
+            index=self._index,
+            affinity_at=affinity,
+            anti_affinity_at=anti_affinity,
+        )
+        fresh.node_generation = generation if node_changed else self.node_generation
+        fresh._columns_base, fresh._stale_rows = self._columns_for_next(frozenset(rows))
+        return fresh
+
+    def _same_nodes(self, generation: int) -> Snapshot:
+        fresh = Snapshot(
+            self._nodes,
+            generation=generation,
+            order_version=self.order_version,
+            index=self._index,
+            affinity_at=self._affinity_at,
+            anti_affinity_at=self._anti_affinity_at,
+        )
+        fresh.node_generation = self.node_generation
+        fresh._columns_base, fresh._stale_rows = self._columns_for_next(frozenset())
+        return fresh
+
+    def _columns_for_next(self, rows: frozenset[int]) -> tuple[Columns | None, frozenset[int]]:
+        base, stale = self._columns_base, self._stale_rows | rows
+        columns = self._columns  # read after the base: another thread may be building them just now
+        if columns is not None:
+            base, stale = columns, rows
+        if base is None or len(stale) * REBUILD_COLUMNS_SHARE > len(self._nodes):
+            return None, frozenset()
+        return base, stale
+
+
+def _has_affinity(node: NodeInfo) -> bool:
+    return bool(node.pods_with_affinity)
+
+
+def _has_anti_affinity(node: NodeInfo) -> bool:
+    return bool(node.pods_with_required_anti_affinity)
+
+
+def _where(nodes: Sequence[NodeInfo], holds: Callable[[NodeInfo], bool]) -> list[int]:
+    return [i for i, node in enumerate(nodes) if holds(node)]
+
+
+def _flipped(positions: list[int], at: int, before: bool, after: bool) -> list[int]:
+    """The sorted positions with `at` put in or taken out; the same list where nothing flips."""
+    if before == after:
+        return positions
+    positions = list(positions)
+    where = bisect_left(positions, at)
+    if after:
+        positions.insert(where, at)
+    else:
+        del positions[where]
+    return positions
+
+
+def new_snapshot(pods: Iterable[corev1.Pod], nodes: Iterable[corev1.Node]) -> Snapshot:
+    """Of plain objects, for tests and one-off questions; pods whose node is not given are left out. Go: NewSnapshot."""
+    tree, images = NodeTree(), ImageStates()
+    infos: dict[str, NodeInfo] = {}
+    for node in nodes:
+        tree.add_node(node)
+        images.set_node(node)
+        infos[node.name] = NodeInfo(node)
+    for pod in pods:
+        if pod.node_name in infos:
+            infos[pod.node_name].add_pod(PodInfo(pod))
+    for name, info in infos.items():
+        info.image_states = images.summaries(name)
+    return Snapshot(tuple(infos[name] for name in tree.list()), generation=next_generation())

@@ -1,0 +1,64 @@
+"""The command `gang-extender`: finds the subcommand, runs it, turns its errors into exit codes.
+
+Exit codes: 0 done, 1 it did not work, 2 wrong use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from extender.api.codec import DecodeError
+
+COMMANDS = {
+    "serve": "run the extender: filter, prioritize, preempt and bind over HTTP",
+    "demo": "watch a gang refused, completed, held and bound, on an embedded cluster",
+    "simulate": "run the scheduler over a cluster of YAML files until nothing moves",
+    "evaluate": "what every plugin says of the scenarios in a file",
+    "version": "print the version",
+}
+
+
+class UsageError(Exception):
+    """Wrong use: an unknown file, a flag that does not fit. The text names the place."""
+
+
+def build_parser(commands: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="gang-extender", description="Gang scheduling for the stock kube-scheduler.")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name in commands:
+        # Only what is run is imported: serve has to patch before anything else is there.
+        sub = subparsers.add_parser(name, help=COMMANDS[name], description=COMMANDS[name])
+        if len(commands) == 1:
+            importlib.import_module(f"extender.cli.{name}").add_arguments(sub)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0] not in COMMANDS:
+        build_parser().parse_args(arguments)
+        return 2
+    name = arguments[0]
+    args = build_parser([name]).parse_args(arguments)
+    module = importlib.import_module(f"extender.cli.{name}")
+    try:
+        result: int = module.run(args)
+    except UsageError as error:
+        return _fail(error, 2)
+    except (OSError, DecodeError) as error:
+        return _fail(error, 1)
+    except KeyboardInterrupt:
+        return 130
+    return result
+
+
+def _fail(error: Exception, code: int) -> int:
+    print(f"gang-extender: {error}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""What the watch says, brought to the cache, the nominator, the waiting pods and the plugins, in this order.
+
+Each informer calls from its own thread, one event at a time.
+kube-scheduler: pkg/scheduler/eventhandlers.go
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from extender.api import corev1
+from extender.api.schedulingv1alpha1 import PodGroup
+from extender.backend.cache.cache import Cache, CacheError
+from extender.backend.queue.nominator import Nominator
+
+log = logging.getLogger(__name__)
+
+
+class Observer(Protocol):
+    """A plugin that keeps state of its own: None for an object that was not, or is no more, there."""
+
+    def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None: ...
+
+    def on_pod_group(self, old: PodGroup | None, new: PodGroup | None) -> None: ...
+
+    def on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None: ...
+
+
+class PodHandlers:
+    """Assigned pods go to the cache; the others only to the nominator and the observers."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        nominator: Nominator,
+        observers: Sequence[Observer],
+        reject_waiting_pod: Callable[[str], object],
+    ) -> None:
+        self._cache = cache
+        self._nominator = nominator
+        self._observers = observers
+        self._reject_waiting_pod = reject_waiting_pod
+
+    def on_add(self, pod: corev1.Pod) -> None:
+        if pod.node_name:
+            _kept(self._cache.add_pod, pod)
+            self._nominator.delete_nominated_pod_if_exists(pod)
+        elif pod.status.nominated_node_name:
+            self._nominator.add_nominated_pod(pod, pod.status.nominated_node_name)
+        self._tell(None, pod)
+
+    def on_update(self, old: corev1.Pod, new: corev1.Pod) -> None:
+        if old.uid != new.uid:  # deleted and made again between two looks
+            self.on_delete(old)
+            self.on_add(new)
+            return
+        if new.node_name:
+            if old.node_name:
+                _kept(self._cache.update_pod, old, new)
+            else:
+                _kept(self._cache.add_pod, new)
+                self._nominator.delete_nominated_pod_if_exists(new)
+        else:
+            self._nominator.update_nominated_pod(old, new)
+        self._tell(old, new)
+        if new.deleting and not old.deleting and not new.node_name:
+            self._reject_waiting_pod(new.uid)
+
+    def on_delete(self, pod: corev1.Pod) -> None:
+        if pod.node_name:
+            _kept(self._cache.remove_pod, pod)
+        self._nominator.delete_nominated_pod_if_exists(pod)
+        self._tell(pod, None)
+        self._reject_waiting_pod(pod.uid)
+
+    def _tell(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        for observer in self._observers:
+            observer.on_pod(old, new)
+
+
+class NodeHandlers:
+    def __init__(self, cache: Cache, observers: Sequence[Observer]) -> None:
+        self._cache = cache
+        self._observers = observers
+
+    def on_add(self, node: corev1.Node) -> None:
+        self._cache.add_node(node)
+        for observer in self._observers:
+            observer.on_node(None, node)
+
+    def on_update(self, old: corev1.Node, new: corev1.Node) -> None:
+        self._cache.update_node(old, new)
+        for observer in self._observers:
+            observer.on_node(old, new)
+
+    def on_delete(self, node: corev1.Node) -> None:
+        _kept(self._cache.remove_node, node)
+        for observer in self._observers:
+            observer.on_node(node, None)
+
+
+class PodGroupHandlers:
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self._observers = observers
+
+    def on_add(self, group: PodGroup) -> None:
+        self._tell(None, group)
+
+    def on_update(self, old: PodGroup, new: PodGroup) -> None:
+        self._tell(old, new)
+
+    def on_delete(self, group: PodGroup) -> None:
+        self._tell(group, None)
+
+    def _tell(self, old: PodGroup | None, new: PodGroup | None) -> None:
+        for observer in self._observers:
+            observer.on_pod_group(old, new)
+
+
+def _kept(change: Callable[..., None], *objects: object) -> None:
+    """An edge that the cache's state machine does not have is logged; the next relist puts it right."""
+    try:
+        change(*objects)
+    except CacheError as error:
+        log.warning("cache event out of order error=%s", error)

@@ -1,0 +1,178 @@
+"""The scheduler behind the four verbs: checks who may ask, picks the profile, runs the cycle, words the answer.
+
+kube-scheduler: pkg/scheduler/scheduler.go
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from extender import metrics
+from extender.api import corev1
+from extender.api.extenderv1 import (
+    ExtenderArgs,
+    ExtenderBindingArgs,
+    ExtenderBindingResult,
+    ExtenderFilterResult,
+    ExtenderPreemptionArgs,
+    ExtenderPreemptionResult,
+    HostPriority,
+)
+from extender.client.errors import ApiError, NotFoundError
+from extender.client.informer import InformerFactory
+from extender.client.interface import API, NODES, POD_GROUPS, PODS
+from extender.framework.runtime.framework import Framework
+from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.scheduler.background import Background
+from extender.scheduler.binding_cycle import BindingCycle
+from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooManyHeldBindsError
+from extender.scheduler.interface import Caller, Check
+from extender.scheduler.leadership import Leadership
+from extender.scheduler.preemption_cycle import PreemptionCycle
+from extender.scheduler.scheduling_cycle import NOT_CACHE_CAPABLE, SchedulingCycle
+from extender.scheduler.steering import StatusSteering
+
+log = logging.getLogger(__name__)
+
+CACHE_NOT_SYNCED = "cache not synced"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the factory puts together. scheduler_names: whose pods are ours; empty means everybody's."""
+
+    api: API
+    informers: InformerFactory
+    profiles: Mapping[str, Framework]
+    default_profile: Framework
+    scheduler_names: Collection[str]
+    leadership: Leadership
+    in_flight: InFlight
+    scheduling_cycle: SchedulingCycle
+    preemption_cycle: PreemptionCycle
+    binding_cycle: BindingCycle
+    coscheduling: Coscheduling
+    steering: StatusSteering
+    background: Background
+    closing: Sequence[Callable[[], None]]  # ends what else has threads
+
+
+class Scheduler:
+    """Fulfils interface.Verbs. Threads come with start and go with stop."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._stopped = False
+
+    def filter(self, args: ExtenderArgs) -> ExtenderFilterResult:
+        if args.node_names is None:
+            return ExtenderFilterResult(error=NOT_CACHE_CAPABLE if args.nodes is not None else "no NodeNames")
+        if self._not_ours(args.pod):
+            return ExtenderFilterResult(node_names=list(args.node_names))
+        if reason := self._not_ready():
+            return ExtenderFilterResult(error=reason)
+        return self._parts.scheduling_cycle.filter(self._profile(args.pod), args.pod, args.node_names)
+
+    def prioritize(self, args: ExtenderArgs) -> Sequence[HostPriority]:
+        names = args.node_names or ()
+        if self._not_ours(args.pod) or self._not_ready():
+            return [HostPriority(host=name, score=0) for name in names]
+        return self._parts.scheduling_cycle.prioritize(self._profile(args.pod), args.pod, names)
+
+    def preempt(self, args: ExtenderPreemptionArgs) -> ExtenderPreemptionResult:
+        if args.node_name_to_meta_victims is None or self._not_ready():
+            return ExtenderPreemptionResult()
+        with self._parts.scheduling_cycle.lock:
+            victims = self._parts.preemption_cycle.run(
+                self._profile(args.pod), args.pod, args.node_name_to_meta_victims
+            )
+        return ExtenderPreemptionResult(node_name_to_meta_victims=victims)
+
+    def bind(self, args: ExtenderBindingArgs, caller: Caller) -> ExtenderBindingResult:
+        if reason := self._not_ready():
+            return ExtenderBindingResult(error=reason)
+        try:
+            with self._parts.in_flight.enter(args.pod_uid) as call:
+                cancel = caller.on_gone(lambda: call.abort("the caller has hung up"))
+                try:
+                    with metrics.held_binds.track_inprogress():
+                        return ExtenderBindingResult(error=self._bind(args, call))
+                finally:
+                    cancel()
+        except (DrainingError, TooManyHeldBindsError) as error:
+            return ExtenderBindingResult(error=str(error))
+
+    def _bind(self, args: ExtenderBindingArgs, call: BindCall) -> str:
+        """The error text, empty for bound."""
+        key = f"{args.pod_namespace}/{args.pod_name}"
+        try:
+            pod = self._pod(args)
+        except NotFoundError:
+            return f'pod "{key}" not found'
+        except ApiError as error:
+            return f'pod "{key}" could not be read: {error}'
+        if pod.uid != args.pod_uid:
+            return f'pod "{key}" has another UID now: {pod.uid}, not {args.pod_uid}'
+        if pod.node_name:
+            return "" if pod.node_name == args.node else f'pod "{key}" is already assigned to node "{pod.node_name}"'
+        if pod.deleting or pod.terminal:
+            return f'pod "{key}" is being deleted'
+        if pod.gated:
+            return f'pod "{key}" has scheduling gates'
+        if self._not_ours(pod):
+            return f'pod "{key}" is not of this scheduler: {pod.spec.scheduler_name}'
+        if not self._parts.informers.informer(NODES).store.get(args.node):
+            return f'node "{args.node}" not found'
+        if call.reason:
+            return call.reason
+        status = self._parts.binding_cycle.run(self._profile(pod), pod, args.node, call)
+        return "" if status.success else status.message or str(status.code)
+
+    def _pod(self, args: ExtenderBindingArgs) -> corev1.Pod:
+        """As the watch has it; where it is behind kube-scheduler's, as the API server has it."""
+        pod = self._parts.informers.informer(PODS).store.get(f"{args.pod_namespace}/{args.pod_name}")
+        if pod is None or pod.uid != args.pod_uid:
+            return self._parts.api.get(PODS, args.pod_name, args.pod_namespace)
+        return pod
+
+    def _profile(self, pod: corev1.Pod) -> Framework:
+        return self._parts.profiles.get(pod.spec.scheduler_name, self._parts.default_profile)
+
+    def _not_ours(self, pod: corev1.Pod) -> bool:
+        names = self._parts.scheduler_names
+        return bool(names) and pod.spec.scheduler_name not in names
+
+    def _not_ready(self) -> str:
+        if not self._parts.informers.has_synced():
+            return CACHE_NOT_SYNCED
+        if reason := self._parts.leadership.reason:
+            return f"not the leader: {reason}"
+        return ""
+
+    def readiness(self) -> Sequence[Check]:
+        checks = [
+            Check(f"informer-{state.resource}", state.ok, state.reason) for state in self._parts.informers.states()
+        ]
+        served = self._parts.informers.informer(POD_GROUPS).state.served
+        if not served:
+            checks.append(Check("podgroup-crd", True, "not served: groups come from labels only"))
+        return [*checks, Check("draining", not self._stopped, "draining" if self._stopped else "")]
+
+    def start(self) -> None:
+        self._parts.informers.start()
+        self._parts.background.start()
+
+    def drain(self, message: str) -> None:
+        self._stopped = True
+        self._parts.in_flight.drain(message)
+
+    def stop(self) -> None:
+        self.drain("shutting down")
+        self._parts.background.stop()
+        self._parts.steering.stop()
+        self._parts.informers.stop()
+        for close in self._parts.closing:
+            close()
+        self._parts.api.close()

@@ -1,0 +1,92 @@
+"""The verbs filter and prioritize: PreFilter to Filter, and PreScore to NormalizeScore, on one snapshot.
+
+kube-scheduler: pkg/scheduler/schedule_one.go (findNodesThatFitPod, prioritizeNodes)
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from extender.api import corev1
+from extender.api.extenderv1 import MAX_EXTENDER_PRIORITY, ExtenderFilterResult, HostPriority
+from extender.api.metav1 import ObjectMeta
+from extender.framework.cycle_state import CycleState
+from extender.framework.interface import MAX_NODE_SCORE
+from extender.framework.listers import NodeInfoLister
+from extender.framework.node_info import NodeInfo
+from extender.framework.runtime.framework import Framework
+from extender.framework.status import Code, Status
+
+NOT_CACHE_CAPABLE = "the extender needs nodeCacheCapable: true, and got no NodeNames"
+
+
+class SchedulingCycle:
+    """One at a time, as in kube-scheduler: the plugins of a profile share its snapshot."""
+
+    def __init__(self, newest_snapshot: Callable[[], NodeInfoLister]) -> None:
+        self._newest_snapshot = newest_snapshot
+        self.lock = threading.Lock()  # one scheduling or preemption cycle at a time; taken before every other lock
+
+    def filter(self, framework: Framework, pod: corev1.Pod, names: Sequence[str]) -> ExtenderFilterResult:
+        """Which of the offered nodes the pod may go to. A refusal has one text for all nodes."""
+        with self.lock:
+            state = CycleState()
+            nodes = self._offered(framework, names)
+            result, status, _ = framework.run_pre_filter_plugins(state, pod, nodes)
+            if not status.success:
+                return refusal(names, status)
+            allowed = result.node_names if result is not None else None
+            if allowed is not None:
+                nodes = [node for node in nodes if node.name in allowed]
+            elif not framework.has_filter_plugins_left(state):
+                return ExtenderFilterResult(node_names=list(names))
+            passed: list[str] = []
+            refused: dict[str, str] = {}
+            for node in nodes:
+                status = framework.run_filter_plugins(state, pod, node)
+                if status.success:
+                    passed.append(node.name)
+                elif status.code is Code.ERROR:
+                    return ExtenderFilterResult(error=status.message)
+                else:
+                    refused[node.name] = status.message
+            return ExtenderFilterResult(node_names=passed, failed_and_unresolvable_nodes=refused)
+
+    def prioritize(self, framework: Framework, pod: corev1.Pod, names: Sequence[str]) -> list[HostPriority]:
+        """The weighted scores of the profile, scaled to 0..10, in whole numbers. Without score plugins all are 0."""
+        with self.lock:
+            state = CycleState()
+            nodes = self._offered(framework, names)
+            status = framework.run_pre_score_plugins(state, pod, nodes)
+            if not status.success:
+                raise RuntimeError(status.message)
+            scores, status = framework.run_score_plugins(state, pod, nodes)
+            if not status.success:
+                raise RuntimeError(status.message)
+            best = framework.total_score_weight(state) * MAX_NODE_SCORE
+            if best <= 0:
+                return [HostPriority(host=name, score=0) for name in names]
+            return [
+                HostPriority(host=entry.name, score=entry.total_score * MAX_EXTENDER_PRIORITY // best)
+                for entry in scores
+            ]
+
+    def _offered(self, framework: Framework, names: Sequence[str]) -> list[NodeInfo]:
+        """The snapshot's view of the nodes; one that our watch has not shown yet is taken on kube-scheduler's word."""
+        snapshot = self._newest_snapshot()
+        framework.set_snapshot(snapshot)
+        nodes = []
+        for name in names:
+            try:
+                nodes.append(snapshot.get(name))
+            except KeyError:
+                nodes.append(NodeInfo(corev1.Node(metadata=ObjectMeta(name=name))))
+        return nodes
+
+
+def refusal(names: Sequence[str], status: Status) -> ExtenderFilterResult:
+    """All nodes refused for one reason; unresolvable, since no preemption helps a gang that is not ready."""
+    if status.code is Code.ERROR:
+        return ExtenderFilterResult(error=status.message)
+    return ExtenderFilterResult(failed_and_unresolvable_nodes=dict.fromkeys(names, status.message))
