@@ -6,7 +6,7 @@ kube-scheduler: pkg/scheduler/backend/cache/node_tree.go, k8s.io/component-helpe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from extender.api import corev1
 
@@ -66,7 +66,7 @@ class NodeTree:
         self.version += 1
         return True
 
-    def list(self) -> list[str]:
+    def list(self) -> Sequence[str]:
         """All names: the first of every zone, the second of every zone, and so on."""
         waiting = [iter(names) for names in self._zones.values()]
         order: list[str] = []

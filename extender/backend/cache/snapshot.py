@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from extender.api import corev1
 from extender.backend.cache.columns import Columns
@@ -15,6 +16,8 @@ from extender.backend.cache.image_states import ImageStates
 from extender.backend.cache.node_tree import NodeTree
 from extender.framework.node_info import NodeInfo, next_generation
 from extender.framework.pod_info import PodInfo
+
+Positions: TypeAlias = Sequence[int]
 
 REBUILD_COLUMNS_SHARE = 4  # columns are built anew where more than 1/4 of the rows have changed since the last ones
 
@@ -48,8 +51,8 @@ class Snapshot:
         generation: int = 0,
         order_version: int = 0,
         index: Mapping[str, int] | None = None,
-        affinity_at: list[int] | None = None,
-        anti_affinity_at: list[int] | None = None,
+        affinity_at: Positions | None = None,
+        anti_affinity_at: Positions | None = None,
     ) -> None:
         self._nodes = nodes
         self._index = {node.name: i for i, node in enumerate(nodes)} if index is None else index
@@ -120,13 +123,10 @@ class Snapshot:
             return self._same_nodes(generation)
         nodes = list(self._nodes)
         rows = []
-        affinity, anti_affinity = self._affinity_at, self._anti_affinity_at
         node_changed = False
         for name, node in changed.items():
             at = self._index[name]
             node_changed = node_changed or nodes[at].node is not node.node
-            affinity = _flipped(affinity, at, _has_affinity(nodes[at]), _has_affinity(node))
-            anti_affinity = _flipped(anti_affinity, at, _has_anti_affinity(nodes[at]), _has_anti_affinity(node))
             nodes[at] = node
             rows.append(at)
         fresh = Snapshot(
@@ -134,8 +134,8 @@ class Snapshot:
             generation=generation,
             order_version=self.order_version,
             index=self._index,
-            affinity_at=affinity,
-            anti_affinity_at=anti_affinity,
+            affinity_at=_moved(self._affinity_at, _has_affinity, self._nodes, nodes, rows),
+            anti_affinity_at=_moved(self._anti_affinity_at, _has_anti_affinity, self._nodes, nodes, rows),
         )
         fresh.node_generation = generation if node_changed else self.node_generation
         fresh._columns_base, fresh._stale_rows = self._columns_for_next(frozenset(rows))
@@ -172,21 +172,29 @@ def _has_anti_affinity(node: NodeInfo) -> bool:
     return bool(node.pods_with_required_anti_affinity)
 
 
-def _where(nodes: Sequence[NodeInfo], holds: Callable[[NodeInfo], bool]) -> list[int]:
+def _where(nodes: Sequence[NodeInfo], holds: Callable[[NodeInfo], bool]) -> Positions:
     return [i for i, node in enumerate(nodes) if holds(node)]
 
 
-def _flipped(positions: list[int], at: int, before: bool, after: bool) -> list[int]:
-    """The sorted positions with `at` put in or taken out; the same list where nothing flips."""
-    if before == after:
+def _moved(
+    positions: Positions,
+    holds: Callable[[NodeInfo], bool],
+    before: Sequence[NodeInfo],
+    after: Sequence[NodeInfo],
+    rows: Sequence[int],
+) -> Positions:
+    """The sorted positions after the nodes at `rows` have changed; the same object where nothing flips."""
+    flipped = [at for at in rows if holds(before[at]) != holds(after[at])]
+    if not flipped:
         return positions
-    positions = list(positions)
-    where = bisect_left(positions, at)
-    if after:
-        positions.insert(where, at)
-    else:
-        del positions[where]
-    return positions
+    fresh = list(positions)
+    for at in flipped:
+        where = bisect_left(fresh, at)
+        if holds(after[at]):
+            fresh.insert(where, at)
+        else:
+            del fresh[where]
+    return fresh
 
 
 def new_snapshot(pods: Iterable[corev1.Pod], nodes: Iterable[corev1.Node]) -> Snapshot:

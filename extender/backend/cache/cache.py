@@ -1,0 +1,298 @@
+"""Nodes and the pods on them, those included whose binding is still on its way: kube-scheduler's cache.
+
+Event handlers add, update and remove; the binding cycle assumes and forgets; every cycle takes a snapshot.
+kube-scheduler: pkg/scheduler/backend/cache/{cache,interface}.go
+
+A pod's states, by UID. Assumed pods count on their node as added ones do.
+
+                          add
+      +-----------------------------------------------+   +------+
+      |                                               v   v      | update
+    Initial --- assume ---> Assumed ------ add -----> Added -----+
+      ^                      |  | ^                     |
+      |   forget, remove,    |  | | finish_binding      | remove
+      +------ expire --------+  +-+                     |
+      +-------------------------------------------------+
+
+add on an assumed pod replaces the object: the event's node counts, even where it is not the assumed one. Expiry is off
+unless a TTL is given (kube-scheduler had one of 30 s until 1.23): it runs from finish_binding, never before. Each edge,
+and the words for those that are missing, is a row of the table in transitions.py.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from extender.api import corev1
+from extender.backend.cache.image_states import ImageStates
+from extender.backend.cache.node_tree import NodeTree
+from extender.backend.cache.pod_update import is_binding_echo
+from extender.backend.cache.snapshot import Snapshot
+from extender.backend.cache.transitions import TRANSITIONS, Action, CacheError, PodState
+from extender.framework.handle import Clock
+from extender.framework.node_info import NodeInfo, next_generation
+from extender.framework.pod_info import PodInfo
+
+__all__ = ["Cache", "CacheError", "Dump"]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Entry:
+    info: PodInfo
+    state: PodState
+    deadline: float | None = None  # set by finish_binding where there is a TTL
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """A copy for debugging. Go: cache.Dump."""
+
+    nodes: Mapping[str, NodeInfo]
+    assumed_pods: frozenset[str]
+
+
+class Cache:
+    """Thread-safe. `_lock` guards everything, is the innermost lock, and covers no I/O and no caller's code."""
+
+    def __init__(self, ttl: float | None = None, clock: Clock = time.monotonic) -> None:
+        self._ttl = ttl
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._pods: dict[str, _Entry] = {}
+        self._assumed: set[str] = set()
+        self._nodes: OrderedDict[str, NodeInfo] = OrderedDict()  # the most recently changed last
+        self._tree = NodeTree()
+        self._images = ImageStates()
+        self._nodes_left_generation = 0
+        self._latest = Snapshot()
+
+    # Pods
+
+    def assume_pod(self, pod: corev1.Pod, node_name: str = "") -> corev1.Pod:
+        """Counts the pod on the node from now on, before its binding is known. Returns the pod with its node set."""
+        if node_name and pod.node_name != node_name:
+            pod = replace(pod, spec=replace(pod.spec, node_name=node_name))
+        if not pod.node_name:
+            raise CacheError(f"pod {pod.uid}({pod.key}) cannot be assumed without a node")
+        info = PodInfo(pod)
+        _ = info.requests, info.non_zero_requests  # computed here, not under the lock
+        with self._lock:
+            self._follow(pod, Action.ASSUME)
+            self._put(info, PodState.ASSUMED)
+        return pod
+
+    def finish_binding(self, pod: corev1.Pod, now: float | None = None) -> None:
+        """The binding was accepted: an assumed pod may expire one TTL from now, if there is a TTL."""
+        now = self._clock() if now is None else now
+        with self._lock:
+            entry = self._pods.get(pod.uid)
+            if self._follow(pod, Action.FINISH_BINDING) is PodState.ASSUMED and entry is not None:
+                entry.deadline = None if self._ttl is None else now + self._ttl
+
+    def forget_pod(self, pod: corev1.Pod) -> None:
+        """Takes an assumption back. A pod without a node stands for the one that was assumed, wherever that was."""
+        with self._lock:
+            entry = self._pods.get(pod.uid)
+            if entry is not None and pod.node_name and pod.node_name != entry.info.pod.node_name:
+                raise CacheError(
+                    f"pod {pod.uid}({pod.key}) was assumed on {pod.node_name} but assigned to {entry.info.pod.node_name}"
+                )
+            self._follow(pod, Action.FORGET)
+            if entry is not None:
+                self._drop(entry)
+
+    def add_pod(self, pod: corev1.Pod) -> None:
+        """An assigned pod was seen: a new one, or one that was assumed."""
+        info = PodInfo(pod)
+        _ = info.requests, info.non_zero_requests
+        with self._lock:
+            self._follow(pod, Action.ADD)
+            assumed = self._pods.get(pod.uid)
+            if assumed is not None:
+                if assumed.info.pod.node_name != pod.node_name:
+                    log.warning(
+                        "pod was added to a different node than it was assumed pod=%s assumed=%s added=%s",
+                        pod.key,
+                        assumed.info.pod.node_name,
+                        pod.node_name,
+                    )
+                self._drop(assumed)
+            self._put(info, PodState.ADDED)
+
+    def update_pod(self, old: corev1.Pod, new: corev1.Pod) -> None:
+        """Removes and adds: the pod goes to the end of its node's list."""
+        info = PodInfo(new)
+        _ = info.requests, info.non_zero_requests
+        with self._lock:
+            self._follow(old, Action.UPDATE)
+            entry = self._pods[old.uid]
+            if entry.info.pod.node_name != new.node_name:
+                log.error("pod updated on a different node than previously added to pod=%s", new.key)
+            self._drop(entry)
+            self._put(info, PodState.ADDED)
+
+    def remove_pod(self, pod: corev1.Pod) -> None:
+        """By the node that the cache knows, whatever the event says."""
+        with self._lock:
+            self._follow(pod, Action.REMOVE)
+            entry = self._pods[pod.uid]
+            if pod.node_name and pod.node_name != entry.info.pod.node_name:
+                log.error("pod was added to a different node than it was assumed pod=%s", pod.key)
+            self._drop(entry)
+
+    def cleanup_assumed_pods(self, now: float | None = None) -> Sequence[corev1.Pod]:
+        """Expires assumed pods whose binding finished more than a TTL ago; returns them. Go 1.21: cleanupAssumedPods."""
+        now = self._clock() if now is None else now
+        expired = []
+        with self._lock:
+            for uid in list(self._assumed):
+                entry = self._pods[uid]
+                if entry.deadline is not None and now > entry.deadline:
+                    self._follow(entry.info.pod, Action.EXPIRE)
+                    self._drop(entry)
+                    expired.append(entry.info.pod)
+        return expired
+
+    def skip_pod_update(self, pod: corev1.Pod) -> bool:
+        """Whether an update of an assumed pod only tells what assuming it foresaw. Go until 1.2x: skipPodUpdate."""
+        with self._lock:
+            entry = self._pods.get(pod.uid)
+        if entry is None or entry.state is not PodState.ASSUMED:
+            return False
+        return is_binding_echo(entry.info.pod, pod)
+
+    def is_assumed_pod(self, pod: corev1.Pod) -> bool:
+        with self._lock:
+            return pod.uid in self._assumed
+
+    def get_pod(self, pod: corev1.Pod) -> corev1.Pod | None:
+        """The cached object of the pod with this UID, assumed or added; None if there is none."""
+        return self.pod_by_uid(pod.uid)
+
+    def pod_by_uid(self, uid: str) -> corev1.Pod | None:
+        with self._lock:
+            entry = self._pods.get(uid)
+        return None if entry is None else entry.info.pod
+
+    # Nodes
+
+    def add_node(self, node: corev1.Node) -> None:
+        """A new node, or one that pods were seen on before it was."""
+        with self._lock:
+            self._set_node(node)
+
+    def update_node(self, old: corev1.Node | None, new: corev1.Node) -> None:
+        """A node that the cache does not know is added. `old` is there for symmetry with events; the cache knows better."""
+        with self._lock:
+            self._set_node(new)
+
+    def remove_node(self, node: corev1.Node) -> None:
+        """A node with pods stays as a ghost, in no snapshot, until the last of them is gone."""
+        with self._lock:
+            info = self._nodes.get(node.name)
+            if info is None or info.node is None:
+                raise CacheError(f"node {node.name} is not found")
+            self._tree.remove_node(node.name)
+            self._images.remove_node(node.name)
+            self._nodes_left_generation = next_generation()
+            if info.pods:
+                info.remove_node()
+                self._nodes.move_to_end(node.name)
+            else:
+                del self._nodes[node.name]
+
+    # Views
+
+    def snapshot(self) -> Snapshot:
+        """The newest state. The same object as before where nothing has changed."""
+        with self._lock:
+            self._latest = self._derive(self._latest)
+            return self._latest
+
+    def update_snapshot(self, previous: Snapshot) -> Snapshot:
+        """The newest state, sharing with `previous` what has not changed since; `previous` itself stays as it is.
+
+        `previous` must come from this cache, or be an empty Snapshot().
+        """
+        with self._lock:
+            return self._derive(previous)
+
+    def node_count(self) -> int:
+        """Ghosts included."""
+        with self._lock:
+            return len(self._nodes)
+
+    def pod_count(self) -> int:
+        with self._lock:
+            return len(self._pods)
+
+    def dump(self) -> Dump:
+        with self._lock:
+            return Dump({name: info.clone() for name, info in self._nodes.items()}, frozenset(self._assumed))
+
+    # Below here the lock is held
+
+    def _follow(self, pod: corev1.Pod, action: Action) -> PodState:
+        entry = self._pods.get(pod.uid)
+        target = TRANSITIONS[PodState.INITIAL if entry is None else entry.state, action]
+        if isinstance(target, str):
+            raise CacheError(target.format(pod.uid, pod.key))
+        return target
+
+    def _put(self, info: PodInfo, state: PodState) -> None:
+        uid, name = info.pod.uid, info.pod.node_name
+        self._pods[uid] = _Entry(info, state)
+        if state is PodState.ASSUMED:
+            self._assumed.add(uid)
+        node = self._nodes.get(name)
+        if node is None:
+            node = self._nodes[name] = NodeInfo()
+        node.add_pod(info)
+        self._nodes.move_to_end(name)
+
+    def _drop(self, entry: _Entry) -> None:
+        pod = entry.info.pod
+        del self._pods[pod.uid]
+        self._assumed.discard(pod.uid)
+        node = self._nodes[pod.node_name]
+        node.remove_pod(pod)
+        if node.node is None and not node.pods:
+            del self._nodes[pod.node_name]
+        else:
+            self._nodes.move_to_end(pod.node_name)
+
+    def _set_node(self, node: corev1.Node) -> None:
+        info = self._nodes.get(node.name)
+        if info is None:
+            info = self._nodes[node.name] = NodeInfo()
+        self._tree.add_node(node)
+        self._images.set_node(node)
+        info.set_node(node)
+        self._nodes.move_to_end(node.name)
+
+    def _derive(self, previous: Snapshot) -> Snapshot:
+        """Only nodes changed since `previous` are cloned: they are at the end, in the order of their generations."""
+        newest = next(reversed(self._nodes.values())).generation if self._nodes else 0
+        generation = max(newest, self._nodes_left_generation)
+        if generation == previous.generation:
+            return previous
+        changed: dict[str, NodeInfo] = {}
+        for name, info in reversed(self._nodes.items()):
+            if info.generation <= previous.generation:
+                break
+            if info.node is not None:
+                changed[name] = clone = info.clone()
+                clone.image_states = self._images.summaries(name)
+        if previous.order_version == self._tree.version:
+            return previous.replaced(changed, generation)
+        nodes = tuple(changed[name] if name in changed else previous.get(name) for name in self._tree.list())
+        return Snapshot(nodes, generation=generation, order_version=self._tree.version)
