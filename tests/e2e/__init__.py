@@ -1,0 +1,1 @@
+"""The extender under a real etcd, kube-apiserver and kube-scheduler, on loopback."""

@@ -1,0 +1,156 @@
+"""A cluster that a test fills: nodes, pods, groups and priorities in a line each; emptied before the next test.
+
+Used by every test here, through the `cluster` fixture. Without kubelets a bound pod stays Pending with a nodeName.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.e2e import api as paths
+from tests.e2e.api import Api, Json, Refused
+from tests.e2e.control_plane import MANIFESTS, SCHEDULER_NAME, ControlPlane
+from tests.e2e.history import Recorder, amounts, violations
+from tests.e2e.processes import eventually
+
+GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
+CRD = MANIFESTS / "crd"
+
+
+class Cluster:
+    """Builders over the API, with the recorder of everything that happens."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
+        self.api: Api = plane.api()
+        self.recorder = Recorder(self.api)
+        self.killed = False  # set by a test that kills a process: a commit may then take longer
+        self.excused: set[str] = set()  # pods that the test itself deletes
+        self.judged = False  # set by a test that wants a bad history, and has looked at it itself
+
+    def node(
+        self,
+        name: str,
+        *,
+        cpu: str = "64",
+        memory: str = "256Gi",
+        pods: int = 110,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        room = {"cpu": cpu, "memory": memory, "pods": str(pods)}
+        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ready"}
+        metadata = {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}}
+        status = {"capacity": room, "allocatable": room, "conditions": [ready]}
+        self.api.create(paths.NODES, {"metadata": metadata, "status": status})
+
+    def pod_group(self, name: str, min_member: int, **spec: Any) -> None:
+        body = {
+            "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+            "kind": "PodGroup",
+            "metadata": {"name": name},
+            "spec": {"minMember": min_member, "scheduleTimeoutSeconds": 10, **spec},
+        }
+        self.api.create(paths.POD_GROUPS.format(namespace="default"), body)
+
+    def pod(
+        self,
+        name: str,
+        *,
+        group: str = "",
+        labels: Mapping[str, str] | None = None,
+        requests: Mapping[str, str] | None = None,
+        priority: int = 0,
+        scheduler_name: str = SCHEDULER_NAME,
+        **spec: Any,
+    ) -> str:
+        """Its UID."""
+        container = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": requests or {}}}
+        body: Json = {
+            "metadata": {"name": name, "labels": {**({GROUP_LABEL: group} if group else {}), **(labels or {})}},
+            "spec": {
+                "schedulerName": scheduler_name,
+                "terminationGracePeriodSeconds": 0,  # there is no kubelet to confirm that it has ended
+                "containers": [container],
+                **spec,
+            },
+        }
+        if priority:
+            body["spec"]["priorityClassName"] = self.priority_class(priority)
+        uid: str = self.api.create(paths.PODS.format(namespace="default"), body)["metadata"]["uid"]
+        return uid
+
+    def priority_class(self, value: int) -> str:
+        name = f"priority-{value}"
+        body = {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+        }
+        try:
+            self.api.create(paths.PRIORITY_CLASSES, body)
+        except Refused as refused:
+            if refused.code != 409:
+                raise
+        return name
+
+    def delete_pod(self, name: str) -> None:
+        self.excused.add(f"default/{name}")
+        self.api.delete(f"{paths.PODS.format(namespace='default')}/{name}")
+
+    def events(self, name: str) -> list[str]:
+        """The notes of the events about an object of this name, oldest first."""
+        found = self.api.items(paths.EVENTS.format(namespace="default"))
+        mine = [event for event in found if event["regarding"]["name"] == name]
+        mine.sort(key=lambda event: str(event["metadata"]["creationTimestamp"]))
+        return [f"{event['reason']}: {event.get('note', '')}" for event in mine]
+
+    def violations(self) -> list[str]:
+        """What the history so far shows that it may not."""
+        self.recorder.catch_up()
+        return violations(
+            self.recorder.history(),
+            self._min_members(),
+            {node["metadata"]["name"]: amounts(node["status"]["allocatable"]) for node in self.api.items(paths.NODES)},
+            ended=time.monotonic(),
+            killed=self.killed,
+            excused=self.excused,
+        )
+
+    def _min_members(self) -> dict[str, int]:
+        groups = self.api.items(paths.ALL_POD_GROUPS) if self.has_crd() else []
+        return {
+            f"{group['metadata']['namespace']}/{group['metadata']['name']}": group["spec"].get("minMember", 1)
+            for group in groups
+        }
+
+    def has_crd(self) -> bool:
+        try:
+            self.api.get(paths.ALL_POD_GROUPS)
+        except Refused as refused:
+            if refused.code not in (404, 429):  # 429: its storage is being made
+                raise
+            return False
+        return True
+
+    def install_crd(self, manifest: Path = CRD) -> None:
+        """A new definition is served some 100 ms after it was made."""
+        self.plane.kubectl("apply", "--server-side", "-k", str(manifest))
+        eventually(self.has_crd, within=10, what="PodGroups are served")
+
+    def remove_crd(self) -> None:
+        self.plane.kubectl("delete", "--ignore-not-found", "-k", str(CRD))
+        eventually(lambda: not self.has_crd(), within=10, what="PodGroups are served no longer")
+
+    def clean(self) -> None:
+        """Deletes what tests make, and waits until it is gone."""
+        pods = paths.PODS.format(namespace="default")
+        self.api.delete(pods)
+        if self.has_crd():
+            self.api.delete(paths.POD_GROUPS.format(namespace="default"))
+        self.api.delete(paths.NODES)
+        eventually(lambda: not self.api.items(paths.ALL_PODS), within=15, what="all pods are gone")
+        eventually(lambda: not self.api.items(paths.NODES), within=15, what="all nodes are gone")

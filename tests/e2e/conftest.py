@@ -1,0 +1,136 @@
+"""The control plane for all e2e tests, built before the first of them; the extender and kube-scheduler for each module.
+
+Without Go (and without KUBEBUILDER_ASSETS) these tests are skipped, which the end of the run says loudly; with CI=true
+that is a failure. After every test the recorded history is checked, whatever the test was about.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.build import Binaries, UnavailableError, binaries
+from tests.e2e.cluster import Cluster
+from tests.e2e.control_plane import ControlPlane, Scheduler
+from tests.e2e.extender import Extender
+
+HERE = Path(__file__).parent
+BINARIES = pytest.StashKey[Binaries]()
+UNAVAILABLE = pytest.StashKey[str]()
+FAILED = pytest.StashKey[bool]()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Builds before any test runs, so that no test's own time limit has to cover it."""
+    if session.config.option.collectonly or not any(HERE in item.path.parents for item in session.items):
+        return
+    reporter = session.config.pluginmanager.getplugin("terminalreporter")
+    say = reporter.write_line if reporter else print
+    try:
+        session.config.stash[BINARIES] = binaries(say)
+    except UnavailableError as error:
+        session.config.stash[UNAVAILABLE] = str(error)
+        if os.environ.get("CI", "").lower() in ("1", "true"):
+            pytest.exit(f"the e2e tests must run where CI=true: {error}", returncode=1)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if reason := config.stash.get(UNAVAILABLE, ""):
+        terminalreporter.section("NOT RUN: the real control plane", sep="!", red=True, bold=True)
+        terminalreporter.line(f"No test of tests/e2e has run. {reason}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test shows the logs of the programs that took part."""
+    report = yield
+    if report.failed and HERE in item.path.parents:
+        item.session.stash[FAILED] = True
+        for name in ("module_programs", "programs"):
+            programs: Iterable[Extender | Scheduler] = item.funcargs.get(name, ())  # type: ignore[assignment]
+            for program in programs:
+                report.sections.append((f"log of {program.program.name}", program.program.tail(60)))
+    return report
+
+
+@pytest.fixture(scope="session")
+def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    if reason := request.config.stash.get(UNAVAILABLE, ""):
+        pytest.skip(reason.splitlines()[0])
+    started = ControlPlane(request.config.stash[BINARIES], tmp_path_factory.mktemp("control-plane"))
+    try:
+        started.start()
+        Cluster(started).install_crd()
+        yield started
+    finally:
+        started.stop()
+        if request.session.stash.get(FAILED, False):
+            print(f"\nlogs of the control plane: {started.folder}")
+
+
+@pytest.fixture
+def cluster(plane: ControlPlane) -> Iterator[Cluster]:
+    """An empty cluster; at the end its history must be without fault."""
+    made = Cluster(plane)
+    made.recorder.start()
+    try:
+        yield made
+        assert made.judged or made.violations() == []
+    finally:
+        made.recorder.stop()
+        made.clean()
+
+
+@dataclass
+class Pair:
+    """The extender and the kube-scheduler that asks it."""
+
+    extender: Extender
+    scheduler: Scheduler
+
+    def __iter__(self) -> Iterator[Extender | Scheduler]:
+        return iter((self.extender, self.scheduler))
+
+    def stop(self) -> None:
+        self.scheduler.stop()
+        self.extender.stop()
+
+
+def start_pair(plane: ControlPlane, folder: Path) -> Pair:
+    extender = Extender(folder, plane.kubeconfig())
+    pair = Pair(extender, Scheduler(plane, folder, extender=extender.url))
+    try:
+        extender.start()
+        pair.scheduler.start()
+    except BaseException:
+        pair.stop()
+        raise
+    return pair
+
+
+@pytest.fixture(scope="module")
+def module_programs(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """One pair for the tests of a module, which leave it running."""
+    pair = start_pair(plane, tmp_path_factory.mktemp("pair"))
+    yield pair
+    pair.stop()
+
+
+@pytest.fixture
+def programs() -> Iterator[list[Extender | Scheduler]]:
+    """What a test starts for itself: put it in here, and it is stopped, its log shown if the test failed."""
+    started: list[Extender | Scheduler] = []
+    yield started
+    for program in reversed(started):
+        program.stop()

@@ -1,0 +1,92 @@
+"""The extender as users start it, `gang-extender serve`, as a process of its own beside the real kube-scheduler.
+
+Used by conftest and the tests; configured from the very file that manifests/sidecar ships.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import urllib3
+import yaml
+
+from tests.e2e.control_plane import MANIFESTS
+from tests.e2e.processes import Program, free_port
+
+SHIPPED_CONFIG = MANIFESTS / "sidecar" / "extender.yaml"
+HELD = "gang_extender_held_binds"
+
+
+class Extender:
+    """`serve` on two loopback ports that stay the same over restarts."""
+
+    def __init__(
+        self,
+        folder: Path,
+        kubeconfig: Path,
+        *,
+        as_shipped: bool = False,
+        settings: Mapping[str, Any] | None = None,
+        flags: Sequence[str] = (),
+    ) -> None:
+        config = yaml.safe_load(SHIPPED_CONFIG.read_text())
+        if not as_shipped:
+            del config["leaderLease"]  # without leader election there is none to watch
+        config.update(settings or {})
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / "extender.yaml"
+        file.write_text(yaml.safe_dump(config))
+        port, self._ops_port = free_port(), free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self.ops_url = f"http://127.0.0.1:{self._ops_port}"
+        command = [sys.executable, "-m", "extender.cli.main", "serve", f"--config={file}", f"--kubeconfig={kubeconfig}"]
+        command += [f"--port={port}", f"--ops-port={self._ops_port}", *flags]
+        self.program = Program("extender", command, folder)
+
+    def start(self, *, wait: bool = True) -> Extender:
+        self.program.start()
+        if wait:
+            self.await_ready()
+        return self
+
+    def await_ready(self) -> None:
+        self.program.await_ready(lambda: self.ops("/readyz")[0] == 200, within=30)
+
+    def stop(self) -> None:
+        self.program.stop()
+
+    def kill(self) -> None:
+        self.program.kill()
+
+    def terminate(self, within: float) -> float:
+        """SIGTERM, as the kubelet sends it; the seconds until it was gone."""
+        self.program.signal(signal.SIGTERM)
+        return self.program.wait(within)
+
+    def log(self) -> str:
+        return self.program.log()
+
+    def ops(self, path: str) -> tuple[int, str]:
+        """Status and body of a probe or page; status 0 for no answer."""
+        try:
+            with urllib3.PoolManager(retries=False, timeout=2) as http:
+                answer = http.request("GET", self.ops_url + path)
+                return answer.status, answer.data.decode()
+        except (urllib3.exceptions.HTTPError, OSError):
+            return 0, ""
+
+    def metric(self, name: str) -> float:
+        """The sum of a metric over its labels."""
+        status, text = self.ops("/metrics")
+        assert status == 200, f"/metrics answered {status}"
+        samples = re.findall(rf"^{re.escape(name)}(?:{{[^}}]*}})? (\S+)", text, re.MULTILINE)
+        assert samples, f"no metric {name}"
+        return sum(float(sample) for sample in samples)
+
+    def held(self) -> int:
+        return int(self.metric(HELD))
