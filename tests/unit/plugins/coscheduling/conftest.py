@@ -1,0 +1,233 @@
+"""A gang's world in memory: nodes, pods, and a plugin whose collaborators record what it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pytest
+
+from extender.api import corev1
+from extender.api.codec import convert
+from extender.api.schedulingv1alpha1 import PodGroup
+from extender.config.plugin_args import CoschedulingArgs
+from extender.framework.interface import WaitingPod
+from extender.framework.node_info import NodeInfo
+from extender.framework.pod_info import PodInfo
+from extender.framework.status import SUCCESS, Status, unschedulable
+from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.coscheduling import Coscheduling
+
+LABEL = "scheduling.x-k8s.io/pod-group"
+
+
+class FakeClock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def node(name: str, cpu: str = "4", pods: int = 110, **spec: Any) -> corev1.Node:
+    return convert(
+        {
+            "metadata": {"name": name},
+            "spec": spec,
+            "status": {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": str(pods)}},
+        },
+        corev1.Node,
+    )
+
+
+def pod(name: str, group: str = "", cpu: str = "1", *, uid: str = "", node_name: str = "", **spec: Any) -> corev1.Pod:
+    labels = spec.pop("labels", {LABEL: group} if group else {})
+    deleting = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if spec.pop("deleting", False) else {}
+    return convert(
+        {
+            "metadata": {"name": name, "namespace": "default", "uid": uid or name, "labels": labels, **deleting},
+            "spec": {"containers": [{"resources": {"requests": {"cpu": cpu}}}], "nodeName": node_name, **spec},
+            "status": {"phase": "Pending"},
+        },
+        corev1.Pod,
+    )
+
+
+def pod_group(name: str, min_member: int, created: str = "2026-01-01T00:00:00Z", **spec: Any) -> PodGroup:
+    return convert(
+        {
+            "metadata": {"name": name, "namespace": "default", "creationTimestamp": created},
+            "spec": {"minMember": min_member, **spec},
+        },
+        PodGroup,
+    )
+
+
+class Snapshot:
+    def __init__(self, nodes: Iterable[corev1.Node], pods: Iterable[corev1.Pod]) -> None:
+        self.infos = {n.name: NodeInfo(n) for n in nodes}
+        for p in pods:
+            self.infos[p.node_name].add_pod(PodInfo(p))
+
+    generation = 1
+
+    def list(self) -> list[NodeInfo]:
+        return list(self.infos.values())
+
+    def get(self, name: str) -> NodeInfo:
+        return self.infos[name]
+
+    def have_pods_with_affinity(self) -> list[NodeInfo]:
+        return []
+
+    def have_pods_with_required_anti_affinity(self) -> list[NodeInfo]:
+        return []
+
+
+class Waiting(WaitingPod):
+    """A waiting pod that only notes the first signal."""
+
+    def __init__(self, waiting: corev1.Pod, node_name: str) -> None:
+        self._pod, self._node_name = waiting, node_name
+        self.decision = ""
+
+    @property
+    def pod(self) -> corev1.Pod:
+        return self._pod
+
+    @property
+    def node_name(self) -> str:
+        return self._node_name
+
+    def pending_plugins(self) -> Iterable[str]:
+        return ["Coscheduling"]
+
+    def _decide(self, decision: str) -> bool:
+        first = not self.decision
+        self.decision = self.decision or decision
+        return first
+
+    def allow(self, plugin: str) -> bool:
+        return self._decide("allowed")
+
+    def reject(self, plugin: str, message: str) -> bool:
+        return self._decide(f"rejected: {message}")
+
+    def preempt(self, plugin: str, message: str) -> bool:
+        return self._decide(f"preempted: {message}")
+
+
+class Room:
+    """A judge that knows only room, cordons and names."""
+
+    def begin(self, judged: corev1.Pod, nodes: Sequence[NodeInfo]) -> Room:
+        self.pod = judged
+        return self
+
+    def filter(self, info: NodeInfo) -> Status:
+        if info.unschedulable:
+            return unschedulable("node(s) were unschedulable")
+        selector = self.pod.spec.node_selector or {}
+        if any(info.node is None or info.node.labels.get(k) != v for k, v in selector.items()):
+            return unschedulable("node(s) didn't match Pod's node affinity/selector")
+        if self.pod.spec.topology_spread_constraints and any(
+            p.pod.labels == self.pod.labels for p in info.pods
+        ):  # one of a kind on each node, to stand for every rule by which members look at each other
+            return unschedulable("node(s) didn't match pod topology spread constraints")
+        return SUCCESS
+
+
+class World:
+    """The plugin with everything around it; the handle it needs is the world itself."""
+
+    def __init__(self, nodes: Sequence[corev1.Node], **args: Any) -> None:
+        self.nodes = {n.name: n for n in nodes}
+        self.on_nodes: dict[str, corev1.Pod] = {}
+        self.clock = FakeClock()
+        self.waiting: dict[str, Waiting] = {}
+        self.steered: list[tuple[str, str]] = []
+        self.released: list[str] = []
+        self.woken: list[str] = []
+        self.tasks: dict[str, Callable[[], None]] = {}
+        self.leading = True
+        self.plans = 0
+        self.nominator: Any = self
+        self.plugin = Coscheduling(CoschedulingArgs(**args), self)  # type: ignore[arg-type]
+        self.plugin.connect(
+            Collaborators(
+                newest_snapshot=self.snapshot,
+                judge=Room(),  # type: ignore[arg-type]
+                steering=self,
+                submit=self.tasks.__setitem__,
+                offload=self._offload,
+                may_commit=lambda: self.leading,
+                hold_limit=lambda members: 100.0,
+            )
+        )
+
+    def nominated_nodes(self) -> list[str]:
+        return []
+
+    def nominated_pods_for_node(self, name: str) -> list[corev1.Pod]:
+        return []
+
+    def _offload(self, function: Callable[..., object], *args: object) -> object:
+        self.plans += 1
+        return function(*args)
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(self.nodes.values(), self.on_nodes.values())
+
+    def get_waiting_pod(self, uid: str) -> Waiting | None:
+        return self.waiting.get(uid)
+
+    def steer(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+        self.steered += [(p.name, n) for p, n in places]
+
+    def release(self, pods: Sequence[corev1.Pod]) -> None:
+        self.released += [p.name for p in pods]
+
+    def wake(self, pods: Sequence[corev1.Pod]) -> None:
+        self.woken += [p.name for p in pods]
+
+    def run_tasks(self) -> None:
+        tasks = dict(self.tasks)
+        self.tasks.clear()
+        for task in tasks.values():
+            task()
+
+    def create(self, *pods: corev1.Pod) -> None:
+        for p in pods:
+            self.plugin.on_pod(None, p)
+
+    def filter(self, asked: corev1.Pod, offered: Sequence[str] | None = None) -> str:
+        """The planned node, `any`, or the refusal."""
+        names = frozenset(self.nodes if offered is None else offered)
+        place, status = self.plugin.admission.admit(asked, names)
+        return place or "any" if status.success else status.message
+
+    def bind(self, bound: corev1.Pod, node_name: str) -> Waiting | str:
+        """Assume and Permit: the waiting pod, or `starts`, or the refusal."""
+        on_node = convert(
+            {
+                "metadata": {"name": bound.name, "namespace": "default", "uid": bound.uid, "labels": bound.labels},
+                "spec": {
+                    "containers": [
+                        {"resources": {"requests": {"cpu": bound.spec.containers[0].resources.requests["cpu"].text}}}
+                    ],
+                    "nodeName": node_name,
+                },
+            },
+            corev1.Pod,
+        )
+        self.on_nodes[bound.uid] = on_node
+        status, _ = self.plugin.barrier.arrive(bound, node_name, 60.0)
+        if status.wait:
+            self.waiting[bound.uid] = Waiting(bound, node_name)
+            return self.waiting[bound.uid]
+        return "starts" if status.success else status.message
+
+
+@pytest.fixture
+def world() -> Callable[..., World]:
+    return World

@@ -1,0 +1,58 @@
+"""Of two bind calls for one pod the newer wins, after the older has ended."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from extender.scheduler.in_flight import SUPERSEDED, DrainingError, InFlight, TooManyHeldBindsError
+
+
+def test_a_newer_call_ends_the_older_and_goes_on_after_it() -> None:
+    in_flight = InFlight(limit=10)
+    story: list[str] = []
+    held = threading.Event()
+    ended = threading.Event()
+
+    def older() -> None:
+        with in_flight.enter("uid") as call:
+            call.on_abort(lambda reason: (story.append(reason), ended.set())[-1])  # type: ignore[func-returns-value]
+            held.set()
+            ended.wait()
+            story.append("older is gone")
+
+    thread = threading.Thread(target=older)
+    thread.start()
+    held.wait()
+    with in_flight.enter("uid"):
+        story.append("newer is in")
+    thread.join()
+    assert story == [SUPERSEDED, "older is gone", "newer is in"]
+    assert len(in_flight) == 0
+
+
+def test_over_the_cap_a_call_is_answered_at_once() -> None:
+    in_flight = InFlight(limit=1)
+    with in_flight.enter("a"), pytest.raises(TooManyHeldBindsError, match=r"too many waiting binds \(1\)"), in_flight.enter("b"):
+        pass
+
+
+def test_a_drain_ends_those_that_wait_and_takes_no_more() -> None:
+    in_flight = InFlight(limit=10)
+    reasons: list[str] = []
+    with in_flight.enter("a") as call:
+        call.on_abort(reasons.append)
+        in_flight.drain("draining")
+        assert reasons == ["draining"]
+        with pytest.raises(DrainingError, match="draining"), in_flight.enter("b"):
+            pass
+
+
+def test_an_abort_before_anybody_listens_is_not_lost() -> None:
+    with InFlight(limit=1).enter("a") as call:
+        call.abort("the caller has hung up")
+        call.abort("a later reason")
+        reasons: list[str] = []
+        call.on_abort(reasons.append)
+        assert reasons == ["the caller has hung up"]
