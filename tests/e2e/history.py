@@ -227,6 +227,13 @@ class Recorder:
     def await_bound(self, *names: str, within: float) -> float:
         return self.wait(lambda: self.bound() >= set(names), within=within, what=f"bound: {', '.join(names)}")
 
+    def settle(self, quiet: float = 1.0, within: float = 15) -> None:
+        """Returns when no pod has changed for `quiet` seconds."""
+        deadline = time.monotonic() + within
+        with self._changed:
+            while self._changed.wait(quiet):
+                assert time.monotonic() < deadline, f"not quiet within {within:g} s\n{self._describe()}"
+
     def condition(self, name: str) -> Json:
         """The pod's PodScheduled condition; empty where there is none yet."""
         pod = self.pod(name)

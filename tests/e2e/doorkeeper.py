@@ -1,0 +1,71 @@
+"""A second extender of kube-scheduler's that keeps chosen pods out of ours, until a test lets them in.
+
+So a gang can be had of which some members are held in their bind calls and one is still missing, for as long as a test
+needs, whatever our own mirror knows. Used by test_held_binds.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class Doorkeeper:
+    """Answers filter calls on loopback in a thread of its own. kube-scheduler asks it before it asks us."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # guards _kept_out
+        self._kept_out: frozenset[str] = frozenset()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="doorkeeper")
+
+    def start(self) -> Doorkeeper:
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def keep_out(self, names: Iterable[str]) -> None:
+        with self._lock:
+            self._kept_out = frozenset(names)
+
+    def put_in_front(self, config: dict[str, Any]) -> None:
+        """Into a KubeSchedulerConfiguration."""
+        entry = {
+            "urlPrefix": f"http://127.0.0.1:{self._server.server_address[1]}",
+            "filterVerb": "filter",
+            "nodeCacheCapable": True,
+        }
+        config["extenders"].insert(0, entry)
+
+    def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            refused = arguments["Pod"]["metadata"]["name"] in self._kept_out
+        names = arguments["NodeNames"]
+        if not refused:
+            return {"NodeNames": names}
+        return {"NodeNames": [], "FailedAndUnresolvableNodes": dict.fromkeys(names, "the door is shut")}
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        keeper = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                answer = json.dumps(keeper.answer(json.loads(body))).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(answer)))
+                self.send_header("Connection", "close")
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class' name
+                """Says nothing."""
+
+        return Handler

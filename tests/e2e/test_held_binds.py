@@ -1,0 +1,140 @@
+"""Two of three members are held in their bind calls, and then something goes wrong.
+
+The third is kept out by a second extender in front of ours, so that the holds last as long as a test needs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.control_plane import Scheduler
+from tests.e2e.doorkeeper import Doorkeeper
+from tests.e2e.extender import Extender
+from tests.e2e.processes import eventually
+
+NAMES = ("web-0", "web-1", "web-2")
+Start = Callable[..., tuple[Extender, Scheduler]]
+
+
+@pytest.fixture
+def door() -> Iterator[Doorkeeper]:
+    keeper = Doorkeeper().start()
+    yield keeper
+    keeper.stop()
+
+
+@pytest.fixture
+def start(cluster: Cluster, door: Doorkeeper, tmp_path: Path, programs: list[Extender | Scheduler]) -> Start:
+    """Starts both programs and a gang of three, and returns when two members are held."""
+
+    def started(timeout_seconds: int = 60) -> tuple[Extender, Scheduler]:
+        extender = Extender(tmp_path, cluster.plane.kubeconfig())
+        scheduler = Scheduler(cluster.plane, tmp_path, extender=extender.url, change=door.put_in_front)
+        programs.extend((extender, scheduler))
+        extender.start()
+        scheduler.start()
+        door.keep_out(["web-2"])
+        cluster.node("node-1")
+        cluster.pod_group("web", min_member=3, scheduleTimeoutSeconds=timeout_seconds)
+        for name in NAMES:
+            cluster.pod(name, group="web")
+        eventually(lambda: extender.held() == 2, within=10, what="two members are held")
+        return extender, scheduler
+
+    return started
+
+
+def let_in(cluster: Cluster, door: Doorkeeper) -> None:
+    """A change of a node wakes every pod that an extender has refused."""
+    door.keep_out([])
+    cluster.api.patch("/api/v1/nodes/node-1", {"metadata": {"annotations": {"door": f"opened {time.time()}"}}})
+
+
+def test_the_last_member_starts_the_gang(cluster: Cluster, door: Doorkeeper, start: Start) -> None:
+    extender, _ = start()
+    assert cluster.recorder.bound() == set()
+    let_in(cluster, door)
+    cluster.recorder.await_bound(*NAMES, within=2)
+    eventually(lambda: extender.held() == 0, within=2, what="nobody is held any more")
+
+
+def test_a_wait_that_times_out_says_so(cluster: Cluster, door: Doorkeeper, start: Start) -> None:
+    start(timeout_seconds=2)
+    text = "rejected due to timeout after waiting 2s at plugin Coscheduling"
+    cluster.recorder.wait(
+        lambda: any(text in cluster.recorder.condition(name).get("message", "") for name in NAMES[:2]),
+        within=6,
+        what=f"a member says {text!r}",
+    )
+    assert cluster.recorder.bound() == set()
+    let_in(cluster, door)
+    cluster.recorder.await_bound(*NAMES, within=20)
+
+
+def test_a_held_pod_that_is_deleted_ends_the_hold_of_all(cluster: Cluster, door: Doorkeeper, start: Start) -> None:
+    extender, _ = start()
+    cluster.delete_pod("web-0")
+    eventually(lambda: extender.held() == 0, within=2, what="a group below its quorum holds nobody")
+    assert cluster.recorder.bound() == set()
+    cluster.pod("web-0", group="web")
+    let_in(cluster, door)
+    cluster.recorder.await_bound(*NAMES, within=20)
+
+
+def test_a_pod_group_that_is_deleted_ends_the_holds(cluster: Cluster, start: Start) -> None:
+    extender, _ = start()
+    cluster.api.delete("/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups/web")
+    eventually(lambda: extender.held() == 0, within=2, what="a group that is gone holds nobody")
+    cluster.recorder.settle()
+    assert cluster.recorder.bound() == set()
+
+
+def test_kube_scheduler_killed_while_binds_are_held(cluster: Cluster, door: Doorkeeper, start: Start) -> None:
+    extender, scheduler = start()
+    cluster.killed = True
+    scheduler.kill()
+    eventually(lambda: extender.held() == 0, within=2, what="a hold ends when its caller is gone")
+    assert cluster.recorder.bound() == set()
+    scheduler.start()
+    eventually(lambda: extender.held() == 2, within=15, what="two members are held again")
+    assert cluster.recorder.bound() == set()
+    let_in(cluster, door)
+    cluster.recorder.await_bound(*NAMES, within=5)
+
+
+def test_the_extender_killed_while_binds_are_held(cluster: Cluster, door: Doorkeeper, start: Start) -> None:
+    extender, _ = start()
+    cluster.killed = True
+    extender.kill()
+    for name in NAMES[:2]:
+        condition = cluster.recorder.await_message(name, "bind", within=5)
+        assert condition["reason"] == "SchedulerError"
+    extender.start()
+    assert cluster.recorder.bound() == set()
+    let_in(cluster, door)
+    cluster.recorder.await_bound(*NAMES, within=25)
+
+
+def test_the_extender_told_to_end_answers_the_binds_that_are_held(
+    cluster: Cluster, door: Doorkeeper, start: Start
+) -> None:
+    extender, _ = start()
+    cluster.killed = True
+    assert extender.terminate(within=5) < 1.5, "with no commit begun it is gone within a second"
+    for name in NAMES[:2]:
+        cluster.recorder.wait(
+            lambda name=name: cluster.recorder.condition(name).get("reason") == "SchedulerError",
+            within=3,
+            what=f"the bind of {name} was answered",
+        )
+        message = cluster.recorder.condition(name)["message"]
+        assert "EOF" not in message
+        assert "connection" not in message
+    extender.start()
+    let_in(cluster, door)
+    cluster.recorder.await_bound(*NAMES, within=25)

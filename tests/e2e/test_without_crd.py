@@ -1,0 +1,63 @@
+"""A cluster that has no PodGroup definition: plain pods and the labels-only gangs do without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.conftest import Pair, start_pair
+from tests.e2e.control_plane import ControlPlane
+
+LABELS = {"pod-group.scheduling.sigs.k8s.io/name": "light", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
+
+
+@pytest.fixture(scope="module")
+def module_programs(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """The extender is started where the definition is not there, and it is put back for the other modules."""
+    Cluster(plane).remove_crd()
+    try:
+        pair = start_pair(plane, tmp_path_factory.mktemp("without-crd"))
+        yield pair
+        pair.stop()
+    finally:
+        Cluster(plane).install_crd()
+
+
+def test_plain_pods_are_scheduled(cluster: Cluster, module_programs: Pair) -> None:
+    cluster.node("node-1")
+    cluster.pod("plain")
+    cluster.recorder.await_bound("plain", within=2)
+
+
+def test_a_gang_by_labels_alone_waits_for_its_last_member(cluster: Cluster, module_programs: Pair) -> None:
+    cluster.node("node-1")
+    for name in ("light-0", "light-1"):
+        cluster.pod(name, labels=LABELS)
+    cluster.recorder.await_message(
+        "light-0", "cannot find enough sibling pods, current pods number: 2, minMember of group: 3", within=5
+    )
+    cluster.pod("light-2", labels=LABELS)
+    cluster.recorder.await_bound("light-0", "light-1", "light-2", within=2)
+
+
+def test_a_gang_by_labels_alone_that_does_not_fit_starts_no_member(cluster: Cluster, module_programs: Pair) -> None:
+    cluster.node("node-1", cpu="2")
+    for number in range(3):
+        cluster.pod(f"light-{number}", labels=LABELS, requests={"cpu": "1"})
+    cluster.recorder.await_message("light-2", "nodes are available", within=5)
+    cluster.recorder.settle()
+    assert cluster.recorder.bound() == set()
+
+
+def test_a_definition_that_comes_later_is_noticed(cluster: Cluster, module_programs: Pair, tmp_path: Path) -> None:
+    """The last of this module: from here on PodGroups are served."""
+    cluster.node("node-1")
+    for number in range(3):
+        cluster.pod(f"web-{number}", group="web")
+    cluster.recorder.await_message("web-0", "PodGroup not found", within=5)
+    cluster.install_crd()
+    cluster.pod_group("web", min_member=3)
+    cluster.recorder.await_bound("web-0", "web-1", "web-2", within=60)

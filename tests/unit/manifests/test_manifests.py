@@ -1,0 +1,126 @@
+"""The manifests agree with each other and with the rules that are never broken; the API server judges the rest in e2e."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+MANIFESTS = Path(__file__).parents[3] / "manifests"
+FILES = sorted(MANIFESTS.rglob("*.yaml"))
+
+
+def documents(path: str) -> list[Any]:
+    return [document for document in yaml.safe_load_all((MANIFESTS / path).read_text()) if document]
+
+
+SCHEDULER = documents("sidecar/kube-scheduler.yaml")[0]
+EXTENDER = documents("sidecar/extender.yaml")[0]
+DEPLOYMENT = documents("sidecar/deployment.yaml")[0]
+POD = DEPLOYMENT["spec"]["template"]["spec"]
+CONTAINERS = {container["name"]: container for container in POD["containers"]}
+QUICK, BIND = SCHEDULER["extenders"]
+
+
+def seconds(duration: str) -> int:
+    match = re.fullmatch(r"([0-9]+)s", duration)
+    assert match, duration
+    return int(match[1])
+
+
+def rules() -> Iterator[dict[str, Any]]:
+    for document in documents("rbac/extender.yaml"):
+        yield from document.get("rules", [])
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(MANIFESTS)))
+def test_a_file_begins_with_what_it_is_for(file: Path) -> None:
+    assert file.name == "kustomization.yaml" or file.read_text().startswith("# ")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(MANIFESTS)))
+def test_every_manifest_is_installed_by_the_kustomization_beside_it(file: Path) -> None:
+    kustomization = yaml.safe_load((file.parent / "kustomization.yaml").read_text())
+    generated = [name for generator in kustomization.get("configMapGenerator", []) for name in generator["files"]]
+    assert file.name in [*kustomization["resources"], *generated, "kustomization.yaml"]
+
+
+@pytest.mark.parametrize("entry", [pytest.param(QUICK, id="the short entry"), pytest.param(BIND, id="the bind entry")])
+def test_no_entry_can_break_a_gang(entry: dict[str, Any]) -> None:
+    assert entry["nodeCacheCapable"] is True
+    assert entry["ignorable"] is False
+    assert "managedResources" not in entry
+
+
+def test_bind_has_a_long_timeout_of_its_own() -> None:
+    assert [verb for verb in QUICK if verb.endswith("Verb")] == ["filterVerb", "prioritizeVerb", "preemptVerb"]
+    assert [verb for verb in BIND if verb.endswith("Verb")] == ["bindVerb"]
+    assert seconds(QUICK["httpTimeout"]) <= 5 < 60 < seconds(BIND["httpTimeout"])
+    assert QUICK["weight"] > 0
+
+
+def test_every_node_is_offered() -> None:
+    assert SCHEDULER["percentageOfNodesToScore"] == 100
+
+
+def test_the_extender_knows_what_kube_scheduler_is_told() -> None:
+    assert EXTENDER["bindTimeoutSeconds"] == seconds(BIND["httpTimeout"])
+    assert EXTENDER["schedulerNames"] == [profile["schedulerName"] for profile in SCHEDULER["profiles"]]
+    election = SCHEDULER["leaderElection"]
+    assert election["leaderElect"] is True
+    assert EXTENDER["leaderLease"] == f"{election['resourceNamespace']}/{election['resourceName']}"
+
+
+def test_the_verbs_are_on_loopback_alone_and_where_kube_scheduler_looks_for_them() -> None:
+    flags = dict(flag.removeprefix("--").split("=", 1) for flag in CONTAINERS["extender"]["args"][1:])
+    assert flags["bind-address"] == "127.0.0.1"
+    assert QUICK["urlPrefix"] == BIND["urlPrefix"] == f"http://127.0.0.1:{flags['port']}"
+    assert [port["containerPort"] for port in CONTAINERS["extender"]["ports"]] == [int(flags["ops-port"])]
+    assert "hostNetwork" not in POD
+
+
+def test_the_scheduler_does_not_need_itself_to_be_scheduled() -> None:
+    assert POD["schedulerName"] == "default-scheduler"
+    assert POD["priorityClassName"] == "system-cluster-critical"
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_a_container_is_restricted(name: str) -> None:
+    security = CONTAINERS[name]["securityContext"]
+    assert security["allowPrivilegeEscalation"] is False
+    assert security["readOnlyRootFilesystem"] is True
+    assert security["capabilities"] == {"drop": ["ALL"]}
+    assert "memory" in CONTAINERS[name]["resources"]["limits"]
+
+
+def test_the_extender_is_given_no_right_that_it_has_no_use_for() -> None:
+    for rule in rules():
+        assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]]
+        assert not {"secrets", "configmaps"} & set(rule["resources"])
+        assert not {"delete", "deletecollection", "update", "escalate", "impersonate"} & set(rule["verbs"])
+    writes = {
+        resource: verb
+        for rule in rules()
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        if verb not in ("get", "list", "watch")
+    }
+    assert set(writes) == {"pods/binding", "pods/status", "podgroups/status", "events"}
+
+
+def test_one_lease_alone_may_be_read() -> None:
+    (lease,) = (rule for rule in rules() if "leases" in rule["resources"])
+    assert lease["resourceNames"] == [SCHEDULER["leaderElection"]["resourceName"]]
+    assert lease["verbs"] == ["get", "list", "watch"]
+
+
+def test_the_image_is_built_of_our_own_version() -> None:
+    setup = (MANIFESTS.parent / "setup.cfg").read_text()
+    version = re.search(r"^version = (\S+)$", setup, re.MULTILINE)
+    images = {image["name"]: image["newTag"] for image in documents("sidecar/kustomization.yaml")[0]["images"]}
+    assert version is not None
+    assert images["gang-extender"] == version[1]
