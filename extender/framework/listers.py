@@ -44,7 +44,9 @@ class Lister(Protocol[T_co]):
 class Nominator(Protocol):
     """Where pods are nominated to run. kube-scheduler: framework.PodNominator."""
 
-    def nominated_nodes(self) -> Sequence[str]: ...
+    def nominated_nodes(self) -> Sequence[str]:
+        """The nodes that pods are nominated to."""
+        ...
 
     def nominated_pods_for_node(self, node_name: str) -> Sequence[corev1.Pod]: ...
 

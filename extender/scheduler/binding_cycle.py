@@ -102,6 +102,4 @@ def _reject(framework: Framework, uid: str, reason: str) -> None:
 
 def _while_waiting(pod: corev1.Pod, status: Status) -> Status:
     """The text that kube-scheduler's users know, kept from the releases in which it was the event's."""
-    return Status(
-        status.code, (f'pod "{pod.name}" rejected while waiting on permit: {status.message}',), status.plugin
-    )
+    return Status(status.code, (f'pod "{pod.name}" rejected while waiting on permit: {status.message}',), status.plugin)

@@ -24,6 +24,7 @@ from extender.api.extenderv1 import (
 )
 from extender.config.types import ExtenderConfig
 
+
 class ExtenderError(Exception):
     """The call failed, or its answer cannot be read. Go's text."""
 
@@ -80,9 +81,7 @@ class HTTPExtender:
             for name in resources
         )
 
-    def filter(
-        self, pod: corev1.Pod, names: Sequence[str]
-    ) -> tuple[list[str], Mapping[str, str], Mapping[str, str]]:
+    def filter(self, pod: corev1.Pod, names: Sequence[str]) -> tuple[list[str], Mapping[str, str], Mapping[str, str]]:
         """(passed, failed, failed and unresolvable). Raises ExtenderError, also for a node that was not asked about."""
         answer = self._send(self.config.filter_verb, ExtenderArgs(pod=pod, node_names=tuple(names)), FilterAnswer)
         if answer.error:
@@ -100,17 +99,13 @@ class HTTPExtender:
         args = ExtenderArgs(pod=pod, node_names=tuple(names))
         return list(self._send(self.config.prioritize_verb, args, tuple[HostPriority, ...]))
 
-    def process_preemption(
-        self, pod: corev1.Pod, victims: Mapping[str, MetaVictims]
-    ) -> Mapping[str, MetaVictims]:
+    def process_preemption(self, pod: corev1.Pod, victims: Mapping[str, MetaVictims]) -> Mapping[str, MetaVictims]:
         args = ExtenderPreemptionArgs(pod=pod, node_name_to_meta_victims=dict(victims))
         return self._send(self.config.preempt_verb, args, ExtenderPreemptionResult).node_name_to_meta_victims
 
     def bind(self, pod: corev1.Pod, node_name: str) -> None:
         """Blocks as long as the extender holds the call. Raises ExtenderError with the answer's Error."""
-        args = ExtenderBindingArgs(
-            pod_name=pod.name, pod_namespace=pod.namespace, pod_uid=pod.uid, node=node_name
-        )
+        args = ExtenderBindingArgs(pod_name=pod.name, pod_namespace=pod.namespace, pod_uid=pod.uid, node=node_name)
         answer = self._send(self.config.bind_verb, args, ExtenderBindingResult)
         if answer.error:
             raise ExtenderError(answer.error)

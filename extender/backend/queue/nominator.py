@@ -82,6 +82,10 @@ class PodNominator:
         override = PostFilterResult(node_name, NominatingMode.OVERRIDE)
         self.add(pod, override if node_name else None)
 
+    def nominated_nodes(self) -> Sequence[str]:
+        with self._lock:
+            return [name for name in self._pods_of if name]
+
     def nominated_pods_for_node(self, node_name: str) -> Sequence[corev1.Pod]:
         """In the order in which they were nominated; one that is found nowhere is a bare pod."""
         with self._lock:

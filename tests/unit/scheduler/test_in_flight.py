@@ -34,7 +34,11 @@ def test_a_newer_call_ends_the_older_and_goes_on_after_it() -> None:
 
 def test_over_the_cap_a_call_is_answered_at_once() -> None:
     in_flight = InFlight(limit=1)
-    with in_flight.enter("a"), pytest.raises(TooManyHeldBindsError, match=r"too many waiting binds \(1\)"), in_flight.enter("b"):
+    with (
+        in_flight.enter("a"),
+        pytest.raises(TooManyHeldBindsError, match=r"too many waiting binds \(1\)"),
+        in_flight.enter("b"),
+    ):
         pass
 
 

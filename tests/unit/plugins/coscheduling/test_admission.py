@@ -8,9 +8,7 @@ from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
 Make = Callable[..., World]
 
-TWO_OF_THREE = (
-    "pre-filter pod p1 cannot find enough sibling pods, current pods number: 2, minMember of group: 3"
-)
+TWO_OF_THREE = "pre-filter pod p1 cannot find enough sibling pods, current pods number: 2, minMember of group: 3"
 
 
 def test_two_of_three_are_refused_and_the_third_plans_for_all(world: Make) -> None:

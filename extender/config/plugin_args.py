@@ -1,0 +1,112 @@
+"""The arguments of plugins, as frozen values with kube-scheduler's defaults.
+
+Read by `load`, checked by `validation`, handed to a plugin's `create`.
+kube-scheduler: pkg/scheduler/apis/config/types_pluginargs.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from extender.api import corev1
+from extender.api.schedulingv1alpha1 import POD_GROUP_LABEL
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSpec:
+    name: str
+    weight: int = 1
+
+
+DEFAULT_RESOURCES = (ResourceSpec("cpu"), ResourceSpec("memory"))
+
+
+@dataclass(frozen=True, slots=True)
+class UtilizationShapePoint:
+    """utilization in percent, score in 0..10."""
+
+    utilization: int
+    score: int
+
+
+class ScoringStrategyType(Enum):
+    LEAST_ALLOCATED = "LeastAllocated"
+    MOST_ALLOCATED = "MostAllocated"
+    REQUESTED_TO_CAPACITY_RATIO = "RequestedToCapacityRatio"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringStrategy:
+    type: ScoringStrategyType = ScoringStrategyType.LEAST_ALLOCATED
+    resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
+    shape: tuple[UtilizationShapePoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResourcesFitArgs:
+    ignored_resources: frozenset[str] = frozenset()
+    ignored_resource_groups: frozenset[str] = frozenset()
+    scoring_strategy: ScoringStrategy = ScoringStrategy()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResourcesBalancedAllocationArgs:
+    resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
+
+
+@dataclass(frozen=True, slots=True)
+class InterPodAffinityArgs:
+    hard_pod_affinity_weight: int = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
+
+
+class PodTopologySpreadDefaulting(Enum):
+    SYSTEM = "System"
+    LIST = "List"
+
+
+@dataclass(frozen=True, slots=True)
+class PodTopologySpreadArgs:
+    default_constraints: tuple[corev1.TopologySpreadConstraint, ...] = ()
+    defaulting_type: PodTopologySpreadDefaulting = PodTopologySpreadDefaulting.SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAffinityArgs:
+    added_affinity: corev1.NodeAffinity | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultPreemptionArgs:
+    min_candidate_nodes_percentage: int = 10
+    min_candidate_nodes_absolute: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeBindingArgs:
+    bind_timeout_seconds: int = 600
+    shape: tuple[UtilizationShapePoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CoschedulingArgs:
+    """Times in seconds; podGroupRejectPercentage in percent of minMember."""
+
+    permit_waiting_time_seconds: int = 60
+    denied_pg_expiration_time_seconds: int = 3
+    pod_group_backoff_seconds: int = 0
+    pod_group_reject_percentage: int = 10
+    pod_group_labels: tuple[str, ...] = (POD_GROUP_LABEL,)
+
+
+PluginArgs = (
+    NodeResourcesFitArgs
+    | NodeResourcesBalancedAllocationArgs
+    | InterPodAffinityArgs
+    | PodTopologySpreadArgs
+    | NodeAffinityArgs
+    | DefaultPreemptionArgs
+    | VolumeBindingArgs
+    | CoschedulingArgs
+)

@@ -1,0 +1,111 @@
+"""What the configuration files say, as frozen values: profiles with their plugins, extenders, and our own settings.
+
+kube-scheduler: pkg/scheduler/apis/config/types.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from extender.config.plugin_args import PluginArgs
+
+EXTENSION_POINTS = (
+    "pre_enqueue",
+    "queue_sort",
+    "pre_filter",
+    "filter",
+    "post_filter",
+    "pre_score",
+    "score",
+    "reserve",
+    "permit",
+    "pre_bind",
+    "bind",
+    "post_bind",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginRef:
+    """A plugin by name. weight 0 means unset, which counts as 1 where weights count."""
+
+    name: str
+    weight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSet:
+    enabled: tuple[PluginRef, ...] = ()
+    disabled: tuple[PluginRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """`multi_point` at every extension point that a plugin has; `points` at one, by its name in EXTENSION_POINTS."""
+
+    multi_point: PluginSet = PluginSet()
+    points: Mapping[str, PluginSet] = field(default_factory=dict)
+
+    def at(self, point: str) -> PluginSet:
+        return self.points.get(point, PluginSet())
+
+
+@dataclass(frozen=True, slots=True)
+class KubeSchedulerProfile:
+    scheduler_name: str = "default-scheduler"
+    plugins: Plugins = Plugins()
+    plugin_config: Mapping[str, PluginArgs] = field(default_factory=dict)
+    percentage_of_nodes_to_score: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderConfig:
+    """One entry of `extenders:`. http_timeout_seconds in seconds, weight for prioritize."""
+
+    url_prefix: str
+    filter_verb: str = ""
+    preempt_verb: str = ""
+    prioritize_verb: str = ""
+    bind_verb: str = ""
+    weight: int = 1
+    enable_https: bool = False
+    http_timeout_seconds: float = 5.0
+    node_cache_capable: bool = False
+    managed_resources: frozenset[str] = frozenset()
+    ignored_by_scheduler: frozenset[str] = frozenset()
+    ignorable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KubeSchedulerConfiguration:
+    profiles: tuple[KubeSchedulerProfile, ...]
+    extenders: tuple[ExtenderConfig, ...] = ()
+    percentage_of_nodes_to_score: int = 0
+    parallelism: int = 16
+    pod_initial_backoff_seconds: int = 1
+    pod_max_backoff_seconds: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRef:
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderConfiguration:
+    """Our own file. scheduler_names empty: every pod is ours. leader_lease None: always active.
+
+    bind_timeout_seconds is the httpTimeout of the bind entry; holds end the commit budget before it.
+    """
+
+    scheduler_names: tuple[str, ...] = ()
+    leader_lease: LeaseRef | None = None
+    bind_timeout_seconds: float = 120.0
+    profiles: tuple[KubeSchedulerProfile, ...] = ()
+    topology: tuple[str, ...] = ()
+    gang_victims: str = "wholeOrSurplus"
+    shadow_after_seconds: float = 300.0
+    shadow_max_seconds: float = 600.0
+    shadow_max_nodes_percent: int = 25

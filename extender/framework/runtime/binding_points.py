@@ -1,0 +1,170 @@
+"""The extension points from Reserve to PostBind, and the pods that wait in Permit.
+
+These run on many threads side by side, one for each pod.
+kube-scheduler: pkg/scheduler/framework/runtime/framework.go
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+from extender.api import corev1
+from extender.framework.cycle_state import CycleState
+from extender.framework.handle import Clock
+from extender.framework.interface import (
+    BindPlugin,
+    PermitPlugin,
+    PostBindPlugin,
+    PreBindPlugin,
+    ReservePlugin,
+    WaitingPod,
+)
+from extender.framework.runtime.scheduling_points import called
+from extender.framework.runtime.waiting_pods import PendingPod, WaitingPodsMap
+from extender.framework.status import SKIP, SUCCESS, Code, Status
+
+log = logging.getLogger(__name__)
+
+MAX_PERMIT_TIMEOUT_SECONDS = 15 * 60.0
+
+
+class BindingPoints:
+    """Part of Framework; the attributes are set there."""
+
+    clock: Clock
+    waiting_pods: WaitingPodsMap
+    reserve_plugins: list[ReservePlugin]
+    permit_plugins: list[PermitPlugin]
+    pre_bind_plugins: list[PreBindPlugin]
+    bind_plugins: list[BindPlugin]
+    post_bind_plugins: list[PostBindPlugin]
+
+    def run_reserve_plugins_reserve(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
+        for plugin in self.reserve_plugins:
+            status = called("Reserve", plugin.name, partial(plugin.reserve, state, pod, node_name), _as_is)
+            if not status.success:
+                if status.rejected:
+                    return replace(status, plugin=plugin.name)
+                return _wrapped(f'running Reserve plugin "{plugin.name}": {status.message}', plugin.name)
+        return SUCCESS
+
+    def run_reserve_plugins_unreserve(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:
+        """In reverse order, every one of them, whatever fails."""
+        for plugin in reversed(self.reserve_plugins):
+            try:
+                plugin.unreserve(state, pod, node_name)
+            except Exception:
+                log.exception("plugin failed plugin=%s point=Unreserve", plugin.name)
+
+    def run_permit_plugins(
+        self, state: CycleState, pod: corev1.Pod, node_name: str
+    ) -> tuple[Status, Mapping[str, float]]:
+        """All of them, unless one refuses. WAIT comes with the longest wait of each plugin that asked for one, in seconds."""
+        timeouts: dict[str, float] = {}
+        for plugin in self.permit_plugins:
+            status, seconds = called(
+                "Permit",
+                plugin.name,
+                partial(plugin.permit, state, pod, node_name),
+                lambda status: (status, 0.0),
+            )
+            if status.success:
+                continue
+            if status.rejected:
+                return replace(status, plugin=plugin.name), {}
+            if not status.wait:
+                return _wrapped(f'running Permit plugin "{plugin.name}": {status.message}', plugin.name), {}
+            timeouts[plugin.name] = min(seconds, MAX_PERMIT_TIMEOUT_SECONDS)
+        if timeouts:
+            text = f'one or more plugins asked to wait and no plugin rejected pod "{pod.name}"'
+            return Status(Code.WAIT, (text,)), timeouts
+        return SUCCESS, {}
+
+    def add_waiting_pod(self, pod: corev1.Pod, node_name: str, timeouts: Mapping[str, float]) -> None:
+        self.waiting_pods.add(PendingPod(pod, node_name, timeouts, self.clock))
+
+    def will_wait_on_permit(self, pod: corev1.Pod) -> bool:
+        return self.waiting_pods.get(pod.uid) is not None
+
+    def wait_on_permit(self, pod: corev1.Pod) -> Status:
+        """Blocks while the pod waits; SUCCESS at once for one that does not."""
+        waiting = self.waiting_pods.get(pod.uid)
+        if waiting is None:
+            return SUCCESS
+        try:
+            status = waiting.await_decision()
+        finally:
+            self.waiting_pods.remove(pod.uid)
+        if status.success or status.rejected:
+            return status
+        return _wrapped(f"waiting on permit for pod: {status.message}", status.plugin)
+
+    def run_pre_bind_pre_flights(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
+        """SKIP if no PreBind plugin has anything to do."""
+        skipped: set[str] = set()
+        for plugin in self.pre_bind_plugins:
+            status = called(
+                "PreBindPreFlight",
+                plugin.name,
+                partial(plugin.pre_bind_pre_flight, state, pod, node_name),
+                _as_is,
+            )
+            if status.skip:
+                skipped.add(plugin.name)
+            elif not status.success:
+                return _wrapped(f'running PreBindPreFlight "{plugin.name}": {status.message}', plugin.name)
+        state.skip_pre_bind_plugins = frozenset(skipped)
+        return SKIP if len(skipped) == len(self.pre_bind_plugins) else SUCCESS
+
+    def run_pre_bind_plugins(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
+        for plugin in self.pre_bind_plugins:
+            if plugin.name in state.skip_pre_bind_plugins:
+                continue
+            status = called("PreBind", plugin.name, partial(plugin.pre_bind, state, pod, node_name), _as_is)
+            if not status.success:
+                if status.rejected:
+                    return replace(status, plugin=plugin.name)
+                return _wrapped(f'running PreBind plugin "{plugin.name}": {status.message}', plugin.name)
+        return SUCCESS
+
+    def run_bind_plugins(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
+        """The first that does not hand on decides; SKIP if all hand on."""
+        for plugin in self.bind_plugins:
+            status = called("Bind", plugin.name, partial(plugin.bind, state, pod, node_name), _as_is)
+            if status.skip:
+                continue
+            if status.success:
+                return status
+            if status.rejected:
+                return replace(status, plugin=plugin.name)
+            return _wrapped(f'running Bind plugin "{plugin.name}": {status.message}', plugin.name)
+        return SKIP
+
+    def run_post_bind_plugins(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:
+        for plugin in self.post_bind_plugins:
+            try:
+                plugin.post_bind(state, pod, node_name)
+            except Exception:
+                log.exception("plugin failed plugin=%s point=PostBind", plugin.name)
+
+    def iterate_over_waiting_pods(self, callback: Callable[[WaitingPod], None]) -> None:
+        self.waiting_pods.iterate(callback)
+
+    def get_waiting_pod(self, uid: str) -> WaitingPod | None:
+        return self.waiting_pods.get(uid)
+
+    def reject_waiting_pod(self, uid: str) -> bool:
+        """Go: RejectWaitingPod, for a pod that is gone."""
+        waiting = self.waiting_pods.get(uid)
+        return waiting is not None and waiting.reject("", "removed")
+
+
+def _as_is(status: Status) -> Status:
+    return status
+
+
+def _wrapped(text: str, plugin: str) -> Status:
+    return Status(Code.ERROR, (text,), plugin)

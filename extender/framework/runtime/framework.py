@@ -1,0 +1,119 @@
+"""A profile's plugins, built and put in order: what a scheduler runs, and the handle that its plugins get.
+
+kube-scheduler: pkg/scheduler/framework/runtime/framework.go (NewFramework, frameworkImpl)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from extender.api import corev1
+from extender.client.interface import API, EventRecorder
+from extender.config.types import EXTENSION_POINTS, KubeSchedulerProfile
+from extender.framework.handle import Clock
+from extender.framework.interface import Plugin
+from extender.framework.listers import Lister, NodeInfoLister, Nominator
+from extender.framework.runtime.binding_points import BindingPoints
+from extender.framework.runtime.plugin_sets import check, expand, needed_plugins, score_weights
+from extender.framework.runtime.registry import Registry, RegistryError
+from extender.framework.runtime.scheduling_points import SchedulingPoints
+from extender.framework.runtime.waiting_pods import WaitingPodsMap
+
+
+def _activate_nobody(pods: Iterable[corev1.Pod]) -> None:
+    """Where there is no queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a framework is given. newest_snapshot: the cluster now. lister: an informer's objects of one struct type.
+
+    waiting_pods is shared by the profiles of one scheduler.
+    """
+
+    api: API
+    events: EventRecorder
+    newest_snapshot: Callable[[], NodeInfoLister]
+    lister: Callable[[type[Any]], Lister[Any]]
+    nominator: Nominator
+    clock: Clock = time.monotonic
+    activate: Callable[[Iterable[corev1.Pod]], None] = _activate_nobody
+    waiting_pods: WaitingPodsMap = field(default_factory=WaitingPodsMap)
+
+
+class Framework(SchedulingPoints, BindingPoints):
+    """Fulfils framework.handle.Handle. Scheduling cycles come one at a time; binding cycles run side by side."""
+
+    def __init__(
+        self,
+        profile: KubeSchedulerProfile,
+        registry: Registry,
+        surroundings: Surroundings,
+        *,
+        shared: Mapping[str, Plugin] | None = None,
+    ) -> None:
+        """shared: plugins that this profile has in common with others instead of one of its own.
+
+        Raises RegistryError for an unknown plugin, PluginSetError for a set that makes no sense.
+        """
+        self.profile = profile
+        self._around = surroundings
+        self._snapshot: NodeInfoLister | None = None
+        self.nominator = surroundings.nominator
+        self.clock = surroundings.clock
+        self.waiting_pods = surroundings.waiting_pods
+        self.plugins = self._build(registry, shared or {})
+        points = expand(profile.plugins, self.plugins)
+        check(points, profile.scheduler_name)
+        for point in EXTENSION_POINTS:
+            setattr(self, f"{point}_plugins", points[point])
+        self._points = points
+        self.score_weights = score_weights(profile.plugins, points["score"])
+
+    def _build(self, registry: Registry, shared: Mapping[str, Plugin]) -> dict[str, Plugin]:
+        plugins: dict[str, Plugin] = {}
+        for name in needed_plugins(self.profile.plugins):
+            if name in shared:
+                plugins[name] = shared[name]
+                continue
+            factory = registry.get(name)
+            if factory is None:
+                raise RegistryError(f'profile {self.profile.scheduler_name}: plugin "{name}" does not exist')
+            plugins[name] = factory(self.profile.plugin_config.get(name), cast(Any, self))
+        return plugins
+
+    @property
+    def profile_name(self) -> str:
+        return self.profile.scheduler_name
+
+    @property
+    def percentage_of_nodes_to_score(self) -> int | None:
+        return self.profile.percentage_of_nodes_to_score
+
+    @property
+    def api(self) -> API:
+        return self._around.api
+
+    @property
+    def events(self) -> EventRecorder:
+        return self._around.events
+
+    def set_snapshot(self, snapshot: NodeInfoLister | None) -> None:
+        """The snapshot of the cycle that begins; None between cycles."""
+        self._snapshot = snapshot
+
+    def snapshot(self) -> NodeInfoLister:
+        return self._snapshot if self._snapshot is not None else self._around.newest_snapshot()
+
+    def lister(self, type_: type[Any]) -> Lister[Any]:
+        return self._around.lister(type_)
+
+    def activate(self, pods: Iterable[corev1.Pod]) -> None:
+        self._around.activate(pods)
+
+    def list_plugins(self) -> Mapping[str, list[Plugin]]:
+        """Extension point -> plugins in order."""
+        return self._points

@@ -1,0 +1,26 @@
+"""The names of the plugins, as they stand in profiles, events and metrics.
+
+kube-scheduler: pkg/scheduler/framework/plugins/names/names.go
+"""
+
+COSCHEDULING = "Coscheduling"
+DEFAULT_BINDER = "DefaultBinder"
+DEFAULT_PREEMPTION = "DefaultPreemption"
+DYNAMIC_RESOURCES = "DynamicResources"
+IMAGE_LOCALITY = "ImageLocality"
+INTER_POD_AFFINITY = "InterPodAffinity"
+NODE_AFFINITY = "NodeAffinity"
+NODE_DECLARED_FEATURES = "NodeDeclaredFeatures"
+NODE_NAME = "NodeName"
+NODE_PORTS = "NodePorts"
+NODE_RESOURCES_BALANCED_ALLOCATION = "NodeResourcesBalancedAllocation"
+NODE_RESOURCES_FIT = "NodeResourcesFit"
+NODE_UNSCHEDULABLE = "NodeUnschedulable"
+NODE_VOLUME_LIMITS = "NodeVolumeLimits"
+POD_TOPOLOGY_SPREAD = "PodTopologySpread"
+PRIORITY_SORT = "PrioritySort"
+SCHEDULING_GATES = "SchedulingGates"
+TAINT_TOLERATION = "TaintToleration"
+VOLUME_BINDING = "VolumeBinding"
+VOLUME_RESTRICTIONS = "VolumeRestrictions"
+VOLUME_ZONE = "VolumeZone"

@@ -1,0 +1,253 @@
+"""kube-scheduler's own loop: one pod from the queue to a node, in-process.
+
+The simulation and the demo drive it; the four verbs run the same framework but are driven by a real kube-scheduler.
+kube-scheduler: pkg/scheduler/schedule_one.go
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from extender.api import corev1
+from extender.framework.cycle_state import CycleState
+from extender.framework.diagnosis import Diagnosis, FitError
+from extender.framework.interface import NodePluginScores, NodeToStatus, PostFilterResult, PreFilterResult
+from extender.framework.listers import NodeInfoLister
+from extender.framework.node_info import NodeInfo
+from extender.framework.runtime.framework import Framework
+from extender.framework.status import Code, Status, unresolvable, unschedulable
+from extender.scheduler.http_extender import ExtenderError, HTTPExtender, weighted
+
+log = logging.getLogger(__name__)
+
+MIN_FEASIBLE_NODES_TO_FIND = 100
+MIN_FEASIBLE_NODES_PERCENTAGE_TO_FIND = 5
+EXTENDER_NAME = "Extender"
+
+
+class NoNodesAvailableError(Exception):
+    """There is not one node. Go: ErrNoNodesAvailable."""
+
+    def __str__(self) -> str:
+        return "no nodes available to schedule pods"
+
+
+class SchedulingError(Exception):
+    """A broken promise on the way, not a verdict on the pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleResult:
+    """Go: ScheduleResult."""
+
+    suggested_host: str
+    evaluated_nodes: int
+    feasible_nodes: int
+    scores: Sequence[NodePluginScores] = ()
+
+
+@dataclass(slots=True)
+class Algorithm:
+    """schedulePod: from a snapshot to a node. `rotation` is where the next look for nodes begins."""
+
+    extenders: Sequence[HTTPExtender] = ()
+    percentage_of_nodes_to_score: int = 0
+    rng: random.Random = field(default_factory=random.Random)
+    rotation: int = 0
+
+    def schedule_pod(
+        self, framework: Framework, state: CycleState, pod: corev1.Pod, snapshot: NodeInfoLister
+    ) -> ScheduleResult:
+        """Raises FitError where no node fits, NoNodesAvailableError, or SchedulingError."""
+        framework.set_snapshot(snapshot)
+        nodes = snapshot.list()
+        if not nodes:
+            raise NoNodesAvailableError
+        feasible, diagnosis = self.find_nodes_that_fit_pod(framework, state, pod, nodes)
+        if not feasible:
+            raise FitError(pod, len(nodes), diagnosis)
+        evaluated = len(feasible) + len(diagnosis.node_to_status.statuses)
+        if len(feasible) == 1:
+            return ScheduleResult(feasible[0].name, evaluated, 1)
+        scores = self.prioritize_nodes(framework, state, pod, feasible)
+        return ScheduleResult(self.select_host(scores), evaluated, len(feasible), scores)
+
+    def find_nodes_that_fit_pod(
+        self, framework: Framework, state: CycleState, pod: corev1.Pod, all_nodes: Sequence[NodeInfo]
+    ) -> tuple[list[NodeInfo], Diagnosis]:
+        """PreFilter, the nominated node alone, Filter, extenders. Go: findNodesThatFitPod."""
+        diagnosis = Diagnosis()
+        result, status, plugins = framework.run_pre_filter_plugins(state, pod, all_nodes)
+        if not status.success:
+            if not status.rejected:
+                raise SchedulingError(status.message)
+            diagnosis.node_to_status = NodeToStatus({}, status)
+            diagnosis.pre_filter_message = status.message
+            diagnosis.add_plugin_status(status)
+            return [], diagnosis
+        nodes = self._narrowed(all_nodes, result, plugins, diagnosis)
+        if pod.status.nominated_node_name:
+            feasible = self._evaluate_nominated_node(framework, state, pod, all_nodes, diagnosis)
+            if feasible:
+                return feasible, diagnosis
+        feasible = self._nodes_that_pass_filters(framework, state, pod, nodes, len(all_nodes), diagnosis)
+        before = len(feasible)
+        feasible = self._nodes_that_pass_extenders(pod, feasible, diagnosis.node_to_status)
+        if len(feasible) != before:
+            diagnosis.unschedulable_plugins.add(EXTENDER_NAME)
+        return feasible, diagnosis
+
+    def _narrowed(
+        self,
+        nodes: Sequence[NodeInfo],
+        result: PreFilterResult | None,
+        plugins: frozenset[str],
+        diagnosis: Diagnosis,
+    ) -> Sequence[NodeInfo]:
+        if result is None or result.node_names is None:
+            return nodes
+        names = ", ".join(sorted(plugins))
+        diagnosis.node_to_status.absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{names}]")
+        diagnosis.unschedulable_plugins.update(plugins)
+        return [node for node in nodes if node.name in result.node_names]
+
+    def _evaluate_nominated_node(
+        self,
+        framework: Framework,
+        state: CycleState,
+        pod: corev1.Pod,
+        nodes: Sequence[NodeInfo],
+        diagnosis: Diagnosis,
+    ) -> list[NodeInfo]:
+        """Errors here are only logged: the full pass follows."""
+        named = [node for node in nodes if node.name == pod.status.nominated_node_name]
+        try:
+            feasible = self._nodes_that_pass_filters(framework, state, pod, named, len(nodes), diagnosis)
+            return self._nodes_that_pass_extenders(pod, feasible, diagnosis.node_to_status)
+        except SchedulingError as error:
+            log.error("evaluation failed on nominated node pod=%s error=%s", pod.key, error)
+            return []
+
+    def _nodes_that_pass_filters(
+        self,
+        framework: Framework,
+        state: CycleState,
+        pod: corev1.Pod,
+        nodes: Sequence[NodeInfo],
+        num_all: int,
+        diagnosis: Diagnosis,
+    ) -> list[NodeInfo]:
+        """Looks from the rotating start until enough nodes are found. Go: findNodesThatPassFilters."""
+        wanted = self.num_feasible_nodes_to_find(framework.percentage_of_nodes_to_score, len(nodes))
+        if not self._has_extender_filters() and not self._has_scoring(framework):
+            wanted = 1
+        feasible: list[NodeInfo] = []
+        if not framework.has_filter_plugins():
+            count = len(nodes)
+            feasible = [nodes[(self.rotation + i) % count] for i in range(min(wanted, count))]
+            self.rotation = (self.rotation + len(feasible)) % num_all
+            return feasible
+        looked = 0
+        for i in range(len(nodes)):
+            node = nodes[(self.rotation + i) % len(nodes)]
+            status = framework.run_filter_plugins_with_nominated_pods(state, pod, node)
+            if status.code is Code.ERROR:
+                raise SchedulingError(status.message)
+            looked += 1
+            if status.success:
+                feasible.append(node)
+                if len(feasible) >= wanted:
+                    break
+            else:
+                diagnosis.node_to_status.statuses[node.name] = status
+                diagnosis.add_plugin_status(status)
+        self.rotation = (self.rotation + looked) % num_all
+        return feasible
+
+    def num_feasible_nodes_to_find(self, percentage: int | None, num_all: int) -> int:
+        """Go: numFeasibleNodesToFind; the profile's percentage, else the scheduler's, else by the cluster's size."""
+        if num_all < MIN_FEASIBLE_NODES_TO_FIND:
+            return num_all
+        percent = percentage if percentage is not None else self.percentage_of_nodes_to_score
+        if percent == 0:
+            percent = max(MIN_FEASIBLE_NODES_PERCENTAGE_TO_FIND, 50 - num_all // 125)
+        return max(MIN_FEASIBLE_NODES_TO_FIND, num_all * percent // 100)
+
+    def _has_extender_filters(self) -> bool:
+        return any(extender.is_filter for extender in self.extenders)
+
+    def _has_scoring(self, framework: Framework) -> bool:
+        return framework.has_score_plugins() or any(extender.is_prioritizer for extender in self.extenders)
+
+    def _nodes_that_pass_extenders(
+        self, pod: corev1.Pod, feasible: list[NodeInfo], statuses: NodeToStatus
+    ) -> list[NodeInfo]:
+        """In order, those that cannot be ignored first. Go: findNodesThatPassExtenders."""
+        for extender in sorted(self.extenders, key=lambda one: one.ignorable):
+            if not feasible:
+                break
+            if not extender.is_filter or not extender.is_interested(pod):
+                continue
+            try:
+                passed, failed, unresolvables = extender.filter(pod, [node.name for node in feasible])
+            except ExtenderError as error:
+                if extender.ignorable:
+                    log.info("skipping extender as it returned error and has ignorable flag set error=%s", error)
+                    continue
+                raise SchedulingError(str(error)) from error
+            for name, message in failed.items():
+                if name not in unresolvables:
+                    statuses.statuses[name] = _add_reason(statuses.statuses.get(name), unschedulable(message))
+            for name, message in unresolvables.items():
+                statuses.statuses[name] = _add_reason(statuses.statuses.get(name), unresolvable(message))
+            by_name = {node.name: node for node in feasible}
+            feasible = [by_name[name] for name in passed]
+        return feasible
+
+    def prioritize_nodes(
+        self, framework: Framework, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
+    ) -> list[NodePluginScores]:
+        """Plugins' weighted scores and the extenders'; an extender's error adds nothing. Go: prioritizeNodes."""
+        if not self._has_scoring(framework):
+            return [NodePluginScores(node.name, 1, {}) for node in nodes]
+        status = framework.run_pre_score_plugins(state, pod, nodes)
+        if not status.success:
+            raise SchedulingError(status.message)
+        scores, status = framework.run_score_plugins(state, pod, nodes)
+        if not status.success:
+            raise SchedulingError(status.message)
+        extra = self._extender_scores(pod, [node.name for node in nodes])
+        if not extra:
+            return list(scores)
+        return [
+            NodePluginScores(entry.name, entry.total_score + extra.get(entry.name, 0), entry.scores) for entry in scores
+        ]
+
+    def _extender_scores(self, pod: corev1.Pod, names: Sequence[str]) -> Mapping[str, int]:
+        answers = []
+        for extender in self.extenders:
+            if not extender.is_prioritizer or not extender.is_interested(pod):
+                continue
+            try:
+                answers.append((extender, extender.prioritize(pod, names)))
+            except ExtenderError as error:
+                log.debug("failed to run extender's priority function error=%s", error)
+        return weighted(answers)
+
+    def select_host(self, scores: Sequence[NodePluginScores]) -> str:
+        """One of the best, by the injected random source. Go: selectHost."""
+        best = max(entry.total_score for entry in scores)
+        return self.rng.choice([entry.name for entry in scores if entry.total_score == best])
+
+
+def _add_reason(known: Status | None, status: Status) -> Status:
+    """An extender's word on a node that has one already is added to it."""
+    if known is None:
+        return status
+    return Status(status.code, (*known.reasons, *status.reasons), known.plugin)
+
+
+RunPostFilter = Callable[[Framework, CycleState, corev1.Pod, Diagnosis], tuple[PostFilterResult | None, Status]]
