@@ -242,6 +242,9 @@ class Coscheduling(
         for key in self.admission.expired():
             log.info("plan expired group=%s", key)
             self.admission.drop_plan(key)
+            with self.manager.lock:  # others have their turn first
+                self.manager.denied[key] = messages.MEMBERS_DID_NOT_COME
+            self._look()
 
 
 def _membership_changed(old: corev1.Pod | None, new: corev1.Pod | None) -> bool:

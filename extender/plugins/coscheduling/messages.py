@@ -16,7 +16,7 @@ MEMBER_DELETED = "a member of the PodGroup was deleted while waiting"
 GROUP_DELETED = "the PodGroup was deleted while waiting"
 NOT_ENOUGH_LEFT = "the PodGroup fell below its minMember while waiting"
 PLACE_NOT_OFFERED = "planned node was not among the nodes that passed kube-scheduler's filters"
-PLAN_GAVE_WAY = "the PodGroup gave way to one of higher priority"
+MEMBERS_DID_NOT_COME = "planned members did not come for their places"
 PREEMPTED = "preempting to accommodate a higher priority pod"
 
 

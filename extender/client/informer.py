@@ -1,0 +1,217 @@
+"""A store that keeps itself up to date and tells its handlers, one event at a time, on one thread.
+
+kube-scheduler: k8s.io/client-go/tools/cache/shared_informer.go, k8s.io/client-go/informers/factory.go
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from extender.client.errors import ApiError, NotFoundError
+from extender.client.interface import API, PODS, ResourceType
+from extender.client.reflector import Reflector
+from extender.client.store import Store
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T", bound=Any)
+
+NON_TERMINAL_PODS = "status.phase!=Succeeded,status.phase!=Failed"
+STALE_SECONDS = 120.0  # bookmarks come every minute: a watch that is silent for two has lost its server
+
+
+class EventHandler(Protocol):
+    """What an informer calls. An exception is logged and the next event comes all the same."""
+
+    def on_add(self, obj: Any) -> None: ...
+
+    def on_update(self, old: Any, new: Any) -> None: ...
+
+    def on_delete(self, obj: Any) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class InformerState:
+    """For readiness. age: seconds since the server was heard last."""
+
+    resource: str
+    synced: bool
+    served: bool
+    optional: bool
+    error: str
+    age: float
+
+    @property
+    def ok(self) -> bool:
+        """Everything was taken in once, and the server still speaks. An optional kind may be absent."""
+        if not self.served:
+            return self.optional
+        return self.synced and self.age < STALE_SECONDS
+
+    @property
+    def reason(self) -> str:
+        if self.ok:
+            return "" if self.served else "not served"
+        if self.error:
+            return self.error
+        return "not synced" if not self.synced else f"nothing heard for {self.age:.0f}s"
+
+
+@dataclass(slots=True)
+class _Progress:
+    synced: bool = False
+    served: bool = True
+    error: str = ""
+    heard: float = field(default=0.0)
+
+
+class Informer(Generic[T]):
+    """One kind of object. An optional kind that the server does not serve counts as synced and empty."""
+
+    def __init__(
+        self,
+        api: API,
+        resource: ResourceType[T],
+        *,
+        optional: bool = False,
+        namespace: str = "",
+        field_selector: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.resource = resource
+        self.store: Store[T] = Store()
+        self._optional = optional
+        self._clock = clock
+        self._handlers: list[EventHandler] = []
+        self._progress = _Progress(heard=clock())
+        self._synced = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._reflector = Reflector(
+            api, resource, self.store, self, clock=clock, namespace=namespace, field_selector=field_selector
+        )
+
+    def add_handler(self, handler: EventHandler) -> None:
+        """Before start only."""
+        self._handlers.append(handler)
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._reflector.run, name=f"informer-{self.resource}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._reflector.stop()
+        if self._thread is not None:
+            self._thread.join()
+
+    @property
+    def has_synced(self) -> bool:
+        return self._synced.is_set()
+
+    def wait_for_sync(self, timeout: float) -> bool:
+        return self._synced.wait(timeout)
+
+    @property
+    def state(self) -> InformerState:
+        progress = self._progress
+        return InformerState(
+            str(self.resource),
+            progress.synced,
+            progress.served,
+            self._optional,
+            progress.error,
+            self._clock() - progress.heard,
+        )
+
+    # What the reflector tells
+
+    def changed(self, old: T | None, new: T | None) -> None:
+        for handler in self._handlers:
+            try:
+                if new is None:
+                    handler.on_delete(old)
+                elif old is None:
+                    handler.on_add(new)
+                else:
+                    handler.on_update(old, new)
+            except Exception:
+                log.exception("event handler failed resource=%s", self.resource)
+
+    def replaced(self) -> None:
+        self._progress.synced = self._progress.served = True
+        self._progress.error = ""
+        self.heard()
+        self._synced.set()
+
+    def heard(self) -> None:
+        self._progress.heard = self._clock()
+        self._progress.error = ""
+
+    def failed(self, error: ApiError) -> None:
+        self._progress.error = str(error)
+        if isinstance(error, NotFoundError):
+            self._gone()
+
+    def _gone(self) -> None:
+        """The server does not serve this kind (any more)."""
+        self._progress.served = False
+        for obj in self.store.list():
+            self.store.remove(obj.metadata.key)
+            self.changed(obj, None)
+        if self._optional:
+            self._synced.set()
+
+
+class InformerFactory:
+    """One informer for each kind; `informer` makes it on first use, before start."""
+
+    def __init__(self, api: API, clock: Callable[[], float] = time.monotonic) -> None:
+        self._api = api
+        self._clock = clock
+        self._informers: dict[ResourceType[Any], Informer[Any]] = {}
+
+    def informer(
+        self, resource: ResourceType[T], *, optional: bool = False, namespace: str = "", field_selector: str = ""
+    ) -> Informer[T]:
+        informer = self._informers.get(resource)
+        if informer is None:
+            if resource is PODS and not field_selector:
+                field_selector = NON_TERMINAL_PODS
+            informer = self._informers[resource] = Informer(
+                self._api,
+                resource,
+                optional=optional,
+                namespace=namespace,
+                field_selector=field_selector,
+                clock=self._clock,
+            )
+        return informer
+
+    def store_of(self, type_: type[Any]) -> Store[Any]:
+        """The objects of one struct type; empty where nobody watches it."""
+        for resource, informer in self._informers.items():
+            if resource.type is type_:
+                return informer.store
+        return Store()
+
+    def start(self) -> None:
+        for informer in self._informers.values():
+            informer.start()
+
+    def stop(self) -> None:
+        for informer in self._informers.values():
+            informer.stop()
+
+    def has_synced(self) -> bool:
+        return all(informer.has_synced for informer in self._informers.values())
+
+    def wait_for_sync(self, timeout: float) -> bool:
+        deadline = self._clock() + timeout
+        return all(i.wait_for_sync(max(0.0, deadline - self._clock())) for i in self._informers.values())
+
+    def states(self) -> list[InformerState]:
+        return [informer.state for informer in self._informers.values()]
