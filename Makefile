@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test e2e check benchmark clean
+.PHONY: install demo test control-plane e2e check benchmark clean
 
 install: $(VENV)/.installed
 
@@ -18,7 +18,11 @@ demo: install
 test: install
 	$(BIN)/python -m pytest tests
 
-e2e: install
+# Etcd, kube-apiserver, kube-scheduler and kubectl from source, once; KUBE_SCHEDULER_VERSION=1.30.14 tries another scheduler.
+control-plane: install
+	$(BIN)/python -m tests.e2e.build
+
+e2e: control-plane
 	$(BIN)/python -m pytest tests/e2e
 
 check: install

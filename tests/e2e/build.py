@@ -129,6 +129,7 @@ def _locked(folder: Path, say: Say) -> Iterator[None]:
 def _build(module: Path, package: str, target: Path, version: str, say: Say, *flags: str) -> None:
     if target.exists():
         return
+    _go_command()
     say(f"control plane for Kubernetes {version}: building {target.name}; the first time this takes minutes ...")
     began = time.monotonic()
     minor = version.split(".")[1]
@@ -141,13 +142,17 @@ def _build(module: Path, package: str, target: Path, version: str, say: Say, *fl
 
 
 def _go(*arguments: str, cwd: Path) -> str:
-    go = shutil.which("go")
-    if go is None:
-        raise UnavailableError("Go is not installed, and KUBEBUILDER_ASSETS is not set: https://go.dev/doc/install")
-    done = subprocess.run([go, *arguments], cwd=cwd, capture_output=True, text=True, check=False)
+    done = subprocess.run([_go_command(), *arguments], cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode:
         raise UnavailableError(f"go {' '.join(arguments)} failed:\n{done.stderr[-4000:]}")
     return done.stdout
+
+
+def _go_command() -> str:
+    go = shutil.which("go")
+    if go is None:
+        raise UnavailableError("Go is not installed, and KUBEBUILDER_ASSETS is not set: https://go.dev/doc/install")
+    return go
 
 
 if __name__ == "__main__":

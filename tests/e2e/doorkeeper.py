@@ -42,7 +42,7 @@ class Doorkeeper:
             "filterVerb": "filter",
             "nodeCacheCapable": True,
         }
-        config["extenders"].insert(0, entry)
+        config["extenders"] = [entry, *config.get("extenders", [])]
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
