@@ -1,4 +1,84 @@
 """Prometheus metrics, one object each; kube-scheduler's under its own names, ours with the prefix gang_extender_.
 
+Base units, `_total` on counters, no pod or group names in labels.
 kube-scheduler: pkg/scheduler/metrics/metrics.go
 """
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+REGISTRY = CollectorRegistry()
+
+_FAST = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+_KUBE = tuple(0.001 * 2**i for i in range(15))
+_POINT = tuple(0.0001 * 2**i for i in range(12))
+
+
+def _counter(name: str, text: str, *labels: str) -> Counter:
+    return Counter(name, text, labels, registry=REGISTRY)
+
+
+def _gauge(name: str, text: str, *labels: str) -> Gauge:
+    return Gauge(name, text, labels, registry=REGISTRY)
+
+
+def _histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+    return Histogram(name, text, labels, registry=REGISTRY, buckets=buckets)
+
+
+# The service
+requests = _counter("gang_extender_requests", "Requests by verb and HTTP status.", "verb", "code")
+request_duration = _histogram("gang_extender_request_duration_seconds", "Time to answer, by verb.", _FAST, "verb")
+held_binds = _gauge("gang_extender_held_binds", "Bind calls that are under way or held.")
+held_binds_limit = _gauge("gang_extender_held_binds_limit", "The most bind calls that are taken at a time.")
+rejected_clients = _counter(
+    "gang_extender_rejected_clients", "Connections and calls refused by client identity.", "reason"
+)
+log_drops = _counter("gang_extender_log_records_dropped", "Log lines dropped because the sink did not keep up.")
+build_info = _gauge("gang_extender_build_info", "1, with the version as a label.", "version")
+
+# Gangs
+podgroup_schedule_attempts = _counter(
+    "gang_extender_podgroup_schedule_attempts", "Plans of whole gangs by result.", "result"
+)
+permit_wait_duration = _histogram(
+    "gang_extender_permit_wait_duration_seconds", "How long bind calls were held, by result.", _FAST, "result"
+)
+gangs = _gauge("gang_extender_gangs", "Groups by state.", "state")
+partial_commits = _counter("gang_extender_partial_commits", "Bindings that failed while their gang was starting.")
+bind_conflicts = _counter("gang_extender_bind_conflicts", "Bindings answered with 409.")
+preemption_vetoes = _counter("gang_extender_preemption_vetoes", "Candidates or calls vetoed, by reason.", "reason")
+
+# The API
+cache_age = _gauge("gang_extender_cache_age_seconds", "Since the API server was heard last.", "resource")
+watch_restarts = _counter("gang_extender_watch_restarts", "Watches that had to begin again.", "resource", "reason")
+api_requests = _counter("gang_extender_api_requests", "Calls of the API server.", "verb", "code")
+events_dropped = _counter("gang_extender_events_dropped", "Events not written because the queue was full.")
+
+# kube-scheduler's own, for the in-process scheduler and the framework behind the verbs
+schedule_attempts = _counter(
+    "scheduler_schedule_attempts", "Attempts to schedule pods, by result.", "result", "profile"
+)
+scheduling_attempt_duration = _histogram(
+    "scheduler_scheduling_attempt_duration_seconds", "One attempt, algorithm and binding.", _KUBE, "result", "profile"
+)
+framework_extension_point_duration = _histogram(
+    "scheduler_framework_extension_point_duration_seconds",
+    "All plugins of one extension point.",
+    _POINT,
+    "extension_point",
+    "status",
+    "profile",
+)
+scheduler_permit_wait_duration = _histogram(
+    "scheduler_permit_wait_duration_seconds", "Waiting on Permit.", _KUBE, "result"
+)
+pod_scheduling_attempts = _histogram(
+    "scheduler_pod_scheduling_attempts", "Attempts until a pod was scheduled.", (1, 2, 4, 8, 16)
+)
+preemption_attempts = _counter("scheduler_preemption_attempts", "Attempts to preempt.")
+preemption_victims = _histogram("scheduler_preemption_victims", "Victims by attempt.", (1, 2, 4, 8, 16, 32, 64))
+goroutines = _gauge("scheduler_goroutines", "Threads at work, by operation.", "operation")
+pending_pods = _gauge("scheduler_pending_pods", "Pods that wait, by queue.", "queue")
+queue_incoming_pods = _counter("scheduler_queue_incoming_pods", "Pods put into a queue, by event.", "queue", "event")

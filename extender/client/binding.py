@@ -1,0 +1,101 @@
+"""The Binding POST, and what is known after it: bound, or provably not.
+
+DefaultBinder calls it on the thread of the bind call.
+kube-scheduler: pkg/scheduler/framework/plugins/defaultbinder/default_binder.go
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from extender import metrics
+from extender.api import corev1
+from extender.api.metav1 import ObjectMeta
+from extender.client.errors import ApiError, ConflictError, ConnectionFailedError, NotFoundError, TooManyRequestsError
+from extender.client.interface import API, PODS
+
+RETRY_SECONDS = 5.0  # how long a binding whose outcome is open is pursued; the commit budget leaves room for it
+FIRST_PAUSE_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class BindOutcome:
+    """reason: why not, in the API server's words."""
+
+    bound: bool
+    reason: str = ""
+
+
+def bind_pod(
+    api: API,
+    pod: corev1.Pod,
+    node_name: str,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+    retry_seconds: float = RETRY_SECONDS,
+) -> BindOutcome:
+    """Binds, retrying on the same node while that can help. A 409 for the same UID and node is success.
+
+    A failure is only reported where a read has shown the pod unbound, or where nothing could be learnt in time.
+    """
+    binding = corev1.Binding(
+        metadata=ObjectMeta(name=pod.name, namespace=pod.namespace, uid=pod.uid),
+        target=corev1.ObjectReference(kind="Node", name=node_name),
+    )
+    deadline = clock() + retry_seconds
+    pause = FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            api.bind(binding)
+            return BindOutcome(True)
+        except ConflictError as error:
+            metrics.bind_conflicts.inc()
+            return _after_conflict(api, pod, node_name, error)
+        except NotFoundError as error:
+            return BindOutcome(False, error.message)
+        except ApiError as error:
+            if not _may_pass(error):
+                return BindOutcome(False, error.message)
+            settled = _look(api, pod, node_name)
+            if settled is not None:
+                return settled
+            left = deadline - clock()
+            if left <= 0:
+                return BindOutcome(False, error.message)
+            sleep(min(left, max(pause, error.retry_after or 0.0)))
+            pause = min(1.0, pause * 2)
+
+
+def _may_pass(error: ApiError) -> bool:
+    """No answer, too many requests, or a server in trouble: the same call may succeed later."""
+    return isinstance(error, (ConnectionFailedError, TooManyRequestsError)) or error.code >= 500
+
+
+def _after_conflict(api: API, pod: corev1.Pod, node_name: str, error: ConflictError) -> BindOutcome:
+    try:
+        return _outcome(api.get(PODS, pod.name, pod.namespace), pod, node_name) or BindOutcome(False, error.message)
+    except ApiError:
+        return BindOutcome(False, error.message)
+
+
+def _look(api: API, pod: corev1.Pod, node_name: str) -> BindOutcome | None:
+    """What a read shows; None where the pod is unbound, or could not be read, so that trying again is right."""
+    try:
+        return _outcome(api.get(PODS, pod.name, pod.namespace), pod, node_name)
+    except NotFoundError as error:
+        return BindOutcome(False, error.message)
+    except ApiError:
+        return None
+
+
+def _outcome(seen: corev1.Pod, pod: corev1.Pod, node_name: str) -> BindOutcome | None:
+    if seen.uid != pod.uid:
+        return BindOutcome(False, f'pod "{pod.key}" has another UID now: {seen.uid}')
+    if seen.node_name == node_name:
+        return BindOutcome(True)
+    if seen.node_name:
+        return BindOutcome(False, f'pod {pod.name} is already assigned to node "{seen.node_name}"')
+    return None

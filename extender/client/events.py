@@ -1,0 +1,171 @@
+"""Events, written in the background: what users read in `kubectl describe`.
+
+The same event again is a count on the first one, not a new object.
+kube-scheduler: k8s.io/client-go/tools/events
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from cachetools import TTLCache
+
+from extender import metrics
+from extender.api import codec, corev1
+from extender.client.errors import ApiError, NotFoundError
+from extender.client.interface import API
+
+log = logging.getLogger(__name__)
+
+CONTROLLER = "gang-extender"
+MAX_QUEUE = 1000
+SERIES_SECONDS = 360.0
+NOTE_LIMIT = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    regarding: corev1.ObjectReference
+    type: str
+    reason: str
+    action: str
+    note: str
+    related: corev1.ObjectReference | None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return self.regarding.kind, self.regarding.uid, self.type, self.reason, self.action, self.note
+
+
+@dataclass(slots=True)
+class _Series:
+    namespace: str
+    name: str
+    count: int = 1
+
+
+class Recorder:
+    """Fulfils interface.EventRecorder. A full queue drops, and counts what it drops. Silent where `enabled` says no."""
+
+    def __init__(
+        self,
+        api: API,
+        *,
+        enabled: Callable[[], bool] = lambda: True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._api = api
+        self._enabled = enabled
+        self._changed = threading.Condition()  # guards the three below
+        self._queue: deque[_Event] = deque()
+        self._stopping = False
+        self._busy = False
+        self._series: TTLCache[tuple[str, ...], _Series] = TTLCache(4096, SERIES_SECONDS, timer=clock)
+        self._instance = socket.gethostname()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="events", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """What is queued by now is still tried, once."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+
+    def event(
+        self,
+        regarding: corev1.ObjectReference,
+        event_type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: corev1.ObjectReference | None = None,
+    ) -> None:
+        if not self._enabled():
+            return
+        with self._changed:
+            if len(self._queue) >= MAX_QUEUE:
+                metrics.events_dropped.inc()
+                return
+            self._queue.append(_Event(regarding, event_type, reason, action, cut(note), related))
+            self._changed.notify_all()
+
+    def flush(self, timeout: float) -> bool:
+        """Waits until everything that is queued was written, or given up."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._queue and not self._busy, timeout)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._busy = False
+                self._changed.notify_all()
+                while not self._queue and not self._stopping:
+                    self._changed.wait()
+                if not self._queue:
+                    return
+                event = self._queue.popleft()
+                self._busy = True
+            try:
+                self._write(event)
+            except ApiError as error:
+                log.info("event not written reason=%s regarding=%s error=%s", event.reason, event.regarding.name, error)
+
+    def _write(self, event: _Event) -> None:
+        series = self._series.get(event.key)
+        if series is not None:
+            series.count += 1
+            body = {"series": {"count": series.count, "lastObservedTime": _micro_time()}}
+            try:
+                self._api.patch_event(series.namespace, series.name, body)
+            except NotFoundError:
+                del self._series[event.key]
+            else:
+                return
+        namespace = event.regarding.namespace or "default"
+        name = f"{event.regarding.name[:200]}.{uuid.uuid4().hex[:16]}"
+        self._api.create_event(namespace, self._body(event, namespace, name))
+        self._series[event.key] = _Series(namespace, name)
+
+    def _body(self, event: _Event, namespace: str, name: str) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": namespace},
+            "eventTime": _micro_time(),
+            "reportingController": CONTROLLER,
+            "reportingInstance": self._instance,
+            "action": event.action,
+            "reason": event.reason,
+            "regarding": codec.to_builtins(event.regarding),
+            "note": event.note,
+            "type": event.type,
+        }
+        if event.related is not None:
+            body["related"] = codec.to_builtins(event.related)
+        return body
+
+
+def cut(note: str) -> str:
+    """To 1024 bytes, marked as cut."""
+    data = note.encode()
+    if len(data) <= NOTE_LIMIT:
+        return note
+    return data[: NOTE_LIMIT - 4].decode(errors="ignore") + " ..."
+
+
+def _micro_time() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,64 @@
+"""Patches of status and gates: small, with the UID as precondition, never a whole object.
+
+kube-scheduler: pkg/scheduler/util/utils.go (PatchPodStatus)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from extender.api import codec, corev1
+from extender.api.metav1 import Condition
+from extender.api.schedulingv1alpha1 import PodGroup
+from extender.client.interface import API, POD_GROUPS, PODS, PatchType
+
+
+def now_text() -> str:
+    """The time as the API writes it: RFC 3339, whole seconds, UTC."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def patch_pod_status(
+    api: API,
+    pod: corev1.Pod,
+    *,
+    condition: corev1.PodCondition | None = None,
+    nominated_node_name: str | None = None,
+) -> corev1.Pod:
+    """Sets a condition by its type, and status.nominatedNodeName ("" clears it, None leaves it)."""
+    status: dict[str, Any] = {}
+    if condition is not None:
+        entry = codec.to_builtins(condition)
+        entry["lastTransitionTime"] = now_text()
+        status["conditions"] = [entry]
+    if nominated_node_name is not None:
+        status["nominatedNodeName"] = nominated_node_name or None
+    body = {"metadata": {"uid": pod.uid}, "status": status}
+    return api.patch(
+        PODS, pod.name, body, namespace=pod.namespace, subresource="status", patch_type=PatchType.STRATEGIC
+    )
+
+
+def remove_scheduling_gate(api: API, pod: corev1.Pod, gate: str) -> corev1.Pod:
+    """Takes one gate off; gates of others stay."""
+    body = {
+        "metadata": {"uid": pod.uid},
+        "spec": {"schedulingGates": [{"$patch": "delete", "name": gate}]},
+    }
+    return api.patch(PODS, pod.name, body, namespace=pod.namespace, patch_type=PatchType.STRATEGIC)
+
+
+def annotate_pod(api: API, pod: corev1.Pod, key: str, value: str) -> corev1.Pod:
+    body = {"metadata": {"uid": pod.uid, "annotations": {key: value}}}
+    return api.patch(PODS, pod.name, body, namespace=pod.namespace)
+
+
+def patch_pod_group_conditions(api: API, group: PodGroup, conditions: Sequence[Condition]) -> PodGroup:
+    """Replaces status.conditions: a custom resource has no merge by type, so the caller gives them all."""
+    body = {
+        "metadata": {"uid": group.metadata.uid},
+        "status": {"conditions": [codec.to_builtins(condition) for condition in conditions]},
+    }
+    return api.patch(POD_GROUPS, group.metadata.name, body, namespace=group.metadata.namespace, subresource="status")
