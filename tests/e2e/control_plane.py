@@ -161,7 +161,7 @@ class Scheduler:
         file = folder / "kube-scheduler.yaml"
         file.write_text(yaml.safe_dump(config))
         port = free_port()
-        self._health = f"https://127.0.0.1:{port}/readyz"
+        self._health = f"https://127.0.0.1:{port}/healthz"
         self._ca_file = plane.ca_file
         command = [
             str(plane.binaries.kube_scheduler),

@@ -93,7 +93,7 @@ def violations(
 
     `min_members` of the groups that have an object; others are taken from the pods' own labels. Pods that are gone no
     longer count, so a group that loses a bound member to preemption is a fraction; `excused` (namespace/name) are those
-    that the test itself deletes: once bound they count as bound for ever.
+    that the test itself deletes: once bound they count as bound until the last pod of the group is gone.
     """
     found = [*_over_allocatable(history, allocatable)]
     for group, changes in _by_group(history).items():
@@ -114,14 +114,19 @@ def _fractions(
     group: str, wanted: int, changes: Sequence[Change], *, ended: float, killed: bool, excused: Collection[str]
 ) -> Iterable[str]:
     limit = commit_seconds(len({change.pod.uid for change in changes}), killed=killed)
+    alive: set[str] = set()
     bound: dict[str, str] = {}
     since: float | None = None
     was = ""
     for change in changes:
+        uid = change.pod.uid
+        if change.pod.node:
+            bound[uid] = change.pod.name
         if change.deleted and change.pod.name not in excused:
-            bound.pop(change.pod.uid, None)
-        elif change.pod.node:
-            bound[change.pod.uid] = change.pod.name
+            bound.pop(uid, None)
+        (alive.discard if change.deleted else alive.add)(uid)
+        if not alive:
+            bound.clear()
         if 0 < len(bound) < wanted:
             since = change.at if since is None else since
             was = f"{len(bound)} of minMember {wanted} bound ({', '.join(sorted(bound.values()))})"

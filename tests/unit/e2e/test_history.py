@@ -66,6 +66,12 @@ WHOLE = [bound(0, "a"), bound(0.01, "b"), bound(0.02, "c")]
         ),
         pytest.param([*WHOLE, deleted(5, "a")], {"excused": ["default/a"]}, [], id="a member that the test deletes"),
         pytest.param(
+            [pending(0, "c"), bound(0, "a"), bound(0, "b"), *[deleted(0.1, name) for name in "cab"]],
+            {"excused": ["default/a", "default/b", "default/c"]},
+            [],
+            id="a gang that the test deletes in mid-commit",
+        ),
+        pytest.param(
             [*WHOLE, deleted(5, "a"), deleted(5.1, "b"), deleted(5.2, "c")], {}, [], id="a whole gang that goes"
         ),
         pytest.param(
