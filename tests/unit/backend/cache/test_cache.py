@@ -1,0 +1,262 @@
+"""The cache's state machine, edge by edge, and what each edge does to the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from extender.api import corev1
+from extender.backend.cache.cache import Cache, CacheError
+from extender.backend.cache.snapshot import Snapshot
+from extender.backend.cache.transitions import TRANSITIONS, Action, PodState
+from extender.framework.node_info import NodeInfo
+from extender.framework.pod_info import PodInfo
+from tests.unit.backend.objects import FakeClock, a_node, a_pod
+
+POD = a_pod("p", "n1")
+TTL = 30.0
+
+
+def a_cache_in(state: PodState) -> Cache:
+    cache = Cache(TTL, FakeClock())
+    cache.add_node(a_node("n1"))
+    if state is PodState.ASSUMED:
+        cache.assume_pod(POD)
+    elif state is PodState.ADDED:
+        cache.add_pod(POD)
+    return cache
+
+
+def state_of(cache: Cache, pod: corev1.Pod = POD) -> PodState:
+    if cache.get_pod(pod) is None:
+        return PodState.INITIAL
+    return PodState.ASSUMED if cache.is_assumed_pod(pod) else PodState.ADDED
+
+
+def expire(cache: Cache) -> None:
+    cache.finish_binding(POD, now=0)
+    assert cache.cleanup_assumed_pods(now=TTL + 0.1) == [POD]
+
+
+ACTIONS: dict[Action, Callable[[Cache], object]] = {
+    Action.ASSUME: lambda cache: cache.assume_pod(POD),
+    Action.FORGET: lambda cache: cache.forget_pod(POD),
+    Action.FINISH_BINDING: lambda cache: cache.finish_binding(POD),
+    Action.EXPIRE: expire,
+    Action.ADD: lambda cache: cache.add_pod(POD),
+    Action.UPDATE: lambda cache: cache.update_pod(POD, POD),
+    Action.REMOVE: lambda cache: cache.remove_pod(POD),
+}
+LEGAL = [(state, action, to) for (state, action), to in TRANSITIONS.items() if isinstance(to, PodState)]
+REFUSED = [(state, action, to) for (state, action), to in TRANSITIONS.items() if isinstance(to, str)]
+
+
+@pytest.mark.parametrize(
+    ("state", "action", "to"), [pytest.param(*row, id=f"{row[0].value} {row[1].value}") for row in LEGAL]
+)
+def test_legal_edge_ends_in_its_state_and_keeps_the_sums_right(state: PodState, action: Action, to: PodState) -> None:
+    cache = a_cache_in(state)
+    ACTIONS[action](cache)
+    assert state_of(cache) is to
+    requested = cache.snapshot().get("n1").requested.milli_cpu
+    assert requested == (0 if to is PodState.INITIAL else 100)
+    assert cache.pod_count() == (0 if to is PodState.INITIAL else 1)
+
+
+@pytest.mark.parametrize(
+    ("state", "action", "words"), [pytest.param(*row, id=f"{row[0].value} {row[1].value}") for row in REFUSED]
+)
+def test_missing_edge_is_refused_in_kube_schedulers_words_and_changes_nothing(
+    state: PodState, action: Action, words: str
+) -> None:
+    cache = a_cache_in(state)
+    before = cache.snapshot()
+    with pytest.raises(CacheError) as caught:
+        ACTIONS[action](cache)
+    assert str(caught.value) == words.format("uid-p", "default/p")
+    assert state_of(cache) is state
+    assert cache.snapshot() is before
+
+
+def test_every_pair_of_state_and_action_is_decided() -> None:
+    undecided = {(state, action) for state in PodState for action in Action} - set(TRANSITIONS)
+    assert undecided == {(PodState.INITIAL, Action.EXPIRE), (PodState.ADDED, Action.EXPIRE)}  # nothing asks for them
+
+
+def test_forget_names_both_nodes_when_they_differ() -> None:
+    cache = a_cache_in(PodState.ASSUMED)
+    with pytest.raises(CacheError, match=r"pod uid-p\(default/p\) was assumed on n2 but assigned to n1"):
+        cache.forget_pod(a_pod("p", "n2"))
+    assert state_of(cache) is PodState.ASSUMED
+
+
+def test_assume_takes_the_node_beside_the_pod_and_forget_needs_none() -> None:
+    cache = a_cache_in(PodState.INITIAL)
+    assumed = cache.assume_pod(a_pod("p"), "n1")
+    assert assumed.node_name == "n1"
+    assert cache.pod_by_uid("uid-p") == assumed
+    cache.forget_pod(a_pod("p"))
+    assert state_of(cache) is PodState.INITIAL
+
+
+def test_assume_without_any_node_is_refused() -> None:
+    with pytest.raises(CacheError, match="without a node"):
+        Cache().assume_pod(a_pod("p"))
+
+
+def test_an_assumed_pod_that_is_seen_elsewhere_counts_where_it_is_seen(caplog: pytest.LogCaptureFixture) -> None:
+    cache = a_cache_in(PodState.ASSUMED)
+    cache.add_node(a_node("n2"))
+    cache.add_pod(a_pod("p", "n2"))
+    snapshot = cache.snapshot()
+    assert (len(snapshot.get("n1").pods), len(snapshot.get("n2").pods)) == (0, 1)
+    assert "different node than it was assumed" in caplog.text
+
+
+def test_remove_goes_by_the_cached_node_whatever_the_event_says() -> None:
+    cache = a_cache_in(PodState.ADDED)
+    cache.add_node(a_node("n2"))
+    cache.remove_pod(a_pod("p", "n2"))
+    assert cache.snapshot().get("n1").pods == []
+
+
+def test_update_moves_the_pod_to_the_end_of_its_nodes_list() -> None:
+    cache = a_cache_in(PodState.ADDED)
+    cache.add_pod(a_pod("q", "n1"))
+    cache.update_pod(POD, a_pod("p", "n1", cpu="300m"))
+    node = cache.snapshot().get("n1")
+    assert [info.pod.name for info in node.pods] == ["q", "p"]
+    assert node.requested.milli_cpu == 400
+
+
+@pytest.mark.parametrize(
+    ("pods", "milli_cpu", "non_zero", "ports"),
+    [
+        pytest.param([a_pod("a", "n1", port=80)], 100, (100, 200 << 20), 1, id="one pod"),
+        pytest.param(
+            [a_pod("a", "n1", port=80), a_pod("b", "n1", cpu="200m", port=8080)],
+            300,
+            (300, 400 << 20),
+            2,
+            id="two pods add up",
+        ),
+        pytest.param(
+            [a_pod("a", "n1", cpu="0", requests={"memory": "1Gi"})], 0, (0, 1 << 30), 0, id="an explicit zero is zero"
+        ),
+        pytest.param(
+            [a_pod("a", "n1", port=80), a_pod("b", "n1", port=80)],
+            200,
+            (200, 400 << 20),
+            1,
+            id="ports are a set: the same one twice is one",
+        ),
+    ],
+)
+def test_assumed_pods_sum_up_and_vanish_when_forgotten(
+    pods: list[corev1.Pod], milli_cpu: int, non_zero: tuple[int, int], ports: int
+) -> None:
+    cache = a_cache_in(PodState.INITIAL)
+    for pod in pods:
+        cache.assume_pod(pod)
+    node = cache.snapshot().get("n1")
+    assert node.requested.milli_cpu == milli_cpu
+    assert (node.non_zero_milli_cpu, node.non_zero_memory) == non_zero
+    assert len(node.used_ports) == ports
+    for pod in pods:
+        cache.forget_pod(pod)
+    node = cache.snapshot().get("n1")
+    assert (node.requested.milli_cpu, node.non_zero_milli_cpu, len(node.used_ports)) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("ttl", "finished_at", "now", "gone"),
+    [
+        pytest.param(30.0, 0.0, 30.0, False, id="at the deadline it stays"),
+        pytest.param(30.0, 0.0, 30.1, True, id="past the deadline it expires"),
+        pytest.param(30.0, None, 1e9, False, id="a binding that is not finished never expires"),
+        pytest.param(None, 0.0, 1e9, False, id="without a TTL nothing expires"),
+    ],
+)
+def test_expiry(ttl: float | None, finished_at: float | None, now: float, gone: bool) -> None:
+    cache = Cache(ttl, FakeClock())
+    cache.assume_pod(POD)
+    if finished_at is not None:
+        cache.finish_binding(POD, finished_at)
+    assert (cache.cleanup_assumed_pods(now) == [POD]) is gone
+    assert (state_of(cache) is PodState.INITIAL) is gone
+
+
+def test_a_pod_on_an_unknown_node_makes_a_ghost_until_the_node_comes_or_the_pod_goes() -> None:
+    cache = Cache()
+    cache.add_pod(POD)
+    assert cache.node_count() == 1
+    assert "n1" not in cache.snapshot()
+    cache.add_node(a_node("n1"))
+    assert [info.pod.name for info in cache.snapshot().get("n1").pods] == ["p"]
+    cache.remove_node(a_node("n1"))
+    assert "n1" not in cache.snapshot()
+    assert cache.node_count() == 1
+    cache.remove_pod(POD)
+    assert cache.node_count() == 0
+
+
+def test_removing_an_unknown_node_is_refused_a_ghost_too() -> None:
+    cache = Cache()
+    cache.add_pod(POD)
+    with pytest.raises(CacheError, match="node n1 is not found"):
+        cache.remove_node(a_node("n1"))
+
+
+def test_update_of_an_unknown_node_adds_it() -> None:
+    cache = Cache()
+    cache.update_node(None, a_node("n1"))
+    assert "n1" in cache.snapshot()
+
+
+def test_an_image_has_the_size_first_reported_and_the_number_of_its_nodes() -> None:
+    cache = Cache()
+    cache.add_node(a_node("n1", images={"web:1": 100}))
+    cache.add_node(a_node("n2", images={"web:1": 999, "db:1": 5}))
+    states = cache.snapshot().get("n2").image_states
+    assert {name: (state.size, state.num_nodes) for name, state in states.items()} == {
+        "web:1": (100, 2),
+        "db:1": (5, 1),
+    }
+    cache.update_node(None, a_node("n1"))
+    cache.add_pod(POD)
+    after = cache.update_snapshot(Snapshot())
+    assert after.get("n1").image_states == {}
+    assert after.get("n2").image_states["web:1"].num_nodes == 1
+    cache.remove_node(a_node("n2"))
+    cache.add_node(a_node("n3", images={"web:1": 7}))
+    assert cache.snapshot().get("n3").image_states["web:1"].size == 7
+
+
+def test_dump_is_a_copy() -> None:
+    cache = a_cache_in(PodState.ASSUMED)
+    dump = cache.dump()
+    cache.forget_pod(POD)
+    assert dump.assumed_pods == {"uid-p"}
+    assert len(dump.nodes["n1"].pods) == 1
+
+
+@pytest.mark.parametrize(
+    ("assumed", "update", "skip"),
+    [
+        pytest.param(True, a_pod("p", "n1"), True, id="the same object"),
+        pytest.param(True, a_pod("p"), True, id="only the node is not there yet"),
+        pytest.param(True, a_pod("p", annotations={"a": "b"}), True, id="annotations do not matter"),
+        pytest.param(True, a_pod("p", labels={"a": "b"}), False, id="labels matter"),
+        pytest.param(False, a_pod("p"), False, id="a pod that is not assumed is never skipped"),
+    ],
+)
+def test_skip_pod_update(assumed: bool, update: corev1.Pod, skip: bool) -> None:
+    cache = a_cache_in(PodState.ASSUMED if assumed else PodState.INITIAL)
+    assert cache.skip_pod_update(update) is skip
+
+
+def test_removing_one_of_two_pods_with_one_port_frees_it() -> None:
+    node = NodeInfo(a_node("n1"), [PodInfo(a_pod("a", "n1", port=80)), PodInfo(a_pod("b", "n1", port=80))])
+    node.remove_pod(a_pod("a", "n1", port=80))
+    assert not node.used_ports.conflicts("", "TCP", 80)

@@ -1,0 +1,205 @@
+"""Snapshots: derived one from the other, equal to one from scratch, and unchanged for those who keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from extender.backend.cache.cache import Cache
+from extender.backend.cache.columns import Columns
+from extender.backend.cache.snapshot import Snapshot, new_snapshot
+from extender.framework.listers import NodeInfoLister
+from extender.framework.node_info import NodeInfo
+from extender.framework.pod_info import PodInfo
+from tests.unit.backend.cache.contents import contents, copied
+from tests.unit.backend.objects import a_node, a_pod
+
+MAX = 2**63 - 1
+
+
+def a_cache(nodes: int = 4, zones: int = 2) -> Cache:
+    cache = Cache()
+    for number in range(nodes):
+        cache.add_node(a_node(f"n{number}", zone=f"z{number % zones}"))
+    return cache
+
+
+@pytest.mark.parametrize(
+    ("change", "cloned"),
+    [
+        pytest.param(lambda c: c.add_pod(a_pod("p", "n1")), {"n1"}, id="a pod added"),
+        pytest.param(lambda c: c.assume_pod(a_pod("p", "n1")), {"n1"}, id="a pod assumed"),
+        pytest.param(
+            lambda c: (c.assume_pod(a_pod("p", "n1")), c.forget_pod(a_pod("p"))), {"n1"}, id="assumed and forgotten"
+        ),
+        pytest.param(
+            lambda c: (c.assume_pod(a_pod("p", "n1")), c.add_pod(a_pod("p", "n2"))), {"n1", "n2"}, id="seen elsewhere"
+        ),
+        pytest.param(
+            lambda c: (c.add_pod(a_pod("p", "n1")), c.update_pod(a_pod("p", "n1"), a_pod("p", "n1", cpu="2"))),
+            {"n1"},
+            id="a pod updated",
+        ),
+        pytest.param(lambda c: c.update_node(None, a_node("n1", zone="z1", cpu="8")), {"n1"}, id="a node updated"),
+        pytest.param(lambda c: c.update_node(None, a_node("n1", zone="z0")), {"n1"}, id="a node in another zone"),
+        pytest.param(lambda c: c.add_node(a_node("n9", zone="z0")), {"n9"}, id="a node added"),
+        pytest.param(lambda c: c.remove_node(a_node("n1")), set(), id="a node removed"),
+        pytest.param(
+            lambda c: (c.remove_node(a_node("n1")), c.add_node(a_node("n1"))), {"n1"}, id="a node removed and added"
+        ),
+        pytest.param(
+            lambda c: (c.remove_node(a_node("n1")), c.add_node(a_node("n9"))), {"n9"}, id="one goes, another comes"
+        ),
+        pytest.param(lambda c: c.add_pod(a_pod("p", "elsewhere")), set(), id="a pod on a node that is not known"),
+        pytest.param(
+            lambda c: (c.add_pod(a_pod("p", "n1")), c.remove_node(a_node("n1"))), set(), id="a node goes before its pod"
+        ),
+        pytest.param(lambda c: c.add_pod(a_pod("p", "n1", affinity="podAffinity")), {"n1"}, id="affinity comes"),
+        pytest.param(lambda c: c.remove_pod(a_pod("with", "n3")), {"n3"}, id="affinity goes"),
+        pytest.param(
+            lambda c: c.add_pod(a_pod("p", "n3", affinity="podAntiAffinity")), {"n3"}, id="affinity stays on the node"
+        ),
+    ],
+)
+def test_update_snapshot_clones_what_changed_and_shares_the_rest(
+    change: Callable[[Cache], object], cloned: set[str]
+) -> None:
+    cache = a_cache()
+    cache.add_pod(a_pod("with", "n3", affinity="podAntiAffinity"))
+    before = cache.snapshot()
+    before.columns()
+    kept = copied(before)
+    change(cache)
+    after = cache.snapshot()
+    assert contents(after) == contents(cache.update_snapshot(Snapshot()))
+    assert {
+        node.name for node in after.list() if node.name not in before or before.get(node.name) is not node
+    } == cloned
+    assert contents(before) == kept
+    assert after.generation > before.generation
+
+
+def test_nothing_changed_is_the_same_snapshot() -> None:
+    cache = a_cache()
+    assert cache.snapshot() is cache.snapshot()
+
+
+def test_an_empty_cache_has_an_empty_snapshot() -> None:
+    snapshot: NodeInfoLister = Cache().snapshot()
+    assert list(snapshot.list()) == []
+    with pytest.raises(KeyError):
+        snapshot.get("n1")
+
+
+def test_lists_are_in_the_order_of_the_node_tree() -> None:
+    cache = a_cache()
+    for name in ("n3", "n0", "n2"):
+        cache.add_pod(a_pod(f"p-{name}", name, affinity="podAntiAffinity"))
+    snapshot = cache.snapshot()
+    assert [node.name for node in snapshot.list()] == ["n0", "n1", "n2", "n3"]
+    assert [node.name for node in snapshot.have_pods_with_affinity()] == ["n0", "n2", "n3"]
+    assert [node.name for node in snapshot.have_pods_with_required_anti_affinity()] == ["n0", "n2", "n3"]
+    assert snapshot.position("n2") == 2
+
+
+def test_several_threads_may_each_carry_a_snapshot_of_their_own() -> None:
+    cache = a_cache()
+    mine = cache.update_snapshot(Snapshot())
+    cache.add_pod(a_pod("a", "n0"))
+    other = cache.update_snapshot(Snapshot())
+    cache.add_pod(a_pod("b", "n1"))
+    mine, other = cache.update_snapshot(mine), cache.update_snapshot(other)
+    assert contents(mine) == contents(other) == contents(cache.snapshot())
+
+
+@pytest.mark.parametrize(
+    ("change", "new_version"),
+    [
+        pytest.param(lambda c: c.add_pod(a_pod("p", "n1")), False, id="not by a pod"),
+        pytest.param(lambda c: c.update_node(None, a_node("n1", zone="z1", labels={"a": "b"})), True, id="by a label"),
+        pytest.param(lambda c: c.add_node(a_node("n9")), True, id="by a new node"),
+        pytest.param(lambda c: c.remove_node(a_node("n1")), True, id="by a node that goes"),
+    ],
+)
+def test_node_generation_moves(change: Callable[[Cache], object], new_version: bool) -> None:
+    cache = a_cache()
+    before = cache.snapshot().node_generation
+    change(cache)
+    assert (cache.snapshot().node_generation != before) is new_version
+
+
+def test_claims_in_use() -> None:
+    cache = a_cache()
+    cache.add_pod(a_pod("p", "n1", claim="data"))
+    before = cache.snapshot()
+    cache.remove_pod(a_pod("p", "n1"))
+    assert before.is_pvc_used_by_pods("default/data")
+    assert not cache.snapshot().is_pvc_used_by_pods("default/data")
+
+
+def test_new_snapshot_leaves_out_pods_of_unknown_nodes() -> None:
+    snapshot = new_snapshot(
+        [a_pod("p", "n1"), a_pod("q", "n9"), a_pod("r")], [a_node("n1", images={"web:1": 3}), a_node("n2")]
+    )
+    assert [(node.name, len(node.pods)) for node in snapshot.list()] == [("n1", 1), ("n2", 0)]
+    assert snapshot.get("n1").image_states["web:1"].num_nodes == 1
+
+
+def test_what_if_replaces_nodes_in_a_snapshot_of_its_own() -> None:
+    snapshot = new_snapshot([], [a_node("n1"), a_node("n2")])
+    snapshot.columns()
+    crowded = snapshot.get("n1").clone()
+    crowded.add_pod(PodInfo(a_pod("p", "n1", affinity="podAffinity")))
+    supposed = snapshot.replaced({"n1": crowded})
+    assert supposed.columns().requested("cpu").tolist() == [100, 0]
+    assert snapshot.columns().requested("cpu").tolist() == [0, 0]
+    assert [node.name for node in supposed.have_pods_with_affinity()] == ["n1"]
+    assert supposed.get("n2") is snapshot.get("n2")
+    with pytest.raises(KeyError):
+        snapshot.replaced({"n9": crowded})
+
+
+def test_columns_say_what_the_nodes_say() -> None:
+    gpu = "nvidia.com/gpu"
+    pods = [
+        a_pod("p", "n1", cpu="1500m", requests={"memory": "1Gi", gpu: "2", "ephemeral-storage": "5"}),
+        a_pod("q", "n1"),
+    ]
+    columns = new_snapshot(pods, [a_node("n1", allocatable={gpu: "8"}), a_node("n2", cpu="2")]).columns()
+    assert columns.allocatable("cpu").tolist() == [4000, 2000]
+    assert columns.requested("cpu").tolist() == [1600, 0]
+    assert columns.free("cpu").tolist() == [2400, 2000]
+    assert columns.requested("memory").tolist() == [1 << 30, 0]
+    assert columns.non_zero_requested("memory").tolist() == [(1 << 30) + (200 << 20), 0]
+    assert columns.requested("ephemeral-storage").tolist() == [5, 0]
+    assert (columns.allocatable("pods").tolist(), columns.requested("pods").tolist()) == ([110, 110], [2, 0])
+    assert (columns.allocatable(gpu).tolist(), columns.requested(gpu).tolist()) == ([8, 0], [2, 0])
+    assert len(columns) == 2
+
+
+def test_columns_cannot_be_written() -> None:
+    columns = new_snapshot([], [a_node("n1")]).columns()
+    for column in (columns.allocatable("cpu"), columns.requested("cpu"), columns.allocatable("example.com/x")):
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 1
+
+
+def test_columns_share_allocatable_while_only_pods_change() -> None:
+    cache = a_cache(nodes=8)
+    before = cache.snapshot().columns()
+    cache.add_pod(a_pod("p", "n1"))
+    after = cache.snapshot().columns()
+    assert np.shares_memory(before.allocatable("cpu"), after.allocatable("cpu"))
+    assert not np.shares_memory(before.requested("cpu"), after.requested("cpu"))
+
+
+def test_amounts_beyond_64_bits_saturate() -> None:
+    huge = NodeInfo(a_node("n1", allocatable={"example.com/x": "9223372036854775807"}))
+    for name in ("p", "q"):
+        huge.add_pod(PodInfo(a_pod(name, "n1", requests={"memory": "9223372036854775807"})))
+    columns = Columns.build((huge,))
+    assert columns.requested("memory").tolist() == [MAX]
+    assert columns.free("memory").tolist() == [(8 << 30) - MAX]
+    assert columns.allocatable("example.com/x").tolist() == [MAX]
