@@ -21,9 +21,32 @@ EXAMPLES = sorted(
 )
 
 
+def define_the_prometheus_operators_kinds(plane: ControlPlane) -> None:
+    """By name alone, with any content: only that the overlay can be applied where they exist is shown."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    for kind in ("PodMonitor", "PrometheusRule"):
+        plural = f"{kind.lower()}s"
+        definition = {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{plural}.monitoring.coreos.com"},
+            "spec": {
+                "group": "monitoring.coreos.com",
+                "scope": "Namespaced",
+                "names": {"kind": kind, "plural": plural},
+                "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+            },
+        }
+        plane.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump(definition))
+        name = f"crd/{plural}.monitoring.coreos.com"
+        plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", name)
+
+
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_an_overlay_is_applied_twice(overlay: str, cluster: Cluster) -> None:
     """The second time changes nothing: no field is fought over."""
+    if overlay == "monitoring":
+        define_the_prometheus_operators_kinds(cluster.plane)
     cluster.plane.kubectl("apply", "--server-side", "-k", str(MANIFESTS / overlay))
     cluster.plane.kubectl("apply", "--server-side", "-k", str(MANIFESTS / overlay))
 

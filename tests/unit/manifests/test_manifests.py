@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from extender.metrics import REGISTRY
+
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 FILES = sorted(MANIFESTS.rglob("*.yaml"))
 
@@ -116,6 +118,19 @@ def test_one_lease_alone_may_be_read() -> None:
     (lease,) = (rule for rule in rules() if "leases" in rule["resources"])
     assert lease["resourceNames"] == [SCHEDULER["leaderElection"]["resourceName"]]
     assert lease["verbs"] == ["get", "list", "watch"]
+
+
+def test_every_alert_is_about_a_metric_that_there_is() -> None:
+    (rule_file,) = documents("monitoring/rules.yaml")
+    asked = {
+        metric
+        for group in rule_file["spec"]["groups"]
+        for rule in group["rules"]
+        for metric in re.findall(r"gang_extender_[a-z_]+", rule["expr"])
+    }
+    exported = {f"{family.name}_total" if family.type == "counter" else family.name for family in REGISTRY.collect()}
+    assert asked
+    assert asked <= exported
 
 
 def test_the_image_is_built_of_our_own_version() -> None:
