@@ -67,7 +67,7 @@ class Store(Generic[T]):
                     del self._by_namespace[meta.namespace]
             return old
 
-    def missing_from(self, found: Mapping[str, T]) -> list[T]:
+    def missing_from(self, found: Mapping[str, T]) -> tuple[T, ...]:
         """What is here and not there: deleted while nobody watched."""
         with self._lock:
-            return [obj for key, obj in self._objects.items() if key not in found]
+            return tuple(obj for key, obj in self._objects.items() if key not in found)

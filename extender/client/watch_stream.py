@@ -1,0 +1,103 @@
+"""One watch of the real API server: lines of JSON, until the server, silence, a cut or `stop` ends it.
+
+A line counts whole or not at all. kube-scheduler: k8s.io/apimachinery/pkg/watch/streamwatcher.go
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+import msgspec
+import urllib3
+from msgspec import Struct
+
+from extender.api import codec
+from extender.client.answers import Status, error_of_status
+from extender.client.errors import ConnectionFailedError
+from extender.client.interface import EventType, WatchEvent
+
+T = TypeVar("T")
+
+MAX_LINE = 32 * 1024 * 1024
+
+
+class _Line(Struct, frozen=True):
+    type: str
+    object: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _VersionOnly(Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+
+
+class _Bookmark(Struct, frozen=True):
+    metadata: _VersionOnly = _VersionOnly()
+
+
+@lru_cache(maxsize=1)
+def _lines() -> msgspec.json.Decoder[_Line]:
+    return msgspec.json.Decoder(_Line)
+
+
+class WatchStream(Generic[T]):
+    """Fulfils interface.Watch."""
+
+    def __init__(
+        self, response: urllib3.BaseHTTPResponse, type_: type[T], ended: Callable[[WatchStream[Any]], None]
+    ) -> None:
+        self._response = response
+        self._type = type_
+        self._ended = ended
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        """A shut socket wakes a reader at once; closing alone would not."""
+        self._stopping.set()
+        connection = getattr(self._response, "connection", None) or getattr(self._response, "_connection", None)
+        sock = getattr(connection, "sock", None)
+        if sock is not None:
+            try:
+                sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # it is gone already
+
+    def __iter__(self) -> Iterator[WatchEvent[T]]:
+        try:
+            yield from self._events()
+        except (urllib3.exceptions.HTTPError, OSError, ValueError, AttributeError) as error:
+            if not self._stopping.is_set():
+                raise ConnectionFailedError(f"watch: {error}") from error
+        finally:
+            self._response.close()
+            self._ended(self)
+
+    def _events(self) -> Iterator[WatchEvent[T]]:
+        rest = b""
+        for chunk in self._response.stream(65536, decode_content=True):
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                if line.strip():
+                    yield self._event(line)
+                if self._stopping.is_set():
+                    return
+            if len(rest) > MAX_LINE:
+                raise ConnectionFailedError("watch: a line without end")
+        if rest.strip() and not self._stopping.is_set():
+            raise ConnectionFailedError("watch: cut off in the middle of an event")
+
+    def _event(self, line: bytes) -> WatchEvent[T]:
+        try:
+            head = _lines().decode(line)
+            if head.type == "ERROR":
+                raise error_of_status(codec.decode(bytes(head.object), Status))
+            if head.type == "BOOKMARK":
+                version = codec.decode(bytes(head.object), _Bookmark).metadata.resource_version
+                return WatchEvent(EventType.BOOKMARK, None, version)
+            obj: Any = codec.decode(bytes(head.object), self._type)
+            return WatchEvent(EventType(head.type), obj, obj.metadata.resource_version)
+        except (codec.DecodeError, msgspec.DecodeError) as error:
+            raise ConnectionFailedError(f"watch: an event could not be read: {error}") from error
