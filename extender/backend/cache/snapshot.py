@@ -59,7 +59,8 @@ class Snapshot:
         self.generation = generation
         """Grows with every difference between snapshots of one cache."""
         self.node_generation = generation
-        """The generation at which a Node object, or which nodes there are, last changed: key for label and taint masks."""
+        """When which nodes there are, or the labels, spec, annotations or allocatable of one, last changed. Label and taint
+        masks that were made at one node_generation hold in every snapshot that has it."""
         self.order_version = order_version
         self._affinity_at = _where(nodes, _has_affinity) if affinity_at is None else affinity_at
         self._anti_affinity_at = _where(nodes, _has_anti_affinity) if anti_affinity_at is None else anti_affinity_at
@@ -126,7 +127,7 @@ class Snapshot:
         node_changed = False
         for name, node in changed.items():
             at = self._index[name]
-            node_changed = node_changed or nodes[at].node is not node.node
+            node_changed = node_changed or _node_differs(nodes[at], node)
             nodes[at] = node
             rows.append(at)
         fresh = Snapshot(
@@ -162,6 +163,21 @@ class Snapshot:
         if base is None or len(stale) * REBUILD_COLUMNS_SHARE > len(self._nodes):
             return None, frozenset()
         return base, stale
+
+
+def _node_differs(before: NodeInfo, after: NodeInfo) -> bool:
+    """A heartbeat, which changes conditions only, is no difference."""
+    if before.node is after.node:
+        return False
+    if before.node is None or after.node is None:
+        return True
+    old, new = before.node, after.node
+    return (
+        old.metadata.labels != new.metadata.labels
+        or old.spec != new.spec
+        or old.metadata.annotations != new.metadata.annotations
+        or old.status.allocatable != new.status.allocatable
+    )
 
 
 def _has_affinity(node: NodeInfo) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 
-class CacheError(Exception):
+class CacheError(ValueError):
     """The caller asked for an edge that the state machine does not have."""
 
 

@@ -33,7 +33,7 @@ Lookup = Callable[[PodRef], corev1.Pod | None]
 """Finds a nominated pod among those that wait: in the queue, or, behind kube-scheduler, in the informer."""
 
 
-class PodNominator:
+class Nominator:
     """Implements framework.listers.Nominator. `_lock` guards both maps and is innermost; lookups run outside it.
 
     pod_lister: the informer's pods; a pod that it does not have, or has with a node, is not nominated.
@@ -61,7 +61,7 @@ class PodNominator:
             self._delete(pod.uid)
             self._add(pod, nominating, known)
 
-    def update(self, old: corev1.Pod, new: corev1.Pod) -> None:
+    def update_nominated_pod(self, old: corev1.Pod, new: corev1.Pod) -> None:
         """An update in which neither pod names a node keeps the node in memory: the patch may still be on its way."""
         known = self._known(new)
         with self._lock:

@@ -24,7 +24,7 @@ from extender.api import corev1
 from extender.backend.queue.backoff import Backoff
 from extender.backend.queue.gates import Gates
 from extender.backend.queue.in_flight_events import HappenedEvent
-from extender.backend.queue.nominator import PodNominator, PodRef
+from extender.backend.queue.nominator import Nominator, PodRef
 from extender.backend.queue.pod_heap import Less
 from extender.backend.queue.queued_pod import QueuedPod
 from extender.backend.queue.queueing_hints import QueueingHints
@@ -51,7 +51,7 @@ class PriorityQueue:
         self,
         less: Less,
         *,
-        nominator: PodNominator | None = None,
+        nominator: Nominator | None = None,
         pre_enqueue: Mapping[str, Sequence[PreEnqueuePlugin]] | None = None,
         hints: QueueingHints | None = None,
         backoff: Backoff | None = None,
@@ -60,7 +60,7 @@ class PriorityQueue:
         clock: Clock = time.monotonic,
     ) -> None:
         """`pre_enqueue` and `hints` by scheduler name; pop_from_backoff is the gate SchedulerPopFromBackoffQ."""
-        self.nominator = PodNominator() if nominator is None else nominator
+        self.nominator = Nominator() if nominator is None else nominator
         self.nominator.set_lookup(self._find)
         self._clock = clock
         self._changed = threading.Condition()
@@ -101,7 +101,7 @@ class PriorityQueue:
             entry, place = known
             fresh = entry.with_pod(new)
             self._queues.replace_waiting(fresh, place)
-            self.nominator.update(old or entry.pod, new)
+            self.nominator.update_nominated_pod(old or entry.pod, new)
             if place is Place.UNSCHEDULABLE and self._queues.requeue_updated(fresh, happened):
                 self._changed.notify()
 

@@ -118,7 +118,9 @@ def test_several_threads_may_each_carry_a_snapshot_of_their_own() -> None:
     ("change", "new_version"),
     [
         pytest.param(lambda c: c.add_pod(a_pod("p", "n1")), False, id="not by a pod"),
+        pytest.param(lambda c: c.update_node(None, a_node("n1", zone="z1")), False, id="not by a heartbeat"),
         pytest.param(lambda c: c.update_node(None, a_node("n1", zone="z1", labels={"a": "b"})), True, id="by a label"),
+        pytest.param(lambda c: c.update_node(None, a_node("n1", zone="z1", cpu="9")), True, id="by allocatable"),
         pytest.param(lambda c: c.add_node(a_node("n9")), True, id="by a new node"),
         pytest.param(lambda c: c.remove_node(a_node("n1")), True, id="by a node that goes"),
     ],

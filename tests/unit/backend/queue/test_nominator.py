@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import pytest
 
 from extender.api import corev1
-from extender.backend.queue.nominator import PodNominator
+from extender.backend.queue.nominator import Nominator
+from extender.framework import listers
 from extender.framework.interface import NominatingMode, PostFilterResult
-from extender.framework.listers import Nominator
 from tests.unit.backend.objects import a_pod
 
 
@@ -44,14 +44,14 @@ class Pods:
     ],
 )
 def test_add(pod: corev1.Pod, info: PostFilterResult | None, node: str | None) -> None:
-    nominator = PodNominator()
+    nominator = Nominator()
     nominator.add(pod, info)
     assert nominator.nominated_node("uid-p") == node
     assert list(nominator.nominated_pods()) == ([] if node is None else [node])
 
 
 def test_add_again_takes_the_place_of_the_first() -> None:
-    nominator = PodNominator()
+    nominator = Nominator()
     nominator.add(a_pod("p"), override("n1"))
     nominator.add(a_pod("p"), override("n2"))
     assert list(nominator.nominated_pods()) == ["n2"]
@@ -68,7 +68,7 @@ def test_add_again_takes_the_place_of_the_first() -> None:
     ],
 )
 def test_add_asks_the_informer(seen: list[corev1.Pod], kept: bool) -> None:
-    nominator = PodNominator(Pods(*seen))
+    nominator = Nominator(Pods(*seen))
     nominator.add(a_pod("p"), override("n1"))
     assert (nominator.nominated_node("uid-p") == "n1") is kept
 
@@ -83,20 +83,20 @@ def test_add_asks_the_informer(seen: list[corev1.Pod], kept: bool) -> None:
     ],
 )
 def test_update(old: str, new: str, node: str | None) -> None:
-    nominator = PodNominator()
+    nominator = Nominator()
     nominator.add(a_pod("p"), override("n0"))
-    nominator.update(a_pod("p", nominated=old), a_pod("p", nominated=new))
+    nominator.update_nominated_pod(a_pod("p", nominated=old), a_pod("p", nominated=new))
     assert nominator.nominated_node("uid-p") == node
 
 
 def test_update_of_a_pod_that_is_not_nominated_nominates_nothing() -> None:
-    nominator = PodNominator()
-    nominator.update(a_pod("p"), a_pod("p"))
+    nominator = Nominator()
+    nominator.update_nominated_pod(a_pod("p"), a_pod("p"))
     assert nominator.nominated_pods() == {}
 
 
 def test_delete_leaves_the_others() -> None:
-    nominator: Nominator = PodNominator()
+    nominator: listers.Nominator = Nominator()
     for name in ("p", "q", "r"):
         nominator.add_nominated_pod(a_pod(name), "n1")
     nominator.delete_nominated_pod_if_exists(a_pod("q"))
@@ -107,7 +107,7 @@ def test_delete_leaves_the_others() -> None:
 
 def test_pods_are_looked_up_and_bare_where_nobody_knows_them() -> None:
     full = a_pod("p", priority=7)
-    nominator = PodNominator(lookup=lambda ref: full if ref.name == "p" else None)
+    nominator = Nominator(lookup=lambda ref: full if ref.name == "p" else None)
     nominator.add(a_pod("p"), override("n1"))
     nominator.add(a_pod("gone", priority=9), override("n1"))
     known, bare = nominator.nominated_pods_for_node("n1")
@@ -117,7 +117,7 @@ def test_pods_are_looked_up_and_bare_where_nobody_knows_them() -> None:
 
 def test_without_a_queue_the_informer_knows_the_pods_but_not_one_made_anew() -> None:
     pods = Pods(a_pod("p", priority=7))
-    nominator = PodNominator(pods)
+    nominator = Nominator(pods)
     nominator.add(a_pod("p"), override("n1"))
     assert nominator.nominated_pods_for_node("n1")[0].priority == 7
     pods.pods["default/p"] = a_pod("p", uid="new", priority=8)
