@@ -197,6 +197,15 @@ def test_columns_share_allocatable_while_only_pods_change() -> None:
     assert not np.shares_memory(before.requested("cpu"), after.requested("cpu"))
 
 
+def test_columns_catch_up_over_snapshots_that_were_not_asked_for_theirs() -> None:
+    cache = a_cache(nodes=20)
+    cache.snapshot().columns().requested("example.com/gpu")
+    for name in ("n1", "n2", "n3"):
+        cache.add_pod(a_pod(f"p-{name}", name, requests={"example.com/gpu": "1"}))
+        cache.snapshot()
+    assert contents(cache.snapshot()) == contents(cache.update_snapshot(Snapshot()))
+
+
 def test_amounts_beyond_64_bits_saturate() -> None:
     huge = NodeInfo(a_node("n1", allocatable={"example.com/x": "9223372036854775807"}))
     for name in ("p", "q"):

@@ -62,6 +62,7 @@ HINTS = (
     HintRow(events.NODE_ADD, "No", no),
     HintRow(POD_LABEL, "Yes", yes),
     HintRow(POD_LABEL, "No", no),
+    HintRow(POD_LABEL, "Labels", yes),
     HintRow(GATES_GONE, "SchedulingGates", yes),
 )
 
@@ -177,6 +178,14 @@ def test_what_happened_during_the_attempt_is_replayed(
     assert story.where(P) is place
     assert story.queue.in_flight_pods() == ()
     assert story.queue.in_flight_events() == ()
+
+
+def test_what_a_pending_plugin_waited_for_counts_after_what_helps_another(story: Story) -> None:
+    story.queue.add(P)
+    entry = story.pop().rejected_by(["Yes"], ["Labels"])
+    story.queue.move_all_to_active_or_backoff_queue(events.NODE_ADD)
+    story.queue.move_all_to_active_or_backoff_queue(POD_LABEL)
+    assert story.queue.add_unschedulable_if_not_present(entry) is Place.ACTIVE
 
 
 def test_activate_during_the_attempt_counts_as_an_event(story: Story) -> None:
@@ -342,6 +351,7 @@ def test_activate(story: Story, plugins: list[str], place: Place) -> None:
     story.refused(P, *plugins)
     story.queue.activate([a_pod("unknown"), P])
     assert story.where(P) is place
+    assert story.queue.pending_pods().summary == "activeQ:1; backoffQ:0; unschedulablePods:0"
 
 
 def test_activate_leaves_an_active_pod_as_it_is(story: Story) -> None:
@@ -464,6 +474,24 @@ def test_pop_waits_for_a_pod_and_ends_when_the_queue_is_closed() -> None:
     thread.join(10)
     assert not thread.is_alive()
     assert [entry.pod.name if entry else None for entry in popped] == ["p", None]
+
+
+def test_an_event_that_helps_wakes_who_waits_in_pop() -> None:
+    queue = PriorityQueue(by_priority, hints=QueueingHints({PROFILE: HINTS}))
+    queue.add(P)
+    entry = queue.pop()
+    assert entry is not None
+    queue.add_unschedulable_if_not_present(entry.rejected_by(["Yes"]))
+    popped: list[QueuedPod | None] = []
+    thread = threading.Thread(target=lambda: popped.append(queue.pop(timeout=30)))
+    thread.start()
+    while not queue._changed._waiters:  # type: ignore[attr-defined]  # until it waits
+        threading.Event().wait(0.001)
+    queue.move_all_to_active_or_backoff_queue(events.NODE_ADD)
+    thread.join(10)
+    queue.close()
+    thread.join(10)
+    assert [each.attempts for each in popped if each] == [2]
 
 
 def test_pop_gives_up_at_its_timeout() -> None:
