@@ -10,7 +10,7 @@ import socket
 import threading
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import urlencode
 
 import msgspec
@@ -45,7 +45,7 @@ _KEEPALIVE = [
 
 
 @lru_cache(maxsize=64)
-def _list_type(type_: type[Any]) -> type[Any]:
+def _list_type(type_: Any) -> Any:
     return msgspec.defstruct(
         f"{type_.__name__}List", [("metadata", ListMeta), ("items", tuple[type_, ...] | None, ())], frozen=True
     )
@@ -110,7 +110,7 @@ class Connection:
             query["resourceVersion"] = resource_version
             query["resourceVersionMatch"] = "NotOlderThan"
         body = self._call("GET", _path(resource, namespace), query=query)
-        answer = self._decode(body, _list_type(resource.type))
+        answer: Any = self._decode(body, _list_type(cast(Any, resource.type)))
         return Page(answer.items or (), answer.metadata.resource_version, answer.metadata.continue_)
 
     def watch(
@@ -202,7 +202,7 @@ class Connection:
         self._pool.close()
         self._watch_pool.close()
 
-    def _decode(self, body: bytes, type_: type[Any]) -> Any:
+    def _decode(self, body: bytes, type_: type[T]) -> T:
         try:
             return codec.decode(body, type_)
         except codec.DecodeError as error:

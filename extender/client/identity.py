@@ -38,7 +38,7 @@ class Identity:
         def load() -> Any:
             configuration = kubernetes_client.Configuration()
             try:
-                kubernetes_config.load_kube_config(
+                kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]
                     config_file=path, context=context, client_configuration=configuration, persist_config=False
                 )
             except (kubernetes_config.ConfigException, OSError, TypeError, ValueError) as error:
@@ -52,7 +52,9 @@ class Identity:
         def load() -> Any:
             configuration = kubernetes_client.Configuration()
             try:
-                kubernetes_config.load_incluster_config(client_configuration=configuration)
+                kubernetes_config.load_incluster_config(  # type: ignore[no-untyped-call]
+                    client_configuration=configuration
+                )
             except kubernetes_config.ConfigException as error:
                 raise IdentityError(f"not in a cluster: {error}") from error
             return configuration

@@ -5,6 +5,7 @@ A line counts whole or not at all. kube-scheduler: k8s.io/apimachinery/pkg/watch
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -60,10 +61,8 @@ class WatchStream(Generic[T]):
         connection = getattr(self._response, "connection", None) or getattr(self._response, "_connection", None)
         sock = getattr(connection, "sock", None)
         if sock is not None:
-            try:
+            with contextlib.suppress(OSError):  # it is gone already
                 sock.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass  # it is gone already
 
     def __iter__(self) -> Iterator[WatchEvent[T]]:
         try:

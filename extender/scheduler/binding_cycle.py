@@ -9,11 +9,9 @@ from __future__ import annotations
 import logging
 import threading
 from contextlib import ExitStack
-from typing import Protocol
-
-from msgspec import structs
 
 from extender.api import corev1
+from extender.backend.cache.cache import Cache, CacheError
 from extender.framework.cycle_state import CycleState
 from extender.framework.runtime.framework import Framework
 from extender.framework.status import Status
@@ -23,18 +21,8 @@ from extender.scheduler.in_flight import BindCall
 log = logging.getLogger(__name__)
 
 
-class AssumeCache(Protocol):
-    """The part of the scheduler cache that a binding needs."""
-
-    def assume_pod(self, pod: corev1.Pod) -> None: ...
-
-    def finish_binding(self, pod: corev1.Pod) -> None: ...
-
-    def forget_pod(self, pod: corev1.Pod) -> None: ...
-
-
 class BindingCycle:
-    def __init__(self, cache: AssumeCache) -> None:
+    def __init__(self, cache: Cache) -> None:
         self._cache = cache
         # Permit and the adding of the waiting pod are one step, as in kube-scheduler's serial scheduling cycle: the member
         # that completes a gang must find the waiting pod of every other. Taken before the plugins' own locks.
@@ -43,9 +31,8 @@ class BindingCycle:
     def run(self, framework: Framework, pod: corev1.Pod, node_name: str, call: BindCall) -> Status:
         """Blocks until the pod is bound or the binding has failed and everything is taken back."""
         state = CycleState()
-        assumed = structs.replace(pod, spec=structs.replace(pod.spec, node_name=node_name))
         with ExitStack() as undo:
-            self._cache.assume_pod(assumed)
+            assumed = self._cache.assume_pod(pod, node_name)
             undo.callback(self._forget, assumed)
             framework.nominator.delete_nominated_pod_if_exists(assumed)
             status = self._reserve_and_permit(framework, state, assumed, node_name, call, undo)
@@ -90,7 +77,7 @@ class BindingCycle:
     def _forget(self, pod: corev1.Pod) -> None:
         try:
             self._cache.forget_pod(pod)
-        except ValueError as error:  # the watch has confirmed or removed it meanwhile
+        except CacheError as error:  # the watch has confirmed or removed it meanwhile
             log.info("assumed pod was not forgotten pod=%s reason=%s", pod.key, error)
 
 

@@ -36,7 +36,7 @@ class PodHandlers:
         cache: Cache,
         nominator: Nominator,
         observers: Sequence[Observer],
-        reject_waiting_pod: Callable[[str], object],
+        reject_waiting_pod: Callable[[corev1.Pod], None],
     ) -> None:
         self._cache = cache
         self._nominator = nominator
@@ -66,14 +66,14 @@ class PodHandlers:
             self._nominator.update_nominated_pod(old, new)
         self._tell(old, new)
         if new.deleting and not old.deleting and not new.node_name:
-            self._reject_waiting_pod(new.uid)
+            self._reject_waiting_pod(new)
 
     def on_delete(self, pod: corev1.Pod) -> None:
         if pod.node_name:
             _kept(self._cache.remove_pod, pod)
         self._nominator.delete_nominated_pod_if_exists(pod)
         self._tell(pod, None)
-        self._reject_waiting_pod(pod.uid)
+        self._reject_waiting_pod(pod)
 
     def _tell(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         for observer in self._observers:

@@ -101,7 +101,8 @@ class HTTPExtender:
 
     def process_preemption(self, pod: corev1.Pod, victims: Mapping[str, MetaVictims]) -> Mapping[str, MetaVictims]:
         args = ExtenderPreemptionArgs(pod=pod, node_name_to_meta_victims=dict(victims))
-        return self._send(self.config.preempt_verb, args, ExtenderPreemptionResult).node_name_to_meta_victims
+        answer: ExtenderPreemptionResult = self._send(self.config.preempt_verb, args, ExtenderPreemptionResult)
+        return answer.node_name_to_meta_victims
 
     def bind(self, pod: corev1.Pod, node_name: str) -> None:
         """Blocks as long as the extender holds the call. Raises ExtenderError with the answer's Error."""

@@ -53,3 +53,19 @@ class Leadership:
             if not self._holder.startswith(self._prefix):
                 return "another kube-scheduler holds the Lease"
             return "the Lease has expired"
+
+
+class LeaseHandlers:
+    """The Lease's informer to the leadership."""
+
+    def __init__(self, leadership: Leadership) -> None:
+        self._leadership = leadership
+
+    def on_add(self, lease: Lease) -> None:
+        self._leadership.on_lease(None, lease)
+
+    def on_update(self, old: Lease, new: Lease) -> None:
+        self._leadership.on_lease(old, new)
+
+    def on_delete(self, lease: Lease) -> None:
+        self._leadership.on_lease(lease, None)

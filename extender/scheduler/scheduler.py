@@ -6,7 +6,7 @@ kube-scheduler: pkg/scheduler/scheduler.go
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from extender import metrics
@@ -21,6 +21,7 @@ from extender.api.extenderv1 import (
     HostPriority,
 )
 from extender.client.errors import ApiError, NotFoundError
+from extender.client.events import Recorder
 from extender.client.informer import InformerFactory
 from extender.client.interface import API, NODES, POD_GROUPS, PODS
 from extender.framework.runtime.framework import Framework
@@ -56,7 +57,7 @@ class Parts:
     coscheduling: Coscheduling
     steering: StatusSteering
     background: Background
-    closing: Sequence[Callable[[], None]]  # ends what else has threads
+    recorder: Recorder
 
 
 class Scheduler:
@@ -85,9 +86,7 @@ class Scheduler:
         if args.node_name_to_meta_victims is None or self._not_ready():
             return ExtenderPreemptionResult()
         with self._parts.scheduling_cycle.lock:
-            victims = self._parts.preemption_cycle.run(
-                self._profile(args.pod), args.pod, args.node_name_to_meta_victims
-            )
+            victims = self._parts.preemption_cycle.run(args.pod, args.node_name_to_meta_victims)
         return ExtenderPreemptionResult(node_name_to_meta_victims=victims)
 
     def bind(self, args: ExtenderBindingArgs, caller: Caller) -> ExtenderBindingResult:
@@ -163,6 +162,7 @@ class Scheduler:
     def start(self) -> None:
         self._parts.informers.start()
         self._parts.background.start()
+        self._parts.recorder.start()
 
     def drain(self, message: str) -> None:
         self._stopped = True
@@ -173,6 +173,5 @@ class Scheduler:
         self._parts.background.stop()
         self._parts.steering.stop()
         self._parts.informers.stop()
-        for close in self._parts.closing:
-            close()
+        self._parts.recorder.stop()
         self._parts.api.close()

@@ -264,10 +264,7 @@ class SchedulingPoints:
         scores = []
         for node in nodes:
             score, status = called(
-                "Score",
-                plugin.name,
-                lambda p=plugin, n=node: p.score(state, pod, n),
-                lambda status: (0, status),
+                "Score", plugin.name, partial(plugin.score, state, pod, node), lambda status: (0, status)
             )
             if not status.success:
                 return [], _wrapped(f'plugin "{plugin.name}" failed with: {status.message}', plugin.name)

@@ -70,7 +70,7 @@ class Coscheduling(
 
     def connect(self, collaborators: Collaborators) -> None:
         """Called once, when the scheduler around the frameworks exists."""
-        self._with = collaborators
+        self.collaborators = collaborators
         self.admission = Admission(
             self.manager,
             collaborators,
@@ -215,8 +215,8 @@ class Coscheduling(
             parked = [group.members[uid].pod for uid in group.refused if uid in group.members]
         if new is None:
             self.admission.drop_plan(group.key)
-        self._with.submit("plan", self.admission.plan_waiting)
-        self._with.steering.wake(parked)
+        self.collaborators.submit("plan", self.admission.plan_waiting)
+        self.collaborators.steering.wake(parked)
 
     def on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
         """A node that came or got better may help; one that went takes the plans on it with it."""
@@ -235,7 +235,7 @@ class Coscheduling(
         self._look()
 
     def _look(self) -> None:
-        self._with.submit("plan", self.admission.plan_waiting)
+        self.collaborators.submit("plan", self.admission.plan_waiting)
 
     def tick(self) -> None:
         """Plans whose members did not come in time are given up."""

@@ -1,0 +1,97 @@
+"""`gang-extender serve`: the extender over HTTP, behind a kube-scheduler or on an embedded cluster.
+
+Patches before anything else is imported, so that the whole process runs on one event loop.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", metavar="FILE", help="ExtenderConfiguration (gang-extender.dev/v1alpha1)")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--kubeconfig", metavar="FILE", help="how to reach the API server (default: the pod's own identity)"
+    )
+    source.add_argument("--cluster", metavar="FILE", nargs="+", help="no cluster: objects from YAML files, in memory")
+    parser.add_argument("--bind-address", default="127.0.0.1", metavar="IP", help="of the verbs (%(default)s)")
+    parser.add_argument("--port", type=_port, default=8888, help="of the verbs (%(default)s)")
+    parser.add_argument(
+        "--ops-bind-address", default="127.0.0.1", metavar="IP", help="of probes and metrics (%(default)s)"
+    )
+    parser.add_argument("--ops-port", type=_port, default=8889, help="of probes and metrics (%(default)s)")
+    parser.add_argument("--tls-cert-file", default="", metavar="FILE", help="certificate of the verbs")
+    parser.add_argument("--tls-private-key-file", default="", metavar="FILE", help="its key")
+    parser.add_argument("--client-ca-file", default="", metavar="FILE", help="CA that clients' certificates come from")
+    parser.add_argument(
+        "--allowed-client-name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="common name or SAN of a client; repeatable",
+    )
+    parser.add_argument("-v", "--v", dest="verbosity", type=int, default=2, metavar="N", help="log level (%(default)s)")
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port from 1 to 65535")
+    return int(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    from extender.server import serve  # isort: skip  - patches: everything else comes after
+    from extender.cli.main import UsageError
+    from extender.config.load import load_extender_configuration
+    from extender.config.types import ExtenderConfiguration
+    from extender.config.yaml_file import ConfigurationError
+    from extender.server.options import OptionsError, ServeOptions
+
+    options = ServeOptions(
+        bind_address=args.bind_address,
+        port=args.port,
+        ops_bind_address=args.ops_bind_address,
+        ops_port=args.ops_port,
+        tls_cert_file=args.tls_cert_file,
+        tls_private_key_file=args.tls_private_key_file,
+        client_ca_file=args.client_ca_file,
+        allowed_client_names=tuple(args.allowed_client_name),
+        verbosity=args.verbosity,
+    )
+    try:
+        options.check()
+        configuration = load_extender_configuration(args.config) if args.config else ExtenderConfiguration()
+    except (OptionsError, ConfigurationError) as error:
+        raise UsageError(str(error)) from error
+    return serve.run(_builder(args, configuration), options)
+
+
+def _builder(args: argparse.Namespace, configuration: Any) -> Callable[[Callable[..., Any]], Any]:
+    """What the worker calls to get its scheduler. A cluster file that is wrong is said before anything listens."""
+    from extender.cli.main import UsageError
+    from extender.client.connection import Connection
+    from extender.client.embedded import EmbeddedAPI
+    from extender.client.embedded.load import load_files
+    from extender.client.identity import IdentityError
+    from extender.client.interface import API
+    from extender.scheduler import factory
+
+    if args.cluster:
+        load_files(EmbeddedAPI(), args.cluster)
+
+    def connect() -> API:
+        if args.cluster:
+            embedded = EmbeddedAPI()
+            load_files(embedded, args.cluster)
+            return embedded
+        return Connection.from_kubeconfig(args.kubeconfig) if args.kubeconfig else Connection.in_cluster()
+
+    try:
+        if not args.cluster:
+            connect().close()
+    except IdentityError as error:
+        raise UsageError(str(error)) from error
+    return lambda offload: factory.build(configuration, connect(), offload=offload)

@@ -1,0 +1,165 @@
+"""Puts a scheduler together: informers, cache, frameworks, cycles, and the threads between them.
+
+kube-scheduler: pkg/scheduler/scheduler.go (New)
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from extender import metrics
+from extender.api import corev1
+from extender.backend.cache.cache import Cache
+from extender.backend.queue.nominator import Nominator
+from extender.client.events import Recorder
+from extender.client.informer import InformerFactory
+from extender.client.interface import API, LEASES, NAMESPACES, NODES, POD_GROUPS, PODS
+from extender.config.defaults import behind_profile, planning_profile
+from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile
+from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.waiting_pods import WaitingPodsMap
+from extender.plugins import names
+from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.judge import FrameworkJudge
+from extender.plugins.coscheduling.preemption_guard import PreemptionGuard
+from extender.plugins.registry import new_registry
+from extender.scheduler.background import Background
+from extender.scheduler.binding_cycle import BindingCycle
+from extender.scheduler.event_handlers import NodeHandlers, PodGroupHandlers, PodHandlers
+from extender.scheduler.in_flight import InFlight
+from extender.scheduler.leadership import Leadership, LeaseHandlers
+from extender.scheduler.preemption_cycle import PreemptionCycle
+from extender.scheduler.scheduler import Parts, Scheduler
+from extender.scheduler.scheduling_cycle import SchedulingCycle
+from extender.scheduler.steering import StatusSteering
+
+MAX_HELD_BINDS = 2000
+COMMIT_SECONDS = 5.0  # what a commit may take before the caller's own timeout, and 10 ms more a member
+COMMIT_SECONDS_PER_MEMBER = 0.01
+DEFAULT_SCHEDULER_NAME = "default-scheduler"
+
+
+def here(function: Callable[..., Any], *args: Any) -> Any:
+    """Runs it at once, where there is no event loop to keep free."""
+    return function(*args)
+
+
+def build(
+    configuration: ExtenderConfiguration,
+    api: API,
+    *,
+    offload: Callable[..., Any] = here,
+    clock: Callable[[], float] = time.monotonic,
+    host_name: str = "",
+) -> Scheduler:
+    """A scheduler behind a kube-scheduler, not started yet. Raises RegistryError or PluginSetError for its profiles."""
+    informers = InformerFactory(api, clock)
+    leadership = Leadership(host_name or socket.gethostname(), clock, watched=configuration.leader_lease is not None)
+    recorder = Recorder(api, enabled=lambda: leadership.leading, clock=clock)
+    cache = Cache(clock=clock)
+    pods = informers.informer(PODS)
+    nominator = Nominator(pods.store)
+    surroundings = Surroundings(
+        api=api,
+        events=recorder,
+        newest_snapshot=cache.snapshot,
+        lister=informers.store_of,
+        nominator=nominator,
+        clock=clock,
+        activate=lambda pods: steering.wake(list(pods)),
+        waiting_pods=WaitingPodsMap(),
+    )
+    frameworks = _frameworks(configuration, surroundings)
+    first = next(iter(frameworks.values()))
+    coscheduling = _coscheduling_of(first)
+    steering = StatusSteering(api, lambda: leadership.leading)
+    background = Background(every_tick=coscheduling.tick)
+    coscheduling.connect(
+        Collaborators(
+            newest_snapshot=cache.snapshot,
+            judge=FrameworkJudge(Framework(planning_profile(), new_registry(), surroundings)),
+            steering=steering,
+            submit=background.submit,
+            offload=offload,
+            may_commit=lambda: leadership.leading,
+            hold_limit=lambda members: hold_limit(configuration.bind_timeout_seconds, members),
+        )
+    )
+    _watch(configuration, informers, cache, nominator, coscheduling, first, leadership)
+    guard = PreemptionGuard(coscheduling.manager, coscheduling.collaborators, coscheduling.barrier)
+    metrics.held_binds_limit.set(MAX_HELD_BINDS)
+    return Scheduler(
+        Parts(
+            api=api,
+            informers=informers,
+            profiles=frameworks,
+            default_profile=first,
+            scheduler_names=frozenset(configuration.scheduler_names),
+            leadership=leadership,
+            in_flight=InFlight(MAX_HELD_BINDS),
+            scheduling_cycle=SchedulingCycle(cache.snapshot),
+            preemption_cycle=PreemptionCycle(cache.snapshot, guard),
+            binding_cycle=BindingCycle(cache),
+            coscheduling=coscheduling,
+            steering=steering,
+            background=background,
+            recorder=recorder,
+        )
+    )
+
+
+def hold_limit(bind_timeout_seconds: float, members: int) -> float:
+    """The longest hold that leaves a gang of so many its commit before kube-scheduler gives up on the call."""
+    return max(1.0, bind_timeout_seconds - COMMIT_SECONDS - COMMIT_SECONDS_PER_MEMBER * members)
+
+
+def _frameworks(configuration: ExtenderConfiguration, surroundings: Surroundings) -> dict[str, Framework]:
+    """One for each profile; the Coscheduling plugin is one for all, since a group is one thing whoever asks."""
+    registry = new_registry()
+    frameworks: dict[str, Framework] = {}
+    shared: dict[str, Any] = {}
+    for profile in _profiles(configuration):
+        framework = Framework(profile, registry, surroundings, shared=shared)
+        shared.setdefault(names.COSCHEDULING, framework.plugins[names.COSCHEDULING])
+        frameworks[profile.scheduler_name] = framework
+    return frameworks
+
+
+def _profiles(configuration: ExtenderConfiguration) -> Iterable[KubeSchedulerProfile]:
+    if configuration.profiles:
+        return configuration.profiles
+    return [behind_profile(name) for name in configuration.scheduler_names or (DEFAULT_SCHEDULER_NAME,)]
+
+
+def _coscheduling_of(framework: Framework) -> Coscheduling:
+    plugin = framework.plugins[names.COSCHEDULING]
+    if not isinstance(plugin, Coscheduling):
+        raise TypeError(f"{names.COSCHEDULING} is {type(plugin).__name__}")
+    return plugin
+
+
+def _watch(
+    configuration: ExtenderConfiguration,
+    informers: InformerFactory,
+    cache: Cache,
+    nominator: Nominator,
+    coscheduling: Coscheduling,
+    framework: Framework,
+    leadership: Leadership,
+) -> None:
+    def reject_waiting_pod(pod: corev1.Pod) -> None:
+        framework.reject_waiting_pod(pod.uid)
+
+    informers.informer(PODS).add_handler(PodHandlers(cache, nominator, [coscheduling], reject_waiting_pod))
+    informers.informer(NODES).add_handler(NodeHandlers(cache, [coscheduling]))
+    informers.informer(POD_GROUPS, optional=True).add_handler(PodGroupHandlers([coscheduling]))
+    informers.informer(NAMESPACES)
+    if configuration.leader_lease is not None:
+        lease = configuration.leader_lease
+        informers.informer(LEASES, namespace=lease.namespace, field_selector=f"metadata.name={lease.name}").add_handler(
+            LeaseHandlers(leadership)
+        )

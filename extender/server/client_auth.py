@@ -1,0 +1,42 @@
+"""Who may call the verbs: with TLS, clients whose certificate carries an allowed name.
+
+The TLS layer has verified the chain already; this is the list of names. kube-scheduler can show nothing but a certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from flask import Flask, request
+
+from extender import metrics
+from extender.server.app import on_ops_port, state
+from extender.server.errors import MalformedError
+
+
+def init_app(app: Flask) -> None:
+    app.before_request(check_client)
+
+
+def check_client() -> None:
+    options = state().options
+    if not options.tls or on_ops_port():
+        return
+    socket = request.environ.get("gunicorn.socket")
+    certificate = socket.getpeercert() if socket is not None and hasattr(socket, "getpeercert") else None
+    names = set(names_of(certificate or {}))
+    if not names & set(options.allowed_client_names):
+        metrics.rejected_clients.labels("name").inc()
+        raise MalformedError(f"client {', '.join(sorted(names)) or '(no certificate)'} is not allowed", 403)
+
+
+def names_of(certificate: Mapping[str, Any]) -> Iterator[str]:
+    """The common name, and the DNS and URI names."""
+    for relative in certificate.get("subject", ()):
+        for key, value in relative:
+            if key == "commonName":
+                yield value
+    for kind, value in certificate.get("subjectAltName", ()):
+        if kind in ("DNS", "URI"):
+            yield value

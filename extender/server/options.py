@@ -1,0 +1,69 @@
+"""What `serve` is told: addresses, TLS, limits. Read by the command, checked here, used by the application and the worker."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+
+MAX_BODY_BYTES = 16 * 1024 * 1024
+
+
+class OptionsError(ValueError):
+    """Flags that do not go together; the text names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """Timeouts in seconds. request_seconds bounds a whole request, idle_seconds the wait for its first byte."""
+
+    bind_address: str = "127.0.0.1"
+    port: int = 8888
+    ops_bind_address: str = "127.0.0.1"
+    ops_port: int = 8889
+    tls_cert_file: str = ""
+    tls_private_key_file: str = ""
+    client_ca_file: str = ""
+    allowed_client_names: tuple[str, ...] = ()
+    max_body_bytes: int = MAX_BODY_BYTES
+    worker_connections: int = 4096
+    idle_seconds: float = 120.0
+    request_seconds: float = 5.0
+    send_seconds: float = 10.0
+    handshake_seconds: float = 5.0
+    drain_seconds: float = 10.0
+    blocked_seconds: int = 60
+    verbosity: int = 2
+
+    @property
+    def tls(self) -> bool:
+        return bool(self.tls_cert_file)
+
+    def check(self) -> None:
+        """Raises OptionsError."""
+        given = [self.tls_cert_file, self.tls_private_key_file, self.client_ca_file]
+        if any(given) and not all(given):
+            raise OptionsError(
+                "--tls-cert-file, --tls-private-key-file and --client-ca-file go together: clients are always verified"
+            )
+        if self.allowed_client_names and not self.tls:
+            raise OptionsError("--allowed-client-name needs --client-ca-file")
+        if self.tls and not self.allowed_client_names:
+            raise OptionsError(
+                "--client-ca-file needs --allowed-client-name: a CA alone would let in all that it signed"
+            )
+        if not self.tls and not is_loopback(self.bind_address):
+            raise OptionsError(
+                f"--bind-address {self.bind_address}: the verbs are not served beyond loopback without "
+                "--tls-cert-file, --tls-private-key-file and --client-ca-file: whoever can call bind can place any pod"
+            )
+        if self.port == self.ops_port and self.port != 0:
+            raise OptionsError(f"--port and --ops-port are both {self.port}")
+
+
+def is_loopback(address: str) -> bool:
+    if address == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

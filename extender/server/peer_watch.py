@@ -1,0 +1,54 @@
+"""Notices at once when the caller of a held bind hangs up: FIN, reset, or its process killed.
+
+One real epoll for all of them, its own descriptor waited on by the event loop. kube-scheduler's timeout or death is
+told to nobody else: a WSGI handler hears nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from select import EPOLLERR, EPOLLHUP, EPOLLONESHOT, EPOLLRDHUP
+
+import gevent
+from gevent import monkey
+from gevent.socket import wait_read
+
+log = logging.getLogger(__name__)
+
+_GONE = EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLONESHOT
+
+
+class EpollPeerWatch:
+    """Lives in the worker's event loop; callbacks run there and must not block."""
+
+    def __init__(self) -> None:
+        self._epoll = monkey.get_original("select", "epoll")()
+        self._callbacks: dict[int, Callable[[], None]] = {}
+        gevent.spawn(self._run)
+
+    def watch(self, fd: int, callback: Callable[[], None]) -> Callable[[], None]:
+        """The descriptor must stay open until the watch is cancelled or has called."""
+        self._callbacks[fd] = callback
+        self._epoll.register(fd, _GONE)
+
+        def cancel() -> None:
+            if self._callbacks.get(fd) is callback:
+                del self._callbacks[fd]
+                try:
+                    self._epoll.unregister(fd)
+                except (OSError, ValueError) as error:
+                    log.debug("peer watch already gone fd=%d error=%s", fd, error)
+
+        return cancel
+
+    def _run(self) -> None:
+        while True:
+            wait_read(self._epoll.fileno())
+            for fd, _ in self._epoll.poll(0):
+                callback = self._callbacks.get(fd)
+                if callback is not None:
+                    try:
+                        callback()
+                    except Exception:
+                        log.exception("peer watch callback failed")
