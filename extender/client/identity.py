@@ -69,7 +69,8 @@ class Identity:
         """The Authorization header, if there is one. The library renews a token of the service account that has aged."""
         with self._lock:
             try:
-                token = self._configuration.get_api_key_with_prefix("authorization")
+                # under either name, by whether a kubeconfig or a service account was read
+                token = self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
             except OSError as error:
                 raise ConnectionFailedError(f"token could not be read: {error}") from error
             if token:

@@ -1,0 +1,85 @@
+"""Node selectors against nodes: nodeSelector and the terms of node affinity.
+
+NodeAffinity, PodTopologySpread and the volume plugins match by it.
+Kubernetes: k8s.io/component-helpers/scheduling/corev1/nodeaffinity
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from extender.api import corev1
+
+METADATA_NAME = "metadata.name"
+MIN_INT64, MAX_INT64 = -(2**63), 2**63 - 1
+
+
+def requirement_matches(requirement: corev1.NodeSelectorRequirement, values: Mapping[str, str]) -> bool:
+    """One requirement against labels; one that is invalid matches nothing."""
+    key, wanted = requirement.key, requirement.values
+    match requirement.operator:
+        case "In":
+            return key in values and values[key] in wanted
+        case "NotIn":
+            return bool(wanted) and (key not in values or values[key] not in wanted)
+        case "Exists":
+            return not wanted and key in values
+        case "DoesNotExist":
+            return not wanted and key not in values
+        case "Gt" | "Lt":
+            if key not in values or len(wanted) != 1:
+                return False
+            have, limit = _int64(values[key]), _int64(wanted[0])
+            if have is None or limit is None:
+                return False
+            return have > limit if requirement.operator == "Gt" else have < limit
+    return False
+
+
+def _int64(text: str) -> int | None:
+    """As Go's strconv.ParseInt reads it: an optional sign and ASCII digits."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not digits.isascii() or not digits.isdigit():
+        return None
+    number = int(text)
+    return number if MIN_INT64 <= number <= MAX_INT64 else None
+
+
+def term_matches(term: corev1.NodeSelectorTerm, node: corev1.Node) -> bool:
+    """All expressions and fields; an empty term matches nothing."""
+    if not term.match_expressions and not term.match_fields:
+        return False
+    labels = node.metadata.labels
+    return all(requirement_matches(r, labels) for r in term.match_expressions) and all(
+        field_matches(r, node) for r in term.match_fields
+    )
+
+
+def field_matches(requirement: corev1.NodeSelectorRequirement, node: corev1.Node) -> bool:
+    """metadata.name is the only field, In and NotIn with one value the only ways to ask for it."""
+    if requirement.key != METADATA_NAME or len(requirement.values) != 1:
+        return False
+    match requirement.operator:
+        case "In":
+            return requirement.values[0] == node.metadata.name
+        case "NotIn":
+            return requirement.values[0] != node.metadata.name
+    return False
+
+
+def selector_matches(terms: Iterable[corev1.NodeSelectorTerm], node: corev1.Node) -> bool:
+    """Any of the terms."""
+    return any(term_matches(term, node) for term in terms)
+
+
+def required_node_affinity_matches(pod: corev1.Pod, node: corev1.Node) -> bool:
+    """nodeSelector and required node affinity. Go: RequiredNodeAffinity.Match."""
+    if pod.spec.node_selector:
+        labels = node.metadata.labels
+        if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):
+            return False
+    affinity = pod.spec.affinity
+    if affinity is None or affinity.node_affinity is None:
+        return True
+    required = affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    return required is None or selector_matches(required.node_selector_terms, node)

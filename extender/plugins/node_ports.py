@@ -1,0 +1,59 @@
+"""NodePorts: a host port is had by one pod of a node.
+
+kube-scheduler: pkg/scheduler/framework/plugins/nodeports/node_ports.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from extender.api import corev1
+from extender.framework.cycle_state import CycleState
+from extender.framework.events import ASSIGNED_POD, NODE, ActionType
+from extender.framework.handle import Handle
+from extender.framework.interface import (
+    ClusterEvent,
+    ClusterEventWithHint,
+    EnqueueExtensions,
+    FilterPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+)
+from extender.framework.node_info import NodeInfo
+from extender.framework.pod_info import host_ports
+from extender.framework.status import SKIP, SUCCESS, Status, unschedulable
+from extender.plugins import names
+
+STATE = "PreFilterNodePorts"
+REFUSED = unschedulable("node(s) didn't have free ports for the requested pod ports")
+
+
+class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+    name = names.NODE_PORTS
+
+    @classmethod
+    def create(cls, args: None, handle: Handle) -> Self:
+        return cls()
+
+    def pre_filter(
+        self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        ports = tuple(host_ports(pod))
+        if not ports:
+            return None, SKIP
+        state.write(STATE, ports)
+        return None, SUCCESS
+
+    def filter(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> Status:
+        ports: tuple[corev1.ContainerPort, ...] = state.read(STATE, tuple)
+        for port in ports:
+            if node.used_ports.conflicts(port.host_ip, port.protocol, port.host_port):
+                return REFUSED
+        return SUCCESS
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        return [
+            ClusterEventWithHint(ClusterEvent(ASSIGNED_POD, ActionType.DELETE)),
+            ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD)),
+        ]

@@ -1,0 +1,75 @@
+"""TaintToleration: untolerated taints keep a pod off; those that only advise against cost score.
+
+kube-scheduler: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from extender.api import corev1
+from extender.api.corev1.toleration import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE
+from extender.framework.cycle_state import CycleState
+from extender.framework.events import NODE, UNSCHEDULABLE_POD, ActionType
+from extender.framework.handle import Handle
+from extender.framework.interface import (
+    ClusterEvent,
+    ClusterEventWithHint,
+    EnqueueExtensions,
+    FilterPlugin,
+    NodeScore,
+    PreScorePlugin,
+    ScorePlugin,
+)
+from extender.framework.node_info import NodeInfo
+from extender.framework.status import SUCCESS, Status, unresolvable
+from extender.plugins import names
+from extender.plugins.normalize import default_normalize_score
+
+REFUSED = unresolvable("node(s) had untolerated taint(s)")
+STATE = "PreScoreTaintToleration"
+
+
+class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+    name = names.TAINT_TOLERATION
+
+    @classmethod
+    def create(cls, args: None, handle: Handle) -> Self:
+        return cls()
+
+    def filter(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> Status:
+        if node.node is None:
+            return SUCCESS
+        for taint in node.node.spec.taints:
+            if taint.effect not in (NO_SCHEDULE, NO_EXECUTE):
+                continue
+            if not any(toleration.tolerates(taint) for toleration in pod.spec.tolerations):
+                return REFUSED
+        return SUCCESS
+
+    def pre_score(self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Status:
+        """Keeps the tolerations that can speak of advice."""
+        state.write(STATE, tuple(t for t in pod.spec.tolerations if t.effect in ("", PREFER_NO_SCHEDULE)))
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> tuple[int, Status]:
+        """The number of taints that advise against the node; the fewer the better."""
+        if node.node is None or not node.node.spec.taints:
+            return 0, SUCCESS
+        tolerations: tuple[corev1.Toleration, ...] = state.read(STATE, tuple)
+        intolerable = sum(
+            taint.effect == PREFER_NO_SCHEDULE and not any(t.tolerates(taint) for t in tolerations)
+            for taint in node.node.spec.taints
+        )
+        return intolerable, SUCCESS
+
+    def normalize_score(self, state: CycleState, pod: corev1.Pod, scores: list[NodeScore]) -> Status:
+        default_normalize_score(scores, reverse=True)
+        return SUCCESS
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        return [
+            ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)),
+            ClusterEventWithHint(ClusterEvent(UNSCHEDULABLE_POD, ActionType.UPDATE_POD_TOLERATION)),
+        ]
