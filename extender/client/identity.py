@@ -69,7 +69,7 @@ class Identity:
         """The Authorization header, if there is one. The library renews a token of the service account that has aged."""
         with self._lock:
             try:
-                # under either name, by whether a kubeconfig or a service account was read
+                # the name that the library keeps it under depends on its version
                 token = self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
             except OSError as error:
                 raise ConnectionFailedError(f"token could not be read: {error}") from error
