@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from extender.api.codec import DecodeError
+from extender.cli.errors import UsageError
 
 COMMANDS = {
     "serve": "run the extender: filter, prioritize, preempt and bind over HTTP",
@@ -19,10 +20,6 @@ COMMANDS = {
     "evaluate": "what every plugin says of the scenarios in a file",
     "version": "print the version",
 }
-
-
-class UsageError(Exception):
-    """Wrong use: an unknown file, a flag that does not fit. The text names the place."""
 
 
 def build_parser(commands: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:

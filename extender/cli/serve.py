@@ -44,7 +44,7 @@ def _port(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     from extender.server import serve  # isort: skip  - patches: everything else comes after
-    from extender.cli.main import UsageError
+    from extender.cli.errors import UsageError
     from extender.config.load import load_extender_configuration
     from extender.config.types import ExtenderConfiguration
     from extender.config.yaml_file import ConfigurationError
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _builder(args: argparse.Namespace, configuration: Any) -> Callable[[Callable[..., Any]], Any]:
     """What the worker calls to get its scheduler. A cluster file that is wrong is said before anything listens."""
-    from extender.cli.main import UsageError
+    from extender.cli.errors import UsageError
     from extender.client.connection import Connection
     from extender.client.embedded import EmbeddedAPI
     from extender.client.embedded.load import load_files

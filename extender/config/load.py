@@ -20,11 +20,6 @@ API_VERSION = "gang-extender.dev/v1alpha1"
 KIND = "ExtenderConfiguration"
 
 
-class _Lease(Struct, rename="camel", forbid_unknown_fields=True):
-    namespace: str
-    name: str
-
-
 class _Coscheduling(Struct, rename="camel", forbid_unknown_fields=True):
     permit_waiting_time_seconds: int = 60
     denied_pg_expiration_time_seconds: int = msgspec.field(name="deniedPGExpirationTimeSeconds", default=3)
@@ -47,7 +42,7 @@ class _File(Struct, rename="camel", forbid_unknown_fields=True):
     api_version: str
     kind: str
     scheduler_names: tuple[str, ...] = ()
-    leader_lease: _Lease | None = None
+    leader_lease: str = ""
     bind_timeout_seconds: float = 120.0
     profiles: tuple[_Profile, ...] = ()
     topology: tuple[str, ...] = ()
@@ -81,10 +76,10 @@ def load_extender_configuration(path: Path | str) -> ExtenderConfiguration:
         profiles.append(KubeSchedulerProfile(profile.scheduler_name, Plugins(BEHIND), arguments))
     if errors:
         raise ConfigurationError("\n".join(f"{path}: {text}" for text in errors))
-    lease = file.leader_lease
+    namespace, _, name = file.leader_lease.partition("/")
     return ExtenderConfiguration(
         scheduler_names=file.scheduler_names,
-        leader_lease=LeaseRef(lease.namespace, lease.name) if lease is not None else None,
+        leader_lease=LeaseRef(namespace, name) if name else None,
         bind_timeout_seconds=file.bind_timeout_seconds,
         profiles=tuple(profiles),
         topology=file.topology,
@@ -115,6 +110,8 @@ def _mistakes(file: _File) -> list[str]:
         errors.append(
             f"$.bindTimeoutSeconds: Invalid value: {file.bind_timeout_seconds:g}: must be between 10 and 3600"
         )
+    if file.leader_lease and file.leader_lease.strip("/").count("/") != 1:
+        errors.append(f"$.leaderLease: Invalid value: {file.leader_lease!r}: must be namespace/name")
     if file.gang_victims not in ("wholeOrSurplus", "surplusOnly", "any"):
         errors.append(
             f'$.gangVictims: Unsupported value: {file.gang_victims!r}: supported values: "wholeOrSurplus", "surplusOnly", "any"'
