@@ -1,5 +1,11 @@
 """The extension points from Reserve to PostBind, and the pods that wait in Permit.
 
+| caller           | Skip        | Unschedulable, ...Unresolvable, Pending | Wait             | Error |
+| Reserve          | error       | returned                                | error            | error |
+| Permit           | error       | returned at once                        | noted, others run | error |
+| PreBindPreFlight | PreBind off | error                                   | error            | error |
+| PreBind          | error       | returned                                | error            | error |
+| Bind             | next plugin | returned                                | error            | error |
 These run on many threads side by side, one for each pod.
 kube-scheduler: pkg/scheduler/framework/runtime/framework.go
 """
@@ -7,8 +13,8 @@ kube-scheduler: pkg/scheduler/framework/runtime/framework.go
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 
 from extender.api import corev1
@@ -22,18 +28,22 @@ from extender.framework.interface import (
     ReservePlugin,
     WaitingPod,
 )
-from extender.framework.runtime.scheduling_points import called
+from extender.framework.runtime.plugin_calls import Recorder, as_is, called, plugin_error, timed, why
 from extender.framework.runtime.waiting_pods import PendingPod, WaitingPodsMap
 from extender.framework.status import SKIP, SUCCESS, Code, Status
 
 log = logging.getLogger(__name__)
 
 MAX_PERMIT_TIMEOUT_SECONDS = 15 * 60.0
+WAIT_ON_PERMIT = "WaitOnPermit"  # how a recorder is told of the wait itself
+ASKED_TO_WAIT = "one or more plugins asked to wait and no plugin rejected pod"
 
 
 class BindingPoints:
     """Part of Framework; the attributes are set there."""
 
+    record: Recorder | None
+    profile_name: str
     clock: Clock
     waiting_pods: WaitingPodsMap
     reserve_plugins: list[ReservePlugin]
@@ -42,15 +52,17 @@ class BindingPoints:
     bind_plugins: list[BindPlugin]
     post_bind_plugins: list[PostBindPlugin]
 
+    @timed("Reserve")
     def run_reserve_plugins_reserve(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         for plugin in self.reserve_plugins:
-            status = called("Reserve", plugin.name, partial(plugin.reserve, state, pod, node_name), _as_is)
+            status = called("Reserve", plugin.name, partial(plugin.reserve, state, pod, node_name), as_is)
             if not status.success:
                 if status.rejected:
-                    return replace(status, plugin=plugin.name)
-                return _wrapped(f'running Reserve plugin "{plugin.name}": {status.message}', plugin.name)
+                    return status.with_plugin(plugin.name)
+                return plugin_error(f'running Reserve plugin "{plugin.name}": {why(status)}')
         return SUCCESS
 
+    @timed("Unreserve")
     def run_reserve_plugins_unreserve(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:
         """In reverse order, every one of them, whatever fails."""
         for plugin in reversed(self.reserve_plugins):
@@ -59,11 +71,13 @@ class BindingPoints:
             except Exception:
                 log.exception("plugin failed plugin=%s point=Unreserve", plugin.name)
 
+    @timed("Permit")
     def run_permit_plugins(
         self, state: CycleState, pod: corev1.Pod, node_name: str
     ) -> tuple[Status, Mapping[str, float]]:
         """All of them, unless one refuses. WAIT comes with the longest wait of each plugin that asked for one, in seconds."""
         timeouts: dict[str, float] = {}
+        asked = SUCCESS
         for plugin in self.permit_plugins:
             status, seconds = called(
                 "Permit",
@@ -74,13 +88,13 @@ class BindingPoints:
             if status.success:
                 continue
             if status.rejected:
-                return replace(status, plugin=plugin.name), {}
+                return status.with_plugin(plugin.name), {}
             if not status.wait:
-                return _wrapped(f'running Permit plugin "{plugin.name}": {status.message}', plugin.name), {}
+                return plugin_error(f'running Permit plugin "{plugin.name}": {why(status)}', plugin.name), {}
             timeouts[plugin.name] = min(seconds, MAX_PERMIT_TIMEOUT_SECONDS)
+            asked = status
         if timeouts:
-            text = f'one or more plugins asked to wait and no plugin rejected pod "{pod.name}"'
-            return Status(Code.WAIT, (text,)), timeouts
+            return Status(Code.WAIT, (*asked.reasons, ASKED_TO_WAIT)), timeouts
         return SUCCESS, {}
 
     def add_waiting_pod(self, pod: corev1.Pod, node_name: str, timeouts: Mapping[str, float]) -> None:
@@ -94,14 +108,18 @@ class BindingPoints:
         waiting = self.waiting_pods.get(pod.uid)
         if waiting is None:
             return SUCCESS
+        started = time.perf_counter()
         try:
             status = waiting.await_decision()
         finally:
-            self.waiting_pods.remove(pod.uid)
+            self.waiting_pods.remove(waiting)
+        if self.record is not None:
+            self.record(WAIT_ON_PERMIT, str(status.code), self.profile_name, time.perf_counter() - started)
         if status.success or status.rejected:
             return status
-        return _wrapped(f"waiting on permit for pod: {status.message}", status.plugin)
+        return plugin_error(f"waiting on permit for pod: {status.message}", status.plugin)
 
+    @timed("PreBindPreFlight")
     def run_pre_bind_pre_flights(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         """SKIP if no PreBind plugin has anything to do."""
         skipped: set[str] = set()
@@ -110,39 +128,47 @@ class BindingPoints:
                 "PreBindPreFlight",
                 plugin.name,
                 partial(plugin.pre_bind_pre_flight, state, pod, node_name),
-                _as_is,
+                as_is,
             )
             if status.skip:
                 skipped.add(plugin.name)
+            elif status.code is Code.ERROR:
+                return plugin_error(f'running PreBindPreFlight "{plugin.name}": {why(status)}')
             elif not status.success:
-                return _wrapped(f'running PreBindPreFlight "{plugin.name}": {status.message}', plugin.name)
+                return plugin_error(
+                    f'PreBindPreFlight {plugin.name} returned "{status.code}", which is unsupported. '
+                    "It is supposed to return Success, Skip, or Error status"
+                )
         state.skip_pre_bind_plugins = frozenset(skipped)
         return SKIP if len(skipped) == len(self.pre_bind_plugins) else SUCCESS
 
+    @timed("PreBind")
     def run_pre_bind_plugins(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         for plugin in self.pre_bind_plugins:
             if plugin.name in state.skip_pre_bind_plugins:
                 continue
-            status = called("PreBind", plugin.name, partial(plugin.pre_bind, state, pod, node_name), _as_is)
+            status = called("PreBind", plugin.name, partial(plugin.pre_bind, state, pod, node_name), as_is)
             if not status.success:
                 if status.rejected:
-                    return replace(status, plugin=plugin.name)
-                return _wrapped(f'running PreBind plugin "{plugin.name}": {status.message}', plugin.name)
+                    return status.with_plugin(plugin.name)
+                return plugin_error(f'running PreBind plugin "{plugin.name}": {why(status)}')
         return SUCCESS
 
+    @timed("Bind")
     def run_bind_plugins(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         """The first that does not hand on decides; SKIP if all hand on."""
         for plugin in self.bind_plugins:
-            status = called("Bind", plugin.name, partial(plugin.bind, state, pod, node_name), _as_is)
+            status = called("Bind", plugin.name, partial(plugin.bind, state, pod, node_name), as_is)
             if status.skip:
                 continue
             if status.success:
                 return status
             if status.rejected:
-                return replace(status, plugin=plugin.name)
-            return _wrapped(f'running Bind plugin "{plugin.name}": {status.message}', plugin.name)
+                return status.with_plugin(plugin.name)
+            return plugin_error(f'running Bind plugin "{plugin.name}": {why(status)}')
         return SKIP
 
+    @timed("PostBind")
     def run_post_bind_plugins(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:
         for plugin in self.post_bind_plugins:
             try:
@@ -160,11 +186,3 @@ class BindingPoints:
         """Go: RejectWaitingPod, for a pod that is gone."""
         waiting = self.waiting_pods.get(uid)
         return waiting is not None and waiting.reject("", "removed")
-
-
-def _as_is(status: Status) -> Status:
-    return status
-
-
-def _wrapped(text: str, plugin: str) -> Status:
-    return Status(Code.ERROR, (text,), plugin)

@@ -14,12 +14,21 @@ from extender.api import corev1
 from extender.client.interface import API, EventRecorder
 from extender.config.types import EXTENSION_POINTS, KubeSchedulerProfile
 from extender.framework.handle import Clock
-from extender.framework.interface import Plugin
+from extender.framework.interface import (
+    FilterPlugin,
+    PermitPlugin,
+    Plugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    ReservePlugin,
+)
 from extender.framework.listers import Lister, NodeInfoLister, Nominator
 from extender.framework.runtime.binding_points import BindingPoints
+from extender.framework.runtime.plugin_calls import Recorder
 from extender.framework.runtime.plugin_sets import check, expand, needed_plugins, score_weights
 from extender.framework.runtime.registry import Registry, RegistryError
 from extender.framework.runtime.scheduling_points import SchedulingPoints
+from extender.framework.runtime.scoring_points import ScoringPoints
 from extender.framework.runtime.waiting_pods import WaitingPodsMap
 
 
@@ -31,7 +40,8 @@ def _activate_nobody(pods: Iterable[corev1.Pod]) -> None:
 class Surroundings:
     """What a framework is given. newest_snapshot: the cluster now. lister: an informer's objects of one struct type.
 
-    waiting_pods is shared by the profiles of one scheduler.
+    waiting_pods is shared by the profiles of one scheduler. record is told of each run of an extension point; it must be
+    safe on every thread that the framework is used on.
     """
 
     api: API
@@ -42,9 +52,10 @@ class Surroundings:
     clock: Clock = time.monotonic
     activate: Callable[[Iterable[corev1.Pod]], None] = _activate_nobody
     waiting_pods: WaitingPodsMap = field(default_factory=WaitingPodsMap)
+    record: Recorder | None = None
 
 
-class Framework(SchedulingPoints, BindingPoints):
+class Framework(SchedulingPoints, ScoringPoints, BindingPoints):
     """Fulfils framework.handle.Handle. Scheduling cycles come one at a time; binding cycles run side by side."""
 
     def __init__(
@@ -60,6 +71,8 @@ class Framework(SchedulingPoints, BindingPoints):
         Raises RegistryError for an unknown plugin, PluginSetError for a set that makes no sense.
         """
         self.profile = profile
+        self.profile_name = profile.scheduler_name
+        self.record = surroundings.record
         self._around = surroundings
         self._snapshot: NodeInfoLister | None = None
         self.nominator = surroundings.nominator
@@ -71,7 +84,7 @@ class Framework(SchedulingPoints, BindingPoints):
         for point in EXTENSION_POINTS:
             setattr(self, f"{point}_plugins", points[point])
         self._points = points
-        self.score_weights = score_weights(profile.plugins, points["score"])
+        self.score_weights = score_weights(profile.plugins, self.plugins)
 
     def _build(self, registry: Registry, shared: Mapping[str, Plugin]) -> dict[str, Plugin]:
         plugins: dict[str, Plugin] = {}
@@ -82,12 +95,11 @@ class Framework(SchedulingPoints, BindingPoints):
             factory = registry.get(name)
             if factory is None:
                 raise RegistryError(f'profile {self.profile.scheduler_name}: plugin "{name}" does not exist')
-            plugins[name] = factory(self.profile.plugin_config.get(name), cast(Any, self))
+            try:
+                plugins[name] = factory(self.profile.plugin_config.get(name), cast(Any, self))
+            except Exception as error:
+                raise RegistryError(f'initializing plugin "{name}": {error}') from error
         return plugins
-
-    @property
-    def profile_name(self) -> str:
-        return self.profile.scheduler_name
 
     @property
     def percentage_of_nodes_to_score(self) -> int | None:
@@ -113,6 +125,19 @@ class Framework(SchedulingPoints, BindingPoints):
 
     def activate(self, pods: Iterable[corev1.Pod]) -> None:
         self._around.activate(pods)
+
+    @property
+    def enqueue_plugins(self) -> list[Plugin]:
+        """Those that can refuse a pod, and so say which events may help it. Go: shouldHaveEnqueueExtensions."""
+        refusing = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
+        return [plugin for plugin in self.plugins.values() if isinstance(plugin, refusing)]
+
+    def close(self) -> None:
+        """Closes the plugins that have something to close."""
+        for plugin in self.plugins.values():
+            close = getattr(plugin, "close", None)
+            if close is not None:
+                close()
 
     def list_plugins(self) -> Mapping[str, list[Plugin]]:
         """Extension point -> plugins in order."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from extender.config.types import EXTENSION_POINTS, PluginRef, Plugins, PluginSet
+from extender.config.types import EXTENSION_POINTS, Plugins, PluginSet
 from extender.framework.interface import (
+    MAX_NODE_SCORE,
+    MAX_TOTAL_SCORE,
     BindPlugin,
     FilterPlugin,
     PermitPlugin,
@@ -71,65 +73,75 @@ def expand(plugins: Plugins, built: Mapping[str, Plugin]) -> dict[str, list[Plug
     """Extension point -> plugins in the order in which they run.
 
     First those that a point names itself and that override MultiPoint, then MultiPoint's, then the point's others.
+    Raises PluginSetError for a plugin that stands twice or does not have the point that names it.
     """
-    multi_point = plugins.multi_point.enabled
-    _refuse_twice(multi_point, "MultiPoint")
     expanded = {}
     for point in EXTENSION_POINTS:
         plugin_set = plugins.at(point)
-        _refuse_twice(plugin_set.enabled, GO_NAMES[point])
-        for ref in plugin_set.enabled:
-            if not isinstance(built[ref.name], INTERFACES[point]):
-                raise PluginSetError(f"plugin {ref.name} does not extend {GO_NAMES[point]} plugin")
-        expanded[point] = [built[name] for name in _order(point, plugin_set, multi_point, built)]
+        specific = _specific(point, plugin_set, built)
+        inherited = _inherited(point, plugin_set, plugins.multi_point, specific, built)
+        everywhere = {ref.name for ref in plugins.multi_point.enabled} if not _all_disabled(plugin_set) else set()
+        overriding = [name for name in specific if name in everywhere and not _disabled(plugin_set, name)]
+        others = [name for name in specific if name not in overriding]
+        expanded[point] = [built[name] for name in (*overriding, *inherited, *others)]
     return expanded
 
 
-def _order(
-    point: str, plugin_set: PluginSet, multi_point: tuple[PluginRef, ...], built: Mapping[str, Plugin]
+def _specific(point: str, plugin_set: PluginSet, built: Mapping[str, Plugin]) -> list[str]:
+    """What the point itself names."""
+    names: list[str] = []
+    for ref in plugin_set.enabled:
+        if not isinstance(built[ref.name], INTERFACES[point]):
+            raise PluginSetError(f'plugin "{ref.name}" does not extend {GO_NAMES[point]}Plugin plugin')
+        if ref.name in names:
+            raise PluginSetError(f'plugin "{ref.name}" already registered as "{GO_NAMES[point]}Plugin"')
+        names.append(ref.name)
+    return names
+
+
+def _inherited(
+    point: str, plugin_set: PluginSet, multi_point: PluginSet, specific: list[str], built: Mapping[str, Plugin]
 ) -> list[str]:
-    specific = [ref.name for ref in plugin_set.enabled]
-    disabled = {ref.name for ref in plugin_set.disabled}
-    if "*" in disabled:
-        return specific
-    everywhere = [ref.name for ref in multi_point]
-    overriding = [name for name in specific if name in everywhere]
-    inherited = [
-        name
-        for name in everywhere
-        if name not in overriding and name not in disabled and isinstance(built[name], INTERFACES[point])
-    ]
-    return [*overriding, *inherited, *(name for name in specific if name not in overriding)]
+    """What comes to the point from MultiPoint and is not named by the point itself."""
+    if _all_disabled(plugin_set):
+        return []
+    names: list[str] = []
+    for ref in multi_point.enabled:
+        if not isinstance(built[ref.name], INTERFACES[point]) or _disabled(plugin_set, ref.name):
+            continue
+        if ref.name in specific:
+            continue
+        if ref.name in names:
+            raise PluginSetError(f'plugin "{ref.name}" already registered as "{GO_NAMES[point]}Plugin"')
+        names.append(ref.name)
+    return names
 
 
-def _refuse_twice(refs: tuple[PluginRef, ...], where: str) -> None:
-    seen: set[str] = set()
-    for ref in refs:
-        if ref.name in seen:
-            raise PluginSetError(f"plugin {ref.name} already registered as {where}")
-        seen.add(ref.name)
+def _disabled(plugin_set: PluginSet, name: str) -> bool:
+    return any(ref.name == name for ref in plugin_set.disabled)
 
 
-def score_weights(plugins: Plugins, scoring: list[Plugin]) -> dict[str, int]:
-    """The Score list's weight, else MultiPoint's; unset is 1."""
+def _all_disabled(plugin_set: PluginSet) -> bool:
+    return _disabled(plugin_set, "*")
+
+
+def score_weights(plugins: Plugins, built: Mapping[str, Plugin]) -> dict[str, int]:
+    """Of each Score plugin: the Score list's weight, else MultiPoint's; unset is 1. Go: getValidScoreWeights."""
     weights: dict[str, int] = {}
     for ref in (*plugins.at("score").enabled, *plugins.multi_point.enabled):
-        if ref.name not in weights:
+        if isinstance(built[ref.name], ScorePlugin) and ref.name not in weights:
             weights[ref.name] = ref.weight or 1
-    return {plugin.name: weights.get(plugin.name, 1) for plugin in scoring}
+    if sum(weights.values()) * MAX_NODE_SCORE > MAX_TOTAL_SCORE:
+        raise PluginSetError("score plugins: total score of Score plugins could overflow")
+    return weights
 
 
 def check(expanded: Mapping[str, list[Plugin]], profile: str) -> None:
     """Exactly one QueueSort, at least one Bind. Raises PluginSetError."""
-    if len(expanded["queue_sort"]) != 1:
-        names = ", ".join(plugin.name for plugin in expanded["queue_sort"])
+    count = len(expanded["queue_sort"])
+    if count != 1:
         raise PluginSetError(
-            f"profile {profile}: "
-            + (
-                f"only one queue sort plugin can be enabled, got {names}"
-                if names
-                else "no queue sort plugin is enabled"
-            )
+            f'only one queue sort plugin required for profile with scheduler name "{profile}", but got {count}'
         )
     if not expanded["bind"]:
-        raise PluginSetError(f"profile {profile}: at least one bind plugin is needed")
+        raise PluginSetError(f'at least one bind plugin is needed for profile with scheduler name "{profile}"')

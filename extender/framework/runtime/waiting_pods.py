@@ -1,7 +1,13 @@
 """Pods that Permit told to wait, until allowed, rejected or timed out.
 
-The binding cycle adds and awaits them; Permit plugins allow or reject them. There is no timer thread: whoever awaits a
-pod sleeps until its first timeout, so a thousand waiting pods cost a thousand sleepers and nothing else.
+              allow, by the last pending plugin
+   waiting ------------------------------------> allowed   (SUCCESS)
+      |    ------------------------------------> rejected  (UNSCHEDULABLE: reject, or the first timeout)
+      |    ------------------------------------> preempted (ERROR: the pod is tried again)
+
+The first signal wins; the smallest timeout is one of them. The binding cycle adds and awaits waiting pods; Permit
+plugins allow or reject them. There is no timer thread: whoever awaits a pod sleeps until its first timeout, and whoever
+signals it looks at the clock first, so a thousand waiting pods cost a thousand sleepers and nothing else.
 kube-scheduler: pkg/scheduler/framework/runtime/waiting_pods_map.go
 """
 
@@ -9,23 +15,38 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from extender.api import corev1
+from extender.config.durations import go_duration
 from extender.framework.handle import Clock
 from extender.framework.interface import WaitingPod
 from extender.framework.status import SUCCESS, Code, Status, unschedulable
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class _Timeout:
+    deadline: float
+    seconds: float
+    plugin: str
+
+    @property
+    def status(self) -> Status:
+        waited = go_duration(self.seconds)
+        text = f"rejected due to timeout after waiting {waited} at plugin {self.plugin}"
+        return unschedulable(text, plugin=self.plugin)
+
+
 class PendingPod(WaitingPod):
-    """waiting -> allowed | rejected | preempted | timed out, once: the first signal wins."""
+    """timeouts: seconds by plugin. Go: waitingPod."""
 
     def __init__(self, pod: corev1.Pod, node_name: str, timeouts: Mapping[str, float], clock: Clock) -> None:
         now = clock()
         self._pod = pod
         self._node_name = node_name
         self._clock = clock
-        self._changed = threading.Condition()  # guards the two below; innermost
-        self._pending = {plugin: (now + seconds, seconds) for plugin, seconds in timeouts.items()}
+        self._changed = threading.Condition(threading.Lock())  # guards the two below; the innermost lock
+        self._pending = {plugin: _Timeout(now + seconds, seconds, plugin) for plugin, seconds in timeouts.items()}
         self._decision: Status | None = None
 
     @property
@@ -42,6 +63,7 @@ class PendingPod(WaitingPod):
 
     def allow(self, plugin: str) -> bool:
         with self._changed:
+            self._look_at_clock()
             if self._decision is not None:
                 return False
             self._pending.pop(plugin, None)
@@ -51,11 +73,49 @@ class PendingPod(WaitingPod):
 
     def reject(self, plugin: str, message: str) -> bool:
         with self._changed:
+            self._look_at_clock()
             return self._decide(unschedulable(message, plugin=plugin))
 
     def preempt(self, plugin: str, message: str) -> bool:
         with self._changed:
+            self._look_at_clock()
             return self._decide(Status(Code.ERROR, (message,), plugin))
+
+    def await_decision(self) -> Status:
+        """Blocks until a signal comes, or until the first plugin's time is up."""
+        with self._changed:
+            while True:
+                first = self._look_at_clock()
+                if self._decision is not None:
+                    return self._decision
+                self._changed.wait(first.deadline - self._clock() if first is not None else None)
+
+    def expire(self) -> bool:
+        """For a driver on virtual time, where nobody sleeps: looks at the clock. True if time was up just now."""
+        with self._changed:
+            before = self._decision
+            self._look_at_clock()
+            return before is None and self._decision is not None
+
+    @property
+    def decision(self) -> Status | None:
+        """None while the pod waits."""
+        with self._changed:
+            self._look_at_clock()
+            return self._decision
+
+    @property
+    def deadline(self) -> float | None:
+        """The first timeout, in seconds of the clock; None where nothing is pending any more."""
+        with self._changed:
+            return min(self._pending.values()).deadline if self._pending else None
+
+    def _look_at_clock(self) -> _Timeout | None:
+        """Decides if time is up; the lock is held. The timeout that comes first, if any is pending."""
+        first = min(self._pending.values(), default=None)
+        if first is not None and self._decision is None and first.deadline <= self._clock():
+            self._decide(first.status)
+        return first
 
     def _decide(self, status: Status) -> bool:
         if self._decision is not None:
@@ -63,57 +123,6 @@ class PendingPod(WaitingPod):
         self._decision = status
         self._changed.notify_all()
         return True
-
-    def await_decision(self) -> Status:
-        """Blocks until a signal comes, or until the first plugin's time is up."""
-        with self._changed:
-            while self._decision is None:
-                plugin, (deadline, seconds) = min(self._pending.items(), key=lambda item: item[1])
-                left = deadline - self._clock()
-                if left > 0:
-                    self._changed.wait(left)
-                else:
-                    self._decide(unschedulable(_timed_out(plugin, seconds), plugin=plugin))
-            return self._decision
-
-    def expire(self, now: float) -> bool:
-        """For a driver on virtual time: rejects if the first timeout has passed."""
-        with self._changed:
-            plugin, (deadline, seconds) = min(
-                self._pending.items(), key=lambda item: item[1], default=("", (now + 1, 0))
-            )
-            return deadline <= now and self._decide(unschedulable(_timed_out(plugin, seconds), plugin=plugin))
-
-    @property
-    def decision(self) -> Status | None:
-        with self._changed:
-            return self._decision
-
-    @property
-    def deadline(self) -> float:
-        """The first timeout, in seconds of the clock."""
-        with self._changed:
-            return min((deadline for deadline, _ in self._pending.values()), default=self._clock())
-
-
-def _timed_out(plugin: str, seconds: float) -> str:
-    return f"rejected due to timeout after waiting {go_duration(seconds)} at plugin {plugin}"
-
-
-def go_duration(seconds: float) -> str:
-    """As Go prints a time.Duration: 10s, 1m0s, 1h0m5s, 1.5s, 500ms, 0s."""
-    if seconds == 0:
-        return "0s"
-    if seconds < 1:
-        return f"{seconds * 1000:.6g}ms"
-    whole, hours_text = seconds, ""
-    hours, whole = divmod(whole, 3600)
-    minutes, rest = divmod(whole, 60)
-    if hours:
-        hours_text = f"{int(hours)}h{int(minutes)}m"
-    elif minutes:
-        hours_text = f"{int(minutes)}m"
-    return f"{hours_text}{round(rest, 9):.12g}s"
 
 
 class WaitingPodsMap:
@@ -130,9 +139,11 @@ class WaitingPodsMap:
         with self._lock:
             self._pods[pod.pod.uid] = pod
 
-    def remove(self, uid: str) -> None:
+    def remove(self, pod: PendingPod) -> None:
+        """This one, not a newer one of the same UID."""
         with self._lock:
-            self._pods.pop(uid, None)
+            if self._pods.get(pod.pod.uid) is pod:
+                del self._pods[pod.pod.uid]
 
     def get(self, uid: str) -> PendingPod | None:
         with self._lock:

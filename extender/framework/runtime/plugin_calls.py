@@ -1,0 +1,88 @@
+"""One call of a plugin, and one run of an extension point: exceptions become Code.ERROR here, and nowhere else.
+
+All the extension points use it. Who wants metrics hands in a recorder; the planner, which runs off the event loop and
+may take no lock, hands in none. kube-scheduler: pkg/scheduler/framework/runtime/framework.go
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from extender.framework.status import Code, Status
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+Recorder = Callable[[str, str, str, float], None]
+"""(extension point, status code, profile, seconds) of one run of an extension point."""
+
+
+class Recording(Protocol):
+    """What `timed` needs of the framework."""
+
+    record: Recorder | None
+
+    @property
+    def profile_name(self) -> str: ...
+
+
+S = TypeVar("S", bound=Recording)
+
+
+def broken_promise(point: str, plugin: str, exception: Exception) -> Status:
+    """What a plugin's exception is to the scheduler."""
+    log.error("plugin failed plugin=%s point=%s", plugin, point, exc_info=exception)
+    return Status(Code.ERROR, (f"{type(exception).__name__}: {exception}",), plugin)
+
+
+def called(point: str, plugin: str, call: Callable[[], T], failed: Callable[[Status], T]) -> T:
+    """One call of a plugin; `failed` makes an answer of the Status that an exception becomes."""
+    try:
+        return call()
+    except Exception as exception:
+        return failed(broken_promise(point, plugin, exception))
+
+
+def as_is(status: Status) -> Status:
+    return status
+
+
+def plugin_error(text: str, plugin: str = "") -> Status:
+    """An error that names its plugin only where kube-scheduler's does."""
+    return Status(Code.ERROR, (text,), plugin)
+
+
+def why(status: Status) -> str:
+    """The error of a Status that should not have come; a code without words is named. Go: AsError."""
+    return status.message or str(status.code)
+
+
+def timed(point: str) -> Callable[[Callable[Concatenate[S, P], T]], Callable[Concatenate[S, P], T]]:
+    """Reports each run of an extension point with the Status in its result."""
+
+    def decorate(run: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+        @wraps(run)
+        def run_and_record(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            if self.record is None:
+                return run(self, *args, **kwargs)
+            started = time.perf_counter()
+            result = run(self, *args, **kwargs)
+            self.record(point, _code_in(result), self.profile_name, time.perf_counter() - started)
+            return result
+
+        return run_and_record
+
+    return decorate
+
+
+def _code_in(result: object) -> str:
+    for part in result if isinstance(result, tuple) else (result,):
+        if isinstance(part, Status):
+            return str(part.code)
+    return str(Code.SUCCESS)
