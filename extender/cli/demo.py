@@ -1,0 +1,91 @@
+"""`gang-extender demo`: the real service on loopback, an embedded cluster, and a gang's story from refusal to start."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import mmap
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+RUNNING, DONE, FAILED = 0, 1, 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--keep", action="store_true", help="leave the service running after the story, for curl")
+
+
+def run(args: argparse.Namespace) -> int:
+    from extender.server import serve  # isort: skip  - patches: everything else comes after
+    from extender.server.options import ServeOptions
+
+    outcome = mmap.mmap(-1, 1)  # shared with the worker, which tells the story
+    port, ops_port = _free_ports()
+    options = ServeOptions(port=port, ops_port=ops_port, verbosity=0)
+    serve.run(_builder(port, outcome, keep=args.keep), options)
+    return 0 if outcome[0] == DONE else 1
+
+
+def _free_ports() -> tuple[int, int]:
+    with contextlib.closing(socket.socket()) as first, contextlib.closing(socket.socket()) as second:
+        first.bind(("127.0.0.1", 0))
+        second.bind(("127.0.0.1", 0))
+        return first.getsockname()[1], second.getsockname()[1]
+
+
+def _builder(port: int, outcome: mmap.mmap, *, keep: bool) -> Callable[[Callable[..., Any]], Any]:
+    import threading
+
+    from extender.client.embedded import EmbeddedAPI
+    from extender.client.embedded.load import load_files
+    from extender.config.defaults import whole_profile
+    from extender.config.types import ExtenderConfig, ExtenderConfiguration
+    from extender.plugins.registry import new_registry
+    from extender.scheduler import factory
+    from extender.scheduler.http_extender import HTTPExtender
+    from extender.scheduler.in_process import InProcessScheduler
+    from extender.simulation.demo import CLUSTER, Narrator, Story, StoryError
+
+    def build(offload: Callable[..., Any]) -> Narrator:
+        api = EmbeddedAPI()
+        load_files(api, [CLUSTER])
+        url = f"http://127.0.0.1:{port}"
+        scheduler = InProcessScheduler(
+            api,
+            whole_profile(),
+            new_registry(),
+            [
+                HTTPExtender(
+                    ExtenderConfig(url, filter_verb="filter", prioritize_verb="prioritize", node_cache_capable=True)
+                ),
+                HTTPExtender(ExtenderConfig(url, bind_verb="bind", http_timeout_seconds=120, node_cache_capable=True)),
+            ],
+        )
+
+        def tell() -> None:
+            _say(f"gang-extender serves filter, prioritize, preempt and bind on {url}.")
+            scheduler.start()
+            try:
+                Story(api, _say).tell()
+                outcome[0] = DONE
+            except StoryError as error:
+                _say(f"\nThe demo failed: {error}")
+                outcome[0] = FAILED
+            if keep and outcome[0] == DONE:
+                _say(f"\nStill serving on {url}; end it with Ctrl-C.")
+            else:
+                os.kill(os.getppid(), signal.SIGTERM)
+
+        verbs = factory.build(ExtenderConfiguration(), api, offload=offload)
+        return Narrator(verbs, _say, threading.Thread(target=tell, name="story", daemon=True).start)
+
+    return build
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
