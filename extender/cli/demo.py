@@ -42,7 +42,7 @@ def _builder(port: int, outcome: mmap.mmap, *, keep: bool) -> Callable[[Callable
 
     from extender.client.embedded import EmbeddedAPI
     from extender.client.embedded.load import load_files
-    from extender.config.defaults import whole_profile
+    from extender.config.defaults import basic_profile
     from extender.config.types import ExtenderConfig, ExtenderConfiguration
     from extender.plugins.registry import new_registry
     from extender.scheduler import factory
@@ -56,7 +56,7 @@ def _builder(port: int, outcome: mmap.mmap, *, keep: bool) -> Callable[[Callable
         url = f"http://127.0.0.1:{port}"
         scheduler = InProcessScheduler(
             api,
-            whole_profile(),
+            basic_profile(),
             new_registry(),
             [
                 HTTPExtender(

@@ -1,11 +1,33 @@
-"""The profiles that are ready: what runs where nothing is configured.
+"""The profiles that are ready, what a file's plugins are merged into, and the default arguments.
 
 kube-scheduler: pkg/scheduler/apis/config/v1/default_plugins.go
 """
 
 from __future__ import annotations
 
-from extender.config.types import KubeSchedulerProfile, PluginRef, Plugins, PluginSet
+from collections.abc import Sequence
+from dataclasses import replace
+
+from extender.config.plugin_args import (
+    CoschedulingArgs,
+    DefaultPreemptionArgs,
+    DynamicResourcesArgs,
+    InterPodAffinityArgs,
+    NodeAffinityArgs,
+    NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFitArgs,
+    PluginArgs,
+    PodTopologySpreadArgs,
+    VolumeBindingArgs,
+)
+from extender.config.types import (
+    EXTENSION_POINTS,
+    ExtenderConfig,
+    KubeSchedulerProfile,
+    PluginRef,
+    Plugins,
+    PluginSet,
+)
 
 MULTI_POINT = PluginSet(
     enabled=(
@@ -47,9 +69,80 @@ PLANNING_FILTERS = (
 """What the planner judges hypothetical states by: the in-tree filters that do not depend on volumes or claims."""
 
 
+_DEFAULT_ARGS: dict[str, PluginArgs] = {
+    "Coscheduling": CoschedulingArgs(),
+    "DefaultPreemption": DefaultPreemptionArgs(),
+    "DynamicResources": DynamicResourcesArgs(),
+    "InterPodAffinity": InterPodAffinityArgs(),
+    "NodeAffinity": NodeAffinityArgs(),
+    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs(),
+    "NodeResourcesFit": NodeResourcesFitArgs(),
+    "PodTopologySpread": PodTopologySpreadArgs(),
+    "VolumeBinding": VolumeBindingArgs(),
+}
+
+
+def default_args(plugin: str) -> PluginArgs | None:
+    """None for a plugin without arguments."""
+    return _DEFAULT_ARGS.get(plugin)
+
+
+def merge_plugins(default: Plugins, custom: Plugins) -> Plugins:
+    """What a file says on top of the defaults, list by list. Go: mergePlugins."""
+    points = {point: merge_plugin_set(default.at(point), custom.at(point)) for point in EXTENSION_POINTS}
+    return Plugins(
+        merge_plugin_set(default.multi_point, custom.multi_point),
+        {point: merged for point, merged in points.items() if merged != PluginSet()},
+    )
+
+
+def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
+    """A default that the file disables goes, one that it enables anew keeps its place; the others come after.
+
+    Disabled "*" drops all defaults. Plugins that the file enables twice stay so, for the runtime to refuse.
+    """
+    disabled = (*custom.disabled, *default.disabled)
+    gone = {ref.name for ref in disabled}
+    last = {ref.name: index for index, ref in enumerate(custom.enabled)}
+    enabled: list[PluginRef] = []
+    replaced: set[int] = set()
+    for ref in default.enabled if "*" not in gone else ():
+        if ref.name in gone:
+            continue
+        if ref.name in last:
+            replaced.add(last[ref.name])
+            ref = custom.enabled[last[ref.name]]
+        enabled.append(ref)
+    enabled += [ref for index, ref in enumerate(custom.enabled) if index not in replaced]
+    return PluginSet(tuple(enabled), tuple(PluginRef(ref.name) for ref in disabled))
+
+
+def ignored_by_scheduler(
+    profiles: Sequence[KubeSchedulerProfile], extenders: Sequence[ExtenderConfig]
+) -> tuple[KubeSchedulerProfile, ...]:
+    """Resources that an extender takes upon itself are not NodeResourcesFit's in any profile. Go: buildExtenders."""
+    ignored = frozenset().union(*(extender.ignored_by_scheduler for extender in extenders))
+    if not ignored:
+        return tuple(profiles)
+    changed = []
+    for profile in profiles:
+        args = profile.plugin_config.get("NodeResourcesFit")
+        if isinstance(args, NodeResourcesFitArgs):
+            config = {**profile.plugin_config, "NodeResourcesFit": replace(args, ignored_resources=ignored)}
+            profile = replace(profile, plugin_config=config)
+        changed.append(profile)
+    return tuple(changed)
+
+
 def whole_profile(scheduler_name: str = "default-scheduler") -> KubeSchedulerProfile:
     """Every in-tree plugin: simulate, evaluate, and the in-process loop."""
     return KubeSchedulerProfile(scheduler_name, Plugins(MULTI_POINT))
+
+
+def basic_profile(scheduler_name: str = "default-scheduler") -> KubeSchedulerProfile:
+    """The in-tree filters by which gangs are planned, in the place of kube-scheduler: what the demo runs."""
+    refs = tuple(PluginRef(name) for name in ("SchedulingGates", "PrioritySort", *PLANNING_FILTERS, "DefaultBinder"))
+    return KubeSchedulerProfile(scheduler_name, Plugins(PluginSet(enabled=refs)))
 
 
 def behind_profile(scheduler_name: str) -> KubeSchedulerProfile:

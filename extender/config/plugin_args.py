@@ -90,6 +90,14 @@ class VolumeBindingArgs:
 
 
 @dataclass(frozen=True, slots=True)
+class DynamicResourcesArgs:
+    """filter_timeout_seconds 0: no timeout."""
+
+    filter_timeout_seconds: float = 10.0
+    binding_timeout_seconds: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
 class CoschedulingArgs:
     """Times in seconds; podGroupRejectPercentage in percent of minMember."""
 
@@ -108,5 +116,6 @@ PluginArgs = (
     | NodeAffinityArgs
     | DefaultPreemptionArgs
     | VolumeBindingArgs
+    | DynamicResourcesArgs
     | CoschedulingArgs
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from extender.config.plugin_args import PluginArgs
 
@@ -53,10 +54,26 @@ class Plugins:
 
 @dataclass(frozen=True, slots=True)
 class KubeSchedulerProfile:
+    """plugin_config: by plugin; one that is not of kube-scheduler's tree has its arguments as they stand in the file."""
+
     scheduler_name: str = "default-scheduler"
     plugins: Plugins = Plugins()
-    plugin_config: Mapping[str, PluginArgs] = field(default_factory=dict)
+    plugin_config: Mapping[str, PluginArgs | Mapping[str, Any]] = field(default_factory=dict)
     percentage_of_nodes_to_score: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderTLSConfig:
+    """How kube-scheduler calls an extender over TLS: files, or the PEM itself."""
+
+    insecure: bool = False
+    server_name: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    ca_file: str = ""
+    cert_data: bytes = b""
+    key_data: bytes = b""
+    ca_data: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +92,7 @@ class ExtenderConfig:
     managed_resources: frozenset[str] = frozenset()
     ignored_by_scheduler: frozenset[str] = frozenset()
     ignorable: bool = False
+    tls: ExtenderTLSConfig | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,45 +1,116 @@
-"""One YAML document from a file, with the line of what is wrong.
+"""One YAML document from a file as plain values, with the line on which each field stands.
 
-The configuration loaders use it. YAML would silently keep the last of two equal keys; here they are an error.
+The configuration loaders use it. YAML would silently keep the last of two equal keys; here they are a mistake.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+MAX_VALUES = 100_000  # aliases count each time: a small file must not become a large one
+MAX_DEPTH = 40
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mistake:
+    """What is wrong with one field. path: as in `profiles[0].schedulerName`; empty for the whole document."""
+
+    path: str
+    text: str
+
 
 class ConfigurationError(ValueError):
-    """What is wrong with a file, a line for each mistake, with file and field."""
+    """What is wrong with a file, a line for each mistake: file, line, field and reason."""
 
 
 class StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Refuses doubled keys; a timestamp stays the text that it is in JSON."""
+    """A timestamp stays the text that it is in JSON."""
 
 
-def _mapping(loader: Any, node: yaml.MappingNode) -> dict[Any, Any]:
-    loader.flatten_mapping(node)
-    result: dict[Any, Any] = {}
-    for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        if key in result:
-            raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key!r}", key_node.start_mark)
-        result[key] = loader.construct_object(value_node, deep=True)
-    return result
-
-
-StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 StrictLoader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node: loader.construct_scalar(node))
 
 
-def read_yaml(path: Path) -> Any:
-    """Raises ConfigurationError with file and line, or OSError."""
+@dataclass(slots=True)
+class Document:
+    """value: dicts, lists, texts, numbers, bools and None. lines: of each path. mistakes: the keys that stand twice."""
+
+    file: str
+    value: Any = None
+    lines: dict[str, int] = field(default_factory=dict)
+    mistakes: list[Mistake] = field(default_factory=list)
+
+    def error(self, mistakes: Iterable[Mistake]) -> ConfigurationError:
+        """All of them, in the order of the file."""
+        located = sorted({(self._line(mistake.path), mistake.path, mistake.text) for mistake in mistakes})
+        return ConfigurationError(
+            "\n".join(f"{self.file}:{line}: {path + ': ' if path else ''}{text}" for line, path, text in located)
+        )
+
+    def _line(self, path: str) -> int:
+        """Of the field, or of the nearest one around it that stands in the file."""
+        while path and path not in self.lines:
+            path = path[: max(path.rfind("."), path.rfind("["), 0)]
+        return self.lines.get(path, 1)
+
+
+def read_document(path: Path | str) -> Document:
+    """Raises ConfigurationError with file and line for what is no YAML, or OSError."""
+    document = Document(str(path))
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=StrictLoader)  # noqa: S506 - a safe loader
+        loader = StrictLoader(Path(path).read_text(encoding="utf-8"))
+        try:
+            node = loader.get_single_node()
+            if node is not None:
+                document.value = _Walk(loader, document).plain(node, "", 0)
+        finally:
+            loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise ConfigurationError(f"{path}:{mark.line + 1 if mark else 1}: {error.problem or error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise ConfigurationError(f"{path}: {error}") from error
+    return document
+
+
+class _Walk:
+    """From YAML nodes to plain values."""
+
+    def __init__(self, loader: Any, document: Document) -> None:
+        self._loader = loader
+        self._document = document
+        self._own: dict[int, set[int]] = {}  # of each mapping: the keys that stand in it, before others are merged in
+        self._count = 0
+
+    def plain(self, node: yaml.Node, path: str, depth: int) -> Any:
+        self._count += 1
+        if self._count > MAX_VALUES or depth > MAX_DEPTH:
+            raise yaml.MarkedYAMLError(problem="too large, or too deeply nested", problem_mark=node.start_mark)
+        self._document.lines.setdefault(path, node.start_mark.line + 1)
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path, depth)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.plain(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(node.value)]
+        return self._loader.construct_object(node)
+
+    def _mapping(self, node: yaml.MappingNode, path: str, depth: int) -> dict[str, Any]:
+        own = self._own.setdefault(id(node), {id(key) for key, _ in node.value})
+        self._loader.flatten_mapping(node)  # `<<`: what is merged in comes first, and may be overridden
+        result: dict[str, Any] = {}
+        seen: set[str] = set()
+        for key_node, value_node in node.value:
+            key = str(self._loader.construct_object(key_node)) if isinstance(key_node, yaml.ScalarNode) else "?"
+            where = f"{path}.{key}" if path else key
+            if key in seen and id(key_node) in own:
+                self._document.lines[where] = key_node.start_mark.line + 1
+                self._document.mistakes.append(Mistake(where, "Duplicate key"))
+                continue
+            if id(key_node) in own:
+                seen.add(key)
+            self._document.lines[where] = key_node.start_mark.line + 1
+            result[key] = self.plain(value_node, where, depth + 1)
+        return result
