@@ -28,7 +28,7 @@ def _histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -
 
 
 # The service
-requests = _counter("gang_extender_requests", "Requests by verb and HTTP status.", "verb", "code")
+requests = _counter("gang_extender_requests", "Requests by verb, HTTP status and result.", "verb", "code", "result")
 request_duration = _histogram("gang_extender_request_duration_seconds", "Time to answer, by verb.", _FAST, "verb")
 held_binds = _gauge("gang_extender_held_binds", "Bind calls that are under way or held.")
 held_binds_limit = _gauge("gang_extender_held_binds_limit", "The most bind calls that are taken at a time.")

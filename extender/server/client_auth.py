@@ -11,8 +11,8 @@ from typing import Any
 from flask import Flask, request
 
 from extender import metrics
-from extender.server.app import on_ops_port, state
-from extender.server.errors import MalformedError
+from extender.server.errors import RefusedError
+from extender.server.state import on_ops_port, state
 
 
 def init_app(app: Flask) -> None:
@@ -20,6 +20,7 @@ def init_app(app: Flask) -> None:
 
 
 def check_client() -> None:
+    """Before every request, so that not even the list of paths is told to a stranger. Raises RefusedError."""
     options = state().options
     if not options.tls or on_ops_port():
         return
@@ -28,11 +29,11 @@ def check_client() -> None:
     names = set(names_of(certificate or {}))
     if not names & set(options.allowed_client_names):
         metrics.rejected_clients.labels("name").inc()
-        raise MalformedError(f"client {', '.join(sorted(names)) or '(no certificate)'} is not allowed", 403)
+        raise RefusedError(f"client {', '.join(sorted(names)) or '(no certificate)'} is not allowed", 403)
 
 
 def names_of(certificate: Mapping[str, Any]) -> Iterator[str]:
-    """The common name, and the DNS and URI names."""
+    """The common name, and the DNS and URI names; `certificate` as ssl's getpeercert gives it."""
     for relative in certificate.get("subject", ()):
         for key, value in relative:
             if key == "commonName":

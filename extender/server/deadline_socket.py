@@ -6,69 +6,82 @@ gunicorn takes quietly. Also keeps a sender that never stops from having the eve
 
 from __future__ import annotations
 
+import errno
+import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 BIG_READ = 8192
 
 
-class RequestTooLargeError(OSError):
-    """More bytes than any request has."""
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds and bytes. give_way lets others run, fairly."""
+
+    idle_seconds: float
+    request_seconds: float
+    send_seconds: float
+    max_bytes: int
+    give_way: Callable[[], None]
 
 
 class DeadlineSocket:
-    """idle until the first byte, then `request_seconds` for the whole request; `rearm` before the next one."""
+    """idle_seconds until the first byte, then request_seconds for the whole request; `rearm` before the next one."""
 
-    def __init__(
-        self,
-        sock: Any,
-        *,
-        idle_seconds: float,
-        request_seconds: float,
-        send_seconds: float,
-        max_bytes: int,
-        give_way: Callable[[], None],
-    ) -> None:
+    def __init__(self, sock: Any, limits: Limits) -> None:
         self._sock = sock
-        self._idle_seconds = idle_seconds
-        self._request_seconds = request_seconds
-        self._send_seconds = send_seconds
-        self._max_bytes = max_bytes
-        self._give_way = give_way
+        self._limits = limits
         self.expired = False
+        self._hung_up = False
         self.rearm()
 
     def rearm(self) -> None:
         self._until: float | None = None
-        self._room = self._max_bytes
+        self._room = self._limits.max_bytes
+
+    def hurry(self, seconds: float) -> None:
+        """What is still to come of this request has no more time than that."""
+        self._until = time.monotonic() + seconds
 
     def recv(self, size: int, *flags: int) -> bytes:
-        left = self._idle_seconds if self._until is None else self._until - time.monotonic()
+        left = self._limits.idle_seconds if self._until is None else self._until - time.monotonic()
         if self.expired or left <= 0 or self._room <= 0:
             self.expired = True
             return b""
-        self._sock.settimeout(left)
         try:
+            self._sock.settimeout(left)
             data: bytes = self._sock.recv(size, *flags)
         except TimeoutError:
             self.expired = True
             return b""
+        except OSError:
+            if not self._hung_up:
+                raise
+            return b""
         if self._until is None:
-            self._until = time.monotonic() + self._request_seconds
+            self._until = time.monotonic() + self._limits.request_seconds
         self._room -= len(data)
         if len(data) >= BIG_READ:
-            self._give_way()  # a receive that finds data does not yield by itself
+            self._limits.give_way()  # a receive that finds data does not yield by itself
         return data
 
     def sendall(self, data: bytes) -> None:
-        self._sock.settimeout(self._send_seconds)
-        self._sock.sendall(data)
+        """Raises BrokenPipeError for a peer that does not read in time: to gunicorn one that has gone."""
+        try:
+            self._sock.settimeout(self._limits.send_seconds)
+            self._sock.sendall(data)
+        except TimeoutError as error:
+            self.expired = True
+            raise BrokenPipeError(errno.EPIPE, "the peer does not read") from error
 
-    def send(self, data: bytes) -> int:
-        self._sock.settimeout(self._send_seconds)
-        sent: int = self._sock.send(data)
-        return sent
+    def hang_up(self) -> None:
+        """Ends the connection from outside: whoever waits in recv gets the end of the stream."""
+        self.expired = self._hung_up = True
+        with suppress(OSError):
+            socket.socket.shutdown(self._sock, socket.SHUT_RDWR)  # below TLS, which would say goodbye first
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._sock, name)

@@ -9,16 +9,23 @@ from __future__ import annotations
 import logging
 
 from flask import Flask, Response, request
-from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
 
 from extender.api import codec
 from extender.api.extenderv1 import ExtenderBindingResult, ExtenderFilterResult, ExtenderPreemptionResult
+from extender.server.state import PROBES, VERBS, on_ops_port, state
 
 log = logging.getLogger(__name__)
 
-PATHS = "POST /filter /prioritize /preempt /bind"
-
 INTERNAL_ERROR = "internal error: see the extender's log"
+
+
+class RefusedError(Exception):
+    """A request that is answered with a 4xx: its text is the Error, its status the HTTP status."""
+
+    def __init__(self, text: str, status: int = 400) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 def answer(value: object, status: int = 200) -> Response:
@@ -26,48 +33,51 @@ def answer(value: object, status: int = 200) -> Response:
     return Response(codec.encode(value), status, mimetype="application/json")
 
 
-def malformed(text: str, status: int = 400) -> Response:
+def refusal(text: str, status: int) -> Response:
     return answer({"Error": text}, status)
 
 
-class MalformedError(Exception):
-    """A body that is no request of ours, with the HTTP status that says so."""
-
-    def __init__(self, text: str, status: int = 400) -> None:
-        super().__init__(text)
-        self.status = status
-
-
 def init_app(app: Flask) -> None:
-    app.register_error_handler(MalformedError, _malformed)
+    app.register_error_handler(RefusedError, _refused)
     app.register_error_handler(HTTPException, _http)
-    app.register_error_handler(OSError, _cut)
     app.register_error_handler(Exception, _fault)
 
 
-def _malformed(error: MalformedError) -> Response:
-    return malformed(str(error), error.status)
+def _refused(error: RefusedError) -> Response:
+    return refusal(str(error), error.status)
 
 
 def _http(error: HTTPException) -> Response:
-    text = f"{error.code} {error.name}"
-    if isinstance(error, NotFound):
-        text = f"{request.path}: not found; there are: {PATHS}"
-    elif isinstance(error, MethodNotAllowed):
-        text = f"{request.method} {request.path}: method not allowed; there are: {PATHS}"
-    response = malformed(text, error.code or 500)
+    """What Flask itself finds wrong, in our words."""
+    where = f"{request.method} {request.path}"
+    match error:
+        case NotFound():
+            text = f"{where}: not found; there are: {_known_paths()}"
+        case MethodNotAllowed():
+            text = f"{where}: method not allowed; there are: {_known_paths()}"
+        case RequestEntityTooLarge():
+            text = f"{where}: the body is larger than {state().options.max_body_bytes} bytes"
+        case _:
+            text = f"{where}: {error.name}"
+    response = refusal(text, error.code or 500)
     if isinstance(error, MethodNotAllowed) and error.valid_methods:
         response.headers["Allow"] = ", ".join(sorted(error.valid_methods))
     return response
 
 
-def _cut(error: OSError) -> Response:
-    """The request could not be read to its end in time."""
-    log.info("request not read path=%s error=%s", request.path, error)
-    return malformed("request timeout", 408)
+def _known_paths() -> str:
+    verbs, ops = "POST /" + " /".join(VERBS), "GET /" + " /".join(PROBES)
+    match on_ops_port():
+        case None:
+            return f"{verbs}; {ops}"
+        case True:
+            return ops
+        case False:
+            return verbs
 
 
 def _fault(error: Exception) -> Response:
+    """Our own mistake: what the caller gets must still be an answer that kube-scheduler reads as a failure."""
     log.error("request failed path=%s", request.path, exc_info=error)
     match request.path.strip("/"):
         case "filter":
@@ -78,4 +88,4 @@ def _fault(error: Exception) -> Response:
             return answer(ExtenderPreemptionResult())
         case "prioritize":
             return answer([])
-    return malformed(INTERNAL_ERROR, 500)
+    return refusal(INTERNAL_ERROR, 500)

@@ -1,41 +1,123 @@
-"""Log lines to standard error, from a thread that may block where the verbs may not.
+"""Log lines to standard error that never stall whoever logs.
 
-A sink that does not keep up, a full pipe, costs lines and is counted; it stalls nobody.
+A write to a full pipe blocks, and in the worker it would block the event loop with every verb and probe: there a native
+thread writes, and lines that it cannot keep up with are dropped and counted. The master, which has no loop, asks first.
 """
 
 from __future__ import annotations
 
+import io
 import logging
-import logging.handlers
-import queue
+import os
+import select
 import sys
+import time
+from _queue import SimpleQueue  # the native one, also where gevent has patched `queue`
+from collections.abc import Callable
+from typing import Any
 
 from extender import metrics
 
+STDERR = 2
 MAX_QUEUED = 10_000
+ATOMIC = 4096  # a pipe that is ready takes so many bytes without blocking
+FORMAT = "%(levelname).1s%(asctime)s.%(msecs)03d %(name)s] %(message)s"
 _LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO, 3: logging.INFO}
-FORMAT = "%(levelname).1s%(asctime)s %(name)s] %(message)s"
+_CHATTY = ("urllib3", "werkzeug", "kubernetes")
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} | {0x2028: "\\u2028", 0x2029: "\\u2029"}
+
+Write = Callable[[bytes], None]
 
 
-class DroppingQueueHandler(logging.handlers.QueueHandler):
-    def enqueue(self, record: logging.LogRecord) -> None:
-        try:
-            self.queue.put_nowait(record)
-        except queue.Full:
-            metrics.log_drops.inc()
-
-
-def set_up(verbosity: int) -> logging.handlers.QueueListener:
-    """verbosity as in Kubernetes' -v: 2 what happens, 4 decisions, 5 and more everything. The caller stops the listener."""
-    sink = logging.StreamHandler(sys.stderr)
-    sink.setFormatter(logging.Formatter(FORMAT, "%m%d %H:%M:%S"))
-    lines: queue.Queue[logging.LogRecord] = queue.Queue(MAX_QUEUED)
+def set_up(verbosity: int, write: Write) -> None:
+    """All logging of this process goes to `write`. verbosity as Kubernetes' -v: 2 what happens, 4 decisions."""
     root = logging.getLogger()
-    root.handlers[:] = [DroppingQueueHandler(lines)]
+    root.handlers[:] = [LineHandler(write)]
     root.setLevel(logging.INFO)
     logging.getLogger("extender").setLevel(_LEVELS.get(verbosity, logging.DEBUG))
-    for chatty in ("urllib3", "werkzeug", "kubernetes"):
+    for chatty in _CHATTY:
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    listener = logging.handlers.QueueListener(lines, sink)
-    listener.start()
-    return listener
+
+
+def take_stderr(write: Write) -> None:
+    """What is printed there (tracebacks of threads and greenlets) takes the same way."""
+    sys.stderr = io.TextIOWrapper(
+        io.BufferedWriter(_Raw(write)), encoding="utf-8", errors="backslashreplace", line_buffering=True
+    )
+
+
+def write_if_ready(line: bytes) -> None:
+    """For a process without a thread for it: a sink that does not take the line at once does not get it."""
+    try:
+        if select.select([], [STDERR], [], 0)[1]:
+            os.write(STDERR, line[:ATOMIC])
+    except (OSError, ValueError):
+        return
+
+
+class LineWriter:
+    """Writes lines to a descriptor from one native thread. `write` never blocks."""
+
+    def __init__(self, start_thread: Callable[[Callable[[], None], tuple[()]], Any], fd: int = STDERR) -> None:
+        self._fd = fd
+        self._lines: SimpleQueue[bytes] = SimpleQueue()
+        self._accepted = 0  # counted by the callers of write, all on one native thread
+        self._written = 0  # counted by our thread
+        start_thread(self._run, ())
+
+    def write(self, line: bytes) -> None:
+        if self._accepted - self._written >= MAX_QUEUED:
+            metrics.log_drops.inc()
+            return
+        self._accepted += 1
+        self._lines.put(line)
+
+    def flush(self, seconds: float) -> None:
+        """Waits until all is written, but no longer than that."""
+        until = time.monotonic() + seconds
+        while self._written < self._accepted and time.monotonic() < until:
+            time.sleep(0.005)
+
+    def _run(self) -> None:
+        while True:
+            line = self._lines.get()
+            try:
+                while line:
+                    line = line[os.write(self._fd, line) :]
+            except OSError:
+                line = b""  # nobody reads: nothing to be done
+            self._written += 1
+
+
+class LineFormatter(logging.Formatter):
+    """A message is one line, whatever names a caller puts into it; a traceback follows on lines of its own."""
+
+    def __init__(self) -> None:
+        super().__init__(FORMAT, "%m%d %H:%M:%S")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        record.message = record.message.translate(_CONTROL)
+        return super().formatMessage(record)
+
+
+class LineHandler(logging.Handler):
+    def __init__(self, write: Write) -> None:
+        super().__init__()
+        self._write = write
+        self.setFormatter(LineFormatter())
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._write((self.format(record) + "\n").encode("utf-8", "backslashreplace"))
+
+
+class _Raw(io.RawIOBase):
+    def __init__(self, write: Write) -> None:
+        self._write_line = write
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        line = bytes(data)
+        self._write_line(line)
+        return len(line)

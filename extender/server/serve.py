@@ -8,31 +8,41 @@ from gevent import monkey
 monkey.patch_all()
 
 import contextlib  # noqa: E402
+import os  # noqa: E402
+import resource  # noqa: E402
 import socket  # noqa: E402
 import sys  # noqa: E402
 import tempfile  # noqa: E402
 from collections.abc import Callable  # noqa: E402
-from pathlib import Path  # noqa: E402
+from importlib.metadata import version  # noqa: E402
 from typing import Any  # noqa: E402
 
 import gevent  # noqa: E402
 from flask import Flask  # noqa: E402
 from gunicorn.app.base import BaseApplication  # noqa: E402
+from gunicorn.arbiter import Arbiter  # noqa: E402
+from gunicorn.glogging import Logger  # noqa: E402
 
+from extender import metrics  # noqa: E402
 from extender.scheduler.interface import Verbs  # noqa: E402
 from extender.server import logs  # noqa: E402
-from extender.server.app import create_app, state_of  # noqa: E402
+from extender.server.app import create_app  # noqa: E402
 from extender.server.options import ServeOptions  # noqa: E402
+from extender.server.state import state_of  # noqa: E402
+from extender.server.tls import Certificates  # noqa: E402
 from extender.server.worker import Worker  # noqa: E402
 
 SWITCH_SECONDS = 1e-4  # how long a native thread that computes may keep the event loop waiting
+SPARE_FILES = 256  # descriptors beside the clients' connections
+# By these gunicorn would take over listeners or settings from whoever started us.
+IGNORED_ENVIRONMENT = ("GUNICORN_PID", "GUNICORN_FD", "GUNICORN_CMD_ARGS", "LISTEN_PID", "LISTEN_FDS")
 
 Offload = Callable[..., Any]
 BuildVerbs = Callable[[Offload], Verbs]
 
 
 class PortTakenError(OSError):
-    """Somebody else listens there."""
+    """Somebody else listens there, or the address is not ours."""
 
 
 def offload(function: Callable[..., Any], *args: Any) -> Any:
@@ -41,19 +51,28 @@ def offload(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def run(build_verbs: BuildVerbs, options: ServeOptions) -> int:
-    """Serves until SIGTERM or SIGINT. build_verbs is called in the worker. Raises OptionsError, PortTakenError."""
+    """Serves until SIGTERM or SIGINT; the exit code. build_verbs is called in the worker, anew after a crash of it.
+
+    Raises OptionsError for wrong use, OSError (PortTakenError among them) for what is not there.
+    """
     options.check()
     for address, port in ((options.bind_address, options.port), (options.ops_bind_address, options.ops_port)):
         _check_free(address, port)
     if options.tls:
-        for path in (options.tls_cert_file, options.tls_private_key_file, options.client_ca_file):
-            Path(path).read_bytes()  # says now, by name, what is missing
+        Certificates(options)  # says now, by name, what is missing or wrong
+    for name in IGNORED_ENVIRONMENT:
+        os.environ.pop(name, None)
+    _allow_open_files(2 * options.worker_connections + SPARE_FILES)
     sys.setswitchinterval(SWITCH_SECONDS)
+    logs.set_up(options.verbosity, logs.write_if_ready)
     Worker.options = options
+    master = os.getpid()
     try:
         Application(build_verbs, options).run()
     except SystemExit as ended:
-        return ended.code if isinstance(ended.code, int) else 0
+        if os.getpid() != master:
+            raise  # a worker on its way out: its own code tells the master what happened
+        return 0 if ended.code in (0, None) else 1
     return 0
 
 
@@ -67,6 +86,34 @@ def _check_free(address: str, port: int) -> None:
             raise PortTakenError(f"cannot listen on {address}:{port}: {error.strerror}") from error
 
 
+def _allow_open_files(wanted: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+class OneWorker(Arbiter):  # type: ignore[misc]
+    """gunicorn's master. The state is one process's: no signal may start a second worker beside the first."""
+
+    def handle_hup(self) -> None:
+        self.log.info("SIGHUP ignored: certificates are read again by themselves, the rest needs a restart")
+
+    def handle_ttin(self) -> None:
+        self.log.info("signal ignored: there is one worker")
+
+    handle_ttou = handle_usr2 = handle_winch = handle_ttin
+
+
+class RootLogger(Logger):  # type: ignore[misc]
+    """gunicorn's own lines take the way of all others."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True
+
+
 class Application(BaseApplication):  # type: ignore[misc]
     def __init__(self, build_verbs: BuildVerbs, options: ServeOptions) -> None:
         self._build_verbs = build_verbs
@@ -74,41 +121,49 @@ class Application(BaseApplication):  # type: ignore[misc]
         super().__init__()
 
     def load_config(self) -> None:
-        options = self._serve_options
-        settings = {
-            "bind": [_listen(options.bind_address, options.port), _listen(options.ops_bind_address, options.ops_port)],
-            "workers": 1,
-            "worker_class": Worker,
-            "worker_connections": options.worker_connections,
-            "backlog": 2048,
-            "keepalive": int(options.idle_seconds),
-            "timeout": options.blocked_seconds,
-            "graceful_timeout": int(options.drain_seconds) + 2,
-            "http_protocols": "h1",
-            "control_socket_disable": True,
-            "preload_app": False,
-            "max_requests": 0,
-            "worker_tmp_dir": _memory_folder(),
-            "limit_request_line": 1024,
-            "limit_request_fields": 32,
-            "limit_request_field_size": 4096,
-            "forwarded_allow_ips": "",
-            "accesslog": None,
-            "errorlog": "-",
-            "loglevel": "info" if options.verbosity >= 2 else "warning",
-            "proc_name": "gang-extender",
-        }
-        for name, value in settings.items():
+        for name, value in _settings(self._serve_options).items():
             self.cfg.set(name, value)
 
     def load(self) -> Flask:
-        logs.set_up(self._serve_options.verbosity)
+        """In the worker."""
+        metrics.build_info.labels(version("gang-extender")).set(1)
         verbs = self._build_verbs(offload)
         app = create_app(verbs, self._serve_options, ops_port=self._serve_options.ops_port)
         pages = getattr(verbs, "pages", None)
         if pages is not None:
             state_of(app).pages.update(pages())
         return app
+
+    def run(self) -> None:
+        OneWorker(self).run()
+
+
+def _settings(options: ServeOptions) -> dict[str, Any]:
+    """gunicorn's. No certfile: the worker does TLS itself, for the verbs' port only."""
+    return {
+        "bind": [_listen(options.bind_address, options.port), _listen(options.ops_bind_address, options.ops_port)],
+        "workers": 1,
+        "worker_class": Worker,
+        "worker_connections": options.worker_connections,
+        "backlog": 2048,
+        "keepalive": max(1, int(options.idle_seconds)),
+        "timeout": options.blocked_seconds,
+        "graceful_timeout": int(options.drain_seconds) + 3,
+        "http_protocols": "h1",
+        "control_socket_disable": True,
+        "preload_app": False,
+        "max_requests": 0,
+        "worker_tmp_dir": _memory_folder(),
+        "limit_request_line": 1024,
+        "limit_request_fields": 32,
+        "limit_request_field_size": 4096,
+        "forwarded_allow_ips": "",
+        "accesslog": None,
+        "errorlog": "-",
+        "logger_class": RootLogger,
+        "loglevel": "debug" if options.verbosity >= 6 else "info" if options.verbosity >= 2 else "warning",
+        "proc_name": "gang-extender",
+    }
 
 
 def _listen(address: str, port: int) -> str:

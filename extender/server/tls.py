@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import ssl
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from extender.server.options import ServeOptions
@@ -16,43 +17,55 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 
+Stamp = tuple[tuple[int, int, int], ...]
+
 
 class Certificates:
-    """The current context. Used from the event loop only."""
+    """The current context, cached: to build one for each connection costs as much as the handshake.
 
-    def __init__(self, options: ServeOptions) -> None:
-        self._cert, self._key = options.tls_cert_file, options.tls_private_key_file
-        self._ca = options.client_ca_file
-        self._looked = time.monotonic()
+    Used from the event loop only. Raises OSError, naming the files, when they are wrong at the start.
+    """
+
+    def __init__(self, options: ServeOptions, clock: Callable[[], float] = time.monotonic) -> None:
+        self._cert, self._key, self._ca = options.tls_cert_file, options.tls_private_key_file, options.client_ca_file
+        self._clock = clock
+        self._looked = clock()
         self._seen = self._stamp()
         self._context = self._load()
 
     def current(self) -> ssl.SSLContext:
-        now = time.monotonic()
+        now = self._clock()
         if now - self._looked >= LOOK_SECONDS:
             self._looked = now
-            self._reload()
+            self._look()
         return self._context
 
-    def _reload(self) -> None:
+    def _look(self) -> None:
         try:
             stamp = self._stamp()
-            if stamp != self._seen:
-                self._context = self._load()
-                self._seen = stamp
-                log.info("certificates reloaded file=%s", self._cert)
-        except (OSError, ssl.SSLError) as error:
-            log.error("certificates not reloaded, the old ones stay file=%s error=%s", self._cert, error)
+            if stamp == self._seen:
+                return
+            self._seen = stamp  # one that does not load is tried again when it changes again
+            self._context = self._load()
+            log.info("certificates reloaded file=%s", self._cert)
+        except OSError as error:
+            log.error("certificates not reloaded, the old ones stay error=%s", error)
 
-    def _stamp(self) -> tuple[tuple[int, int], ...]:
+    def _stamp(self) -> Stamp:
         stats = [Path(path).stat() for path in (self._cert, self._key, self._ca)]
-        return tuple((stat.st_mtime_ns, stat.st_size) for stat in stats)
+        return tuple((stat.st_mtime_ns, stat.st_size, stat.st_ino) for stat in stats)
 
     def _load(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.verify_mode = ssl.CERT_REQUIRED
-        context.load_cert_chain(self._cert, self._key)
-        context.load_verify_locations(cafile=self._ca)
         context.set_alpn_protocols(["http/1.1"])
+        try:
+            context.load_cert_chain(self._cert, self._key)
+        except ssl.SSLError as error:
+            raise OSError(f"{self._cert} and {self._key} are not a certificate and its key: {error}") from error
+        try:
+            context.load_verify_locations(cafile=self._ca)
+        except ssl.SSLError as error:
+            raise OSError(f"{self._ca} is not a CA certificate: {error}") from error
         return context

@@ -5,63 +5,58 @@ kube-scheduler's side: pkg/scheduler/extender.go
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response, g, request
+from werkzeug.exceptions import ClientDisconnected
 
 from extender import metrics
 from extender.api import codec
 from extender.api.extenderv1 import ExtenderArgs, ExtenderBindingArgs, ExtenderPreemptionArgs
-from extender.server.app import on_ops_port, state
-from extender.server.errors import PATHS, MalformedError, answer
+from extender.server.errors import RefusedError, answer
+from extender.server.state import VERBS, on_ops_port, state
 
 T = TypeVar("T")
 
 blueprint = Blueprint("verbs", __name__)
 
-MAX_NAME = 253
+MAX_NAME = 253  # of a Kubernetes object
+_DURATION = {verb: metrics.request_duration.labels(verb) for verb in VERBS}
 
 
 @blueprint.before_request
-def not_on_ops_port() -> Response | None:
+def not_on_ops_port() -> None:
     if on_ops_port():
-        raise MalformedError(f"{request.path}: not found here: the verbs are on the other port", 404)
-    return None
-
-
-@blueprint.get("/")
-def index() -> Response:
-    return answer({"verbs": PATHS})
+        raise RefusedError(f"{request.path}: not found here: the verbs are on the other port", 404)
 
 
 @blueprint.post("/filter")
 def filter_nodes() -> Response:
-    with _timed("filter"):
-        return answer(state().verbs.filter(_body(ExtenderArgs)))
+    with _DURATION["filter"].time():
+        result = state().verbs.filter(_body(ExtenderArgs))
+        return _answer(result, result.error)
 
 
 @blueprint.post("/prioritize")
 def prioritize() -> Response:
-    with _timed("prioritize"):
-        return answer(state().verbs.prioritize(_body(ExtenderArgs)))
+    with _DURATION["prioritize"].time():
+        return _answer(state().verbs.prioritize(_body(ExtenderArgs)))
 
 
 @blueprint.post("/preempt")
 def preempt() -> Response:
-    with _timed("preempt"):
-        return answer(state().verbs.preempt(_body(ExtenderPreemptionArgs)))
+    with _DURATION["preempt"].time():
+        return _answer(state().verbs.preempt(_body(ExtenderPreemptionArgs)))
 
 
 @blueprint.post("/bind")
 def bind() -> Response:
-    with _timed("bind"):
+    with _DURATION["bind"].time():
         args = _body(ExtenderBindingArgs)
-        for name, value in (("PodName", args.pod_name), ("PodUID", args.pod_uid), ("Node", args.node)):
-            if not value or len(value) > MAX_NAME:
-                raise MalformedError(f"a name of 1 to {MAX_NAME} characters is wanted - at `$.{name}`")
-        return answer(state().verbs.bind(args, HttpCaller()))
+        _check_names(args)
+        result = state().verbs.bind(args, HttpCaller())
+        return _answer(result, result.error)
 
 
 class HttpCaller:
@@ -79,33 +74,42 @@ class HttpCaller:
 
 
 def _body(type_: type[T]) -> T:
+    """The request's body as a struct. Raises RefusedError; the length is checked before anything is read."""
     length = request.content_length
     if length is None:
-        raise MalformedError("Content-Length is wanted", 411)
-    data = request.get_data(cache=False)
+        raise RefusedError("Content-Length is wanted", 411)  # a chunked body cannot be refused before it is read
+    try:
+        data = request.get_data(cache=False)
+    except (ClientDisconnected, OSError) as error:
+        raise RefusedError(f"the body did not come to its end of {length} bytes", 408) from error
     if len(data) != length:
-        raise MalformedError(f"the body ends after {len(data)} of {length} bytes")
+        raise RefusedError(f"the body ends after {len(data)} of {length} bytes", 408)
     try:
         return codec.decode(data, type_)
     except codec.DecodeError as error:
-        raise MalformedError(str(error)) from error
+        raise RefusedError(str(error)) from error
 
 
-class _timed:  # noqa: N801 - reads as a statement
-    def __init__(self, verb: str) -> None:
-        self._verb = verb
+def _check_names(args: ExtenderBindingArgs) -> None:
+    names = {"PodName": args.pod_name, "PodNamespace": args.pod_namespace, "PodUID": args.pod_uid, "Node": args.node}
+    for field, value in names.items():
+        if not 1 <= len(value) <= MAX_NAME or not value.isprintable():
+            raise RefusedError(f"wanted: a name of 1 to {MAX_NAME} printable characters - at `$.{field}`")
 
-    def __enter__(self) -> None:
-        self._start = time.perf_counter()
 
-    def __exit__(self, *exc: object) -> None:
-        metrics.request_duration.labels(self._verb).observe(time.perf_counter() - self._start)
+def _answer(result: object, error: str = "") -> Response:
+    g.result = "error" if error else "ok"
+    return answer(result)
 
 
 @blueprint.after_app_request
 def count(response: Response) -> Response:
-    verb = (
-        request.path.strip("/") if request.path.strip("/") in ("filter", "prioritize", "preempt", "bind") else "other"
-    )
-    metrics.requests.labels(verb, str(response.status_code)).inc()
+    """By verb, HTTP status and result: ok, error (the answer says Error), refused (4xx), fault (our own)."""
+    path = request.path.strip("/")
+    malformed = 400 <= response.status_code < 500
+    if path in VERBS:
+        result = "refused" if malformed else g.pop("result", "fault")
+    else:
+        path, result = "other", "refused" if malformed else "ok"
+    metrics.requests.labels(path, str(response.status_code), result).inc()
     return response

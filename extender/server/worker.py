@@ -7,41 +7,87 @@ loop dies instead of lingering. Relies on names of gunicorn's that are not publi
 from __future__ import annotations
 
 import os
+import socket
 import ssl
-import sys
 import time
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
 
 import gevent
+from gevent import monkey
+from gevent.pool import Pool
+from gevent.server import StreamServer
+from gevent.socket import wait_read
 from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
 from extender import metrics
-from extender.server.app import state_of
-from extender.server.deadline_socket import DeadlineSocket
+from extender.server import logs
+from extender.server.deadline_socket import DeadlineSocket, Limits
 from extender.server.options import ServeOptions
 from extender.server.peer_watch import EpollPeerWatch
+from extender.server.state import state_of
 from extender.server.tls import Certificates
+from extender.server.waiting_connections import WaitingConnections
 
 DRAINING = "the extender is shutting down"
 HEADROOM_BYTES = 64 * 1024  # request line and headers beside the largest body
 GIVE_WAY_SECONDS = 1e-6  # sleep(0) would starve the loop's timers
+HEARTBEAT_SECONDS = 1.0
 POLL_SECONDS = 0.01
+UNREAD_SECONDS = 0.2  # for the rest of a body that was refused unread
+STOP_SECONDS = 0.5
+FLUSH_SECONDS = 0.5
+# A caller whose machine is gone is noticed after 15 + 3 * 10 s.
+KEEP_ALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))
+
+
+class Listener:
+    """One of the two: its pool, so that neither port can fill the other's, and who waits in it."""
+
+    def __init__(self, sock: Any, options: ServeOptions) -> None:
+        self.socket = sock
+        self.is_verbs = sock.getsockname()[1] == options.port
+        self.pool = Pool(options.worker_connections)
+        self.waiting = WaitingConnections()
+        self.enough = max(1, options.worker_connections // 10)  # places kept free while somebody can be hung up on
+        self.limits = Limits(
+            idle_seconds=options.idle_seconds,
+            request_seconds=options.request_seconds,
+            send_seconds=options.send_seconds,
+            max_bytes=HEADROOM_BYTES + (options.max_body_bytes if self.is_verbs else 0),
+            give_way=_give_way,
+        )
+
+    def make_room(self) -> None:
+        if self.pool.free_count() < self.enough:
+            self.waiting.hang_up_oldest()
+
+
+def _give_way() -> None:
+    gevent.sleep(GIVE_WAY_SECONDS)
 
 
 class Worker(GeventWorker):  # type: ignore[misc]
     """`options` is set on the class by serve before the fork."""
 
-    options: ServeOptions = ServeOptions()
+    options: ClassVar[ServeOptions] = ServeOptions()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.active = 0
-        self.draining = False
+        self.answering = 0  # requests to the verbs that are not answered yet
+        self.listeners: dict[Any, Listener] = {}
 
     def init_process(self) -> None:
+        self.lines = logs.LineWriter(monkey.get_original("_thread", "start_new_thread"))
+        logs.set_up(self.options.verbosity, self.lines.write)
+        logs.take_stderr(self.lines.write)
         self.certificates = Certificates(self.options) if self.options.tls else None
-        super().init_process()
+        try:
+            super().init_process()
+        finally:
+            self.lines.flush(FLUSH_SECONDS)
 
     def load_wsgi(self) -> None:
         """The application is built here, in the process that serves it, and its threads with it."""
@@ -49,20 +95,49 @@ class Worker(GeventWorker):  # type: ignore[misc]
         state_of(self.wsgi).peer_watch = EpollPeerWatch()
         state_of(self.wsgi).verbs.start()
 
-    def handle(self, listener: Any, client: Any, addr: Any) -> None:
-        if self.certificates is not None and listener.getsockname()[1] == self.options.port:
+    # Accepting, until told to go
+
+    def run(self) -> None:
+        servers = [self._serve(sock) for sock in self.sockets]
+        while self.alive and self.ppid == os.getppid():
+            self.notify()
+            self._await_signal(HEARTBEAT_SECONDS)
+        for server in servers:
+            server.close()
+        self._drain()
+
+    def _serve(self, sock: Any) -> Any:
+        sock.setblocking(1)
+        listener = Listener(sock, self.options)
+        self.listeners[sock.getsockname()] = listener
+        server = StreamServer(sock, handle=partial(self.handle, listener), spawn=listener.pool)
+        server.start()
+        return server
+
+    def _await_signal(self, seconds: float) -> None:
+        """Python tells of signals between two steps of ours: waiting on the wake-up pipe makes that at once."""
+        try:
+            wait_read(self.PIPE[0], timeout=seconds, timeout_exc=TimeoutError())
+            os.read(self.PIPE[0], 4096)
+        except TimeoutError:
+            return
+
+    def handle(self, listener: Listener, client: Any, addr: Any) -> None:
+        listener.make_room()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in KEEP_ALIVE:
+            client.setsockopt(socket.IPPROTO_TCP, option, value)
+        if self.certificates is not None and listener.is_verbs:
             client = self._handshake(client, self.certificates)
             if client is None:
                 return
-        guarded = DeadlineSocket(
-            client,
-            idle_seconds=self.options.idle_seconds,
-            request_seconds=self.options.request_seconds,
-            send_seconds=self.options.send_seconds,
-            max_bytes=self.options.max_body_bytes + HEADROOM_BYTES,
-            give_way=lambda: gevent.sleep(GIVE_WAY_SECONDS),
-        )
-        AsyncWorker.handle(self, listener, guarded, addr)  # past GeventWorker's, which would take the timeouts off
+        connection = DeadlineSocket(client, listener.limits)
+        listener.waiting.add(connection)
+        try:
+            # Past GeventWorker's own, which would take the timeouts off.
+            AsyncWorker.handle(self, listener.socket, connection, addr)
+        finally:
+            listener.waiting.discard(connection)
 
     def _handshake(self, client: Any, certificates: Certificates) -> Any:
         """The TLS socket, or None for a client that does not get through in time; no traceback for each."""
@@ -75,41 +150,58 @@ class Worker(GeventWorker):  # type: ignore[misc]
             client.close()
             return None
 
+    # One request
+
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> None:
-        self.active += 1
+        listener = self.listeners[listener_name]
+        listener.waiting.discard(sock)
+        self.answering += listener.is_verbs
         try:
             super().handle_request(listener_name, req, sock, addr)
         finally:
-            self.active -= 1
-        if sock.expired or req.body.read(1):  # unread or cut: close, never read it to its end
-            raise StopIteration
-        if self.draining:
+            self.answering -= listener.is_verbs
+        sock.hurry(UNREAD_SECONDS)
+        if sock.expired or not self.alive or _is_unread(req):  # close, never read a refused body to its end
             raise StopIteration
         sock.rearm()
+        listener.waiting.add(sock)
 
     def timeout_ctx(self) -> Any:
         """The socket keeps the time; this is only the backstop."""
         return gevent.Timeout(self.options.idle_seconds + self.options.request_seconds, False)
 
-    def handle_exit(self, sig: Any, frame: Any) -> None:
-        gevent.spawn(self._drain)
+    # Going
 
-    def _drain(self) -> None:
-        """Every held bind is answered now; what has begun to commit is carried to its end; then we are gone."""
-        if self.draining:
-            return
-        self.draining = True
+    def handle_exit(self, sig: Any, frame: Any) -> None:
         self.alive = False
-        verbs = state_of(self.wsgi).verbs
-        verbs.drain(DRAINING)
-        deadline = time.monotonic() + self.options.drain_seconds
-        while self.active > 0 and time.monotonic() < deadline:
-            gevent.sleep(POLL_SECONDS)
-        with gevent.Timeout(1.0, False):
-            verbs.stop()
-        sys.stderr.flush()
-        os._exit(0)
+
+    def handle_quit(self, sig: Any, frame: Any) -> None:
+        self.alive = False  # as for SIGTERM: an answer costs no time
 
     def handle_abort(self, sig: Any, frame: Any) -> None:
         """The event loop was blocked for so long that nothing here can be trusted to run: a new worker starts."""
         os._exit(1)
+
+    def _drain(self) -> None:
+        """Every held bind is answered now; what has begun to commit is carried to its end; then we are gone."""
+        self.alive = False
+        verbs = state_of(self.wsgi).verbs
+        _at_most(STOP_SECONDS, partial(verbs.drain, DRAINING))
+        until = time.monotonic() + self.options.drain_seconds
+        while self.answering > 0 and time.monotonic() < until:
+            self.notify()
+            gevent.sleep(POLL_SECONDS)
+        _at_most(STOP_SECONDS, verbs.stop)
+        self.lines.flush(FLUSH_SECONDS)
+        os._exit(0)  # no thread that is still about can keep us
+
+
+def _at_most(seconds: float, function: Callable[[], None]) -> None:
+    gevent.spawn(function).join(timeout=seconds)
+
+
+def _is_unread(req: Any) -> bool:
+    try:
+        return bool(req.body.read(1))
+    except Exception:
+        return True

@@ -1,0 +1,62 @@
+"""What the blueprints share while a request runs: the verbs, the options, the watch over callers, the pages.
+
+Put on `app.extensions` by create_app; the worker puts in its own watch over callers. Nothing here knows gevent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+from flask import Flask, current_app, request
+
+from extender.scheduler.interface import Verbs
+from extender.server.options import ServeOptions
+
+EXTENSION = "gang-extender"
+VERBS = ("filter", "prioritize", "preempt", "bind")
+PROBES = ("livez", "readyz", "healthz", "metrics")
+
+
+class PeerWatch(Protocol):
+    """Tells when the other end of a socket has hung up."""
+
+    def watch(self, fd: int, callback: Callable[[], None]) -> Callable[[], None]:
+        """Returns what cancels it."""
+        ...
+
+
+class NoPeerWatch:
+    """Where there is no worker: nobody hangs up."""
+
+    def watch(self, fd: int, callback: Callable[[], None]) -> Callable[[], None]:
+        return lambda: None
+
+
+@dataclass(slots=True)
+class State:
+    """ops_port None: both halves on one port, as in tests. pages: path -> what to show as JSON, on the ops port."""
+
+    verbs: Verbs
+    options: ServeOptions
+    ops_port: int | None = None
+    peer_watch: PeerWatch = field(default_factory=NoPeerWatch)
+    pages: dict[str, Callable[[], object]] = field(default_factory=dict)
+
+
+def state() -> State:
+    """Of the running application."""
+    return cast(State, current_app.extensions[EXTENSION])
+
+
+def state_of(app: Flask) -> State:
+    return cast(State, app.extensions[EXTENSION])
+
+
+def on_ops_port() -> bool | None:
+    """Whether the request came by the ops port; None where there is only one port."""
+    ops_port = state().ops_port
+    if ops_port is None:
+        return None
+    return str(request.environ.get("SERVER_PORT")) == str(ops_port)  # of the listener, not of the Host header
