@@ -42,6 +42,7 @@ def load_kube_scheduler_configuration(path: Path | str) -> KubeSchedulerConfigur
 
 def _is_ours(root: Section) -> bool:
     """Notes what else the file is: of older versions and of the sources that went with them, what to do instead."""
+    before = len(root.mistakes)
     api_version, kind = root.text("apiVersion"), root.text("kind")
     group, _, version = api_version.rpartition("/")
     if kind == "Policy":
@@ -57,7 +58,7 @@ def _is_ours(root: Section) -> bool:
             root.wrong(
                 source, "provider and Policy sources were dropped with kube-scheduler 1.23: write a profile's plugins"
             )
-    return not root.mistakes or any(mistake.text == "Duplicate key" for mistake in root.mistakes)
+    return len(root.mistakes) == before
 
 
 def _configuration(root: Section) -> KubeSchedulerConfiguration:

@@ -63,5 +63,6 @@ def new_in_tree_registry() -> Registry:
 def new_registry() -> Registry:
     """With the out-of-tree plugins that are installed. Raises RegistryError for a name that is taken."""
     registry = new_in_tree_registry()
-    registry.merge({point.name: point.load() for point in entry_points(group=ENTRY_POINTS)})
+    for point in entry_points(group=ENTRY_POINTS):
+        registry.register(point.name, point.load())
     return registry
