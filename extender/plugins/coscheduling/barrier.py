@@ -102,7 +102,7 @@ class Barrier:
     def check_commit(self, pod: corev1.Pod, node_name: str) -> Status:
         """PreBind: a member goes on only with its gang; a single pod only onto a node that still takes it."""
         with self._manager.lock:
-            group = self._manager.group_of(pod)
+            group = self._manager.find(pod)
             commit = group.commits.get(pod.uid) if group is not None else None
         if commit is None:
             if group is not None:
@@ -115,7 +115,7 @@ class Barrier:
     def bound(self, pod: corev1.Pod, node_name: str) -> None:
         """PostBind: counts as assigned from now on, until the watch says so itself."""
         with self._manager.lock:
-            group = self._manager.group_of(pod)
+            group = self._manager.find(pod)
             if group is None:
                 return
             group.held.pop(pod.uid, None)
@@ -131,7 +131,7 @@ class Barrier:
         """
         manager = self._manager
         with manager.lock:
-            group = manager.group_of(pod)
+            group = manager.find(pod)
             if group is None or pod.uid not in group.held:
                 return False
             del group.held[pod.uid]
@@ -144,6 +144,7 @@ class Barrier:
             siblings = manager.siblings(group, pod.spec.scheduler_name)
             if replaced and spec is not None and len(siblings) >= spec.min_member:
                 return False
+            manager.drop_if_empty(group)
             self._reject(group, list(group.held), cause)
             return True
 

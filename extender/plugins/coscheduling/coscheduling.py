@@ -157,7 +157,7 @@ class Coscheduling(
         """Releases the whole group: none of it can start now."""
         cause = state.get(REJECTION, str) or messages.REJECTION_IN_UNRESERVE
         with self.manager.lock:
-            group = self.manager.group_of(pod)
+            group = self.manager.find(pod)
             if group is None or not self.barrier.leave(pod, cause):
                 return
             self._back_off(group)
@@ -239,6 +239,8 @@ class Coscheduling(
 
     def tick(self) -> None:
         """Plans whose members did not come in time are given up."""
+        with self.manager.lock:
+            self.manager.prune()
         for key in self.admission.expired():
             log.info("plan expired group=%s", key)
             self.admission.drop_plan(key)

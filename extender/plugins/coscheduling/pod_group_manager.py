@@ -31,6 +31,8 @@ from extender.plugins.coscheduling.pod_group import (
 )
 
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
+GONE_SECONDS = 300.0  # how long a late call cannot bring a deleted pod back
+UNSEEN_SECONDS = 30.0  # how long a pod counts that only a call has shown, and no watch
 _FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 
 
@@ -84,6 +86,8 @@ class PodGroupManager:
         self.permitted: TTLCache[str, bool] = TTLCache(MAX_NOTES, permitted_seconds, timer=clock)
         self.backed_off: dict[str, float] = {}  # key -> until
         self._group_by_uid: dict[str, str] = {}
+        self._gone: TTLCache[str, bool] = TTLCache(MAX_NOTES, GONE_SECONDS, timer=clock)
+        self._unseen: dict[str, float] = {}  # UID -> until when the watch has to show it
 
     def group_of(self, pod: corev1.Pod) -> Group | None:
         """The pod's group, made if need be, with the pod in it: a verb may see a pod before the watch does."""
@@ -91,9 +95,24 @@ class PodGroupManager:
         if ref is None:
             return None
         group = self._group(ref.key)
-        if pod.uid not in group.members and not pod.deleting and not pod.terminal:
+        if pod.uid not in group.members and not pod.deleting and not pod.terminal and pod.uid not in self._gone:
             self._put(group, pod, ref)
+            self._unseen[pod.uid] = self.clock() + UNSEEN_SECONDS
         return group
+
+    def find(self, pod: corev1.Pod) -> Group | None:
+        """The pod's group as it is; a pod that is gone is not brought back by asking."""
+        ref = self.labels.group_of(pod)
+        return self.groups.get(ref.key) if ref is not None else None
+
+    def prune(self) -> None:
+        """Forgets pods that a call has shown and no watch since."""
+        now = self.clock()
+        for uid in [uid for uid, until in self._unseen.items() if until <= now]:
+            del self._unseen[uid]
+            group = self.groups.get(self._group_by_uid.get(uid, ""))
+            if group is not None and uid in group.members and uid not in group.held:
+                self._forget(uid)
 
     def _group(self, key: str) -> Group:
         group = self.groups.get(key)
@@ -111,9 +130,10 @@ class PodGroupManager:
     def pod_changed(self, pod: corev1.Pod) -> Group | None:
         """Takes in a pod of the watch; a deleting or terminal one counts no longer. Returns its group."""
         ref = self.labels.group_of(pod)
+        self._unseen.pop(pod.uid, None)
         known = self._group_by_uid.get(pod.uid)
         if known is not None and (ref is None or ref.key != known):
-            self.pod_gone(pod)
+            self._forget(pod.uid)
         if ref is None:
             return None
         group = self._group(ref.key)
@@ -130,20 +150,25 @@ class PodGroupManager:
 
     def pod_gone(self, pod: corev1.Pod) -> Group | None:
         """Forgets a pod by UID, with its place. Returns the group that it was in."""
-        key = self._group_by_uid.pop(pod.uid, None)
+        self._gone[pod.uid] = True
+        self._unseen.pop(pod.uid, None)
+        return self._forget(pod.uid)
+
+    def _forget(self, uid: str) -> Group | None:
+        key = self._group_by_uid.pop(uid, None)
         if key is None:
             return None
         group = self.groups[key]
-        group.members.pop(pod.uid, None)
-        group.refs.pop(pod.uid, None)
-        for by_uid in (group.committed, group.commits):
-            by_uid.pop(pod.uid, None)
-        group.refused.discard(pod.uid)
-        group.steered.discard(pod.uid)
-        group.excluded = {pair: until for pair, until in group.excluded.items() if pair[0] != pod.uid}
+        group.members.pop(uid, None)
+        group.refs.pop(uid, None)
+        group.committed.pop(uid, None)
+        group.commits.pop(uid, None)
+        group.refused.discard(uid)
+        group.steered.discard(uid)
+        group.excluded = {pair: until for pair, until in group.excluded.items() if pair[0] != uid}
         group.spec = None
-        self.ledger.release(pod.uid)
-        self._drop_if_empty(group)
+        self.ledger.release(uid)
+        self.drop_if_empty(group)
         return group
 
     def pod_group_changed(self, pod_group: PodGroup) -> Group:
@@ -157,10 +182,11 @@ class PodGroupManager:
         if group is not None:
             group.pod_group = None
             group.spec = None
-            self._drop_if_empty(group)
+            self.drop_if_empty(group)
         return group
 
-    def _drop_if_empty(self, group: Group) -> None:
+    def drop_if_empty(self, group: Group) -> None:
+        """A group of which nothing is left is forgotten, with its notes."""
         if not group.members and not group.held and group.pod_group is None:
             self.groups.pop(group.key, None)
             self.forget_notes(group.key)

@@ -217,3 +217,22 @@ def test_a_plan_whose_members_do_not_come_is_given_up(world: Make) -> None:
     w.clock.now += 61
     w.plugin.tick()
     assert w.filter(pod("b0", "b")) == "n1"
+
+
+def test_a_late_call_does_not_bring_a_deleted_pod_back(world: Make) -> None:
+    w = world([node("n1")])
+    w.plugin.on_pod_group(None, pod_group("g", 2))
+    gone = pod("p0", "g")
+    w.create(gone)
+    w.plugin.on_pod(gone, None)
+    assert "current pods number: 0" in w.filter(gone)
+    assert "current pods number: 1" in w.filter(pod("p1", "g"))
+
+
+def test_a_pod_that_no_watch_ever_shows_is_forgotten(world: Make) -> None:
+    w = world([node("n1")])
+    w.plugin.on_pod_group(None, pod_group("g", 2))
+    assert "current pods number: 1" in w.filter(pod("only-by-call", "g"))
+    w.clock.now += 31
+    w.plugin.tick()
+    assert "current pods number: 1" in w.filter(pod("p1", "g"))
