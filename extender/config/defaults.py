@@ -144,6 +144,12 @@ def whole_profile(
     return KubeSchedulerProfile(scheduler_name, Plugins(multi_point), {"Coscheduling": coscheduling})
 
 
+def basic_profile(scheduler_name: str = "default-scheduler") -> KubeSchedulerProfile:
+    """The in-tree filters by which gangs are planned, in the place of kube-scheduler: what the demo runs."""
+    refs = tuple(PluginRef(name) for name in ("SchedulingGates", "PrioritySort", *PLANNING_FILTERS, "DefaultBinder"))
+    return KubeSchedulerProfile(scheduler_name, Plugins(PluginSet(enabled=refs)))
+
+
 def behind_profile(scheduler_name: str) -> KubeSchedulerProfile:
     return KubeSchedulerProfile(scheduler_name, Plugins(BEHIND))
 
