@@ -1,0 +1,1 @@
+"""Stand-ins for the other side of an interface."""

@@ -1,0 +1,144 @@
+"""The scheduler as the server sees it: answers at once, or does what a pod's name asks for.
+
+`held-...` is held until `release`, `commit-...` has begun to commit and is carried to its end, `fault-...` raises,
+`block-...` keeps the whole process busy. Used by tests/server, in this process and in one of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from extender.api.extenderv1 import (
+    ExtenderArgs,
+    ExtenderBindingArgs,
+    ExtenderBindingResult,
+    ExtenderFilterResult,
+    ExtenderPreemptionArgs,
+    ExtenderPreemptionResult,
+    HostPriority,
+)
+from extender.scheduler.interface import Caller, Check
+
+COMMIT_SECONDS = 1.5
+GONE = "the caller is gone"
+
+
+class FakeVerbs:
+    def __init__(self, offload: Callable[..., Any] | None = None) -> None:
+        self._offload = offload
+        self._lock = threading.Lock()  # guards _held, counts and _draining
+        self._held: list[_Hold] = []
+        self._counts = dict.fromkeys(("filter", "bind", "gone", "committed", "stopped"), 0)
+        self._draining = ""
+        self.ready = True
+
+    def filter(self, args: ExtenderArgs) -> ExtenderFilterResult:
+        self._count("filter")
+        self._obey(args.pod.name)
+        return ExtenderFilterResult(node_names=list(args.node_names or ()))
+
+    def prioritize(self, args: ExtenderArgs) -> Sequence[HostPriority]:
+        self._obey(args.pod.name)
+        return [HostPriority(host=name, score=5) for name in args.node_names or ()]
+
+    def preempt(self, args: ExtenderPreemptionArgs) -> ExtenderPreemptionResult:
+        self._obey(args.pod.name)
+        return ExtenderPreemptionResult(node_name_to_meta_victims=args.node_name_to_meta_victims or {})
+
+    def bind(self, args: ExtenderBindingArgs, caller: Caller) -> ExtenderBindingResult:
+        self._count("bind")
+        self._obey(args.pod_name)
+        match args.pod_name.split("-")[0]:
+            case "held":
+                return ExtenderBindingResult(error=self._hold(caller))
+            case "commit":
+                time.sleep(COMMIT_SECONDS)
+                self._count("committed")
+            case "release":
+                self._release("")
+        return ExtenderBindingResult()
+
+    def readiness(self) -> Sequence[Check]:
+        return [Check("informer-pods", True), Check("informer-nodes", self.ready, "" if self.ready else "not synced")]
+
+    def start(self) -> None:
+        """Nothing runs here by itself."""
+
+    def drain(self, message: str) -> None:
+        with self._lock:
+            self._draining = message
+        self._release(message)
+
+    def stop(self) -> None:
+        self._count("stopped")
+
+    def pages(self) -> dict[str, Callable[[], object]]:
+        """What a test wants to know of a service in another process."""
+        return {"/gangs": self.report}
+
+    def report(self) -> dict[str, object]:
+        with self._lock:
+            return {**self._counts, "held": len(self._held), "pid": os.getpid()}
+
+    def _obey(self, name: str) -> None:
+        match name.split("-")[0]:
+            case "fault":
+                raise ConnectionError("a fault of ours")
+            case "block":
+                _compute(20)
+            case "offload" if self._offload is not None:
+                self._offload(_compute, 0.5)
+            case "log":
+                print("x" * 200_000, file=sys.stderr)
+            case "leave":
+                os._exit(9)
+
+    def _hold(self, caller: Caller) -> str:
+        hold = _Hold()
+        with self._lock:
+            if self._draining:
+                return self._draining
+            self._held.append(hold)
+        cancel = caller.on_gone(lambda: hold.end(GONE))
+        try:
+            hold.ended.wait()
+        finally:
+            cancel()
+            with self._lock:
+                self._held.remove(hold)
+        if hold.reason == GONE:
+            self._count("gone")
+        return hold.reason
+
+    def _release(self, reason: str) -> None:
+        with self._lock:
+            held = list(self._held)
+        for hold in held:
+            hold.end(reason)
+
+    def _count(self, what: str) -> None:
+        with self._lock:
+            self._counts[what] += 1
+
+
+class _Hold:
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+        self.reason = ""
+
+    def end(self, reason: str) -> None:
+        if not self.ended.is_set():
+            self.reason = reason
+            self.ended.set()
+
+
+def _compute(seconds: float) -> None:
+    """Pure Python that gives nothing away."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        sum(range(1000))

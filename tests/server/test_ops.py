@@ -1,0 +1,135 @@
+"""Probes, metrics and pages through Flask's client, and which port serves what."""
+
+from __future__ import annotations
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from extender.server.app import create_app
+from tests.fakes.verbs import FakeVerbs
+from tests.server.service import payload
+
+
+@pytest.mark.parametrize(
+    ("path", "ready", "status", "text"),
+    [
+        pytest.param("/livez", False, 200, "ok", id="livez depends on nothing"),
+        pytest.param("/healthz", False, 200, "ok", id="healthz is livez"),
+        pytest.param("/readyz", True, 200, "ok", id="ready says no more than ok"),
+        pytest.param(
+            "/readyz?verbose",
+            True,
+            200,
+            "[+]informer-pods ok\n[+]informer-nodes ok\nreadyz check passed\n",
+            id="verbose names every check",
+        ),
+        pytest.param(
+            "/readyz",
+            False,
+            503,
+            "[+]informer-pods ok\n[-]informer-nodes failed: not synced\nreadyz check failed\n",
+            id="not ready says what is missing",
+        ),
+    ],
+)
+def test_probes(client: FlaskClient, verbs: FakeVerbs, path: str, ready: bool, status: int, text: str) -> None:
+    verbs.ready = ready
+    response = client.get(path)
+    assert (response.status_code, response.get_data(as_text=True)) == (status, text)
+
+
+METRICS = [
+    "gang_extender_requests_total",
+    "gang_extender_request_duration_seconds",
+    "gang_extender_held_binds",
+    "gang_extender_held_binds_limit",
+    "gang_extender_permit_wait_duration_seconds",
+    "gang_extender_podgroup_schedule_attempts_total",
+    "gang_extender_gangs",
+    "gang_extender_bind_conflicts_total",
+    "gang_extender_partial_commits_total",
+    "gang_extender_cache_age_seconds",
+    "gang_extender_watch_restarts_total",
+    "gang_extender_api_requests_total",
+    "gang_extender_build_info",
+    "gang_extender_rejected_clients_total",
+    "gang_extender_log_records_dropped_total",
+    "scheduler_schedule_attempts_total",
+    "scheduler_scheduling_attempt_duration_seconds",
+    "scheduler_framework_extension_point_duration_seconds",
+    "scheduler_permit_wait_duration_seconds",
+    "scheduler_pod_scheduling_attempts",
+    "scheduler_preemption_attempts_total",
+    "scheduler_preemption_victims",
+    "scheduler_goroutines",
+    "scheduler_pending_pods",
+    "scheduler_queue_incoming_pods_total",
+]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_metrics_are_exposed_under_their_names(client: FlaskClient, name: str) -> None:
+    text = client.get("/metrics").get_data(as_text=True)
+    assert f"# HELP {name} " in text
+
+
+def test_nothing_is_said_of_when_a_series_began(client: FlaskClient) -> None:
+    client.post("/bind", data=payload("bind"))
+    assert "_created" not in client.get("/metrics").get_data(as_text=True)
+
+
+@pytest.fixture
+def two_ports(verbs: FakeVerbs) -> Flask:
+    app = create_app(verbs, ops_port=8889)
+    app.extensions["gang-extender"].pages.update({"/gangs": lambda: {"default/web": {"state": "Bound"}}})
+    return app
+
+
+def ask(app: Flask, path: str, port: int, *, method: str = "GET", caller: str = "127.0.0.1") -> int:
+    data = payload(path.strip("/")) if method == "POST" else None
+    environ = {"SERVER_PORT": str(port), "REMOTE_ADDR": caller, "HTTP_HOST": "other:1234"}
+    return app.test_client().open(path, method=method, data=data, environ_overrides=environ).status_code
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/healthz", "/metrics", "/gangs"])
+def test_probes_are_not_on_the_verbs_port(two_ports: Flask, path: str) -> None:
+    assert (ask(two_ports, path, 8889), ask(two_ports, path, 8888)) == (200, 404)
+
+
+@pytest.mark.parametrize("path", ["/filter", "/prioritize", "/preempt", "/bind"])
+def test_verbs_are_not_on_the_ops_port(two_ports: Flask, path: str) -> None:
+    assert (ask(two_ports, path, 8888, method="POST"), ask(two_ports, path, 8889, method="POST")) == (200, 404)
+
+
+@pytest.mark.parametrize(
+    ("path", "caller", "status"),
+    [
+        pytest.param("/livez", "10.0.0.7", 200, id="the kubelet probes"),
+        pytest.param("/readyz", "10.0.0.7", 200, id="readiness too"),
+        pytest.param("/metrics", "10.0.0.7", 200, id="Prometheus scrapes"),
+        pytest.param("/gangs", "127.0.0.1", 200, id="a port-forward sees the pages"),
+        pytest.param("/gangs", "::1", 200, id="by IPv6 as well"),
+        pytest.param("/gangs", "10.0.0.7", 404, id="nobody else does: they show every tenant's pods"),
+        pytest.param("/gangs/default/web", "10.0.0.7", 404, id="not even one group"),
+        pytest.param("/gangs/default/web", "127.0.0.1", 200, id="one group"),
+        pytest.param("/gangs/default/other", "127.0.0.1", 404, id="a group that is not there"),
+    ],
+)
+def test_who_sees_what_on_the_ops_port(two_ports: Flask, path: str, caller: str, status: int) -> None:
+    assert ask(two_ports, path, 8889, caller=caller) == status
+
+
+@pytest.mark.parametrize(
+    ("port", "caller", "keys", "gangs"),
+    [
+        pytest.param(8888, "127.0.0.1", ["verbs"], False, id="the verbs"),
+        pytest.param(8889, "127.0.0.1", ["ops"], True, id="the probes and the pages"),
+        pytest.param(8889, "10.0.0.7", ["ops"], False, id="beyond loopback the probes"),
+    ],
+)
+def test_the_root_lists_what_is_there(two_ports: Flask, port: int, caller: str, keys: list[str], gangs: bool) -> None:
+    environ = {"SERVER_PORT": str(port), "REMOTE_ADDR": caller}
+    answer = two_ports.test_client().get("/", environ_overrides=environ).get_json()
+    assert list(answer) == keys
+    assert ("GET /gangs" in str(answer)) is gangs
