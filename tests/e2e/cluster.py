@@ -101,6 +101,9 @@ class Cluster:
         self.excused.add(f"default/{name}")
         self.api.delete(f"{paths.PODS.format(namespace='default')}/{name}")
 
+    def delete_pod_group(self, name: str) -> None:
+        self.api.delete(f"{paths.POD_GROUPS.format(namespace='default')}/{name}")
+
     def events(self, name: str) -> list[str]:
         """The notes of the events about an object of this name, oldest first."""
         found = self.api.items(paths.EVENTS.format(namespace="default"))

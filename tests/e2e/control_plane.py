@@ -168,8 +168,6 @@ class Scheduler:
             f"--config={file}",
             "--bind-address=127.0.0.1",
             f"--secure-port={port}",
-            f"--authentication-kubeconfig={kubeconfig}",
-            f"--authorization-kubeconfig={kubeconfig}",
             # any certificate for 127.0.0.1 does; with one of its own in memory there were nothing to check it against
             f"--tls-cert-file={plane.ca_file}",
             f"--tls-private-key-file={plane.ca_file.with_suffix('.key')}",

@@ -88,7 +88,7 @@ def test_a_held_pod_that_is_deleted_ends_the_hold_of_all(cluster: Cluster, door:
 
 def test_a_pod_group_that_is_deleted_ends_the_holds(cluster: Cluster, start: Start) -> None:
     extender, _ = start()
-    cluster.api.delete("/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups/web")
+    cluster.delete_pod_group("web")
     eventually(lambda: extender.held() == 0, within=2, what="a group that is gone holds nobody")
     cluster.recorder.settle()
     assert cluster.recorder.bound() == set()

@@ -64,6 +64,19 @@ def deployment(plane: ControlPlane) -> Json:
     return made
 
 
+def test_the_sidecar_may_read_its_one_lease(cluster: Cluster) -> None:
+    cluster.plane.kubectl("apply", "--server-side", "-k", str(MANIFESTS / "sidecar"))
+    account = cluster.plane.api(SIDECAR)
+    leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+    eventually(
+        lambda: not is_forbidden(account, leases, fieldSelector="metadata.name=gang-scheduler"),
+        within=10,
+        what="the Lease may be watched",
+    )
+    assert is_forbidden(account, f"{leases}/kube-controller-manager")
+    assert is_forbidden(account, "/api/v1/namespaces/kube-system/secrets")
+
+
 def test_the_pod_of_the_sidecar_passes_restricted_pod_security(cluster: Cluster) -> None:
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     with_labels = {"metadata": {"name": "restricted", "labels": labels}}
@@ -182,11 +195,9 @@ def run_a_gang(cluster: Cluster, within: float = 5) -> None:
     cluster.recorder.await_bound("web-0", "web-1", "web-2", within=within)
 
 
-def is_forbidden(api: Api, path: str) -> bool:
+def is_forbidden(api: Api, path: str, **query: str) -> bool:
     try:
-        api.get(path)
+        api.get(path, **query)
     except Refused as refused:
-        if refused.code != 403:
-            raise
-        return True
+        return refused.code == 403
     return False

@@ -36,9 +36,12 @@ class Traffic:
         self._random.choice(changes)()
 
     def _create_gang(self) -> None:
-        self._made += 1
-        group = f"gang-{self._made}"
-        size = self._random.randint(2, 6)
+        """Under a name that another gang may have had before: nothing of that one may be left."""
+        free = [number for number in range(12) if f"gang-{number}" not in self._gangs]
+        if not free:
+            return
+        number = self._random.choice(free)
+        group, size = f"gang-{number}", 2 + number % 5
         late = self._random.choice([0, 0, 0, 1])
         self._cluster.pod_group(group, size)
         self._gangs[group] = []
@@ -66,6 +69,7 @@ class Traffic:
         group = self._random.choice(sorted(self._gangs))
         for name in self._gangs.pop(group):
             self._cluster.delete_pod(name)
+        self._cluster.delete_pod_group(group)
         del self._missing[group]
 
     def complete_pods(self) -> set[str]:
