@@ -148,12 +148,19 @@ class Cluster:
         self.plane.kubectl("delete", "--ignore-not-found", "-k", str(CRD))
         eventually(lambda: not self.has_crd(), within=10, what="PodGroups are served no longer")
 
+    def delete_all_pods(self) -> None:
+        """In one call, and waits until they are gone."""
+        self.excused |= {pod["metadata"]["namespace"] + "/" + pod["metadata"]["name"] for pod in self.all_pods()}
+        self.api.delete(paths.PODS.format(namespace="default"))
+        eventually(lambda: not self.all_pods(), within=15, what="all pods are gone")
+
+    def all_pods(self) -> list[Json]:
+        return self.api.items(paths.ALL_PODS)
+
     def clean(self) -> None:
         """Deletes what tests make, and waits until it is gone."""
-        pods = paths.PODS.format(namespace="default")
-        self.api.delete(pods)
+        self.delete_all_pods()
         if self.has_crd():
             self.api.delete(paths.POD_GROUPS.format(namespace="default"))
         self.api.delete(paths.NODES)
-        eventually(lambda: not self.api.items(paths.ALL_PODS), within=15, what="all pods are gone")
         eventually(lambda: not self.api.items(paths.NODES), within=15, what="all nodes are gone")

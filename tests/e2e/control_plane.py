@@ -97,6 +97,10 @@ class ControlPlane:
             return self._apis[-1]
         return self._apis[0]
 
+    def forget_connections(self) -> None:
+        """In a forked child: the connections are the parent's."""
+        self._apis = []
+
     def kubeconfig(self, token: str = ADMIN, server: str = "") -> Path:
         """A file for `--kubeconfig`; `server` where a proxy stands in between."""
         server = server or self.server

@@ -98,3 +98,22 @@ def test_a_gang_too_big_for_the_cluster_starts_when_a_node_is_added(cluster: Clu
         cluster.recorder.await_message(name, "nodes are available", within=5)
     cluster.node("node-2", cpu="2")
     cluster.recorder.await_bound(*names, within=5)
+
+
+def test_nothing_is_left_of_a_gang_that_was_deleted_while_it_started(cluster: Cluster, module_programs: Pair) -> None:
+    """As its members go, the room that they free starts others that are about to go as well."""
+    cluster.node("node-1", cpu="3")
+    names = [f"web-{number}" for number in range(6)]
+    for _ in range(4):
+        cluster.pod_group("web", min_member=3)
+        for name in names:
+            cluster.pod(name, group="web", requests={"cpu": "1"})
+        cluster.recorder.wait(lambda: len(cluster.recorder.bound()) == 3, within=5, what="three are bound")
+        cluster.delete_all_pods()
+        cluster.delete_pod_group("web")
+    cluster.pod_group("web", min_member=4)
+    for name in names:
+        cluster.pod(name, group="web", requests={"cpu": "1"})
+    cluster.recorder.await_message("web-5", "nodes are available", within=5)
+    cluster.recorder.settle()
+    assert cluster.recorder.bound() == set()
