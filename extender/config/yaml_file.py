@@ -77,6 +77,9 @@ def read_document(path: Path | str) -> Document:
     return document
 
 
+_PLAIN_TAGS = (yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, yaml.resolver.BaseResolver.DEFAULT_SEQUENCE_TAG)
+
+
 class _Walk:
     """From YAML nodes to plain values."""
 
@@ -90,6 +93,8 @@ class _Walk:
         self._count += 1
         if self._count > MAX_VALUES or depth > MAX_DEPTH:
             raise yaml.MarkedYAMLError(problem="too large, or too deeply nested", problem_mark=node.start_mark)
+        if not isinstance(node, yaml.ScalarNode) and node.tag not in _PLAIN_TAGS:
+            raise yaml.MarkedYAMLError(problem=f"tag {node.tag} is not supported", problem_mark=node.start_mark)
         self._document.lines.setdefault(path, node.start_mark.line + 1)
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path, depth)

@@ -1,0 +1,108 @@
+"""Our own configuration file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from extender.config.load import load_extender_configuration as load
+from extender.config.plugin_args import CoschedulingArgs
+from extender.config.types import ExtenderConfiguration, LeaseRef, PluginRef
+from tests.unit.config.conftest import Write, mistakes
+
+HEAD = "apiVersion: gang-extender.dev/v1alpha1\nkind: ExtenderConfiguration\n"
+ROOT = Path(__file__).parents[3]
+
+
+def test_an_empty_file_is_the_defaults(write: Write) -> None:
+    assert load(write(HEAD)) == ExtenderConfiguration()
+
+
+def test_the_file_of_the_manifests_is_read() -> None:
+    configuration = load(ROOT / "manifests/sidecar/extender.yaml")
+    assert configuration.scheduler_names == ("gang-scheduler",)
+    assert configuration.leader_lease == LeaseRef("kube-system", "gang-scheduler")
+
+
+def test_a_full_file_is_read(write: Write) -> None:
+    path = write(
+        """\
+        apiVersion: gang-extender.dev/v1alpha1
+        kind: ExtenderConfiguration
+        schedulerNames: [a, b]
+        leaderLease: kube-system/a
+        bindTimeoutSeconds: 90
+        topology: [topology.kubernetes.io/zone, rack]
+        gangVictims: surplusOnly
+        shadowAfterSeconds: 1.5
+        shadowMaxSeconds: 60
+        shadowMaxNodesPercent: 10
+        profiles:
+          - schedulerName: a
+            plugins:
+              score: {enabled: [{name: NodeResourcesFit, weight: 2}]}
+            pluginConfig:
+              - name: Coscheduling
+                args: {permitWaitingTimeSeconds: 10, podGroupLabels: [my/group]}
+          - schedulerName: b
+        """
+    )
+    configuration = load(path)
+    a, b = configuration.profiles
+    assert configuration == ExtenderConfiguration(
+        scheduler_names=("a", "b"),
+        leader_lease=LeaseRef("kube-system", "a"),
+        bind_timeout_seconds=90,
+        profiles=(a, b),
+        topology=("topology.kubernetes.io/zone", "rack"),
+        gang_victims="surplusOnly",
+        shadow_after_seconds=1.5,
+        shadow_max_seconds=60,
+        shadow_max_nodes_percent=10,
+    )
+    assert a.plugin_config["Coscheduling"] == CoschedulingArgs(10, pod_group_labels=("my/group",))
+    assert a.plugins.at("score").enabled == (PluginRef("NodeResourcesFit", 2),)
+    assert PluginRef("Coscheduling") in a.plugins.multi_point.enabled
+    assert b.plugin_config["Coscheduling"] == CoschedulingArgs()
+
+
+def test_every_mistake_is_said_at_once_with_its_line(write: Write) -> None:
+    path = write(
+        """\
+        apiVersion: gang-extender.dev/v1
+        kind: Extender
+        schedulerNames: [a, a, "", 1]
+        leaderLease: gang-scheduler
+        bindTimeoutSeconds: 5
+        topology: ["not a label"]
+        gangVictims: all
+        shadowAfterSeconds: -1
+        shadowMaxSeconds: .nan
+        shadowMaxNodesPercent: 200
+        schedulerName: a
+        profiles:
+          - schedulerName: a
+            plugins: {multiPoint: {disabled: [{name: Coscheduling}]}}
+            pluginConfig:
+              - name: Coscheduling
+                args: {permitWaitingTime: 1, podGroupBackoffSeconds: -1}
+        """
+    )
+    assert mistakes(load, path) == [
+        '1: apiVersion: Invalid value: "gang-extender.dev/v1": must be gang-extender.dev/v1alpha1',
+        '2: kind: Invalid value: "Extender": must be ExtenderConfiguration',
+        '3: schedulerNames[1]: Duplicate value: "a"',
+        "3: schedulerNames[2]: Required value",
+        "3: schedulerNames[3]: must be a string, not an integer",
+        '4: leaderLease: Invalid value: "gang-scheduler": must be namespace/name',
+        "5: bindTimeoutSeconds: Invalid value: 5: must be between 10 and 3600",
+        '6: topology[0]: Invalid value: "not a label": name part must be 1 to 63 letters, digits, '
+        "'-', '_' or '.', and begin and end with a letter or a digit",
+        '7: gangVictims: Unsupported value: "all": supported values: "wholeOrSurplus", "surplusOnly", "any"',
+        "8: shadowAfterSeconds: Invalid value: -1: must be between 0 and 86400",
+        "9: shadowMaxSeconds: Invalid value: nan: must be between 0 and 86400",
+        "10: shadowMaxNodesPercent: Invalid value: 200: not in valid range [0, 100]",
+        "11: schedulerName: unknown field",
+        "14: profiles[0].plugins: Coscheduling must stay enabled at multiPoint",
+        "17: profiles[0].pluginConfig[0].args.permitWaitingTime: unknown field",
+        "17: profiles[0].pluginConfig[0].args.podGroupBackoffSeconds: Invalid value: -1: not in valid range [0, 3600]",
+    ]
