@@ -1,0 +1,22 @@
+"""`make benchmark`: runs every benchmark, or those that are named; prints, asserts nothing.
+
+A benchmark is a module here with `run() -> None`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+BENCHMARKS = ("snapshot", "held_binds", "gangs")
+
+
+def main(names: list[str]) -> int:
+    for name in names or BENCHMARKS:
+        print(f"== {name}", flush=True)
+        importlib.import_module(f"tests.benchmark.{name}").run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
