@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from extender.api import corev1
 from extender.client.interface import API, EventRecorder
@@ -96,7 +96,7 @@ class Framework(SchedulingPoints, ScoringPoints, BindingPoints):
             if factory is None:
                 raise RegistryError(f'profile {self.profile.scheduler_name}: plugin "{name}" does not exist')
             try:
-                plugins[name] = factory(self.profile.plugin_config.get(name), cast(Any, self))
+                plugins[name] = factory(self.profile.plugin_config.get(name), self)
             except Exception as error:
                 raise RegistryError(f'initializing plugin "{name}": {error}') from error
         return plugins

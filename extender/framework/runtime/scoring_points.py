@@ -23,7 +23,7 @@ from extender.framework.interface import (
 )
 from extender.framework.node_info import NodeInfo
 from extender.framework.runtime.plugin_calls import Recorder, as_is, broken_promise, called, plugin_error, timed, why
-from extender.framework.status import SUCCESS, Status
+from extender.framework.status import SUCCESS, Code, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,8 @@ class ScoringPoints:
             return [], status
         totals = [0] * len(nodes)
         for scores in by_plugin:
-            totals = [total + score * scores.weight for total, score in zip(totals, scores.normalized)]
+            weight = scores.weight
+            totals = [total + score * weight for total, score in zip(totals, scores.normalized)]
         return [
             NodePluginScores(node.name, totals[index], _NodeScores(by_plugin, index))
             for index, node in enumerate(nodes)
@@ -80,13 +81,14 @@ class ScoringPoints:
     ) -> tuple[list[PluginScores], Status]:
         """What each plugin that PreScore left in says; all are asked, then all normalised, then all checked."""
         plugins = [plugin for plugin in self.score_plugins if plugin.name not in state.skip_score_plugins]
-        lists: list[list[NodeScore]] = []
+        names = [node.name for node in nodes]
+        raw: list[list[int]] = []
         for plugin in plugins:
-            scores, status = _score(plugin, state, pod, nodes)
+            numbers, status = _score(plugin, state, pod, nodes)
             if not status.success:
                 return [], status
-            lists.append(scores)
-        raw = [[entry.score for entry in scores] for scores in lists]
+            raw.append(numbers)
+        lists = [list(map(NodeScore, names, numbers)) for numbers in raw]
         for plugin, scores in zip(plugins, lists):
             status = called("NormalizeScore", plugin.name, partial(plugin.normalize_score, state, pod, scores), as_is)
             if not status.success:
@@ -95,9 +97,8 @@ class ScoringPoints:
         results = []
         for plugin, before, scores in zip(plugins, raw, lists):
             normalized = [entry.score for entry in scores]
-            for score in normalized:
-                if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE:
-                    return [], plugin_error(_out_of_range(plugin.name, score))
+            if normalized and (min(normalized) < MIN_NODE_SCORE or max(normalized) > MAX_NODE_SCORE):
+                return [], plugin_error(_out_of_range(plugin.name, normalized))
             results.append(PluginScores(plugin.name, self.score_weights[plugin.name], before, normalized))
         return results, SUCCESS
 
@@ -136,22 +137,25 @@ class _NodeScores(Mapping[str, int]):
 
 def _score(
     plugin: ScorePlugin, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
-) -> tuple[list[NodeScore], Status]:
-    scores = []
+) -> tuple[list[int], Status]:
+    """Runs for every node: nothing here but the calls."""
+    numbers = []
+    status = SUCCESS
     try:
         for node in nodes:
             score, status = plugin.score(state, pod, node)
-            if not status.success:
+            if status.code is not Code.SUCCESS:
                 break
-            scores.append(NodeScore(node.name, score))
-        else:
-            return scores, SUCCESS
+            numbers.append(score)
     except Exception as exception:
         status = broken_promise("Score", plugin.name, exception)
+    if status.success:
+        return numbers, SUCCESS
     return [], plugin_error(f'running Score plugins: plugin "{plugin.name}" failed with: {why(status)}')
 
 
-def _out_of_range(plugin: str, score: int) -> str:
+def _out_of_range(plugin: str, scores: Sequence[int]) -> str:
+    score = next(score for score in scores if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE)
     return (
         f'applying score defaultWeights on Score plugins: plugin "{plugin}" returns an invalid score {score}, '
         f"it should in the range of [{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
