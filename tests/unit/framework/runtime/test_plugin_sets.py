@@ -6,9 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
+from extender.config.defaults import whole_profile
 from extender.config.types import EXTENSION_POINTS, KubeSchedulerProfile, PluginRef, Plugins, PluginSet
+from extender.framework.interface import Plugin
 from extender.framework.runtime.framework import Framework
-from extender.framework.runtime.plugin_sets import PluginSetError
+from extender.framework.runtime.plugin_sets import INTERFACES, PluginSetError
 from extender.framework.runtime.registry import RegistryError
 from tests.unit.framework.runtime.fakes import (
     Binder,
@@ -236,3 +238,66 @@ def test_the_snapshot_is_the_cycles_own_and_outside_a_cycle_the_newest() -> None
     assert framework.snapshot() == "the cycle's"  # type: ignore[comparison-overlap]
     framework.set_snapshot(None)
     assert framework.snapshot() == "the newest"  # type: ignore[comparison-overlap]
+
+
+HAS = {
+    "SchedulingGates": "pre_enqueue",
+    "PrioritySort": "queue_sort",
+    "NodeUnschedulable": "filter",
+    "NodeName": "filter",
+    "TaintToleration": "filter pre_score score",
+    "NodeAffinity": "pre_filter filter pre_score score",
+    "NodePorts": "pre_filter filter",
+    "NodeResourcesFit": "pre_filter filter pre_score score",
+    "VolumeRestrictions": "pre_filter filter",
+    "NodeVolumeLimits": "pre_filter filter",
+    "VolumeBinding": "pre_filter filter pre_score score reserve pre_bind",
+    "VolumeZone": "pre_filter filter",
+    "PodTopologySpread": "pre_filter filter pre_score score",
+    "InterPodAffinity": "pre_filter filter pre_score score",
+    "DynamicResources": "pre_enqueue pre_filter filter post_filter score reserve pre_bind",
+    "DefaultPreemption": "pre_enqueue post_filter",
+    "NodeResourcesBalancedAllocation": "pre_score score",
+    "ImageLocality": "score",
+    "DefaultBinder": "bind",
+    "NodeDeclaredFeatures": "pre_filter filter",
+}
+"""The points of each in-tree plugin."""
+
+
+def stand_in(name: str, points: str) -> Plugin:
+    """A plugin with these points and no others."""
+    bases = tuple(INTERFACES[point] for point in points.split())
+    methods = {key: value for key, value in vars(FakePlugin).items() if callable(value) and not key.startswith("_")}
+    plugin: Plugin = type(name, bases, {**methods, "name": name})()
+    return plugin
+
+
+def test_the_default_profile_expands_as_kube_schedulers_does() -> None:
+    registry = registry_of(*(stand_in(name, points) for name, points in HAS.items()))
+    framework = Framework(whole_profile(), registry, surroundings())
+    node_filters = ("NodeAffinity", "NodePorts", "NodeResourcesFit")
+    pre_filter = (
+        *node_filters,
+        *("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"),
+        *("PodTopologySpread", "InterPodAffinity", "DynamicResources", "NodeDeclaredFeatures"),
+    )
+    assert run_where(framework) == {
+        "pre_enqueue": ("SchedulingGates", "DynamicResources", "DefaultPreemption"),
+        "queue_sort": ("PrioritySort",),
+        "pre_filter": pre_filter,
+        "filter": ("NodeUnschedulable", "NodeName", "TaintToleration", *pre_filter),
+        "post_filter": ("DynamicResources", "DefaultPreemption"),
+        "pre_score": (
+            *("TaintToleration", "NodeAffinity", "NodeResourcesFit", "VolumeBinding"),
+            *("PodTopologySpread", "InterPodAffinity", "NodeResourcesBalancedAllocation"),
+        ),
+        "score": (
+            *("TaintToleration", "NodeAffinity", "NodeResourcesFit", "VolumeBinding", "PodTopologySpread"),
+            *("InterPodAffinity", "DynamicResources", "NodeResourcesBalancedAllocation", "ImageLocality"),
+        ),
+        "reserve": ("VolumeBinding", "DynamicResources"),
+        "pre_bind": ("VolumeBinding", "DynamicResources"),
+        "bind": ("DefaultBinder",),
+    }
+    assert list(framework.score_weights.values()) == [3, 2, 1, 1, 2, 2, 2, 1, 1]
