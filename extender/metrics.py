@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-disable_created_metrics()  # a second series for every counter, which nobody asks for
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for every counter, which nobody asks for
 REGISTRY = CollectorRegistry()
 
 _FAST = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)

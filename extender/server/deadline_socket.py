@@ -35,6 +35,7 @@ class DeadlineSocket:
         self._sock = sock
         self._limits = limits
         self.expired = False
+        self.receiving = False  # whether somebody waits in recv
         self._hung_up = False
         self.rearm()
 
@@ -51,6 +52,7 @@ class DeadlineSocket:
         if self.expired or left <= 0 or self._room <= 0:
             self.expired = True
             return b""
+        self.receiving = True
         try:
             self._sock.settimeout(left)
             data: bytes = self._sock.recv(size, *flags)
@@ -61,6 +63,8 @@ class DeadlineSocket:
             if not self._hung_up:
                 raise
             return b""
+        finally:
+            self.receiving = False
         if self._until is None:
             self._until = time.monotonic() + self._limits.request_seconds
         self._room -= len(data)

@@ -66,6 +66,8 @@ class LineWriter:
         start_thread(self._run, ())
 
     def write(self, line: bytes) -> None:
+        if not line:
+            return
         if self._accepted - self._written >= MAX_QUEUED:
             metrics.log_drops.inc()
             return
@@ -78,9 +80,12 @@ class LineWriter:
         while self._written < self._accepted and time.monotonic() < until:
             time.sleep(0.005)
 
+    def stop(self) -> None:
+        """Ends the thread when it has written what is there."""
+        self._lines.put(b"")
+
     def _run(self) -> None:
-        while True:
-            line = self._lines.get()
+        while line := self._lines.get():
             try:
                 while line:
                     line = line[os.write(self._fd, line) :]

@@ -24,12 +24,12 @@ from gunicorn.workers.ggevent import GeventWorker
 
 from extender import metrics
 from extender.server import logs
+from extender.server.connections import Connections
 from extender.server.deadline_socket import DeadlineSocket, Limits
 from extender.server.options import ServeOptions
 from extender.server.peer_watch import EpollPeerWatch
 from extender.server.state import state_of
 from extender.server.tls import Certificates
-from extender.server.waiting_connections import WaitingConnections
 
 DRAINING = "the extender is shutting down"
 HEADROOM_BYTES = 64 * 1024  # request line and headers beside the largest body
@@ -44,13 +44,13 @@ KEEP_ALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 10), (socket.TCP
 
 
 class Listener:
-    """One of the two: its pool, so that neither port can fill the other's, and who waits in it."""
+    """One of the two: its pool, so that neither port can fill the other's, and who is connected to it."""
 
     def __init__(self, sock: Any, options: ServeOptions) -> None:
         self.socket = sock
         self.is_verbs = sock.getsockname()[1] == options.port
         self.pool = Pool(options.worker_connections)
-        self.waiting = WaitingConnections()
+        self.connections = Connections()
         self.enough = max(1, options.worker_connections // 10)  # places kept free while somebody can be hung up on
         self.limits = Limits(
             idle_seconds=options.idle_seconds,
@@ -62,7 +62,7 @@ class Listener:
 
     def make_room(self) -> None:
         if self.pool.free_count() < self.enough:
-            self.waiting.hang_up_oldest()
+            self.connections.hang_up_oldest()
 
 
 def _give_way() -> None:
@@ -76,7 +76,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.answering = 0  # requests to the verbs that are not answered yet
+        self.answering: set[DeadlineSocket] = set()  # callers of the verbs with a request that is not answered yet
         self.listeners: dict[Any, Listener] = {}
 
     def init_process(self) -> None:
@@ -132,12 +132,12 @@ class Worker(GeventWorker):  # type: ignore[misc]
             if client is None:
                 return
         connection = DeadlineSocket(client, listener.limits)
-        listener.waiting.add(connection)
+        listener.connections.opened(connection)
         try:
             # Past GeventWorker's own, which would take the timeouts off.
             AsyncWorker.handle(self, listener.socket, connection, addr)
         finally:
-            listener.waiting.discard(connection)
+            listener.connections.closed(connection)
 
     def _handshake(self, client: Any, certificates: Certificates) -> Any:
         """The TLS socket, or None for a client that does not get through in time; no traceback for each."""
@@ -154,17 +154,17 @@ class Worker(GeventWorker):  # type: ignore[misc]
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> None:
         listener = self.listeners[listener_name]
-        listener.waiting.discard(sock)
-        self.answering += listener.is_verbs
+        if listener.is_verbs:
+            self.answering.add(sock)
         try:
             super().handle_request(listener_name, req, sock, addr)
         finally:
-            self.answering -= listener.is_verbs
+            self.answering.discard(sock)
         sock.hurry(UNREAD_SECONDS)
-        if sock.expired or not self.alive or _is_unread(req):  # close, never read a refused body to its end
+        if _is_unread(req) or sock.expired or not self.alive:  # close, never read a refused body to its end
             raise StopIteration
         sock.rearm()
-        listener.waiting.add(sock)
+        listener.connections.answered(sock)
 
     def timeout_ctx(self) -> Any:
         """The socket keeps the time; this is only the backstop."""
@@ -188,7 +188,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
         verbs = state_of(self.wsgi).verbs
         _at_most(STOP_SECONDS, partial(verbs.drain, DRAINING))
         until = time.monotonic() + self.options.drain_seconds
-        while self.answering > 0 and time.monotonic() < until:
+        while any(not caller.receiving for caller in self.answering) and time.monotonic() < until:
             self.notify()
             gevent.sleep(POLL_SECONDS)
         _at_most(STOP_SECONDS, verbs.stop)

@@ -73,6 +73,7 @@ class Service:
         command = [sys.executable, "-m", "tests.server.program", json.dumps(options)]
         self.program = Program("service", command, folder, env)
         self.client_context: ssl.SSLContext | None = None
+        self._callers: list[socket.socket] = []
 
     def start(self) -> Service:
         self.program.start()
@@ -81,6 +82,8 @@ class Service:
 
     def stop(self) -> None:
         self.program.stop(within=15)
+        for caller in self._callers:
+            caller.close()
 
     def connect(self, port: int | None = None) -> socket.socket:
         """Plain, to the verbs unless another port is given."""
@@ -134,6 +137,7 @@ class Service:
             caller = self.connect()
             caller.sendall(raw("bind", bind_body(f"held-{number}")))
             callers.append(caller)
+        self._callers.extend(callers)
         eventually(lambda: self.report()["held"] == before + count, within=20, what=f"{count} binds are held")
         return callers
 

@@ -1,0 +1,113 @@
+"""Bind calls that are held, against the real worker: they cost others nothing and end with their callers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.processes import eventually
+from tests.server.service import Service, bind_body, payload, pod_body, raw, read_answer
+
+MANY = 1000
+
+
+@pytest.fixture
+def held(service: Service) -> Iterator[Callable[[int], list[socket.socket]]]:
+    opened: list[socket.socket] = []
+
+    def hold(count: int) -> list[socket.socket]:
+        opened.extend(service.hold(count))
+        return opened
+
+    yield hold
+    for sock in opened:
+        sock.close()
+    eventually(lambda: service.report()["held"] == 0, within=10, what="nobody is held")
+
+
+def test_a_thousand_held_binds_keep_nobody_waiting(
+    service: Service, held: Callable[[int], list[socket.socket]]
+) -> None:
+    callers = held(MANY)
+    seconds = sorted(service.filter_seconds() for _ in range(50))
+    assert seconds[25] < 0.1
+    assert seconds[-1] < 1
+    assert service.ops("/livez", timeout=1) == (200, "ok")
+    assert service.ops("/metrics", timeout=1)[0] == 200
+    service.release()
+    assert [read_answer(caller) for caller in callers] == [(200, b'{"Error":""}')] * MANY
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        pytest.param(lambda sock: sock.close(), id="closes"),
+        pytest.param(lambda sock: sock.shutdown(socket.SHUT_WR), id="says that it sends no more"),
+        pytest.param(lambda sock: _reset(sock), id="resets"),
+        pytest.param(lambda sock: (sock.sendall(b"more"), sock.close()), id="sends more and closes"),
+    ],
+)
+def test_a_caller_that_leaves_is_noticed(
+    service: Service, held: Callable[[int], list[socket.socket]], leave: Callable[[socket.socket], object]
+) -> None:
+    before = service.report()["gone"]
+    callers = held(3)
+    leave(callers[1])
+    eventually(lambda: service.report()["gone"] == before + 1, within=2, what="one has gone")
+    assert service.report()["held"] == 2
+    service.release()
+    assert [read_answer(caller)[0] for caller in (callers[0], callers[2])] == [200, 200]
+
+
+def _reset(sock: socket.socket) -> None:
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+    sock.close()
+
+
+def test_a_killed_kube_scheduler_lets_go_of_all_its_calls(service: Service) -> None:
+    before = service.report()
+    request = raw("bind", bind_body("held-far"))
+    script = (
+        "import socket, sys, time\n"
+        f"socks = [socket.create_connection(('127.0.0.1', {service.port})) for _ in range(100)]\n"
+        f"[sock.sendall({request!r}) for sock in socks]\n"
+        "time.sleep(60)\n"
+    )
+    scheduler = subprocess.Popen([sys.executable, "-c", script])
+    try:
+        eventually(lambda: service.report()["held"] == 100, within=10, what="100 binds are held")
+    finally:
+        os.kill(scheduler.pid, signal.SIGKILL)
+        scheduler.wait()
+    took = eventually(lambda: service.report()["held"] == 0, within=5, what="all are let go")
+    assert took < 2
+    assert service.report()["gone"] == before["gone"] + 100
+
+
+def test_planning_on_a_native_thread_keeps_nobody_waiting(service: Service) -> None:
+    with service.connect() as planner:
+        planner.sendall(raw("filter", pod_body("offload-it")))  # half a second of pure Python
+        time.sleep(0.05)
+        seconds = sorted(service.filter_seconds() for _ in range(20))
+        assert seconds[10] < 0.2
+        assert read_answer(planner)[0] == 200
+
+
+def test_nothing_is_left_of_callers_that_came_and_went(service: Service) -> None:
+    open_files = Path(f"/proc/{service.report()['pid']}/fd")
+    before = len(list(open_files.iterdir()))
+    for _ in range(3):
+        for caller in service.hold(50):
+            caller.close()
+        eventually(lambda: service.report()["held"] == 0, within=5, what="nobody is held")
+    for _ in range(50):
+        service.post("filter", payload("filter"))
+    eventually(lambda: len(list(open_files.iterdir())) <= before + 2, within=5, what="the descriptors are closed")

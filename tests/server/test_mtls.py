@@ -1,0 +1,198 @@
+"""TLS on the verbs' port of the real worker: who gets in, who does not, and certificates that change under it."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import trustme
+
+from tests.e2e.processes import eventually
+from tests.server.conftest import TIMES
+from tests.server.service import Service, bind_body, ended, payload
+
+NAME = "system:kube-scheduler"
+MALFORMED = b"POST /filter HTTP/1.1\r\n\r\n"
+
+
+class Certs:
+    """Our CA, the server's files, and contexts of clients."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ca = trustme.CA()
+        self.write(self.ca)
+        self.ca.cert_pem.write_to_path(folder / "ca.crt")
+
+    def write(self, ca: trustme.CA) -> None:
+        server = ca.issue_cert("127.0.0.1")
+        for name, blob in (("tls.crt", server.cert_chain_pems[0]), ("tls.key", server.private_key_pem)):
+            blob.write_to_path(self.folder / f"{name}.new")
+            (self.folder / f"{name}.new").replace(self.folder / name)
+
+    def options(self) -> dict[str, object]:
+        return {
+            "tls_cert_file": str(self.folder / "tls.crt"),
+            "tls_private_key_file": str(self.folder / "tls.key"),
+            "client_ca_file": str(self.folder / "ca.crt"),
+            "allowed_client_names": [NAME, "dns.example"],
+        }
+
+    def client(
+        self, name: str = NAME, *, issuer: trustme.CA | None = None, dns: str = "other.example"
+    ) -> ssl.SSLContext:
+        context = self.anonymous()
+        (issuer or self.ca).issue_cert(dns, common_name=name).configure_cert(context)
+        return context
+
+    def anonymous(self, server_ca: trustme.CA | None = None) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        (server_ca or self.ca).configure_trust(context)
+        return context
+
+
+@pytest.fixture(scope="module")
+def certs(tmp_path_factory: pytest.TempPathFactory) -> Certs:
+    return Certs(tmp_path_factory.mktemp("certs"))
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory, certs: Certs) -> Iterator[Service]:
+    service = Service(tmp_path_factory.mktemp("secure"), **{**TIMES, **certs.options()})
+    service.client_context = certs.client()
+    try:
+        yield service.start()
+    finally:
+        service.stop()
+    assert "Traceback" not in service.program.log(), service.program.tail()
+
+
+def test_kube_scheduler_gets_in(secure: Service) -> None:
+    assert secure.filter_seconds() < 2
+    assert secure.post("bind", bind_body("a")) == (200, {"Error": ""})
+
+
+def test_a_name_in_the_san_is_a_name(secure: Service, certs: Certs) -> None:
+    assert ask(secure, certs.client("somebody", dns="dns.example")) == 200
+
+
+def ask(service: Service, context: ssl.SSLContext) -> int:
+    """The status of a filter call; raises OSError where the handshake fails."""
+    known, service.client_context = service.client_context, context
+    try:
+        return service.post("filter", payload("filter"), timeout=5)[0]
+    finally:
+        service.client_context = known
+
+
+def test_another_name_is_a_403_and_is_counted(secure: Service, certs: Certs) -> None:
+    before = rejected(secure, "name")
+    assert ask(secure, certs.client("system:node:n1")) == 403
+    assert rejected(secure, "name") == before + 1
+
+
+@pytest.mark.parametrize("kind", ["no certificate", "of another CA", "TLS 1.2"])
+def test_strangers_do_not_get_past_the_handshake(secure: Service, certs: Certs, kind: str) -> None:
+    before = rejected(secure, "handshake")
+    match kind:
+        case "no certificate":
+            context = certs.anonymous()
+        case "of another CA":
+            context = certs.client(issuer=trustme.CA())
+        case _:
+            context = certs.client()
+            context.maximum_version = ssl.TLSVersion.TLSv1_2
+    with pytest.raises(OSError, match=r"SSL|reset|closed|EOF"):
+        ask(secure, context)
+    eventually(lambda: rejected(secure, "handshake") == before + 1, within=3, what="it was counted")
+
+
+def rejected(service: Service, reason: str) -> float:
+    series = f'gang_extender_rejected_clients_total{{reason="{reason}"}} '
+    lines = [line for line in service.ops("/metrics")[1].splitlines() if line.startswith(series)]
+    return float(lines[0].split()[-1]) if lines else 0.0
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"\x16", id="one byte"),
+        pytest.param(b"\x16\x03\x01\x02\x00\x01", id="half a hello"),
+        pytest.param(b"GET / HTTP/1.1\r\n\r\n", id="no TLS at all"),
+    ],
+)
+def test_half_a_handshake_is_let_go_in_time(secure: Service, data: bytes) -> None:
+    crowd = [secure.connect() for _ in range(20)]
+    try:
+        for sock in crowd:
+            if data:
+                sock.sendall(data)
+        assert secure.filter_seconds() < 2
+        assert secure.ops("/livez", timeout=1) == (200, "ok")
+        assert all(ended(sock, within=5) for sock in crowd)
+    finally:
+        for sock in crowd:
+            sock.close()
+
+
+def test_half_a_request_inside_tls_is_let_go_in_time(secure: Service, certs: Certs) -> None:
+    with secure.connect() as plain, certs.client().wrap_socket(plain, server_hostname="127.0.0.1") as sock:
+        sock.sendall(b"POST /filter HTTP/1.1\r\nContent-")
+        assert ended(sock, within=5)
+    assert secure.filter_seconds() < 2
+
+
+def test_http_2_is_not_agreed_on(secure: Service, certs: Certs) -> None:
+    context = certs.client()
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    with secure.connect() as plain, context.wrap_socket(plain, server_hostname="127.0.0.1") as sock:
+        assert sock.selected_alpn_protocol() == "http/1.1"
+
+
+def test_probes_need_no_certificate_and_give_no_verb(secure: Service) -> None:
+    assert secure.ops("/readyz") == (200, "ok")
+    assert secure.ops("/filter")[0] in (404, 405)
+    assert secure.ops("/bind")[0] in (404, 405)
+
+
+def test_a_caller_that_leaves_is_noticed_through_tls(secure: Service, certs: Certs) -> None:
+    before = secure.report()["gone"]
+    with socket.create_connection(("127.0.0.1", secure.port), timeout=5) as plain:
+        sock = certs.client().wrap_socket(plain, server_hostname="127.0.0.1")
+        body = bind_body("held-tls")
+        sock.sendall(b"POST /bind HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        eventually(lambda: secure.report()["held"] == 1, within=5, what="it is held")
+        sock.close()
+    eventually(lambda: secure.report()["gone"] == before + 1, within=2, what="its leaving is noticed")
+
+
+def test_new_certificates_are_taken_up_and_broken_ones_are_not(secure: Service, certs: Certs) -> None:
+    """Last of this file: the server has another CA afterwards."""
+    kept = secure.client()
+    kept.request("POST", "/bind", bind_body("a"))
+    kept.getresponse().read()
+    new_ca = trustme.CA()
+    (certs.folder / "tls.crt").write_text("half a certific")
+    eventually(
+        lambda: still(secure) and "not reloaded" in secure.program.log(), within=5, what="the broken pair is seen"
+    )
+    certs.write(new_ca)
+    only_new = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    new_ca.configure_trust(only_new)
+    certs.ca.issue_cert("other.example", common_name=NAME).configure_cert(only_new)
+    secure.client_context = only_new
+    eventually(lambda: still(secure), within=5, what="the new pair is served")
+    kept.request("POST", "/bind", bind_body("a"))
+    assert kept.getresponse().status == 200  # on the connection from before
+    kept.close()
+
+
+def still(service: Service) -> bool:
+    try:
+        return service.post("filter", payload("filter"))[0] == 200
+    except ssl.SSLError:
+        return False

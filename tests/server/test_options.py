@@ -1,0 +1,59 @@
+"""Flags that go together, and those that do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from extender.server.options import OptionsError, ServeOptions, is_loopback
+
+FILES = {"tls_cert_file": "c", "tls_private_key_file": "k", "client_ca_file": "a"}
+NAMES = {"allowed_client_names": ("system:kube-scheduler",)}
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        pytest.param({"bind_address": "0.0.0.0"}, "not served beyond loopback", id="everywhere without TLS"),
+        pytest.param({"bind_address": "10.0.0.7"}, "not served beyond loopback", id="the pod's address without TLS"),
+        pytest.param({"bind_address": "::"}, "not served beyond loopback", id="everywhere by IPv6"),
+        pytest.param({"bind_address": ""}, "not served beyond loopback", id="no address is every address"),
+        pytest.param({"tls_cert_file": "c", "tls_private_key_file": "k"}, "go together", id="TLS without a client CA"),
+        pytest.param({"client_ca_file": "a"}, "go together", id="a client CA without a certificate"),
+        pytest.param(FILES, "--allowed-client-name", id="a CA without names"),
+        pytest.param(NAMES, "--client-ca-file", id="names without a CA"),
+        pytest.param({"port": 8889}, "both 8889", id="one port for both"),
+    ],
+)
+def test_wrong_use_is_named(given: dict[str, object], text: str) -> None:
+    with pytest.raises(OptionsError, match=text):
+        ServeOptions(**given).check()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({}, id="the defaults"),
+        pytest.param({"bind_address": "::1"}, id="loopback by IPv6"),
+        pytest.param({"ops_bind_address": "0.0.0.0"}, id="probes everywhere"),
+        pytest.param({**FILES, **NAMES, "bind_address": "0.0.0.0"}, id="everywhere with verified clients"),
+    ],
+)
+def test_right_use(given: dict[str, object]) -> None:
+    ServeOptions(**given).check()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("address", "loopback"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.8.8", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("", False),
+        ("localhost.evil.example", False),
+        ("127.0.0.1.evil.example", False),
+    ],
+)
+def test_loopback(address: str, loopback: bool) -> None:
+    assert is_loopback(address) is loopback

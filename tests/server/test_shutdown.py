@@ -1,0 +1,101 @@
+"""SIGTERM, SIGINT and the death of the master: held binds are answered, commits that began are carried to their end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.processes import eventually
+from tests.fakes.verbs import COMMIT_SECONDS
+from tests.server.service import Service, bind_body, payload, raw, read_answer
+
+DRAINED = (200, b'{"Error":"the extender is shutting down"}')
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
+def test_held_binds_are_answered_at_once(start: Callable[..., Service], number: signal.Signals) -> None:
+    service = start()
+    callers = service.hold(200)
+    began = time.monotonic()
+    service.program.signal(number)
+    assert [read_answer(caller) for caller in callers] == [DRAINED] * 200
+    assert time.monotonic() - began < 1
+    service.program.wait(within=5)
+    assert time.monotonic() - began < 1.5
+    assert service.returncode == 0
+
+
+def test_without_held_binds_it_is_gone_within_a_second(start: Callable[..., Service]) -> None:
+    service = start()
+    idle = service.client()
+    idle.request("POST", "/filter", payload("filter"))
+    idle.getresponse().read()
+    with service.connect(), service.connect(service.ops_port):
+        assert service.terminate(within=5) < 1.2
+    idle.close()
+    assert service.returncode == 0
+
+
+def test_a_commit_that_began_is_carried_to_its_end(start: Callable[..., Service]) -> None:
+    service = start()
+    held = service.hold(1)[0]
+    with service.connect() as committing:
+        committing.sendall(raw("bind", bind_body("commit-it")))
+        eventually(lambda: service.report()["bind"] == 2, within=5, what="the commit has begun")
+        began = time.monotonic()
+        service.program.signal(signal.SIGTERM)
+        assert read_answer(held) == DRAINED
+        assert time.monotonic() - began < 1
+        assert read_answer(committing) == (200, b'{"Error":""}')
+    service.program.wait(within=5)
+    assert time.monotonic() - began < COMMIT_SECONDS + 1.5
+
+
+def test_a_commit_that_never_ends_is_left_at_the_limit(start: Callable[..., Service]) -> None:
+    service = start(drain_seconds=0.5)
+    with service.connect() as committing:
+        committing.sendall(raw("bind", bind_body("commit-it")))
+        eventually(lambda: service.report()["bind"] == 1, within=5, what="the commit has begun")
+        assert service.terminate(within=5) < COMMIT_SECONDS
+
+
+def test_nobody_new_is_let_in_meanwhile(start: Callable[..., Service]) -> None:
+    service = start()
+    with service.connect() as committing:
+        committing.sendall(raw("bind", bind_body("commit-it")))
+        eventually(lambda: service.report()["bind"] == 1, within=5, what="the commit has begun")
+        service.program.signal(signal.SIGTERM)
+        eventually(lambda: _refused(service.port), within=1, what="the port is closed")
+        assert read_answer(committing)[0] == 200
+
+
+def _refused(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+def test_half_a_request_does_not_keep_it(start: Callable[..., Service]) -> None:
+    service = start(request_seconds=30)
+    with service.connect() as slow:
+        slow.sendall(raw("filter", b"{", length=1000))
+        assert service.filter_seconds() < 1
+        assert service.terminate(within=5) < 1.5
+
+
+def test_a_worker_without_its_master_answers_and_goes(start: Callable[..., Service]) -> None:
+    service = start()
+    callers = service.hold(5)
+    worker = service.report()["pid"]
+    os.kill(service.program.pid, signal.SIGKILL)
+    service.program.wait(within=5)
+    assert [read_answer(caller) for caller in callers] == [DRAINED] * 5
+    eventually(lambda: not Path(f"/proc/{worker}").exists(), within=5, what="the worker is gone")

@@ -1,0 +1,130 @@
+"""The certificates' life without a network: what is read again when, and what is kept."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import trustme
+
+from extender.server.client_auth import names_of
+from extender.server.options import ServeOptions
+from extender.server.tls import LOOK_SECONDS, Certificates
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> ServeOptions:
+    ca = trustme.CA()
+    ca.cert_pem.write_to_path(tmp_path / "ca.crt")
+    options = ServeOptions(
+        tls_cert_file=str(tmp_path / "tls.crt"),
+        tls_private_key_file=str(tmp_path / "tls.key"),
+        client_ca_file=str(tmp_path / "ca.crt"),
+        allowed_client_names=("a",),
+    )
+    write_pair(options)
+    return options
+
+
+def write_pair(options: ServeOptions) -> None:
+    pair = trustme.CA().issue_cert("127.0.0.1")
+    pair.cert_chain_pems[0].write_to_path(options.tls_cert_file)
+    pair.private_key_pem.write_to_path(options.tls_private_key_file)
+
+
+def test_unchanged_files_keep_the_context(options: ServeOptions, clock: Clock) -> None:
+    certificates = Certificates(options, clock)
+    first = certificates.current()
+    clock.now += 10 * LOOK_SECONDS
+    assert certificates.current() is first
+
+
+def test_changed_files_are_read_again_but_not_at_every_call(options: ServeOptions, clock: Clock) -> None:
+    certificates = Certificates(options, clock)
+    first = certificates.current()
+    write_pair(options)
+    assert certificates.current() is first
+    clock.now += LOOK_SECONDS
+    second = certificates.current()
+    assert second is not first
+    assert certificates.current() is second
+
+
+def test_a_changed_client_ca_is_read_again(options: ServeOptions, clock: Clock) -> None:
+    certificates = Certificates(options, clock)
+    first = certificates.current()
+    trustme.CA().cert_pem.write_to_path(options.client_ca_file)
+    clock.now += LOOK_SECONDS
+    assert certificates.current() is not first
+
+
+@pytest.mark.parametrize("broken", ["half written", "gone", "of another key"])
+def test_a_broken_pair_leaves_the_old_one(
+    options: ServeOptions, clock: Clock, caplog: pytest.LogCaptureFixture, broken: str
+) -> None:
+    certificates = Certificates(options, clock)
+    first = certificates.current()
+    key = Path(options.tls_private_key_file)
+    match broken:
+        case "half written":
+            key.write_bytes(key.read_bytes()[:100])
+        case "gone":
+            key.unlink()
+        case _:
+            trustme.CA().issue_cert("x").private_key_pem.write_to_path(key)
+    for _ in range(3):
+        clock.now += LOOK_SECONDS
+        assert certificates.current() is first
+    assert "not reloaded" in caplog.text
+    write_pair(options)
+    os.utime(key, ns=(1, 1))
+    clock.now += LOOK_SECONDS
+    assert certificates.current() is not first
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        pytest.param("tls_cert_file", "are not a certificate and its key", id="a certificate that is none"),
+        pytest.param("client_ca_file", "is not a CA certificate", id="a CA that is none"),
+    ],
+)
+def test_at_the_start_what_is_wrong_is_named(options: ServeOptions, file: str, text: str) -> None:
+    path = Path(getattr(options, file))
+    path.write_text("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n")
+    with pytest.raises(OSError, match=text) as caught:
+        Certificates(options)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("certificate", "names"),
+    [
+        pytest.param({}, [], id="no certificate"),
+        pytest.param(
+            {"subject": ((("organizationName", "system:masters"),), (("commonName", "kube"),))},
+            ["kube"],
+            id="the common name, not the organization",
+        ),
+        pytest.param(
+            {"subjectAltName": (("DNS", "a.b"), ("URI", "spiffe://x"), ("IP Address", "10.0.0.1"), ("email", "a@b"))},
+            ["a.b", "spiffe://x"],
+            id="DNS and URI, not addresses",
+        ),
+    ],
+)
+def test_names_of_a_certificate(certificate: dict[str, object], names: list[str]) -> None:
+    assert list(names_of(certificate)) == names
