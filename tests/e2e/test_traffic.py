@@ -15,6 +15,8 @@ import pytest
 
 from tests.e2e.cluster import Cluster
 from tests.e2e.conftest import Pair, start_pair
+from tests.e2e.control_plane import Scheduler
+from tests.e2e.extender import Extender
 
 SECONDS = 6.0
 
@@ -101,19 +103,18 @@ def test_gangs_that_come_and_go(seed: int, cluster: Cluster, module_programs: Pa
 
 
 @pytest.mark.parametrize("victim", ["extender", "kube-scheduler"])
-def test_gangs_that_come_and_go_while_a_process_dies(victim: str, cluster: Cluster, tmp_path: Path) -> None:
+def test_gangs_that_come_and_go_while_a_process_dies(
+    victim: str, cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
+) -> None:
     cluster.killed = True
     traffic = Traffic(cluster, seed=3)
     for number in range(6):
         cluster.node(f"node-{number}", cpu="4")
-    pair = start_pair(cluster.plane, tmp_path)
-    try:
-        for _ in range(3):
-            run(traffic, SECONDS / 3)
-            (process,) = (each for each in pair if each.program.name == victim)
-            process.kill()
-            run(traffic, 0.5)
-            process.start()
-        make_room_for_all(cluster, traffic, within=40)
-    finally:
-        pair.stop()
+    programs.extend(start_pair(cluster.plane, tmp_path))
+    (process,) = (each for each in programs if each.program.name == victim)
+    for _ in range(3):
+        run(traffic, SECONDS / 3)
+        process.kill()
+        run(traffic, 0.5)
+        process.start()
+    make_room_for_all(cluster, traffic, within=40)
