@@ -54,6 +54,7 @@ class WatchStream(Generic[T]):
         self._type = type_
         self._ended = ended
         self._stopping = threading.Event()
+        self._reading = False
 
     def stop(self) -> None:
         """A shut socket wakes a reader at once; closing alone would not."""
@@ -63,16 +64,22 @@ class WatchStream(Generic[T]):
         if sock is not None:
             with contextlib.suppress(OSError):  # it is gone already
                 sock.shutdown(socket.SHUT_RDWR)
+        if not self._reading:
+            self._end()
 
     def __iter__(self) -> Iterator[WatchEvent[T]]:
+        self._reading = True
         try:
             yield from self._events()
         except (urllib3.exceptions.HTTPError, OSError, ValueError, AttributeError) as error:
             if not self._stopping.is_set():
                 raise ConnectionFailedError(f"watch: {error}") from error
         finally:
-            self._response.close()
-            self._ended(self)
+            self._end()
+
+    def _end(self) -> None:
+        self._response.close()
+        self._ended(self)
 
     def _events(self) -> Iterator[WatchEvent[T]]:
         rest = b""

@@ -1,0 +1,133 @@
+"""Bound, or provably not: every way in which a Binding can end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from extender.api import corev1
+from extender.api.codec import convert
+from extender.client.binding import bind_pod
+from extender.client.embedded import EmbeddedAPI
+from extender.client.errors import ApiError, ConnectionFailedError, TooManyRequestsError
+from extender.client.interface import PODS
+
+POD: Mapping[str, Any] = {"metadata": {"name": "p", "namespace": "default"}, "spec": {}}
+
+
+class Moody(EmbeddedAPI):
+    """Fails as scripted before it does as it is told; `done` has it done all the same, and only the answer lost."""
+
+    def __init__(self, *failures: ApiError, done: bool = False) -> None:
+        super().__init__()
+        self.failures = list(failures)
+        self.done = done
+        self.posts = 0
+
+    def bind(self, binding: corev1.Binding) -> None:
+        self.posts += 1
+        if self.failures:
+            if self.done:
+                super().bind(binding)
+            raise self.failures.pop(0)
+        super().bind(binding)
+
+
+class Time:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def clock(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def bind(api: EmbeddedAPI, pod: corev1.Pod, node: str = "n1") -> tuple[bool, str]:
+    time = Time()
+    outcome = bind_pod(api, pod, node, clock=time.clock, sleep=time.sleep)
+    return outcome.bound, outcome.reason
+
+
+LOST = ConnectionFailedError("read timed out")
+
+
+def test_a_binding_is_made() -> None:
+    api = EmbeddedAPI()
+    pod = api.create(PODS, POD)
+    assert bind(api, pod) == (True, "")
+    assert api.get(PODS, "p", "default").node_name == "n1"
+
+
+def test_a_409_for_the_same_node_is_success_and_for_another_is_not() -> None:
+    api = EmbeddedAPI()
+    pod = api.create(PODS, POD)
+    bind(api, pod)
+    assert bind(api, pod) == (True, "")
+    assert bind(api, pod, "n2") == (False, 'pod p is already assigned to node "n1"')
+
+
+def test_an_answer_that_was_lost_is_read_back_and_not_posted_again() -> None:
+    api = Moody(LOST, done=True)
+    assert bind(api, api.create(PODS, POD)) == (True, "")
+    assert api.posts == 1
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        pytest.param(LOST, id="no answer"),
+        pytest.param(TooManyRequestsError("slow down", retry_after=1.0), id="429"),
+        pytest.param(ApiError("etcd is away", code=503), id="503"),
+    ],
+)
+def test_what_may_pass_is_tried_again_on_the_same_node(failure: ApiError) -> None:
+    api = Moody(failure, failure)
+    assert bind(api, api.create(PODS, POD)) == (True, "")
+    assert api.posts == 3
+
+
+def test_it_gives_up_in_time() -> None:
+    api = Moody(*[LOST] * 100)
+    assert bind(api, api.create(PODS, POD)) == (False, "read timed out")
+    assert api.posts < 20
+
+
+def test_a_verdict_is_not_tried_again() -> None:
+    api = Moody(ApiError("no", code=422))
+    assert bind(api, api.create(PODS, POD)) == (False, "no")
+    assert api.posts == 1
+
+
+def test_a_pod_that_was_made_anew_under_its_name_is_another() -> None:
+    api = EmbeddedAPI()
+    old = api.create(PODS, POD)
+    api.delete(PODS, "p", "default")
+    new = api.create(PODS, POD)
+    bound, reason = bind(api, old)
+    assert not bound
+    assert new.uid in reason
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        pytest.param({"schedulingGates": [{"name": "g"}]}, "schedulingGates", id="a gated pod"),
+        pytest.param(None, "not found", id="a pod that is gone"),
+    ],
+)
+def test_what_cannot_be_bound_says_why(change: dict[str, Any] | None, text: str) -> None:
+    api = EmbeddedAPI()
+    pod = api.create(PODS, {**POD, "spec": change or {}})
+    if change is None:
+        api.delete(PODS, "p", "default")
+    bound, reason = bind(api, pod)
+    assert not bound
+    assert text in reason
+
+
+def test_the_pod_decodes_from_json_alone() -> None:
+    assert convert(POD, corev1.Pod).key == "default/p"

@@ -1,0 +1,98 @@
+"""Calls of the API server: what is sent, what failures mean, and the token that rotates."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from extender.api import corev1
+from extender.api.metav1 import ObjectMeta
+from extender.client import errors
+from extender.client.connection import Connection
+from extender.client.identity import Identity, IdentityError
+from extender.client.interface import NODES, PODS, PatchType, Preconditions
+from tests.fakes.api_server import Answer, FakeAPIServer, node, status_of
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        pytest.param(status_of(400, "BadRequest"), errors.BadRequestError, id="400"),
+        pytest.param(status_of(403, "Forbidden"), errors.ForbiddenError, id="403"),
+        pytest.param(status_of(404, "NotFound"), errors.NotFoundError, id="404"),
+        pytest.param(status_of(409, "Conflict"), errors.ConflictError, id="409 of a precondition"),
+        pytest.param(status_of(409, "AlreadyExists"), errors.AlreadyExistsError, id="409 of a name that is taken"),
+        pytest.param(status_of(410, "Expired"), errors.GoneError, id="410"),
+        pytest.param(status_of(422, "Invalid"), errors.InvalidError, id="422"),
+        pytest.param(status_of(429, "TooManyRequests"), errors.TooManyRequestsError, id="429"),
+        pytest.param(Answer(500, "no Status at all"), errors.ApiError, id="500 without a Status"),
+    ],
+)
+def test_a_failure_is_an_error_of_its_own_kind(
+    server: FakeAPIServer, connection: Connection, answer: Answer, kind: type[errors.ApiError]
+) -> None:
+    server.others.append(answer)
+    with pytest.raises(kind) as raised:
+        connection.get(NODES, "n1")
+    assert type(raised.value) is kind
+    assert raised.value.code == answer.status
+
+
+def test_no_answer_is_an_outcome_that_is_open(kubeconfig: Path, server: FakeAPIServer) -> None:
+    connection = Connection.from_kubeconfig(str(kubeconfig))
+    server.stop()
+    with pytest.raises(errors.ConnectionFailedError):
+        connection.get(NODES, "n1")
+    connection.close()
+
+
+def test_a_401_reads_the_token_anew_and_tries_once_more(
+    server: FakeAPIServer, connection: Connection, token_file: Path
+) -> None:
+    server.others.extend([status_of(401, "Unauthorized"), Answer(body=node("n1"))])
+    token_file.write_text("second")
+    assert connection.get(NODES, "n1").name == "n1"
+    assert [headers["Authorization"] for _, _, headers, _ in server.seen] == ["Bearer first", "Bearer second"]
+
+
+def test_a_401_that_stays_is_told(server: FakeAPIServer, connection: Connection) -> None:
+    server.others.append(status_of(401, "Unauthorized"))
+    with pytest.raises(errors.UnauthorizedError):
+        connection.get(NODES, "n1")
+    assert len(server.seen) == 2
+
+
+def test_a_binding_carries_the_uid_and_the_node(server: FakeAPIServer, connection: Connection) -> None:
+    server.others.append(Answer(201, {}))
+    connection.bind(
+        corev1.Binding(ObjectMeta(name="p", namespace="ns", uid="u"), corev1.ObjectReference(kind="Node", name="n1"))
+    )
+    method, path, _, body = server.seen[0]
+    assert (method, path) == ("POST", "/api/v1/namespaces/ns/pods/p/binding")
+    assert json.loads(body) == {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "p", "namespace": "ns", "uid": "u"},
+        "target": {"kind": "Node", "name": "n1"},
+    }
+
+
+def test_patches_and_deletions_say_what_they_are(server: FakeAPIServer, connection: Connection) -> None:
+    server.others.append(Answer(body=node("p")))
+    connection.patch(PODS, "p", {"status": {}}, namespace="ns", subresource="status", patch_type=PatchType.STRATEGIC)
+    connection.delete(PODS, "p", "ns", preconditions=Preconditions(uid="u"), grace_period_seconds=0, dry_run=True)
+    (patch, path, headers, _), (delete, _, _, options) = server.seen
+    assert (patch, path) == ("PATCH", "/api/v1/namespaces/ns/pods/p/status")
+    assert headers["Content-Type"] == "application/strategic-merge-patch+json"
+    assert delete == "DELETE"
+    assert json.loads(options)["preconditions"] == {"uid": "u"}
+    assert json.loads(options)["dryRun"] == ["All"]
+
+
+def test_a_kubeconfig_that_is_no_use_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text("clusters: nonsense")
+    with pytest.raises(IdentityError, match=str(file)):
+        Identity.from_kubeconfig(str(file))
