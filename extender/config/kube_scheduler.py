@@ -63,7 +63,8 @@ def _is_ours(root: Section) -> bool:
 
 def _configuration(root: Section) -> KubeSchedulerConfiguration:
     profiles = _profiles(root)
-    extenders = tuple(_extender(entry) for entry in root.sections("extenders"))
+    seen: set[str] = set()
+    extenders = tuple(_extender(entry, seen) for entry in root.sections("extenders"))
     _check_extenders(root, extenders)
     initial = root.integer("podInitialBackoffSeconds", 1, low=1, high=MAX_INT64, why="must be greater than 0")
     longest = root.integer("podMaxBackoffSeconds", 10, low=-MAX_INT64, high=MAX_INT64)
@@ -94,8 +95,9 @@ def _profiles(root: Section) -> tuple[KubeSchedulerProfile, ...]:
     return profiles
 
 
-def _extender(section: Section) -> ExtenderConfig:
-    managed, ignored = _managed_resources(section)
+def _extender(section: Section, seen: set[str]) -> ExtenderConfig:
+    """seen: the resources that the entries so far manage; one is managed by one extender."""
+    managed, ignored = _managed_resources(section, seen)
     prioritize_verb = section.text("prioritizeVerb")
     weight = section.integer("weight", 0, low=-MAX_INT64, high=MAX_INT64)
     if prioritize_verb and weight <= 0:
@@ -119,13 +121,16 @@ def _extender(section: Section) -> ExtenderConfig:
     return config
 
 
-def _managed_resources(section: Section) -> tuple[frozenset[str], frozenset[str]]:
+def _managed_resources(section: Section, seen: set[str]) -> tuple[frozenset[str], frozenset[str]]:
     managed: set[str] = set()
     ignored: set[str] = set()
     for entry in section.sections("managedResources"):
         name = entry.text("name")
         if wrong := extended_resource_name(name):
             entry.invalid("name", name, wrong)
+        if name in seen:
+            entry.invalid("name", name, "duplicate extender managed resource name")
+        seen.add(name)
         managed.add(name)
         if entry.flag("ignoredByScheduler"):
             ignored.add(name)
@@ -139,14 +144,6 @@ def _check_extenders(root: Section, extenders: tuple[ExtenderConfig, ...]) -> No
         root.invalid(
             "extenders", f"found {binders} extenders implementing bind", "only one extender can implement bind"
         )
-    seen: set[str] = set()
-    for index, section in enumerate(root.sections("extenders")):
-        for at, entry in enumerate(section.sections("managedResources")):
-            name = entry.plain("name")
-            if name in seen:
-                where = f"extenders[{index}].managedResources[{at}].name"
-                root.invalid(where, name, "duplicate extender managed resource name")
-            seen.add(str(name))
 
 
 def _tls(section: Section) -> ExtenderTLSConfig:

@@ -6,6 +6,7 @@ Kubernetes: k8s.io/apimachinery/pkg/util/validation/field
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -23,9 +24,9 @@ def _kind(value: object) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as Go's field errors show it: texts in double quotes."""
+    """A value as Go's field errors show it: texts in double quotes, on one line."""
     if isinstance(value, str):
-        return f'"{value}"'
+        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)

@@ -48,7 +48,9 @@ class Document:
         """All of them, in the order of the file."""
         located = sorted({(self._line(mistake.path), mistake.path, mistake.text) for mistake in mistakes})
         return ConfigurationError(
-            "\n".join(f"{self.file}:{line}: {path + ': ' if path else ''}{text}" for line, path, text in located)
+            "\n".join(
+                f"{self.file}:{line}: " + _one_line(f"{path}: {text}" if path else text) for line, path, text in located
+            )
         )
 
     def _line(self, path: str) -> int:
@@ -56,6 +58,10 @@ class Document:
         while path and path not in self.lines:
             path = path[: max(path.rfind("."), path.rfind("["), 0)]
         return self.lines.get(path, 1)
+
+
+def _one_line(text: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in text)
 
 
 def read_document(path: Path | str) -> Document:
