@@ -15,7 +15,7 @@ from tests.fakes.verbs import FakeVerbs
 from tests.server.service import Service
 
 # Short times, so that what is late shows soon.
-TIMES: dict[str, Any] = {"request_seconds": 1.5, "handshake_seconds": 1.5, "send_seconds": 2.0}
+TIMES: dict[str, Any] = {"request_seconds": 1.0, "handshake_seconds": 1.0, "send_seconds": 2.0}
 
 
 @pytest.fixture

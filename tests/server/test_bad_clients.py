@@ -21,44 +21,35 @@ HALF = payload("filter")[:100]
 CHUNKED = b"POST /filter HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
+HALVES = {
+    "one byte": b"P",
+    "half a header": b"POST /filter HTTP/1.1\r\nHost: x\r\nConte",
+    "half a body": raw("filter", HALF, length=len(HALF) * 3),
+    "no body": raw("bind", b"", length=100),
+    "half a chunk": CHUNKED + b"ff\r\nabc",
+    "half a body for nobody": raw("nonsense", HALF, length=len(HALF) * 3),
+}
+
+
 @pytest.fixture
-def crowd(service: Service) -> Iterator[Callable[[bytes], list[socket.socket]]]:
-    """Opens many connections that send the same and then nothing."""
-    opened: list[socket.socket] = []
-
-    def crowd(data: bytes) -> list[socket.socket]:
-        for _ in range(CROWD):
-            sock = service.connect()
-            opened.append(sock)
-            if data:
-                sock.sendall(data)
-        return opened
-
-    yield crowd
-    for sock in opened:
+def crowd(service: Service) -> Iterator[list[tuple[str, socket.socket]]]:
+    """Many connections of each kind that send half a request and then nothing."""
+    opened = []
+    for kind, data in list(HALVES.items()) * CROWD:
+        sock = service.connect()
+        opened.append((kind, sock))
+        sock.sendall(data)
+    yield opened
+    for _, sock in opened:
         sock.close()
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(b"P", id="one byte"),
-        pytest.param(b"POST /filter HTTP/1.1\r\nHost: x\r\nConte", id="half a header"),
-        pytest.param(raw("filter", HALF, length=len(HALF) * 3), id="half a body"),
-        pytest.param(raw("bind", b"", length=100), id="no body"),
-        pytest.param(CHUNKED + b"ff\r\nabc", id="half a chunk"),
-        pytest.param(raw("nonsense", HALF, length=len(HALF) * 3), id="half a body for nobody"),
-    ],
-)
-def test_half_a_request_is_let_go_in_time(
-    service: Service, crowd: Callable[[bytes], list[socket.socket]], data: bytes
-) -> None:
+def test_half_a_request_is_let_go_in_time(service: Service, crowd: list[tuple[str, socket.socket]]) -> None:
     began = time.monotonic()
-    connections = crowd(data)
     assert service.filter_seconds() < 1
     assert service.ops("/livez", timeout=1)[0] == 200
-    assert all(ended(sock, within=5) for sock in connections)
-    assert time.monotonic() - began < 4  # request_seconds is 1.5 here
+    assert [kind for kind, sock in crowd if not ended(sock, within=5)] == []
+    assert time.monotonic() - began < 4  # request_seconds is 1 here
 
 
 @pytest.mark.parametrize(
@@ -82,7 +73,7 @@ def test_a_byte_at_a_time_is_no_way_around_the_deadline(service: Service, start_
                 continue
             except OSError:
                 break
-    assert 1 < time.monotonic() - began < 4
+    assert 0.5 < time.monotonic() - began < 4
 
 
 @pytest.mark.parametrize(
@@ -145,7 +136,7 @@ def test_a_body_without_end_keeps_nobody_waiting(service: Service, start_of_it: 
     for sender in senders:
         sender.start()
     try:
-        until = time.monotonic() + 1.5
+        until = time.monotonic() + 1
         slowest = 0.0
         while time.monotonic() < until:
             slowest = max(slowest, service.filter_seconds())
