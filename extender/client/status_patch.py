@@ -15,9 +15,14 @@ from extender.api.schedulingv1alpha1 import PodGroup
 from extender.client.interface import API, POD_GROUPS, PODS, PatchType
 
 
+def now() -> datetime:
+    """In whole seconds, as the API keeps it."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
 def now_text() -> str:
     """The time as the API writes it: RFC 3339, whole seconds, UTC."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def patch_pod_status(

@@ -78,6 +78,12 @@ class WorkerPool:
                 thread.start()
             self._changed.notify()
 
+    def flush(self) -> None:
+        """Waits until all that was submitted by now has run."""
+        done = threading.Event()
+        self.submit(done.set)
+        done.wait()
+
     def stop(self) -> None:
         """Drops what has not begun, and waits for what has."""
         with self._changed:

@@ -36,6 +36,7 @@ from extender.scheduler.preemption_cycle import PreemptionCycle
 from extender.scheduler.scheduler import Parts, Scheduler
 from extender.scheduler.scheduling_cycle import SchedulingCycle
 from extender.scheduler.steering import StatusSteering
+from extender.scheduler.verdicts import GroupVerdicts
 
 MAX_HELD_BINDS = 2000
 COMMIT_SECONDS = 5.0  # what a commit may take before the caller's own timeout, and 10 ms more a member
@@ -77,12 +78,14 @@ def build(
     first = next(iter(frameworks.values()))
     coscheduling = _coscheduling_of(first)
     steering = StatusSteering(api, lambda: leadership.leading)
+    verdicts = GroupVerdicts(api, recorder, lambda: leadership.leading)
     background = Background(every_tick=coscheduling.tick)
     coscheduling.connect(
         Collaborators(
             newest_snapshot=cache.snapshot,
             judge=FrameworkJudge(Framework(planning_profile(), new_registry(), surroundings)),
             steering=steering,
+            verdicts=verdicts,
             submit=background.submit,
             offload=offload,
             may_commit=lambda: leadership.leading,
@@ -108,6 +111,7 @@ def build(
             steering=steering,
             background=background,
             recorder=recorder,
+            verdicts=verdicts,
         )
     )
 

@@ -34,6 +34,7 @@ from extender.scheduler.leadership import Leadership
 from extender.scheduler.preemption_cycle import PreemptionCycle
 from extender.scheduler.scheduling_cycle import NOT_CACHE_CAPABLE, SchedulingCycle
 from extender.scheduler.steering import StatusSteering
+from extender.scheduler.verdicts import GroupVerdicts
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,7 @@ class Parts:
     steering: StatusSteering
     background: Background
     recorder: Recorder
+    verdicts: GroupVerdicts
 
 
 class Scheduler:
@@ -157,6 +159,10 @@ class Scheduler:
         served = self._parts.informers.informer(POD_GROUPS).state.served
         if not served:
             checks.append(Check("podgroup-crd", True, "not served: groups come from labels only"))
+        if self._parts.verdicts.events_only:
+            checks.append(
+                Check("podgroup-conditions", True, "the CRD has no status.conditions: verdicts are events only")
+            )
         return [*checks, Check("draining", not self._stopped, "draining" if self._stopped else "")]
 
     def start(self) -> None:
@@ -173,5 +179,6 @@ class Scheduler:
         self._parts.background.stop()
         self._parts.steering.stop()
         self._parts.informers.stop()
+        self._parts.verdicts.stop()
         self._parts.recorder.stop()
         self._parts.api.close()

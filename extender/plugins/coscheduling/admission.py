@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import Iterable, Sequence
 
+from extender import metrics
 from extender.api import corev1
 from extender.framework.listers import NodeInfoLister, Nominator
 from extender.framework.node_info import NodeInfo
@@ -18,7 +19,7 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.resource import Resource
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages, planner
-from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.collaborators import REJECTED, Collaborators, Verdict
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.pod_group import GroupSpec
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
@@ -209,6 +210,9 @@ class Admission:
         with self._manager.lock:
             self._manager.denied[group.key] = cause
             self._manager.permitted.pop(group.key, None)
+            pod_group = group.pod_group
+        metrics.podgroup_schedule_attempts.labels("unschedulable").inc()
+        self._with.verdicts.decided(pod_group, group.key, Verdict(False, REJECTED, cause))
         return unresolvable(messages.denied(group.key, self._denied_seconds, cause))
 
     def _excluded(self, group: Group) -> frozenset[tuple[str, str]]:
@@ -272,6 +276,7 @@ class Admission:
             manager.permitted[group.key] = True
             displaced = self._displaced(group, result)
         log.info("gang planned group=%s members=%d", group.key, len(result.nodes))
+        metrics.podgroup_schedule_attempts.labels("planned").inc()
         self._with.steering.steer(steer)
         for key in displaced:
             self.drop_plan(key)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
+from extender import metrics
 from extender.api import corev1
 from extender.framework.interface import WaitingPod
 from extender.framework.status import SUCCESS, Status, unschedulable, wait
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.collaborators import REJECTED, SCHEDULED, TIMED_OUT, Collaborators, Verdict
 from extender.plugins.coscheduling.commit import Commit
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
 from extender.plugins.coscheduling.preflight import preflight
@@ -97,6 +98,10 @@ class Barrier:
             self._reject(group, waiting, messages.NOT_ENOUGH_LEFT)
             return unschedulable(messages.NOT_ENOUGH_LEFT)
         log.info("gang starts group=%s members=%d", group.key, len(starting))
+        spec = self._manager.spec(group)
+        if spec is not None:
+            text = f"minMember of {spec.min_member} is complete: the gang starts"
+            self._with.verdicts.decided(group.pod_group, group.key, Verdict(True, SCHEDULED, text))
         return SUCCESS
 
     def check_commit(self, pod: corev1.Pod, node_name: str) -> Status:
@@ -138,6 +143,7 @@ class Barrier:
             commit = group.commits.pop(pod.uid, None)
             if commit is not None and commit.begun:
                 log.warning("member of a starting gang was not bound pod=%s group=%s", pod.key, group.key)
+                metrics.partial_commits.inc()
                 return False
             spec = manager.spec(group)
             replaced = pod.uid not in group.members
@@ -145,6 +151,8 @@ class Barrier:
             if replaced and spec is not None and len(siblings) >= spec.min_member:
                 return False
             manager.drop_if_empty(group)
+            reason = TIMED_OUT if "timeout" in cause else REJECTED
+            self._with.verdicts.decided(group.pod_group, group.key, Verdict(False, reason, cause))
             self._reject(group, list(group.held), cause)
             return True
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from extender.api import corev1
+from extender.api.schedulingv1alpha1 import PodGroup
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling.planner import Judge
 
@@ -33,6 +34,28 @@ class Steering(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was decided of a gang, for its users. reason in CamelCase; the message is constant for one cause."""
+
+    scheduled: bool
+    reason: str
+    message: str
+
+
+SCHEDULED = "GangScheduled"
+REJECTED = "GangRejected"
+TIMED_OUT = "GangTimeout"
+
+
+class Verdicts(Protocol):
+    """Tells users: events and conditions, in the background, only when something changes."""
+
+    def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict) -> None:
+        """pod_group is None for a group that is labels only."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Collaborators:
     """newest_snapshot: the cluster now, assumed pods included. submit: runs a task in the background, once however
     often it is asked for before it starts. offload: runs a pure function where it stalls nobody, and returns its result.
@@ -41,6 +64,7 @@ class Collaborators:
     newest_snapshot: Callable[[], NodeInfoLister]
     judge: Judge
     steering: Steering
+    verdicts: Verdicts
     submit: Callable[[str, Callable[[], None]], None]
     offload: Callable[..., object]
     may_commit: Callable[[], bool]

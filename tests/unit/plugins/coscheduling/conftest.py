@@ -15,7 +15,7 @@ from extender.framework.interface import WaitingPod
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.status import SUCCESS, Status, unschedulable
-from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.collaborators import Collaborators, Verdict
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 
 LABEL = "scheduling.x-k8s.io/pod-group"
@@ -149,6 +149,7 @@ class World:
         self.released: list[str] = []
         self.woken: list[str] = []
         self.tasks: dict[str, Callable[[], None]] = {}
+        self.verdicts: list[str] = []
         self.leading = True
         self.plans = 0
         self.nominator: Any = self
@@ -158,6 +159,7 @@ class World:
                 newest_snapshot=self.snapshot,
                 judge=Room(),  # type: ignore[arg-type]
                 steering=self,
+                verdicts=self,
                 submit=self.tasks.__setitem__,
                 offload=self._offload,
                 may_commit=lambda: self.leading,
@@ -189,6 +191,9 @@ class World:
 
     def wake(self, pods: Sequence[corev1.Pod]) -> None:
         self.woken += [p.name for p in pods]
+
+    def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict) -> None:
+        self.verdicts.append(f"{key} {verdict.reason}: {verdict.message}")
 
     def run_tasks(self) -> None:
         tasks = dict(self.tasks)

@@ -1,0 +1,79 @@
+"""Verdicts on gangs reach their users once each, as an event and a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from extender.client.embedded import EmbeddedAPI
+from extender.client.events import Recorder
+from extender.client.interface import POD_GROUPS
+from extender.plugins.coscheduling.collaborators import REJECTED, SCHEDULED, Verdict
+from extender.scheduler.verdicts import GroupVerdicts
+
+NO_ROOM = Verdict(False, REJECTED, "minMember of 3 does not fit: Insufficient cpu")
+STARTS = Verdict(True, SCHEDULED, "minMember of 3 is complete: the gang starts")
+
+
+class Told:
+    def __init__(self, api: EmbeddedAPI, *, leading: bool = True) -> None:
+        self.api = api
+        self.recorder = Recorder(api)
+        self.recorder.start()
+        self.verdicts = GroupVerdicts(api, self.recorder, lambda: leading)
+        self.group = api.create(POD_GROUPS, {"metadata": {"name": "g"}, "spec": {"minMember": 3}})
+
+    def say(self, *verdicts: Verdict) -> None:
+        for verdict in verdicts:
+            self.verdicts.decided(self.group, "default/g", verdict)
+        self.verdicts.flush()
+        assert self.recorder.flush(5)
+
+    def conditions(self) -> list[tuple[str, str, str]]:
+        group = self.api.get(POD_GROUPS, "g", "default")
+        return [(c.type, c.status, c.reason) for c in group.status.conditions]
+
+    def stop(self) -> None:
+        self.verdicts.stop()
+        self.recorder.stop()
+
+
+@pytest.fixture
+def told() -> Iterator[Told]:
+    made = Told(EmbeddedAPI())
+    yield made
+    made.stop()
+
+
+def test_a_verdict_is_an_event_and_a_condition_and_is_told_once(told: Told) -> None:
+    told.say(NO_ROOM, NO_ROOM, NO_ROOM)
+    assert told.conditions() == [("Scheduled", "False", "GangRejected")]
+    (event,) = told.api.events()
+    assert (event["type"], event["reason"], event["note"]) == ("Warning", "GangRejected", NO_ROOM.message)
+    assert event["regarding"]["kind"] == "PodGroup"
+
+
+def test_another_verdict_takes_its_place(told: Told) -> None:
+    told.say(NO_ROOM, STARTS)
+    assert told.conditions() == [("Scheduled", "True", "GangScheduled")]
+    assert [event["reason"] for event in told.api.events()] == ["GangRejected", "GangScheduled"]
+
+
+def test_a_crd_without_conditions_leaves_the_events(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pruned(*args: Any, **kwargs: Any) -> Any:
+        return told.group
+
+    monkeypatch.setattr(told.api, "patch", pruned)
+    told.say(NO_ROOM, STARTS)
+    assert told.verdicts.events_only
+    assert len(told.api.events()) == 2
+
+
+def test_who_does_not_lead_says_nothing() -> None:
+    told = Told(EmbeddedAPI(), leading=False)
+    told.say(NO_ROOM)
+    told.stop()
+    assert told.api.events() == []
+    assert told.conditions() == []
