@@ -190,7 +190,7 @@ def run_a_gang(cluster: Cluster, within: float = 5) -> None:
     cluster.pod_group("web", min_member=3)
     for number in range(2):
         cluster.pod(f"web-{number}", group="web")
-    cluster.recorder.await_message("web-0", "current pods number: 2", within=within)
+    cluster.recorder.await_message("web-1", "current pods number: 2", within=within)
     cluster.pod("web-2", group="web")
     cluster.recorder.await_bound("web-0", "web-1", "web-2", within=within)
 

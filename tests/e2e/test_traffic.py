@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import Pair, start_pair
+from tests.e2e.conftest import start_pair
 from tests.e2e.control_plane import Scheduler
 from tests.e2e.extender import Extender
 
@@ -94,7 +94,10 @@ def make_room_for_all(cluster: Cluster, traffic: Traffic, within: float) -> None
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_gangs_that_come_and_go(seed: int, cluster: Cluster, module_programs: Pair) -> None:
+def test_gangs_that_come_and_go(
+    seed: int, cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
+) -> None:
+    programs.extend(start_pair(cluster.plane, tmp_path))
     traffic = Traffic(cluster, seed)
     for number in range(6):
         cluster.node(f"node-{number}", cpu="4")

@@ -37,7 +37,7 @@ def test_a_gang_by_labels_alone_waits_for_its_last_member(cluster: Cluster, modu
     for name in ("light-0", "light-1"):
         cluster.pod(name, labels=LABELS)
     cluster.recorder.await_message(
-        "light-0", "cannot find enough sibling pods, current pods number: 2, minMember of group: 3", within=5
+        "light-1", "cannot find enough sibling pods, current pods number: 2, minMember of group: 3", within=5
     )
     cluster.pod("light-2", labels=LABELS)
     cluster.recorder.await_bound("light-0", "light-1", "light-2", within=2)

@@ -1,0 +1,45 @@
+"""What was decided of a gang stands on its PodGroup, and in its events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.conftest import Pair
+
+GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+
+
+def condition(cluster: Cluster, name: str) -> tuple[str, str]:
+    group: Any = cluster.api.get(f"{GROUPS}/{name}")
+    for entry in group.get("status", {}).get("conditions", []):
+        if entry["type"] == "Scheduled":
+            return entry["status"], entry["reason"]
+    return "", ""
+
+
+def test_a_gang_is_rejected_for_want_of_room_and_starts_when_there_is_some(
+    cluster: Cluster, module_programs: Pair
+) -> None:
+    cluster.node("node-1", cpu="2")
+    cluster.pod_group("train", min_member=3)
+    names = [f"train-{number}" for number in range(3)]
+    for name in names:
+        cluster.pod(name, group="train", requests={"cpu": "1"})
+    recorder = cluster.recorder
+    recorder.await_message(names[0], "minMember of 3 does not fit: Insufficient cpu", within=5)
+    recorder.wait(
+        lambda: condition(cluster, "train") == ("False", "GangRejected"), within=5, what="the condition says no"
+    )
+
+    cluster.node("node-2", cpu="2")
+    recorder.await_bound(*names, within=5)
+    recorder.wait(
+        lambda: condition(cluster, "train") == ("True", "GangScheduled"), within=5, what="the condition says yes"
+    )
+
+    def reasons() -> set[str]:
+        return {event["reason"] for event in cluster.api.items(EVENTS) if event["regarding"]["kind"] == "PodGroup"}
+
+    recorder.wait(lambda: {"GangRejected", "GangScheduled"} <= reasons(), within=5, what="events say both")
