@@ -8,6 +8,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from extender import metrics
@@ -20,13 +21,14 @@ from extender.client.interface import API, LEASES, NAMESPACES, NODES, POD_GROUPS
 from extender.config.defaults import behind_profile, planning_profile
 from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile
 from extender.framework.runtime.framework import Framework, Surroundings
-from extender.framework.runtime.waiting_pods import WaitingPodsMap
+from extender.framework.runtime.metrics_recorder import record
 from extender.plugins import names
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.judge import FrameworkJudge
 from extender.plugins.coscheduling.preemption_guard import PreemptionGuard
 from extender.plugins.registry import new_registry
+from extender.profile import new_map
 from extender.scheduler.background import Background
 from extender.scheduler.binding_cycle import BindingCycle
 from extender.scheduler.event_handlers import NodeHandlers, PodGroupHandlers, PodHandlers
@@ -57,7 +59,7 @@ def build(
     clock: Callable[[], float] = time.monotonic,
     host_name: str = "",
 ) -> Scheduler:
-    """A scheduler behind a kube-scheduler, not started yet. Raises RegistryError or PluginSetError for its profiles."""
+    """A scheduler behind a kube-scheduler, not started yet. Raises ProfileError, RegistryError or PluginSetError for its profiles."""
     informers = InformerFactory(api, clock)
     leadership = Leadership(host_name or socket.gethostname(), clock, watched=configuration.leader_lease is not None)
     recorder = Recorder(api, enabled=lambda: leadership.leading, clock=clock)
@@ -72,9 +74,9 @@ def build(
         nominator=nominator,
         clock=clock,
         activate=lambda pods: steering.wake(list(pods)),
-        waiting_pods=WaitingPodsMap(),
+        record=record,
     )
-    frameworks = _frameworks(configuration, surroundings)
+    frameworks = new_map(_profiles(configuration), new_registry(), surroundings)
     first = next(iter(frameworks.values()))
     coscheduling = _coscheduling_of(first)
     steering = StatusSteering(api, lambda: leadership.leading)
@@ -83,7 +85,7 @@ def build(
     coscheduling.connect(
         Collaborators(
             newest_snapshot=cache.snapshot,
-            judge=FrameworkJudge(Framework(planning_profile(), new_registry(), surroundings)),
+            judge=FrameworkJudge(Framework(planning_profile(), new_registry(), replace(surroundings, record=None))),
             steering=steering,
             verdicts=verdicts,
             submit=background.submit,
@@ -119,18 +121,6 @@ def build(
 def hold_limit(bind_timeout_seconds: float, members: int) -> float:
     """The longest hold that leaves a gang of so many its commit before kube-scheduler gives up on the call."""
     return max(1.0, bind_timeout_seconds - COMMIT_SECONDS - COMMIT_SECONDS_PER_MEMBER * members)
-
-
-def _frameworks(configuration: ExtenderConfiguration, surroundings: Surroundings) -> dict[str, Framework]:
-    """One for each profile; the Coscheduling plugin is one for all, since a group is one thing whoever asks."""
-    registry = new_registry()
-    frameworks: dict[str, Framework] = {}
-    shared: dict[str, Any] = {}
-    for profile in _profiles(configuration):
-        framework = Framework(profile, registry, surroundings, shared=shared)
-        shared.setdefault(names.COSCHEDULING, framework.plugins[names.COSCHEDULING])
-        frameworks[profile.scheduler_name] = framework
-    return frameworks
 
 
 def _profiles(configuration: ExtenderConfiguration) -> Iterable[KubeSchedulerProfile]:
