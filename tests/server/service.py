@@ -55,7 +55,7 @@ def read_answer(sock: socket.socket) -> tuple[int, bytes]:
 
 def ended(sock: socket.socket, within: float) -> bool:
     """Whether the other side closes the connection in time, whatever it says before."""
-    sock.settimeout(within)
+    sock.settimeout(max(within, 0.001))
     try:
         while sock.recv(65536):
             pass

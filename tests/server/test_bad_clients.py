@@ -45,11 +45,11 @@ def crowd(service: Service) -> Iterator[list[tuple[str, socket.socket]]]:
 
 
 def test_half_a_request_is_let_go_in_time(service: Service, crowd: list[tuple[str, socket.socket]]) -> None:
+    """request_seconds is 1 here."""
     began = time.monotonic()
     assert service.filter_seconds() < 1
     assert service.ops("/livez", timeout=1)[0] == 200
-    assert [kind for kind, sock in crowd if not ended(sock, within=5)] == []
-    assert time.monotonic() - began < 4  # request_seconds is 1 here
+    assert [kind for kind, sock in crowd if not ended(sock, within=began + 4 - time.monotonic())] == []
 
 
 @pytest.mark.parametrize(
@@ -155,14 +155,9 @@ def test_an_answer_that_nobody_reads_is_given_up(start: Callable[..., Service]) 
     with service.connect() as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         sock.sendall(raw("filter", body))
-        time.sleep(0.1)
+        eventually(lambda: service.report()["filter"] == 1, within=5, what="it is being answered")
         assert service.filter_seconds() < 1
-        eventually(
-            lambda: 'code="200",result="ok",verb="filter"' in service.ops("/metrics")[1],
-            within=5,
-            what="it was counted",
-        )
-    assert service.terminate(within=5) < 3
+        assert service.terminate(within=5) < 3  # an answer on its way would be waited for
     assert "Traceback" not in service.program.log()
 
 
