@@ -65,6 +65,8 @@ PLANNING_FILTERS = (
     "NodeAffinity",
     "NodePorts",
     "NodeResourcesFit",
+    "PodTopologySpread",
+    "InterPodAffinity",
 )
 """What the planner judges hypothetical states by: the in-tree filters that do not depend on volumes or claims."""
 

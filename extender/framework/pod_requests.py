@@ -98,15 +98,17 @@ def _one_container(
 
 
 def _pod_level_requests(pod: corev1.Pod, use_status: bool) -> Amounts:
+    """Only the resources that the spec names; of these, what a resize has given already counts."""
     resources = pod.spec.resources
     wanted = amounts_of(resources.requests) if resources is not None else {}
+    names = [name for name in wanted if supported_at_pod_level(name)]
     if use_status and pod.status.resources is not None:
         given = amounts_of(pod.status.resources.requests)
         _raise_to(given, amounts_of(pod.status.allocated_resources))
         if not _resize_infeasible(pod):
             _raise_to(given, wanted)
         wanted = given
-    return {name: amount for name, amount in wanted.items() if supported_at_pod_level(name)}
+    return {name: wanted[name] for name in names if name in wanted}
 
 
 def _resize_infeasible(pod: corev1.Pod) -> bool:

@@ -109,7 +109,7 @@ class Algorithm:
     ) -> Sequence[NodeInfo]:
         if result is None or result.node_names is None:
             return nodes
-        names = ", ".join(sorted(plugins))
+        names = " ".join(sorted(plugins))
         diagnosis.node_to_status.absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{names}]")
         diagnosis.unschedulable_plugins.update(plugins)
         return [node for node in nodes if node.name in result.node_names]

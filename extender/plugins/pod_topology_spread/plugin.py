@@ -1,0 +1,114 @@
+"""The plugin: hard constraints filter, soft ones score.
+
+kube-scheduler: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from extender.api import corev1
+from extender.config.plugin_args import PodTopologySpreadArgs, PodTopologySpreadDefaulting
+from extender.framework.cycle_state import CycleState
+from extender.framework.events import NODE, POD, ActionType
+from extender.framework.handle import Handle
+from extender.framework.interface import (
+    ClusterEvent,
+    ClusterEventWithHint,
+    EnqueueExtensions,
+    FilterPlugin,
+    NodeScore,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ScorePlugin,
+)
+from extender.framework.node_info import NodeInfo
+from extender.framework.pod_info import PodInfo
+from extender.framework.status import SKIP, SUCCESS, Status
+from extender.plugins import names
+from extender.plugins.pod_topology_spread.constraints import (
+    DO_NOT_SCHEDULE,
+    SCHEDULE_ANYWAY,
+    SYSTEM_DEFAULTS,
+    Constraint,
+    defaults,
+    parse,
+)
+from extender.plugins.pod_topology_spread.filtering import MISSING_LABEL, SpreadCounts
+from extender.plugins.pod_topology_spread.scoring import SpreadScores
+
+STATE = "PreFilterPodTopologySpread"
+SCORE_STATE = "PreScorePodTopologySpread"
+
+
+class PodTopologySpread(
+    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, PreFilterExtensions
+):
+    name = names.POD_TOPOLOGY_SPREAD
+
+    def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
+        self._handle = handle
+        self._system = args.defaulting_type is PodTopologySpreadDefaulting.SYSTEM
+        self._defaults = SYSTEM_DEFAULTS if self._system else args.default_constraints
+
+    @classmethod
+    def create(cls, args: PodTopologySpreadArgs | None, handle: Handle) -> Self:
+        return cls(args or PodTopologySpreadArgs(), handle)
+
+    def _constraints(self, pod: corev1.Pod, when: str) -> list[Constraint]:
+        own = pod.spec.topology_spread_constraints
+        return parse(pod, own, when) if own else defaults(pod, self._defaults, when, self._handle)
+
+    def pre_filter(
+        self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        constraints = self._constraints(pod, DO_NOT_SCHEDULE)
+        if not constraints:
+            return None, SKIP
+        state.write(STATE, SpreadCounts.of(pod, constraints, nodes))
+        return None, SUCCESS
+
+    def pre_filter_extensions(self) -> PreFilterExtensions:
+        return self
+
+    def add_pod(self, state: CycleState, pod: corev1.Pod, added: PodInfo, node: NodeInfo) -> Status:
+        state.read(STATE, SpreadCounts).update(pod, added.pod, node, 1)
+        return SUCCESS
+
+    def remove_pod(self, state: CycleState, pod: corev1.Pod, removed: PodInfo, node: NodeInfo) -> Status:
+        state.read(STATE, SpreadCounts).update(pod, removed.pod, node, -1)
+        return SUCCESS
+
+    def filter(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> Status:
+        if node.node is None:
+            return MISSING_LABEL
+        return state.read(STATE, SpreadCounts).judge(pod, node.node.metadata.labels)
+
+    def pre_score(self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Status:
+        constraints = self._constraints(pod, SCHEDULE_ANYWAY)
+        if not constraints:
+            return SKIP
+        scores = SpreadScores(
+            tuple(constraints), require_all=bool(pod.spec.topology_spread_constraints) or not self._system
+        )
+        scores.prepare(pod, nodes, self._handle.snapshot().list())
+        state.write(SCORE_STATE, scores)
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> tuple[int, Status]:
+        return state.read(SCORE_STATE, SpreadScores).score(pod, node), SUCCESS
+
+    def normalize_score(self, state: CycleState, pod: corev1.Pod, scores: list[NodeScore]) -> Status:
+        state.read(SCORE_STATE, SpreadScores).normalize(scores)
+        return SUCCESS
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        pod_changes = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_POD_LABEL
+        node_changes = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
+        return [
+            ClusterEventWithHint(ClusterEvent(POD, pod_changes | ActionType.UPDATE_POD_TOLERATION)),
+            ClusterEventWithHint(ClusterEvent(NODE, node_changes)),
+        ]
