@@ -70,7 +70,7 @@ class Service:
     def __init__(self, folder: Path, env: dict[str, str] | None = None, **options: Any) -> None:
         self.port, self.ops_port = free_port(), free_port()
         options = {"port": self.port, "ops_port": self.ops_port, **options}
-        command = [sys.executable, "-m", "tests.server.program", json.dumps(options)]
+        command = [sys.executable, "-W", "error", "-m", "tests.server.program", json.dumps(options)]
         self.program = Program("service", command, folder, env)
         self.client_context: ssl.SSLContext | None = None
         self._callers: list[socket.socket] = []
