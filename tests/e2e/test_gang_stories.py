@@ -23,7 +23,6 @@ def test_two_of_three_wait_and_say_why_then_the_third_starts_them_all(cluster: C
     cluster.recorder.await_bound("nginx-a", "nginx-b", "nginx-c", within=2)
 
 
-@pytest.mark.xfail(strict=True, reason="a sibling that comes below the quorum wakes nobody: the older text stays")
 def test_a_member_that_waits_says_how_many_there_are_by_now(cluster: Cluster, module_programs: Pair) -> None:
     cluster.node("node-1")
     cluster.pod_group("slow", min_member=3)

@@ -86,6 +86,7 @@ class Admission:
             return unresolvable(spec.invalid)
         siblings = manager.siblings(group, pod.spec.scheduler_name)
         if len(siblings) < spec.min_member:
+            group.told[pod.uid] = len(siblings)
             return unresolvable(messages.not_enough_siblings(pod.name, len(siblings), spec.min_member))
         if not group.planned:
             ready = len(group.assigned()) + len(manager.plannable(group, pod.spec.scheduler_name))
@@ -306,6 +307,27 @@ class Admission:
             group.steered.clear()
             group.refused.update(uids)
         self._with.steering.release(pods)
+
+    def wake_told_otherwise(self) -> None:
+        """Parked members whose refusal names another number of siblings than there are by now, so that it is put right.
+
+        Called about once a second: a gang that is being created does not wake all its members for each new one.
+        """
+        manager = self._manager
+        pods: list[corev1.Pod] = []
+        with manager.lock:
+            for group in manager.groups.values():
+                spec = manager.spec(group) if group.told else None
+                if spec is None:
+                    continue
+                for uid, number in list(group.told.items()):
+                    info = group.members.get(uid)
+                    if info is None or uid not in group.refused:
+                        del group.told[uid]
+                    elif number != len(manager.siblings(group, info.pod.spec.scheduler_name)) < spec.min_member:
+                        del group.told[uid]
+                        pods.append(info.pod)
+        self._with.steering.wake(pods)
 
     def expired(self) -> list[str]:
         """Groups of which a member did not come for its place in time."""

@@ -238,9 +238,10 @@ class Coscheduling(
         self.collaborators.submit("plan", self.admission.plan_waiting)
 
     def tick(self) -> None:
-        """Plans whose members did not come in time are given up."""
+        """About once a second: plans whose members did not come are given up, texts that have become untrue are renewed."""
         with self.manager.lock:
             self.manager.prune()
+        self.admission.wake_told_otherwise()
         for key in self.admission.expired():
             log.info("plan expired group=%s", key)
             self.admission.drop_plan(key)

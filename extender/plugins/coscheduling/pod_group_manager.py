@@ -48,6 +48,7 @@ class Group:
     committed: dict[str, str] = field(default_factory=dict)  # UID -> node, from our binding to the watch's word
     commits: dict[str, Commit] = field(default_factory=dict)  # UID -> the start it is part of
     refused: set[str] = field(default_factory=set)  # parked in kube-scheduler by our word
+    told: dict[str, int] = field(default_factory=dict)  # UID -> how many siblings its refusal has named
     steered: set[str] = field(default_factory=set)  # nominated by us
     excluded: dict[tuple[str, str], float] = field(default_factory=dict)  # (UID, node) -> until
     planned: bool = False
@@ -164,6 +165,7 @@ class PodGroupManager:
         group.committed.pop(uid, None)
         group.commits.pop(uid, None)
         group.refused.discard(uid)
+        group.told.pop(uid, None)
         group.steered.discard(uid)
         group.excluded = {pair: until for pair, until in group.excluded.items() if pair[0] != uid}
         group.spec = None

@@ -236,3 +236,18 @@ def test_a_pod_that_no_watch_ever_shows_is_forgotten(world: Make) -> None:
     w.clock.now += 31
     w.plugin.tick()
     assert "current pods number: 1" in w.filter(pod("p1", "g"))
+
+
+def test_parked_members_are_woken_to_say_how_many_they_are_by_now(world: Make) -> None:
+    w = world([node("n1")])
+    w.plugin.on_pod_group(None, pod_group("g", 3))
+    first = pod("p0", "g")
+    w.create(first)
+    assert "current pods number: 1" in w.filter(first)
+    w.plugin.tick()
+    assert w.woken == []
+    w.create(pod("p1", "g"))
+    w.plugin.tick()
+    w.plugin.tick()
+    assert w.woken == ["p0"], "once for the new number"
+    assert "current pods number: 2" in w.filter(first)
