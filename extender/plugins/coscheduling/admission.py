@@ -62,6 +62,7 @@ class Admission:
             status = self._gates(group, pod)
             if not status.success:
                 group.refused.add(pod.uid)
+                group.told[pod.uid] = len(manager.siblings(group, pod.spec.scheduler_name))
                 return None, status
             place = self._place(group, pod, offered)
             if place is not None:
@@ -86,7 +87,6 @@ class Admission:
             return unresolvable(spec.invalid)
         siblings = manager.siblings(group, pod.spec.scheduler_name)
         if len(siblings) < spec.min_member:
-            group.told[pod.uid] = len(siblings)
             return unresolvable(messages.not_enough_siblings(pod.name, len(siblings), spec.min_member))
         if not group.planned:
             ready = len(group.assigned()) + len(manager.plannable(group, pod.spec.scheduler_name))

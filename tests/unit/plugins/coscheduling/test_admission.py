@@ -247,6 +247,7 @@ def test_parked_members_are_woken_to_say_how_many_they_are_by_now(world: Make) -
     w.plugin.tick()
     assert w.woken == []
     w.create(pod("p1", "g"))
+    w.run_tasks()
     w.plugin.tick()
     w.plugin.tick()
     assert w.woken == ["p0"], "once for the new number"
