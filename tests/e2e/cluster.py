@@ -79,8 +79,19 @@ class Cluster:
         }
         if priority:
             body["spec"]["priorityClassName"] = self.priority_class(priority)
-        uid: str = self.api.create(paths.PODS.format(namespace="default"), body)["metadata"]["uid"]
+        uid: str = self._create_pod(body)["metadata"]["uid"]
         return uid
+
+    def _create_pod(self, body: Json) -> Json:
+        """Admission hears of a new PriorityClass a moment after it was made."""
+        deadline = time.monotonic() + 5
+        while True:
+            try:
+                return self.api.create(paths.PODS.format(namespace="default"), body)
+            except Refused as refused:
+                if "no PriorityClass" not in refused.message or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
 
     def priority_class(self, value: int) -> str:
         name = f"priority-{value}"

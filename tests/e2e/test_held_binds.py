@@ -39,10 +39,10 @@ def start(cluster: Cluster, door: Doorkeeper, tmp_path: Path, programs: list[Ext
         extender.start()
         scheduler.start()
         door.keep_out(["web-2"])
-        cluster.node("node-1")
+        cluster.node("node-1", cpu="3")
         cluster.pod_group("web", min_member=3, scheduleTimeoutSeconds=timeout_seconds)
         for name in NAMES:
-            cluster.pod(name, group="web")
+            cluster.pod(name, group="web", requests={"cpu": "1"})
         eventually(lambda: extender.held() == 2, within=10, what="two members are held")
         return extender, scheduler
 
@@ -81,7 +81,7 @@ def test_a_held_pod_that_is_deleted_ends_the_hold_of_all(cluster: Cluster, door:
     cluster.delete_pod("web-0")
     eventually(lambda: extender.held() == 0, within=2, what="a group below its quorum holds nobody")
     assert cluster.recorder.bound() == set()
-    cluster.pod("web-0", group="web")
+    cluster.pod("web-0", group="web", requests={"cpu": "1"})
     let_in(cluster, door)
     cluster.recorder.await_bound(*NAMES, within=20)
 
@@ -92,6 +92,16 @@ def test_a_pod_group_that_is_deleted_ends_the_holds(cluster: Cluster, start: Sta
     eventually(lambda: extender.held() == 0, within=2, what="a group that is gone holds nobody")
     cluster.recorder.settle()
     assert cluster.recorder.bound() == set()
+
+
+def test_a_pod_of_higher_priority_takes_the_room_and_nobody_dies(cluster: Cluster, start: Start) -> None:
+    start()
+    members = {cluster.recorder.pod(name)["metadata"]["uid"] for name in NAMES}  # type: ignore[index]
+    cluster.pod("vip", requests={"cpu": "2"}, priority=1000)
+    cluster.recorder.await_bound("vip", within=5)
+    cluster.recorder.settle()
+    gone = {change.pod.uid for change in cluster.recorder.history() if change.deleted}
+    assert not gone & members, "a held member was deleted, though releasing it was enough"
 
 
 def test_kube_scheduler_killed_while_binds_are_held(cluster: Cluster, door: Doorkeeper, start: Start) -> None:
