@@ -95,7 +95,9 @@ def build(
         )
     )
     _watch(configuration, informers, cache, nominator, coscheduling, first, leadership)
-    guard = PreemptionGuard(coscheduling.manager, coscheduling.collaborators, coscheduling.barrier)
+    guard = PreemptionGuard(
+        coscheduling.manager, coscheduling.collaborators, coscheduling.barrier, cache.is_assumed_pod
+    )
     metrics.held_binds_limit.set(MAX_HELD_BINDS)
     return Scheduler(
         Parts(

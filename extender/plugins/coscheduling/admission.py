@@ -181,6 +181,7 @@ class Admission:
     ) -> Status:
         """One plan of one group: noted in the ledger and steered, or noted as denied before anybody hears of it."""
         manager = self._manager
+        epoch = manager.epoch  # before the snapshot: what comes free after it voids a denial
         snapshot = self._with.newest_snapshot()
         with manager.lock:
             spec = manager.spec(group)
@@ -197,19 +198,23 @@ class Admission:
             )
             gap = () if group.key in manager.permitted else self._resource_gap(group, spec, snapshot)
         if gap:
-            return self._deny(group, messages.resource_gap(gap))
+            return self._deny(group, messages.resource_gap(gap), epoch)
         nodes = snapshot.list()
         result = self._with.offload(planner.plan, nodes, request, self._with.judge)
         if not isinstance(result, planner.Placement):
             reason = result.reason if isinstance(result, planner.Verdict) else "no plan"
             log.info("gang refused group=%s reason=%r", group.key, reason)
-            return self._deny(group, f"minMember of {spec.min_member} does not fit: {reason}")
+            return self._deny(group, f"minMember of {spec.min_member} does not fit: {reason}", epoch)
         self._note(group, request, result, caller)
         return SUCCESS
 
-    def _deny(self, group: Group, cause: str) -> Status:
+    def _deny(self, group: Group, cause: str, epoch: int) -> Status:
+        """Noted before anybody hears of it; not noted, but looked at again, if something came free meanwhile."""
         with self._manager.lock:
-            self._manager.denied[group.key] = cause
+            if self._manager.epoch == epoch:
+                self._manager.denied[group.key] = cause
+            else:
+                self._with.submit("plan", self.plan_waiting)
             self._manager.permitted.pop(group.key, None)
             pod_group = group.pod_group
         metrics.podgroup_schedule_attempts.labels("unschedulable").inc()

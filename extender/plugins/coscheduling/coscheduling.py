@@ -231,7 +231,7 @@ class Coscheduling(
 
     def _room_came_free(self) -> None:
         with self.manager.lock:
-            self.manager.denied.clear()
+            self.manager.room_came_free()
         self._look()
 
     def _look(self) -> None:

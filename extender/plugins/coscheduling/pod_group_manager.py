@@ -86,6 +86,7 @@ class PodGroupManager:
         self.denied: TTLCache[str, str] = TTLCache(MAX_NOTES, denied_seconds, timer=clock)
         self.permitted: TTLCache[str, bool] = TTLCache(MAX_NOTES, permitted_seconds, timer=clock)
         self.backed_off: dict[str, float] = {}  # key -> until
+        self.epoch = 0  # grows with every event that can help a denied group
         self._group_by_uid: dict[str, str] = {}
         self._gone: TTLCache[str, bool] = TTLCache(MAX_NOTES, GONE_SECONDS, timer=clock)
         self._unseen: dict[str, float] = {}  # UID -> until when the watch has to show it
@@ -193,6 +194,11 @@ class PodGroupManager:
             self.groups.pop(group.key, None)
             self.forget_notes(group.key)
             self.backed_off.pop(group.key, None)
+
+    def room_came_free(self) -> None:
+        """Denials are void, those that are being decided on an older snapshot too."""
+        self.epoch += 1
+        self.denied.clear()
 
     def back_off(self, key: str, seconds: float) -> None:
         self.backed_off[key] = self.clock() + seconds

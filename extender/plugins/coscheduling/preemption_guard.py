@@ -6,7 +6,7 @@ kube-scheduler has no counterpart: its preemption knows single pods only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from extender import metrics
@@ -32,8 +32,16 @@ class OfferedCandidate:
 class PreemptionGuard:
     """Reads the groups under the manager's lock; plans outside it."""
 
-    def __init__(self, manager: PodGroupManager, collaborators: Collaborators, barrier: Barrier) -> None:
+    def __init__(
+        self,
+        manager: PodGroupManager,
+        collaborators: Collaborators,
+        barrier: Barrier,
+        is_assumed: Callable[[corev1.Pod], bool],
+    ) -> None:
+        """is_assumed: whether a pod is on its node by our word only, not by the API's."""
         self._manager = manager
+        self._is_assumed = is_assumed
         self._with = collaborators
         self._barrier = barrier
 
@@ -44,10 +52,11 @@ class PreemptionGuard:
             metrics.preemption_vetoes.labels("gang_cannot_start").inc()
             return []
         usable, held = [], []
+        unbound = {v.uid for candidate in candidates for v in candidate.victims if self._is_assumed(v)}
         with self._manager.lock:
             for candidate in candidates:
                 groups = self._held_groups(candidate)
-                if groups:
+                if groups or any(victim.uid in unbound for victim in candidate.victims):
                     held.append((candidate, groups))
                     continue
                 whole = self._without_fractions(candidate, snapshot)
@@ -89,7 +98,10 @@ class PreemptionGuard:
         return isinstance(result, planner.Placement)
 
     def _held_groups(self, candidate: OfferedCandidate) -> set[str]:
-        """Keys of the groups of which a victim waits in our bind: it would be deleted through the API."""
+        """Keys of the groups of which a victim waits in our bind: it would be deleted through the API.
+
+        One that is let go this moment is assumed still, and held no longer; it is not to die either.
+        """
         return {
             group.key
             for group in self._manager.groups.values()
@@ -101,7 +113,7 @@ class PreemptionGuard:
         """Where all victims of a candidate are held nobody need die: their gangs let go, and the room is free at once."""
         for candidate, groups in held:
             waiting = {uid for key in groups for uid in self._manager.groups[key].held}
-            if all(victim.uid in waiting for victim in candidate.victims):
+            if groups and all(victim.uid in waiting for victim in candidate.victims):
                 for key in groups:
                     self._barrier.reject_all(self._manager.groups[key], messages.PREEMPTED)
                 return

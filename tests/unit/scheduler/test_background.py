@@ -40,6 +40,7 @@ def test_a_pool_works_side_by_side_up_to_its_size_and_ends() -> None:
     pool = WorkerPool("test", 3)
     for _ in range(3):
         pool.submit(lambda: together.wait(5))  # type: ignore[arg-type, return-value]
+    pool.flush()
     pool.stop()
     assert not together.broken
     assert not [thread for thread in threading.enumerate() if thread.name == "test"]

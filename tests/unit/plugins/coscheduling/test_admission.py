@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
@@ -252,3 +253,24 @@ def test_parked_members_are_woken_to_say_how_many_they_are_by_now(world: Make) -
     w.plugin.tick()
     assert w.woken == ["p0"], "once for the new number"
     assert "current pods number: 2" in w.filter(first)
+
+
+def test_room_that_comes_free_while_a_denial_is_decided_is_not_overlooked(world: Make) -> None:
+    w = world([node("n1", "1")])
+    w.plugin.on_pod_group(None, pod_group("g", 2))
+    members = [pod(f"p{i}", "g") for i in range(2)]
+    w.create(*members)
+    plain = w._offload
+
+    def meanwhile(function: Callable[..., object], *args: object) -> object:
+        result = plain(function, *args)
+        if "n2" not in w.nodes:
+            w.nodes["n2"] = node("n2", "1")
+            w.plugin.on_node(None, w.nodes["n2"])
+        return result
+
+    w._offload = meanwhile  # type: ignore[method-assign]
+    w.plugin.connect(replace(w.plugin.collaborators, offload=meanwhile))
+    assert "does not fit" in w.filter(members[0])
+    w.run_tasks()
+    assert w.steered == [("p0", "n1")] or w.steered == [("p0", "n2")]

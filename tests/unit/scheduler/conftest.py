@@ -1,0 +1,139 @@
+"""A whole scheduler on the embedded API, started, and its verbs as stories call them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from extender.api import corev1
+from extender.api.extenderv1 import (
+    ExtenderArgs,
+    ExtenderBindingArgs,
+    ExtenderFilterResult,
+    ExtenderPreemptionArgs,
+    MetaPod,
+    MetaVictims,
+)
+from extender.client.embedded import EmbeddedAPI
+from extender.client.interface import NODES, POD_GROUPS, PODS
+from extender.config.types import ExtenderConfiguration
+from extender.scheduler import factory
+from extender.scheduler.scheduler import Scheduler
+
+GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
+SECONDS = 5.0
+
+
+class Peer:
+    """A caller that can hang up."""
+
+    def __init__(self) -> None:
+        self._callbacks: list[Callable[[], None]] = []
+
+    def on_gone(self, callback: Callable[[], None]) -> Callable[[], None]:
+        self._callbacks.append(callback)
+        return lambda: None
+
+    def hang_up(self) -> None:
+        for callback in self._callbacks:
+            callback()
+
+
+class Bench:
+    """What happens in the cluster is awaited, never slept for."""
+
+    def __init__(self, configuration: ExtenderConfiguration | None = None) -> None:
+        self.api = EmbeddedAPI()
+        self.scheduler: Scheduler = factory.build(configuration or ExtenderConfiguration(), self.api)
+        self.scheduler.start()
+        assert self.scheduler._parts.informers.wait_for_sync(SECONDS)
+        self._threads: list[threading.Thread] = []
+
+    def stop(self) -> None:
+        self.scheduler.stop()
+        for thread in self._threads:
+            thread.join(SECONDS)
+            assert not thread.is_alive()
+
+    def node(self, name: str, cpu: str = "4", **spec: Any) -> None:
+        room = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
+        self.api.create(NODES, {"metadata": {"name": name}, "spec": spec, "status": {"allocatable": room}})
+        self.until(lambda: self.store(NODES).get(name) is not None, f"node {name} is seen")
+
+    def pod_group(self, name: str, min_member: int, **spec: Any) -> None:
+        self.api.create(POD_GROUPS, {"metadata": {"name": name}, "spec": {"minMember": min_member, **spec}})
+        key = f"default/{name}"
+        self.until(lambda: self.store(POD_GROUPS).get(key) is not None, f"group {name} is seen")
+
+    def pod(self, name: str, group: str = "", cpu: str = "1", node: str = "", **spec: Any) -> corev1.Pod:
+        labels = {GROUP_LABEL: group} if group else {}
+        container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+        body = {
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"containers": [container], "nodeName": node, **spec},
+        }
+        made = self.api.create(PODS, body)
+        self.until(lambda: self.store(PODS).get(made.key) is not None, f"pod {name} is seen")
+        if group:
+            manager = self.scheduler._parts.coscheduling.manager
+            self.until(lambda: made.uid in manager.groups[f"default/{group}"].members, f"pod {name} is a member")
+        return made
+
+    def store(self, resource: Any) -> Any:
+        return self.scheduler._parts.informers.informer(resource).store
+
+    def until(self, true: Callable[[], bool], what: str) -> None:
+        """The watches are threads: their events are waited for on the API's own condition."""
+        tick = threading.Event()
+        for _ in range(int(SECONDS / 0.005)):
+            try:
+                if true():
+                    return
+            except KeyError:
+                pass
+            tick.wait(0.005)
+        raise AssertionError(f"not within {SECONDS:g} s: {what}")
+
+    def filter(self, pod: corev1.Pod, *nodes: str) -> ExtenderFilterResult:
+        return self.scheduler.filter(ExtenderArgs(pod=pod, node_names=nodes))
+
+    def bind(self, pod: corev1.Pod, node: str, peer: Peer | None = None) -> Future[str]:
+        """The answer's Error, when it comes."""
+        answer: Future[str] = Future()
+        args = ExtenderBindingArgs(pod_name=pod.name, pod_namespace=pod.namespace, pod_uid=pod.uid, node=node)
+
+        def call() -> None:
+            answer.set_result(self.scheduler.bind(args, peer or Peer()).error)
+
+        thread = threading.Thread(target=call)
+        thread.start()
+        self._threads.append(thread)
+        return answer
+
+    def held(self, *pods: corev1.Pod) -> None:
+        waiting = self.scheduler._parts.default_profile.waiting_pods
+        for pod in pods:
+            self.until(lambda pod=pod: waiting.get(pod.uid) is not None, f"{pod.name} is held")  # type: ignore[misc]
+
+    def preempt(self, pod: corev1.Pod, offered: Mapping[str, list[corev1.Pod]]) -> dict[str, set[str]]:
+        """Node -> names of the victims that are left."""
+        victims = {n: MetaVictims(pods=tuple(MetaPod(uid=p.uid) for p in pods)) for n, pods in offered.items()}
+        answer = self.scheduler.preempt(ExtenderPreemptionArgs(pod=pod, node_name_to_meta_victims=victims))
+        names = {p.uid: p.name for p in self.api.list_page(PODS).items}
+        return {n: {names[victim.uid] for victim in left.pods} for n, left in answer.node_name_to_meta_victims.items()}
+
+    def node_of(self, pod: corev1.Pod) -> str:
+        return self.api.get(PODS, pod.name, pod.namespace).node_name
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    made = Bench()
+    try:
+        yield made
+    finally:
+        made.stop()

@@ -1,0 +1,142 @@
+"""The verbs together, on a whole scheduler: what a gang lives through between filter and binding."""
+
+from __future__ import annotations
+
+from extender.api import corev1
+from extender.api.metav1 import ObjectMeta
+from extender.client.interface import NODES, PODS
+from tests.unit.scheduler.conftest import SECONDS, Bench, Peer
+
+
+def gang(bench: Bench, size: int, **spec: object) -> list[corev1.Pod]:
+    bench.node("n1")
+    bench.pod_group("g", size, **spec)
+    return [bench.pod(f"p{i}", "g") for i in range(size)]
+
+
+def test_a_single_pod_is_bound_at_once(bench: Bench) -> None:
+    bench.node("n1")
+    pod = bench.pod("single")
+    assert bench.filter(pod, "n1").node_names == ["n1"]
+    assert bench.bind(pod, "n1").result(SECONDS) == ""
+    assert bench.node_of(pod) == "n1"
+
+
+def test_members_are_held_until_the_last_and_then_all_are_bound(bench: Bench) -> None:
+    members = gang(bench, 3)
+    assert [bench.filter(pod, "n1").node_names for pod in members] == [["n1"]] * 3
+    answers = [bench.bind(pod, "n1") for pod in members[:2]]
+    bench.held(*members[:2])
+    assert not any(answer.done() for answer in answers)
+    answers.append(bench.bind(members[2], "n1"))
+    assert [answer.result(SECONDS) for answer in answers] == ["", "", ""]
+    assert {bench.node_of(pod) for pod in members} == {"n1"}
+
+
+def test_a_hold_whose_time_is_up_says_so_and_its_gang_lets_go(bench: Bench) -> None:
+    members = gang(bench, 3, scheduleTimeoutSeconds=1)
+    answers = [bench.bind(pod, "n1") for pod in members[:2]]
+    texts = {answer.result(SECONDS) for answer in answers}
+    rejected = "rejected while waiting on permit: rejected due to timeout after waiting 1s at plugin Coscheduling"
+    assert texts == {f'pod "{pod.name}" {rejected}' for pod in members[:2]}
+    assert {bench.node_of(pod) for pod in members} == {""}
+    assert not bench.scheduler._parts.default_profile.waiting_pods.get(members[0].uid)
+
+
+def test_a_caller_that_hangs_up_takes_its_gang_with_it(bench: Bench) -> None:
+    members = gang(bench, 3)
+    peer = Peer()
+    answers = [bench.bind(members[0], "n1", peer), bench.bind(members[1], "n1")]
+    bench.held(*members[:2])
+    peer.hang_up()
+    assert all("the caller has hung up" in answer.result(SECONDS) for answer in answers)
+
+
+def test_a_member_that_is_deleted_while_held_ends_its_call(bench: Bench) -> None:
+    members = gang(bench, 3)
+    answers = [bench.bind(pod, "n1") for pod in members[:2]]
+    bench.held(*members[:2])
+    bench.api.delete(PODS, "p0", "default")
+    assert "removed" in answers[0].result(SECONDS)
+    assert answers[1].result(SECONDS)
+
+
+def test_a_second_call_for_a_pod_ends_the_first(bench: Bench) -> None:
+    members = gang(bench, 2)
+    first = bench.bind(members[0], "n1")
+    bench.held(members[0])
+    second = bench.bind(members[0], "n1")
+    assert "superseded" in first.result(SECONDS)
+    bench.held(members[0])
+    last = bench.bind(members[1], "n1")
+    assert (second.result(SECONDS), last.result(SECONDS)) == ("", "")
+
+
+def test_a_bind_that_is_repeated_is_success_and_for_another_node_is_not(bench: Bench) -> None:
+    bench.node("n1")
+    bench.node("n2")
+    pod = bench.pod("single")
+    assert bench.bind(pod, "n1").result(SECONDS) == ""
+    assert bench.bind(pod, "n1").result(SECONDS) == ""
+    assert "already assigned to node" in bench.bind(pod, "n2").result(SECONDS)
+
+
+def test_what_cannot_be_bound_is_refused_by_name(bench: Bench) -> None:
+    bench.node("n1")
+    bench.node("cordoned", unschedulable=True)
+    pod = bench.pod("single")
+    gated = bench.pod("gated", schedulingGates=[{"name": "example.com/wait"}])
+    unknown = corev1.Pod(metadata=corev1_meta("nobody"))
+    assert bench.bind(pod, "gone").result(SECONDS) == 'node "gone" not found'
+    assert bench.bind(pod, "cordoned").result(SECONDS) == 'node "cordoned" is unschedulable'
+    assert bench.bind(gated, "n1").result(SECONDS) == 'pod "default/gated" has scheduling gates'
+    assert bench.bind(unknown, "n1").result(SECONDS) == 'pod "default/nobody" not found'
+    assert bench.node_of(pod) == ""
+
+
+def corev1_meta(name: str) -> ObjectMeta:
+    return ObjectMeta(name=name, namespace="default", uid=name)
+
+
+def test_a_node_that_goes_between_plan_and_start_stops_the_gang(bench: Bench) -> None:
+    members = gang(bench, 2)
+    answer = bench.bind(members[0], "n1")
+    bench.held(members[0])
+    bench.api.patch(NODES, "n1", {"spec": {"unschedulable": True}})
+    bench.until(lambda: bench.store(NODES).get("n1").spec.unschedulable, "the cordon is seen")
+    last = bench.bind(members[1], "n1")
+    assert 'node "n1" is unschedulable' in last.result(SECONDS)
+    assert 'node "n1" is unschedulable' in answer.result(SECONDS)
+    assert {bench.node_of(pod) for pod in members} == {""}
+
+
+def test_a_drain_answers_every_held_bind_and_takes_no_more(bench: Bench) -> None:
+    members = gang(bench, 3)
+    answers = [bench.bind(pod, "n1") for pod in members[:2]]
+    bench.held(*members[:2])
+    bench.scheduler.drain("the extender is shutting down")
+    assert all("the extender is shutting down" in answer.result(SECONDS) for answer in answers)
+    assert bench.bind(members[2], "n1").result(SECONDS) == "the extender is shutting down"
+
+
+def test_a_parked_member_is_nominated_and_woken_when_its_gang_is_planned(bench: Bench) -> None:
+    bench.node("n1")
+    bench.pod_group("g", 2)
+    first = bench.pod("p0", "g")
+    assert bench.filter(first, "n1").node_names == []
+    second = bench.pod("p1", "g")
+    assert bench.filter(second, "n1").node_names == ["n1"]
+    bench.until(
+        lambda: bench.api.get(PODS, "p0", "default").status.nominated_node_name == "n1", "the first is nominated"
+    )
+    conditions = bench.api.get(PODS, "p0", "default").status.conditions
+    assert [(c.type, c.status) for c in conditions] == [("scheduling.x-k8s.io/GangReady", "True")]
+
+
+def test_scores_are_whole_numbers_for_each_node(bench: Bench) -> None:
+    from extender.api.extenderv1 import ExtenderArgs
+
+    bench.node("n1")
+    pod = bench.pod("single")
+    scores = bench.scheduler.prioritize(ExtenderArgs(pod=pod, node_names=("n1", "unseen")))
+    assert [(entry.host, type(entry.score)) for entry in scores] == [("n1", int), ("unseen", int)]
