@@ -14,7 +14,7 @@ from extender.api import corev1
 from extender.backend.cache.cache import Cache, CacheError
 from extender.framework.cycle_state import CycleState
 from extender.framework.runtime.framework import Framework
-from extender.framework.status import Status
+from extender.framework.status import Status, error
 from extender.plugins.coscheduling.coscheduling import REJECTION
 from extender.scheduler.in_flight import BindCall
 
@@ -28,11 +28,18 @@ class BindingCycle:
         # that completes a gang must find the waiting pod of every other. Taken before the plugins' own locks.
         self._permitting = threading.Lock()
 
+    def is_assumed(self, pod: corev1.Pod) -> bool:
+        """Between two calls for a pod: it was bound, and the watch has not said so yet."""
+        return self._cache.is_assumed_pod(pod)
+
     def run(self, framework: Framework, pod: corev1.Pod, node_name: str, call: BindCall) -> Status:
         """Blocks until the pod is bound or the binding has failed and everything is taken back."""
         state = CycleState()
         with ExitStack() as undo:
-            assumed = self._cache.assume_pod(pod, node_name)
+            try:
+                assumed = self._cache.assume_pod(pod, node_name)
+            except CacheError as failed:
+                return error(str(failed))
             undo.callback(self._forget, assumed)
             framework.nominator.delete_nominated_pod_if_exists(assumed)
             status = self._reserve_and_permit(framework, state, assumed, node_name, call, undo)
@@ -77,8 +84,8 @@ class BindingCycle:
     def _forget(self, pod: corev1.Pod) -> None:
         try:
             self._cache.forget_pod(pod)
-        except CacheError as error:  # the watch has confirmed or removed it meanwhile
-            log.info("assumed pod was not forgotten pod=%s reason=%s", pod.key, error)
+        except CacheError as failed:  # the watch has confirmed or removed it meanwhile
+            log.info("assumed pod was not forgotten pod=%s reason=%s", pod.key, failed)
 
 
 def _reject(framework: Framework, uid: str, reason: str) -> None:

@@ -132,9 +132,9 @@ class Scheduler:
         return "" if status.success else status.message or str(status.code)
 
     def _pod(self, args: ExtenderBindingArgs) -> corev1.Pod:
-        """As the watch has it; where it is behind kube-scheduler's, as the API server has it."""
+        """As the watch has it; where the watch is behind, kube-scheduler's or our own binding, as the API server has it."""
         pod = self._parts.informers.informer(PODS).store.get(f"{args.pod_namespace}/{args.pod_name}")
-        if pod is None or pod.uid != args.pod_uid:
+        if pod is None or pod.uid != args.pod_uid or self._parts.binding_cycle.is_assumed(pod):
             return self._parts.api.get(PODS, args.pod_name, args.pod_namespace)
         return pod
 

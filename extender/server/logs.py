@@ -36,7 +36,7 @@ def set_up(verbosity: int, write: Write) -> None:
     root.setLevel(logging.INFO)
     logging.getLogger("extender").setLevel(_LEVELS.get(verbosity, logging.DEBUG))
     for chatty in _CHATTY:
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+        logging.getLogger(chatty).setLevel(logging.ERROR)
 
 
 def take_stderr(write: Write) -> None:
