@@ -17,6 +17,7 @@ from extender.client.interface import EventType, ResourceType, WatchEvent
 T = TypeVar("T")
 
 WINDOW = 100_000
+BOOKMARK_SECONDS = 60.0  # as the real server: who hears nothing for longer has lost it
 
 Raw = dict[str, Any]
 
@@ -91,11 +92,14 @@ class EmbeddedWatch(Generic[T]):
         while True:
             with self._history.changed:
                 changes = self._history.since(self._version)
-                while not changes and not self._stopped:
-                    self._history.changed.wait()
+                heard = True
+                while not changes and not self._stopped and heard:
+                    heard = self._history.changed.wait(BOOKMARK_SECONDS)
                     changes = self._history.since(self._version)
                 if self._stopped:
                     return
+            if not changes:
+                yield WatchEvent(EventType.BOOKMARK, None, str(self._version))
             for change in changes:
                 self._version = change.version
                 event = self._event(change)

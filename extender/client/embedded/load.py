@@ -18,6 +18,7 @@ from extender.client.embedded.api import EmbeddedAPI
 from extender.client.embedded.defaults import suffix
 from extender.client.errors import ApiError
 from extender.client.interface import NAMESPACES, POD_GROUPS, PODS, RESOURCE_TYPES, ResourceType
+from extender.config.yaml_file import StrictLoader
 
 Raw = dict[str, Any]
 
@@ -32,7 +33,7 @@ IGNORED = frozenset(
 )  # fmt: skip
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+class _Loader(StrictLoader):
     """Refuses a key that stands twice: YAML would silently keep the last."""
 
 
@@ -48,8 +49,6 @@ def _mapping(loader: Any, node: yaml.MappingNode) -> Raw:
 
 
 _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
-# A timestamp stays the text that it is in JSON.
-_Loader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node: loader.construct_scalar(node))
 
 
 @dataclass(frozen=True, slots=True)

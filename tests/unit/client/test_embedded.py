@@ -40,6 +40,12 @@ def test_a_version_out_of_the_window_is_gone(monkeypatch: pytest.MonkeyPatch) ->
         next(iter(api.watch(NODES, resource_version="1")))
 
 
+def test_a_quiet_watch_says_that_it_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.client.embedded.history.BOOKMARK_SECONDS", 0.01)
+    event = next(iter(EmbeddedAPI().watch(NODES)))
+    assert (event.type, event.object) == (EventType.BOOKMARK, None)
+
+
 def test_lists_come_in_pages() -> None:
     api = EmbeddedAPI()
     for index in range(5):
