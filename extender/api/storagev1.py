@@ -64,3 +64,18 @@ class CSIStorageCapacity(Object, frozen=True, gc=False):
     node_topology: LabelSelector | None = None
     capacity: Quantity | None = None
     maximum_volume_size: Quantity | None = None
+
+
+class VolumeAttachmentSource(Object, frozen=True, gc=False):
+    persistent_volume_name: str | None = None
+
+
+class VolumeAttachmentSpec(Object, frozen=True, gc=False):
+    attacher: str = ""
+    node_name: str = ""
+    source: VolumeAttachmentSource = VolumeAttachmentSource()
+
+
+class VolumeAttachment(Object, frozen=True, gc=False):
+    metadata: ObjectMeta
+    spec: VolumeAttachmentSpec = VolumeAttachmentSpec()

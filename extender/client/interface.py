@@ -58,6 +58,9 @@ CSI_DRIVERS = ResourceType("storage.k8s.io/v1", "csidrivers", "CSIDriver", stora
 CSI_STORAGE_CAPACITIES = ResourceType(
     "storage.k8s.io/v1", "csistoragecapacities", "CSIStorageCapacity", storagev1.CSIStorageCapacity
 )
+VOLUME_ATTACHMENTS = ResourceType(
+    "storage.k8s.io/v1", "volumeattachments", "VolumeAttachment", storagev1.VolumeAttachment, namespaced=False
+)
 POD_DISRUPTION_BUDGETS = ResourceType(
     "policy/v1", "poddisruptionbudgets", "PodDisruptionBudget", policyv1.PodDisruptionBudget
 )
@@ -81,6 +84,7 @@ RESOURCE_TYPES: tuple[ResourceType[Any], ...] = (
     CSI_NODES,
     CSI_DRIVERS,
     CSI_STORAGE_CAPACITIES,
+    VOLUME_ATTACHMENTS,
     POD_DISRUPTION_BUDGETS,
     PRIORITY_CLASSES,
     POD_GROUPS,
@@ -175,7 +179,7 @@ class API(Protocol):
         subresource: str = "",
         patch_type: PatchType = PatchType.MERGE,
     ) -> T:
-        """A metadata.uid in a merge or strategic patch is a precondition: ConflictError where it differs."""
+        """A metadata.uid or resourceVersion in a merge or strategic patch is a precondition: ConflictError where it differs."""
         ...
 
     def delete(

@@ -28,7 +28,8 @@ class ActionType(IntFlag):
     UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 1 << 10
     UPDATE_POD_GENERATED_RESOURCE_CLAIM = 1 << 11
     UPDATE_POD_OTHER = 1 << 12
-    ALL = (1 << 13) - 1
+    UPDATE_NODE_DECLARED_FEATURE = 1 << 13
+    ALL = (1 << 14) - 1
     UPDATE = ALL & ~(ADD | DELETE)
 
 
@@ -42,6 +43,7 @@ STORAGE_CLASS = "storage.k8s.io/StorageClass"
 CSI_NODE = "storage.k8s.io/CSINode"
 CSI_DRIVER = "storage.k8s.io/CSIDriver"
 CSI_STORAGE_CAPACITY = "storage.k8s.io/CSIStorageCapacity"
+VOLUME_ATTACHMENT = "storage.k8s.io/VolumeAttachment"
 RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
 POD_GROUP = "podgroups.v1alpha1.scheduling.x-k8s.io"
 WILDCARD = "*"
@@ -55,6 +57,7 @@ ALL_RESOURCES = (
     CSI_NODE,
     CSI_DRIVER,
     CSI_STORAGE_CAPACITY,
+    VOLUME_ATTACHMENT,
     RESOURCE_CLAIM,
     POD_GROUP,
 )
@@ -128,6 +131,9 @@ def node_scheduling_properties_change(old: corev1.Node, new: corev1.Node) -> Seq
         events.append(ClusterEvent(NODE, ActionType.UPDATE_NODE_CONDITION, "NodeConditionChange"))
     if old.metadata.annotations != new.metadata.annotations:
         events.append(ClusterEvent(NODE, ActionType.UPDATE_NODE_ANNOTATION, "NodeAnnotationChange"))
+    if old.status.declared_features != new.status.declared_features:
+        features = ActionType.UPDATE_NODE_DECLARED_FEATURE
+        events.append(ClusterEvent(NODE, features, "NodeDeclaredFeatureChange"))
     return events
 
 

@@ -27,6 +27,10 @@ class NodeInfoLister(Protocol):
 
     def have_pods_with_required_anti_affinity(self) -> Sequence[NodeInfo]: ...
 
+    def is_pvc_used_by_pods(self, key: str) -> bool:
+        """Whether a pod on any node uses the claim `namespace/name`. Go: StorageInfoLister."""
+        ...
+
     @property
     def generation(self) -> int: ...
 

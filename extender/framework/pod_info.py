@@ -135,15 +135,9 @@ class PodInfo:
 
     @cached_property
     def claim_keys(self) -> tuple[str, ...]:
-        """`namespace/claim` of each volume that uses a claim; ephemeral ones under the name that they get."""
+        """`namespace/claim` of each volume that names a claim; those of ephemeral volumes are not counted, as in Go."""
         return tuple(
-            f"{self.pod.namespace}/{name}"
+            f"{self.pod.namespace}/{volume.persistent_volume_claim.claim_name}"
             for volume in self.pod.spec.volumes
-            for name in (
-                (volume.persistent_volume_claim.claim_name,)
-                if volume.persistent_volume_claim is not None
-                else (f"{self.pod.name}-{volume.name}",)
-                if volume.ephemeral is not None
-                else ()
-            )
+            if volume.persistent_volume_claim is not None
         )

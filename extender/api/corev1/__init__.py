@@ -38,14 +38,17 @@ from extender.api.corev1.pod import (
 )
 from extender.api.corev1.toleration import Taint, Toleration
 from extender.api.corev1.volume import (
+    ClaimReference,
     PersistentVolume,
     PersistentVolumeClaim,
     Volume,
+    VolumeNodeAffinity,
 )
 
 __all__ = [
     "Affinity",
     "Binding",
+    "ClaimReference",
     "Container",
     "ContainerImage",
     "ContainerPort",
@@ -78,5 +81,6 @@ __all__ = [
     "Toleration",
     "TopologySpreadConstraint",
     "Volume",
+    "VolumeNodeAffinity",
     "WeightedPodAffinityTerm",
 ]

@@ -38,12 +38,17 @@ class ResourceRequirements(Object, frozen=True, gc=False):
     claims: tuple[ResourceClaimRef, ...] = ()
 
 
+class ContainerRestartRule(Object, frozen=True, gc=False):
+    action: str = ""
+
+
 class Container(Object, frozen=True, gc=False):
     name: str = ""
     image: str = ""
     ports: tuple[ContainerPort, ...] = ()
     resources: ResourceRequirements = ResourceRequirements()
     restart_policy: str | None = None
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
 
     @property
     def restartable(self) -> bool:
@@ -96,6 +101,7 @@ class PodSpec(Object, frozen=True, gc=False):
     preemption_policy: str | None = None
     termination_grace_period_seconds: int | None = None
     host_network: bool = False
+    host_users: bool | None = None
 
 
 class PodCondition(Object, frozen=True, gc=False):

@@ -8,14 +8,42 @@ from extender.api.corev1.affinity import NodeSelector
 from extender.api.metav1 import LabelSelector, Object, ObjectMeta
 from extender.api.quantity import ResourceList
 
+STORAGE = "storage"  # the resource that claims ask for and volumes have
+READ_WRITE_ONCE_POD = "ReadWriteOncePod"
+CLAIM_PENDING, CLAIM_BOUND, CLAIM_LOST = "Pending", "Bound", "Lost"
+VOLUME_PENDING, VOLUME_AVAILABLE, VOLUME_BOUND, VOLUME_RELEASED = "Pending", "Available", "Bound", "Released"
+FILESYSTEM = "Filesystem"  # the volume mode where none is given
+BETA_STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+
 
 class PersistentVolumeClaimVolumeSource(Object, frozen=True, gc=False):
     claim_name: str
     read_only: bool = False
 
 
+class PersistentVolumeClaimResources(Object, frozen=True, gc=False):
+    requests: ResourceList = {}
+
+
+class PersistentVolumeClaimSpec(Object, frozen=True, gc=False):
+    access_modes: tuple[str, ...] = ()
+    selector: LabelSelector | None = None
+    resources: PersistentVolumeClaimResources = PersistentVolumeClaimResources()
+    volume_name: str = ""
+    storage_class_name: str | None = None
+    volume_mode: str | None = None
+    volume_attributes_class_name: str | None = None
+
+
+class PersistentVolumeClaimTemplate(Object, frozen=True, gc=False):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
+
+
 class EphemeralVolumeSource(Object, frozen=True, gc=False):
     """A generic ephemeral volume; its claim is named `<pod>-<volume>`."""
+
+    volume_claim_template: PersistentVolumeClaimTemplate | None = None
 
 
 class GCEPersistentDisk(Object, frozen=True, gc=False):
@@ -26,6 +54,30 @@ class GCEPersistentDisk(Object, frozen=True, gc=False):
 class AWSElasticBlockStore(Object, frozen=True, gc=False):
     volume_id: str = field(name="volumeID", default="")
     read_only: bool = False
+
+
+class AzureDisk(Object, frozen=True, gc=False):
+    disk_name: str = ""
+    disk_uri: str = field(name="diskURI", default="")
+    kind: str | None = None
+
+
+class AzureFile(Object, frozen=True, gc=False):
+    secret_name: str = ""
+    share_name: str = ""
+    secret_namespace: str | None = None
+
+
+class CinderVolume(Object, frozen=True, gc=False):
+    volume_id: str = field(name="volumeID", default="")
+
+
+class PortworxVolume(Object, frozen=True, gc=False):
+    volume_id: str = field(name="volumeID", default="")
+
+
+class VsphereVolume(Object, frozen=True, gc=False):
+    volume_path: str = ""
 
 
 class ISCSIVolume(Object, frozen=True, gc=False):
@@ -60,19 +112,11 @@ class Volume(Object, frozen=True, gc=False):
     rbd: RBDVolume | None = None
     image: ImageVolumeSource | None = None
     csi: CSIVolumeSource | None = None
-
-
-class PersistentVolumeClaimResources(Object, frozen=True, gc=False):
-    requests: ResourceList = {}
-
-
-class PersistentVolumeClaimSpec(Object, frozen=True, gc=False):
-    access_modes: tuple[str, ...] = ()
-    selector: LabelSelector | None = None
-    resources: PersistentVolumeClaimResources = PersistentVolumeClaimResources()
-    volume_name: str = ""
-    storage_class_name: str | None = None
-    volume_mode: str | None = None
+    azure_disk: AzureDisk | None = None
+    azure_file: AzureFile | None = None
+    cinder: CinderVolume | None = None
+    portworx_volume: PortworxVolume | None = None
+    vsphere_volume: VsphereVolume | None = None
 
 
 class PersistentVolumeClaimStatus(Object, frozen=True, gc=False):
@@ -84,11 +128,19 @@ class PersistentVolumeClaim(Object, frozen=True, gc=False):
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
     status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
 
+    @property
+    def class_name(self) -> str:
+        """The annotation of old wins; "" where none was asked for. Go: GetPersistentVolumeClaimClass."""
+        return self.metadata.annotations.get(BETA_STORAGE_CLASS_ANNOTATION, self.spec.storage_class_name or "")
+
 
 class ClaimReference(Object, frozen=True, gc=False):
+    kind: str = ""
+    api_version: str = ""
     name: str = ""
     namespace: str = ""
     uid: str = ""
+    resource_version: str = ""
 
 
 class VolumeNodeAffinity(Object, frozen=True, gc=False):
@@ -105,6 +157,12 @@ class PersistentVolumeSpec(Object, frozen=True, gc=False):
     csi: CSIVolumeSource | None = None
     gce_persistent_disk: GCEPersistentDisk | None = None
     aws_elastic_block_store: AWSElasticBlockStore | None = None
+    azure_disk: AzureDisk | None = None
+    azure_file: AzureFile | None = None
+    cinder: CinderVolume | None = None
+    portworx_volume: PortworxVolume | None = None
+    vsphere_volume: VsphereVolume | None = None
+    volume_attributes_class_name: str | None = None
 
 
 class PersistentVolumeStatus(Object, frozen=True, gc=False):
@@ -115,3 +173,8 @@ class PersistentVolume(Object, frozen=True, gc=False):
     metadata: ObjectMeta
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
     status: PersistentVolumeStatus = PersistentVolumeStatus()
+
+    @property
+    def class_name(self) -> str:
+        """The annotation of old wins. Go: GetPersistentVolumeClass."""
+        return self.metadata.annotations.get(BETA_STORAGE_CLASS_ANNOTATION, self.spec.storage_class_name)

@@ -36,7 +36,7 @@ from extender.client.status_patch import now_text
 T = TypeVar("T")
 Raw = dict[str, Any]
 
-HAVE_STATUS = frozenset({"pods", "nodes", str(POD_GROUPS)})
+HAVE_STATUS = frozenset({"pods", "nodes", "persistentvolumes", "persistentvolumeclaims", str(POD_GROUPS)})
 
 
 class EmbeddedAPI:
@@ -103,6 +103,8 @@ class EmbeddedAPI:
                 )
             if resource is PODS:
                 with_pod_defaults(obj, self._of(PRIORITY_CLASSES))
+            elif str(resource) in ("persistentvolumes", "persistentvolumeclaims"):
+                obj["status"] = {"phase": "Pending", **(obj.get("status") or {})}
             return self._store(resource, obj)
 
     def patch(
@@ -117,7 +119,7 @@ class EmbeddedAPI:
     ) -> T:
         with self._changed:
             old = self._find(resource, name, namespace)
-            _check_uid(resource, old, body)
+            _check_preconditions(resource, old, body)
             if isinstance(body, Mapping):
                 new = strategic(old, body) if patch_type is PatchType.STRATEGIC else merge(old, body)
             else:
@@ -232,12 +234,15 @@ def _key(obj: Raw) -> str:
     return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta["name"])
 
 
-def _check_uid(resource: ResourceType[Any], old: Raw, body: Mapping[str, Any] | Sequence[Any]) -> None:
-    uid = (body.get("metadata") or {}).get("uid") if isinstance(body, Mapping) else None
-    if uid and uid != old["metadata"]["uid"]:
-        raise ConflictError(
-            _uid_text(resource, old["metadata"]["name"], uid, old["metadata"]["uid"]), reason="Conflict"
-        )
+def _check_preconditions(resource: ResourceType[Any], old: Raw, body: Mapping[str, Any] | Sequence[Any]) -> None:
+    """A UID or a resourceVersion that a patch names must be that of the object."""
+    wanted = (body.get("metadata") or {}) if isinstance(body, Mapping) else {}
+    uid, version, meta = wanted.get("uid"), wanted.get("resourceVersion"), old["metadata"]
+    if uid and uid != meta["uid"]:
+        raise ConflictError(_uid_text(resource, meta["name"], uid, meta["uid"]), reason="Conflict")
+    if version and version != meta["resourceVersion"]:
+        text = "the object has been modified; please apply your changes to the latest version and try again"
+        raise ConflictError(f'Operation cannot be fulfilled on {resource} "{meta["name"]}": {text}', reason="Conflict")
 
 
 def _uid_text(resource: ResourceType[Any], name: str, wanted: str, found: str) -> str:

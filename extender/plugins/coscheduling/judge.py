@@ -35,6 +35,9 @@ class HypotheticalSnapshot:
     def have_pods_with_required_anti_affinity(self) -> Sequence[NodeInfo]:
         return [node for node in self._nodes if node.pods_with_required_anti_affinity]
 
+    def is_pvc_used_by_pods(self, key: str) -> bool:
+        return any(key in node.pvc_ref_counts for node in self._nodes)
+
 
 class FrameworkTrial:
     """One pod: PreFilter has run, each node is judged by the Filters that it did not skip."""
