@@ -22,6 +22,7 @@ from extender.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
+    QueueingHint,
     ScorePlugin,
 )
 from extender.framework.node_info import NodeInfo
@@ -33,6 +34,7 @@ from extender.framework.node_selector import (
 )
 from extender.framework.status import SKIP, SUCCESS, Status, unresolvable
 from extender.plugins import names
+from extender.plugins.hints import QUEUE, QUEUE_SKIP, modified
 from extender.plugins.normalize import default_normalize_score
 
 REFUSED = unresolvable("node(s) didn't match Pod's node affinity/selector")
@@ -99,7 +101,17 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, E
         return SUCCESS
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
-        return [ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL))]
+        event = ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
+        return [ClusterEventWithHint(event, self.after_node_change)]
+
+    def after_node_change(self, pod: corev1.Pod, old: object, new: object) -> QueueingHint:
+        """A node that matches, and did not before."""
+        before, after = modified(corev1.Node, old, new)
+        if self._added is not None and not selector_matches(self._added, after):
+            return QUEUE_SKIP
+        if not required_node_affinity_matches(pod, after):
+            return QUEUE_SKIP
+        return QUEUE_SKIP if before is not None and required_node_affinity_matches(pod, before) else QUEUE
 
 
 def _required_terms(pod: corev1.Pod) -> Terms | None:

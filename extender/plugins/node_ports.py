@@ -10,7 +10,7 @@ from typing import Self
 
 from extender.api import corev1
 from extender.framework.cycle_state import CycleState
-from extender.framework.events import ASSIGNED_POD, NODE, ActionType
+from extender.framework.events import NODE, POD, ActionType
 from extender.framework.handle import Handle
 from extender.framework.interface import (
     ClusterEvent,
@@ -19,11 +19,13 @@ from extender.framework.interface import (
     FilterPlugin,
     PreFilterPlugin,
     PreFilterResult,
+    QueueingHint,
 )
-from extender.framework.node_info import NodeInfo
+from extender.framework.node_info import HostPortInfo, NodeInfo
 from extender.framework.pod_info import host_ports
 from extender.framework.status import SKIP, SUCCESS, Status, unschedulable
 from extender.plugins import names
+from extender.plugins.hints import QUEUE, QUEUE_SKIP, deleted, placed
 
 STATE = "PreFilterNodePorts"
 REFUSED = unschedulable("node(s) didn't have free ports for the requested pod ports")
@@ -54,6 +56,17 @@ class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return [
-            ClusterEventWithHint(ClusterEvent(ASSIGNED_POD, ActionType.DELETE)),
+            ClusterEventWithHint(ClusterEvent(POD, ActionType.DELETE), self.after_pod_deleted),
             ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD)),
         ]
+
+    def after_pod_deleted(self, pod: corev1.Pod, old: object, new: object) -> QueueingHint:
+        """A placed pod that had one of the ports."""
+        gone = deleted(corev1.Pod, old)
+        if not placed(gone):
+            return QUEUE_SKIP
+        freed = HostPortInfo()
+        for port in host_ports(gone):
+            freed.add(port.host_ip, port.protocol, port.host_port)
+        wanted = host_ports(pod)
+        return QUEUE if any(freed.conflicts(p.host_ip, p.protocol, p.host_port) for p in wanted) else QUEUE_SKIP

@@ -11,10 +11,8 @@ from typing import Self
 from extender.api import corev1
 from extender.config.plugin_args import NodeResourcesFitArgs
 from extender.framework.cycle_state import CycleState
-from extender.framework.events import ASSIGNED_POD, NODE, ActionType
 from extender.framework.handle import Handle
 from extender.framework.interface import (
-    ClusterEvent,
     ClusterEventWithHint,
     EnqueueExtensions,
     FilterPlugin,
@@ -28,7 +26,7 @@ from extender.framework.pod_info import NON_ZERO_DEFAULTS
 from extender.framework.pod_requests import Amounts, pod_requests
 from extender.framework.resource import Resource
 from extender.framework.status import SUCCESS, Status, unresolvable, unschedulable
-from extender.plugins import names
+from extender.plugins import names, node_resources_fit_hints
 from extender.plugins.resource_allocation import scorer_of
 
 STATE = "PreFilterNodeResourcesFit"
@@ -96,7 +94,4 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return self._score(asked, node), SUCCESS
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
-        return [
-            ClusterEventWithHint(ClusterEvent(ASSIGNED_POD, ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN)),
-            ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE)),
-        ]
+        return node_resources_fit_hints.events_to_register()

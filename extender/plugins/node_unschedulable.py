@@ -11,12 +11,19 @@ from typing import Self
 from extender.api import corev1
 from extender.api.corev1.toleration import NO_SCHEDULE, TAINT_NODE_UNSCHEDULABLE
 from extender.framework.cycle_state import CycleState
-from extender.framework.events import NODE, UNSCHEDULABLE_POD, ActionType
+from extender.framework.events import NODE, POD, ActionType
 from extender.framework.handle import Handle
-from extender.framework.interface import ClusterEvent, ClusterEventWithHint, EnqueueExtensions, FilterPlugin
+from extender.framework.interface import (
+    ClusterEvent,
+    ClusterEventWithHint,
+    EnqueueExtensions,
+    FilterPlugin,
+    QueueingHint,
+)
 from extender.framework.node_info import NodeInfo
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins import names
+from extender.plugins.hints import QUEUE, QUEUE_SKIP, modified
 
 CORDON = corev1.Taint(key=TAINT_NODE_UNSCHEDULABLE, effect=NO_SCHEDULE)
 REFUSED = unresolvable("node(s) were unschedulable")
@@ -36,6 +43,20 @@ class NodeUnschedulable(FilterPlugin, EnqueueExtensions):
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return [
-            ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)),
-            ClusterEventWithHint(ClusterEvent(UNSCHEDULABLE_POD, ActionType.UPDATE_POD_TOLERATION)),
+            ClusterEventWithHint(
+                ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT), self.after_node_change
+            ),
+            ClusterEventWithHint(ClusterEvent(POD, ActionType.UPDATE_POD_TOLERATION), self.after_toleration_change),
         ]
+
+    def after_node_change(self, pod: corev1.Pod, old: object, new: object) -> QueueingHint:
+        """A node that takes pods, and is new or did not before."""
+        before, after = modified(corev1.Node, old, new)
+        opened = not after.spec.unschedulable and (before is None or before.spec.unschedulable)
+        return QUEUE if opened else QUEUE_SKIP
+
+    def after_toleration_change(self, pod: corev1.Pod, old: object, new: object) -> QueueingHint:
+        """The pod itself tolerates the cordon now; before it did not, or it would not have been refused."""
+        _, after = modified(corev1.Pod, old, new)
+        tolerates = after.uid == pod.uid and any(t.tolerates(CORDON) for t in after.spec.tolerations)
+        return QUEUE if tolerates else QUEUE_SKIP

@@ -9,11 +9,18 @@ from collections.abc import Sequence
 from typing import Self
 
 from extender.api import corev1
-from extender.framework.events import UNSCHEDULABLE_POD, ActionType
+from extender.framework.events import POD, ActionType
 from extender.framework.handle import Handle
-from extender.framework.interface import ClusterEvent, ClusterEventWithHint, EnqueueExtensions, PreEnqueuePlugin
+from extender.framework.interface import (
+    ClusterEvent,
+    ClusterEventWithHint,
+    EnqueueExtensions,
+    PreEnqueuePlugin,
+    QueueingHint,
+)
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins import names
+from extender.plugins.hints import QUEUE, QUEUE_SKIP, modified
 
 
 class SchedulingGates(PreEnqueuePlugin, EnqueueExtensions):
@@ -30,6 +37,10 @@ class SchedulingGates(PreEnqueuePlugin, EnqueueExtensions):
         return unresolvable(f"waiting for scheduling gates: [{gates}]")
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
-        return [
-            ClusterEventWithHint(ClusterEvent(UNSCHEDULABLE_POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED))
-        ]
+        event = ClusterEvent(POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+        return [ClusterEventWithHint(event, self.after_gates_eliminated)]
+
+    def after_gates_eliminated(self, pod: corev1.Pod, old: object, new: object) -> QueueingHint:
+        """Its own gates."""
+        _, after = modified(corev1.Pod, old, new)
+        return QUEUE if after.uid == pod.uid else QUEUE_SKIP

@@ -11,7 +11,7 @@ from typing import Self
 from extender.api import corev1
 from extender.api.corev1.toleration import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE
 from extender.framework.cycle_state import CycleState
-from extender.framework.events import NODE, UNSCHEDULABLE_POD, ActionType
+from extender.framework.events import NODE, POD, ActionType
 from extender.framework.handle import Handle
 from extender.framework.interface import (
     ClusterEvent,
@@ -20,11 +20,13 @@ from extender.framework.interface import (
     FilterPlugin,
     NodeScore,
     PreScorePlugin,
+    QueueingHint,
     ScorePlugin,
 )
 from extender.framework.node_info import NodeInfo
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins import names
+from extender.plugins.hints import QUEUE, QUEUE_SKIP, modified
 from extender.plugins.normalize import default_normalize_score
 
 REFUSED = unresolvable("node(s) had untolerated taint(s)")
@@ -39,14 +41,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
         return cls()
 
     def filter(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> Status:
-        if node.node is None:
-            return SUCCESS
-        for taint in node.node.spec.taints:
-            if taint.effect not in (NO_SCHEDULE, NO_EXECUTE):
-                continue
-            if not any(toleration.tolerates(taint) for toleration in pod.spec.tolerations):
-                return REFUSED
-        return SUCCESS
+        return REFUSED if node.node is not None and _repels(node.node, pod) else SUCCESS
 
     def pre_score(self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Keeps the tolerations that can speak of advice."""
@@ -70,6 +65,26 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return [
-            ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)),
-            ClusterEventWithHint(ClusterEvent(UNSCHEDULABLE_POD, ActionType.UPDATE_POD_TOLERATION)),
+            ClusterEventWithHint(
+                ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT), self.after_node_change
+            ),
+            ClusterEventWithHint(ClusterEvent(POD, ActionType.UPDATE_POD_TOLERATION), self.after_toleration_change),
         ]
+
+    def after_node_change(self, pod: corev1.Pod, old: object, new: object) -> QueueingHint:
+        """A node whose taints the pod tolerates, and is new or had one that it does not."""
+        before, after = modified(corev1.Node, old, new)
+        opened = not _repels(after, pod) and (before is None or _repels(before, pod))
+        return QUEUE if opened else QUEUE_SKIP
+
+    def after_toleration_change(self, pod: corev1.Pod, old: object, new: object) -> QueueingHint:
+        """The pod itself tolerates more."""
+        _, after = modified(corev1.Pod, old, new)
+        return QUEUE if after.uid == pod.uid else QUEUE_SKIP
+
+
+def _repels(node: corev1.Node, pod: corev1.Pod) -> bool:
+    return any(
+        taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not any(t.tolerates(taint) for t in pod.spec.tolerations)
+        for taint in node.spec.taints
+    )

@@ -17,6 +17,8 @@ from extender.config.plugin_args import CoschedulingArgs
 from extender.framework.cycle_state import CycleState
 from extender.framework.handle import Handle
 from extender.framework.interface import (
+    ClusterEventWithHint,
+    EnqueueExtensions,
     FilterPlugin,
     NodeToStatus,
     PermitPlugin,
@@ -36,6 +38,7 @@ from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.admission import Admission
 from extender.plugins.coscheduling.barrier import Barrier
 from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.hints import GroupHints
 from extender.plugins.coscheduling.pod_group import GroupLabels
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
 
@@ -47,7 +50,14 @@ DEFAULT_WAIT_SECONDS = 60.0
 
 
 class Coscheduling(
-    PreFilterPlugin, FilterPlugin, PostFilterPlugin, ReservePlugin, PermitPlugin, PreBindPlugin, PostBindPlugin
+    PreFilterPlugin,
+    FilterPlugin,
+    PostFilterPlugin,
+    ReservePlugin,
+    PermitPlugin,
+    PreBindPlugin,
+    PostBindPlugin,
+    EnqueueExtensions,
 ):
     """Shared by all profiles of a scheduler, since a group is one thing whoever asks."""
 
@@ -79,6 +89,9 @@ class Coscheduling(
             lease_seconds=self._wait_seconds,
         )
         self.barrier = Barrier(self.name, self.manager, collaborators, self._handle.get_waiting_pod)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        return GroupHints(self.manager.labels).events_to_register()
 
     # PreFilter and Filter
 

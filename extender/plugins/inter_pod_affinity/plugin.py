@@ -11,11 +11,9 @@ from typing import Self, cast
 from extender.api import corev1
 from extender.config.plugin_args import InterPodAffinityArgs
 from extender.framework.cycle_state import CycleState
-from extender.framework.events import ASSIGNED_POD, NODE, POD, ActionType
 from extender.framework.handle import Handle
 from extender.framework.interface import (
     MAX_NODE_SCORE,
-    ClusterEvent,
     ClusterEventWithHint,
     EnqueueExtensions,
     FilterPlugin,
@@ -30,6 +28,7 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo, WeightedAffinityTerm
 from extender.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from extender.plugins import names
+from extender.plugins.inter_pod_affinity import hints
 from extender.plugins.inter_pod_affinity.scoring import AffinityScores
 from extender.plugins.inter_pod_affinity.topology_counts import NamespacesOf, TopologyCounts, matches_all, merged
 
@@ -139,11 +138,7 @@ class InterPodAffinity(
         return SUCCESS
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
-        return [
-            ClusterEventWithHint(ClusterEvent(ASSIGNED_POD, ActionType.ADD | ActionType.DELETE)),
-            ClusterEventWithHint(ClusterEvent(POD, ActionType.UPDATE_POD_LABEL)),
-            ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)),
-        ]
+        return hints.events_to_register()
 
     def _namespaces(self) -> Iterable[corev1.Namespace]:
         return cast("Iterable[corev1.Namespace]", self._handle.lister(corev1.Namespace).list())

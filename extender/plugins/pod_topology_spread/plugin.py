@@ -11,10 +11,8 @@ from typing import Self
 from extender.api import corev1
 from extender.config.plugin_args import PodTopologySpreadArgs, PodTopologySpreadDefaulting
 from extender.framework.cycle_state import CycleState
-from extender.framework.events import NODE, POD, ActionType
 from extender.framework.handle import Handle
 from extender.framework.interface import (
-    ClusterEvent,
     ClusterEventWithHint,
     EnqueueExtensions,
     FilterPlugin,
@@ -38,6 +36,7 @@ from extender.plugins.pod_topology_spread.constraints import (
     parse,
 )
 from extender.plugins.pod_topology_spread.filtering import MISSING_LABEL, SpreadCounts
+from extender.plugins.pod_topology_spread.hints import SpreadHints
 from extender.plugins.pod_topology_spread.scoring import SpreadScores
 
 STATE = "PreFilterPodTopologySpread"
@@ -106,9 +105,4 @@ class PodTopologySpread(
         return SUCCESS
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
-        pod_changes = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_POD_LABEL
-        node_changes = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
-        return [
-            ClusterEventWithHint(ClusterEvent(POD, pod_changes | ActionType.UPDATE_POD_TOLERATION)),
-            ClusterEventWithHint(ClusterEvent(NODE, node_changes)),
-        ]
+        return SpreadHints(lambda pod: self._constraints(pod, DO_NOT_SCHEDULE)).events_to_register()
