@@ -21,7 +21,7 @@ from extender.config.types import (
     Plugins,
 )
 from extender.config.validation import common_queue_sort, extended_resource_name, scheduler_names
-from extender.config.yaml_file import read_document
+from extender.config.yaml_file import Document, read_document
 
 KIND = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
@@ -30,7 +30,11 @@ DEFAULT_EXTENDER_TIMEOUT = 5.0
 
 def load_kube_scheduler_configuration(path: Path | str) -> KubeSchedulerConfiguration:
     """Raises ConfigurationError with all that is wrong, or OSError."""
-    document = read_document(path)
+    return read_kube_scheduler_configuration(read_document(path))
+
+
+def read_kube_scheduler_configuration(document: Document) -> KubeSchedulerConfiguration:
+    """The same of a document that is read already."""
     root = Section.root(document)
     if not _is_ours(root):
         raise document.error(root.mistakes)

@@ -5,6 +5,7 @@ kube-scheduler: k8s.io/kube-scheduler/framework/interface.go (Handle)
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
@@ -15,10 +16,19 @@ from extender.framework.interface import WaitingPod
 from extender.framework.listers import Lister, NodeInfoLister, Nominator
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
+from extender.framework.preemption.interface import PreemptionExtender
 from extender.framework.status import Status
 
 Clock = Callable[[], float]
 """Monotonic seconds."""
+
+
+class PodInPreBind(Protocol):
+    """A pod whose PreBind runs. Go: framework.PodInPreBind."""
+
+    def cancel_pod(self, message: str) -> bool:
+        """False if PreBind has ended."""
+        ...
 
 
 class Handle(Protocol):
@@ -39,6 +49,18 @@ class Handle(Protocol):
     @property
     def nominator(self) -> Nominator: ...
 
+    @property
+    def extenders(self) -> Sequence[PreemptionExtender]: ...
+
+    @property
+    def rng(self) -> random.Random:
+        """For choices among equals; seeded where a run is to be repeated."""
+        ...
+
+    def spawn(self, job: Callable[[], None]) -> None:
+        """Runs it beside the scheduling cycles; on virtual time, at once."""
+        ...
+
     def snapshot(self) -> NodeInfoLister:
         """The snapshot of the running cycle; outside one, the newest."""
         ...
@@ -52,6 +74,8 @@ class Handle(Protocol):
     def get_waiting_pod(self, uid: str) -> WaitingPod | None: ...
 
     def reject_waiting_pod(self, uid: str) -> bool: ...
+
+    def get_pod_in_pre_bind(self, uid: str) -> PodInPreBind | None: ...
 
     def activate(self, pods: Iterable[corev1.Pod]) -> None:
         """Moves pods that wait as unschedulable into the active queue; behind kube-scheduler, wakes them by a patch."""

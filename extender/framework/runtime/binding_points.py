@@ -29,6 +29,7 @@ from extender.framework.interface import (
     WaitingPod,
 )
 from extender.framework.runtime.plugin_calls import Recorder, as_is, called, plugin_error, timed, why
+from extender.framework.runtime.pods_in_pre_bind import PodInPreBind, PodsInPreBindMap
 from extender.framework.runtime.waiting_pods import PendingPod, WaitingPodsMap
 from extender.framework.status import SKIP, SUCCESS, Code, Status
 
@@ -46,6 +47,7 @@ class BindingPoints:
     profile_name: str
     clock: Clock
     waiting_pods: WaitingPodsMap
+    pods_in_pre_bind: PodsInPreBindMap
     reserve_plugins: list[ReservePlugin]
     permit_plugins: list[PermitPlugin]
     pre_bind_plugins: list[PreBindPlugin]
@@ -144,6 +146,13 @@ class BindingPoints:
 
     @timed("PreBind")
     def run_pre_bind_plugins(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
+        """Until it ends, whoever preempts the pod cancels it."""
+        with self.pods_in_pre_bind.running(pod.uid) as running:
+            status = self._pre_bind(state, pod, node_name)
+            cancelled = running.finish()
+        return status if cancelled is None else plugin_error(cancelled)
+
+    def _pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         for plugin in self.pre_bind_plugins:
             if plugin.name in state.skip_pre_bind_plugins:
                 continue
@@ -181,6 +190,9 @@ class BindingPoints:
 
     def get_waiting_pod(self, uid: str) -> WaitingPod | None:
         return self.waiting_pods.get(uid)
+
+    def get_pod_in_pre_bind(self, uid: str) -> PodInPreBind | None:
+        return self.pods_in_pre_bind.get(uid)
 
     def reject_waiting_pod(self, uid: str) -> bool:
         """Go: RejectWaitingPod, for a pod that is gone."""

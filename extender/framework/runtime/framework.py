@@ -5,8 +5,10 @@ kube-scheduler: pkg/scheduler/framework/runtime/framework.go (NewFramework, fram
 
 from __future__ import annotations
 
+import random
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,9 +25,11 @@ from extender.framework.interface import (
     ReservePlugin,
 )
 from extender.framework.listers import Lister, NodeInfoLister, Nominator
+from extender.framework.preemption.interface import PreemptionExtender
 from extender.framework.runtime.binding_points import BindingPoints
 from extender.framework.runtime.plugin_calls import Recorder
 from extender.framework.runtime.plugin_sets import check, expand, needed_plugins, score_weights
+from extender.framework.runtime.pods_in_pre_bind import PodsInPreBindMap
 from extender.framework.runtime.registry import Registry, RegistryError
 from extender.framework.runtime.scheduling_points import SchedulingPoints
 from extender.framework.runtime.scoring_points import ScoringPoints
@@ -36,11 +40,16 @@ def _activate_nobody(pods: Iterable[corev1.Pod]) -> None:
     """Where there is no queue."""
 
 
+def _on_a_thread(job: Callable[[], None]) -> None:
+    threading.Thread(target=job, name="preemption", daemon=True).start()
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What a framework is given. newest_snapshot: the cluster now. lister: an informer's objects of one struct type.
 
-    waiting_pods is shared by the profiles of one scheduler. record is told of each run of an extension point; it must be
+    spawn: runs a job beside the cycles. rng: for choices among equals.
+    waiting_pods and pods_in_pre_bind are shared by the profiles of one scheduler. record is told of each run of an extension point; it must be
     safe on every thread that the framework is used on.
     """
 
@@ -51,7 +60,11 @@ class Surroundings:
     nominator: Nominator
     clock: Clock = time.monotonic
     activate: Callable[[Iterable[corev1.Pod]], None] = _activate_nobody
+    extenders: Sequence[PreemptionExtender] = ()
+    spawn: Callable[[Callable[[], None]], None] = _on_a_thread
+    rng: random.Random = field(default_factory=random.Random)
     waiting_pods: WaitingPodsMap = field(default_factory=WaitingPodsMap)
+    pods_in_pre_bind: PodsInPreBindMap = field(default_factory=PodsInPreBindMap)
     record: Recorder | None = None
 
 
@@ -78,6 +91,8 @@ class Framework(SchedulingPoints, ScoringPoints, BindingPoints):
         self.nominator = surroundings.nominator
         self.clock = surroundings.clock
         self.waiting_pods = surroundings.waiting_pods
+        self.pods_in_pre_bind = surroundings.pods_in_pre_bind
+        self.rng = surroundings.rng
         self.plugins = self._build(registry, shared or {})
         points = expand(profile.plugins, self.plugins)
         check(points, profile.scheduler_name)
@@ -112,6 +127,13 @@ class Framework(SchedulingPoints, ScoringPoints, BindingPoints):
     @property
     def events(self) -> EventRecorder:
         return self._around.events
+
+    @property
+    def extenders(self) -> Sequence[PreemptionExtender]:
+        return self._around.extenders
+
+    def spawn(self, job: Callable[[], None]) -> None:
+        self._around.spawn(job)
 
     def set_snapshot(self, snapshot: NodeInfoLister | None) -> None:
         """The snapshot of the cycle that begins; None between cycles."""
