@@ -43,10 +43,9 @@ def _builder(port: int, outcome: mmap.mmap, *, keep: bool) -> Callable[[Callable
     from extender.client.embedded import EmbeddedAPI
     from extender.client.embedded.load import load_files
     from extender.config.defaults import basic_profile
-    from extender.config.types import ExtenderConfig, ExtenderConfiguration
+    from extender.config.types import ExtenderConfig, ExtenderConfiguration, KubeSchedulerConfiguration
     from extender.plugins.registry import new_registry
     from extender.scheduler import factory
-    from extender.scheduler.http_extender import HTTPExtender
     from extender.scheduler.in_process import InProcessScheduler
     from extender.simulation.demo import CLUSTER, Narrator, Story, StoryError
 
@@ -56,14 +55,14 @@ def _builder(port: int, outcome: mmap.mmap, *, keep: bool) -> Callable[[Callable
         url = f"http://127.0.0.1:{port}"
         scheduler = InProcessScheduler(
             api,
-            basic_profile(),
-            new_registry(),
-            [
-                HTTPExtender(
-                    ExtenderConfig(url, filter_verb="filter", prioritize_verb="prioritize", node_cache_capable=True)
+            KubeSchedulerConfiguration(
+                profiles=(basic_profile(),),
+                extenders=(
+                    ExtenderConfig(url, filter_verb="filter", prioritize_verb="prioritize", node_cache_capable=True),
+                    ExtenderConfig(url, bind_verb="bind", http_timeout_seconds=120, node_cache_capable=True),
                 ),
-                HTTPExtender(ExtenderConfig(url, bind_verb="bind", http_timeout_seconds=120, node_cache_capable=True)),
-            ],
+            ),
+            new_registry(),
         )
 
         def tell() -> None:

@@ -6,6 +6,7 @@ kube-scheduler: pkg/scheduler/schedule_one.go (handleSchedulingFailure)
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass
 
 from extender import metrics
@@ -18,38 +19,57 @@ from extender.client.errors import ApiError, NotFoundError
 from extender.client.events import cut
 from extender.client.interface import API, NODES, EventRecorder, pod_reference
 from extender.client.status_patch import patch_pod_status
-from extender.framework.diagnosis import FitError
-from extender.framework.interface import NominatingMode, PostFilterResult
+from extender.framework.diagnosis import Diagnosis, FitError
+from extender.framework.interface import NodeToStatus, NominatingMode, PostFilterResult
 from extender.framework.listers import Lister
-from extender.framework.status import Status
+from extender.framework.status import Status, unresolvable
 
 log = logging.getLogger(__name__)
 
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
 
+CLEAR_NOMINATED_NODE = PostFilterResult("", NominatingMode.OVERRIDE)
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why: a verdict (rejected) or an error, in words; the FitError where there is one. node_name: the node that an
-    error is about, to see whether it still exists."""
+    """Why: a verdict (rejected) or an error, in words; the diagnosis of a FitError names who refused, for the queueing hints.
+
+    node_name: the node that an error is about, to see whether it still exists.
+    """
 
     message: str
     rejected: bool
-    fit_error: FitError | None = None
+    diagnosis: Diagnosis | None = None
     node_name: str = ""
 
     @classmethod
-    def of_status(cls, status: Status, node_name: str = "") -> Failure:
-        return cls(status.message, status.rejected, node_name=node_name)
+    def of_fit_error(cls, fit_error: FitError) -> Failure:
+        return cls(str(fit_error), True, fit_error.diagnosis)
+
+    @classmethod
+    def of_status(cls, pod: corev1.Pod, status: Status, node_name: str) -> Failure:
+        """From Reserve on. A refusal reads as if the chosen node had been the only one."""
+        if not status.rejected:
+            return cls(status.message, False, node_name=node_name)
+        diagnosis = Diagnosis(NodeToStatus({node_name: status}, unresolvable()))
+        diagnosis.add_plugin_status(status)
+        return cls.of_fit_error(FitError(pod, 1, diagnosis))
 
     @property
     def reason(self) -> str:
         return UNSCHEDULABLE if self.rejected else SCHEDULER_ERROR
 
+    def noted(self, entry: QueuedPod) -> QueuedPod:
+        """The entry with those who refused it; an error forgets who did before."""
+        if self.diagnosis is None:
+            return entry.rejected_by(())
+        return entry.rejected_by(self.diagnosis.unschedulable_plugins, self.diagnosis.pending_plugins)
+
 
 class FailureHandler:
-    """Stateless but for what it is given."""
+    """Stateless but for what it is given. Called in scheduling cycles, and in binding cycles on their threads."""
 
     def __init__(
         self, api: API, cache: Cache, queue: PriorityQueue, pods: Lister[corev1.Pod], events: EventRecorder
@@ -60,41 +80,45 @@ class FailureHandler:
         self._pods = pods
         self._events = events
 
-    def handle(
-        self, entry: QueuedPod, failure: Failure, plugins: frozenset[str], nominating: PostFilterResult | None
-    ) -> None:
-        """plugins: who refused, for the queueing hints; none for an error. nominating None leaves the nomination."""
+    def handle(self, entry: QueuedPod, failure: Failure, nominating: PostFilterResult | None, started: float) -> None:
+        """nominating None leaves the nomination. started: of the attempt, by time.perf_counter()."""
         result = "unschedulable" if failure.rejected else "error"
-        metrics.schedule_attempts.labels(result, entry.pod.spec.scheduler_name).inc()
+        profile = entry.pod.spec.scheduler_name
+        metrics.schedule_attempts.labels(result, profile).inc()
+        metrics.scheduling_attempt_duration.labels(result, profile).observe(time.perf_counter() - started)
         if failure.node_name:
             self._forget_lost_node(failure.node_name)
-        pod = self._requeue(entry, failure, plugins)
+        pod = self._requeue(entry, failure)
         if pod is None:
             return
-        if nominating is not None:
-            self._queue.nominator.add(pod, nominating)
+        self._queue.nominator.add(pod, nominating)
         self._events.event(pod_reference(pod), "Warning", "FailedScheduling", "Scheduling", cut(failure.message))
         self._update_pod(pod, failure, nominating)
 
-    def _requeue(self, entry: QueuedPod, failure: Failure, plugins: frozenset[str]) -> corev1.Pod | None:
-        """The lister's copy goes back; a pod that is gone, bound or made anew does not."""
+    def _requeue(self, entry: QueuedPod, failure: Failure) -> corev1.Pod | None:
+        """The lister's copy goes back; a pod that is gone or bound does not. None for one that was made anew meanwhile."""
         seen = self._pods.get(entry.pod.key)
-        if seen is None or seen.uid != entry.uid:
+        if seen is not None and seen.uid != entry.uid:
+            log.info("pod was recreated while its failure was handled pod=%s", seen.key)
             self._queue.done(entry.uid)
             return None
+        if seen is None:
+            log.info("pod is not in the informer's cache, not requeued pod=%s", entry.pod.key)
+            self._queue.done(entry.uid)
+            return entry.pod
         if seen.node_name:
+            # An extender may have bound it although its call ended in an error.
             log.info("pod has been assigned to node, not requeued pod=%s node=%s", seen.key, seen.node_name)
             self._queue.done(entry.uid)
-            return None
-        refused_by = plugins if failure.rejected else frozenset()
+            return entry.pod
         try:
-            self._queue.add_unschedulable_if_not_present(entry.with_pod(seen).rejected_by(refused_by))
+            self._queue.add_unschedulable_if_not_present(failure.noted(entry.with_pod(seen)))
         except QueueError as error:
             log.error("pod not requeued pod=%s error=%s", seen.key, error)
         return seen
 
     def _forget_lost_node(self, node_name: str) -> None:
-        """An error about a node that the API server does not have: the cache must not offer it again."""
+        """An error about a node that the API server does not have: the cache must not offer it again. Go until 1.2x."""
         try:
             self._api.get(NODES, node_name)
         except NotFoundError:
@@ -110,17 +134,31 @@ class FailureHandler:
         condition = corev1.PodCondition(
             type="PodScheduled", status="False", reason=failure.reason, message=failure.message
         )
-        node_name: str | None = None
-        if nominating is not None and nominating.mode is NominatingMode.OVERRIDE:
-            node_name = nominating.nominated_node_name
-        same = any(
-            (known.type, known.status, known.reason, known.message)
-            == (condition.type, condition.status, condition.reason, condition.message)
-            for known in pod.status.conditions
-        )
-        if same and (node_name is None or node_name == pod.status.nominated_node_name):
-            return
-        try:
-            patch_pod_status(self._api, pod, condition=None if same else condition, nominated_node_name=node_name)
-        except ApiError as error:
-            log.error("pod status not updated pod=%s error=%s", pod.key, error)
+        update_pod(self._api, pod, condition, nominating)
+
+
+def update_pod(
+    api: API, pod: corev1.Pod, condition: corev1.PodCondition | None, nominating: PostFilterResult | None
+) -> None:
+    """Patches what differs. A patch that fails is logged: nothing depends on it. Go: updatePod."""
+    node_name: str | None = None
+    if nominating is not None and nominating.mode is NominatingMode.OVERRIDE:
+        node_name = nominating.nominated_node_name
+    if node_name == pod.status.nominated_node_name:
+        node_name = None
+    if condition is not None and _has(pod, condition):
+        condition = None
+    if condition is None and node_name is None:
+        return
+    try:
+        patch_pod_status(api, pod, condition=condition, nominated_node_name=node_name)
+    except ApiError as error:
+        log.log(logging.INFO if isinstance(error, NotFoundError) else logging.ERROR, _NOT_UPDATED, pod.key, error)
+
+
+_NOT_UPDATED = "pod status not updated pod=%s error=%s"
+
+
+def _has(pod: corev1.Pod, condition: corev1.PodCondition) -> bool:
+    wanted = (condition.type, condition.status, condition.reason, condition.message)
+    return any((known.type, known.status, known.reason, known.message) == wanted for known in pod.status.conditions)

@@ -1,49 +1,57 @@
 """kube-scheduler's own side of the extender protocol: calls the verbs of a configured extender, and reads what it answers.
 
-The in-process scheduleOne and the demo use it; its strictness and its leniency are kube-scheduler's.
+The in-process scheduleOne, the simulation and the demo use it; its strictness and its leniency are kube-scheduler's.
 kube-scheduler: pkg/scheduler/extender.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import urllib3
 
 from extender.api import codec, corev1
-from extender.api.extenderv1 import (
-    ExtenderArgs,
-    ExtenderBindingArgs,
-    ExtenderBindingResult,
-    ExtenderPreemptionArgs,
-    ExtenderPreemptionResult,
-    HostPriority,
-    MetaVictims,
-    Wire,
-)
+from extender.api.extenderv1 import ExtenderBindingArgs, HostPriority, MetaPod
 from extender.config.types import ExtenderConfig
+from extender.framework.listers import NodeInfoLister
+from extender.framework.node_info import NodeInfo
+from extender.framework.preemption.candidate import Victims
+from extender.framework.preemption.interface import ExtenderCallError
+from extender.scheduler import extender_transport, extender_wire
+
+A = TypeVar("A")
+
+MAX_WEIGHT_SCALE = 10  # MaxNodeScore / MaxExtenderPriority
 
 
-class ExtenderError(Exception):
-    """The call failed, or its answer cannot be read. Go's text."""
+class ExtenderError(ExtenderCallError):
+    """The call failed, or its answer cannot be read or makes no sense. Go's text."""
 
 
-class FilterAnswer(Wire, frozen=True, gc=False, rename="pascal"):
-    """As lenient as Go's decoder: everything may be missing or null."""
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """Node names that passed, and the others with what the extender says of them."""
 
-    node_names: tuple[str, ...] | None = None
-    failed_nodes: dict[str, str] | None = None
-    failed_and_unresolvable_nodes: dict[str, str] | None = None
-    error: str = ""
+    passed: Sequence[str]
+    failed: Mapping[str, str] = field(default_factory=dict)
+    unresolvable: Mapping[str, str] = field(default_factory=dict)
 
 
 class HTTPExtender:
-    """One entry of `extenders:`. Thread-safe: binds run side by side, each on a connection of its own."""
+    """One entry of `extenders:`. Thread-safe: binds run side by side, each on a connection of its own.
+
+    Fulfils framework.preemption.interface.PreemptionExtender.
+    """
 
     def __init__(self, config: ExtenderConfig) -> None:
+        """Raises ExtenderError for TLS options that make no sense."""
         self.config = config
-        self._pool = urllib3.PoolManager(maxsize=64, block=False, retries=False, timeout=config.http_timeout_seconds)
+        try:
+            self._pool = extender_transport.pool(config)
+        except extender_transport.TransportError as error:
+            raise ExtenderError(f'extender "{config.url_prefix}": {error}') from error
 
     @property
     def name(self) -> str:
@@ -81,48 +89,79 @@ class HTTPExtender:
             for name in resources
         )
 
-    def filter(self, pod: corev1.Pod, names: Sequence[str]) -> tuple[list[str], Mapping[str, str], Mapping[str, str]]:
-        """(passed, failed, failed and unresolvable). Raises ExtenderError, also for a node that was not asked about."""
-        answer = self._send(self.config.filter_verb, ExtenderArgs(pod=pod, node_names=tuple(names)), FilterAnswer)
+    def filter(self, pod: corev1.Pod, nodes: Sequence[corev1.Node]) -> Filtered:
+        """Raises ExtenderError, also for a node that was not asked about. Without the verb all pass."""
+        if not self.is_filter:
+            return Filtered([node.name for node in nodes])
+        names_only = self.config.node_cache_capable
+        body = extender_wire.args(pod, nodes, names_only=names_only)
+        answer = self._send(self.config.filter_verb, body, extender_wire.filter_answer)
         if answer.error:
             raise ExtenderError(answer.error)
-        passed = list(answer.node_names or ())
-        asked = set(names)
+        passed: Sequence[str] = ()
+        if names_only and answer.node_names is not None:
+            passed = answer.node_names
+        elif answer.nodes is not None:
+            passed = [node.name for node in answer.nodes.items]
+        asked = {node.name for node in nodes}
         for name in passed:
             if name not in asked:
                 raise ExtenderError(
                     f'extender "{self.name}" claims a filtered node "{name}" which is not found in the input node list'
                 )
-        return passed, answer.failed_nodes or {}, answer.failed_and_unresolvable_nodes or {}
+        return Filtered(passed, answer.failed_nodes, answer.failed_and_unresolvable_nodes)
 
-    def prioritize(self, pod: corev1.Pod, names: Sequence[str]) -> list[HostPriority]:
-        args = ExtenderArgs(pod=pod, node_names=tuple(names))
-        return list(self._send(self.config.prioritize_verb, args, tuple[HostPriority, ...]))
+    def prioritize(self, pod: corev1.Pod, nodes: Sequence[corev1.Node]) -> list[HostPriority]:
+        body = extender_wire.args(pod, nodes, names_only=self.config.node_cache_capable)
+        return self._send(self.config.prioritize_verb, body, extender_wire.priorities)
 
-    def process_preemption(self, pod: corev1.Pod, victims: Mapping[str, MetaVictims]) -> Mapping[str, MetaVictims]:
-        args = ExtenderPreemptionArgs(pod=pod, node_name_to_meta_victims=dict(victims))
-        answer: ExtenderPreemptionResult = self._send(self.config.preempt_verb, args, ExtenderPreemptionResult)
-        return answer.node_name_to_meta_victims
+    def process_preemption(
+        self, pod: corev1.Pod, victims: Mapping[str, Victims], nodes: NodeInfoLister
+    ) -> dict[str, Victims]:
+        """What is left of the candidates. The answer names victims by UID, which have to be on their nodes."""
+        if not self.supports_preemption:
+            raise ExtenderError(f"preempt verb is not defined for extender {self.name} but run into ProcessPreemption")
+        body = extender_wire.preemption_args(pod, victims, names_only=self.config.node_cache_capable)
+        answer = self._send(self.config.preempt_verb, body, extender_wire.preemption_answer)
+        return {
+            name: Victims(self._found(left.pods, name, nodes), left.num_pdb_violations)
+            for name, left in answer.victims.items()
+        }
+
+    def _found(self, victims: Iterable[MetaPod], name: str, nodes: NodeInfoLister) -> tuple[corev1.Pod, ...]:
+        """Go: convertPodUIDToPod."""
+        try:
+            node: NodeInfo = nodes.get(name)
+        except KeyError:
+            raise ExtenderError(f'nodeinfo not found for node name "{name}"') from None
+        here = {info.pod.uid: info.pod for info in node.pods}
+        pods = []
+        for victim in victims:
+            if victim.uid not in here:
+                raise ExtenderError(
+                    f"extender: {self.name} claims to preempt pod (UID: {victim.uid}) on node: {name}, "
+                    "but the pod is not found on that node"
+                )
+            pods.append(here[victim.uid])
+        return tuple(pods)
 
     def bind(self, pod: corev1.Pod, node_name: str) -> None:
         """Blocks as long as the extender holds the call. Raises ExtenderError with the answer's Error."""
         args = ExtenderBindingArgs(pod_name=pod.name, pod_namespace=pod.namespace, pod_uid=pod.uid, node=node_name)
-        answer = self._send(self.config.bind_verb, args, ExtenderBindingResult)
+        answer = self._send(self.config.bind_verb, codec.encode(args), extender_wire.binding_answer)
         if answer.error:
             raise ExtenderError(answer.error)
 
-    def _send(self, verb: str, body: object, type_: Any) -> Any:
+    def _send(self, verb: str, body: bytes, read: Callable[[bytes], A]) -> A:
         url = f"{self.config.url_prefix.rstrip('/')}/{verb}"
         try:
-            answer = self._pool.request(
-                "POST", url, body=codec.encode(body), headers={"Content-Type": "application/json"}
-            )
+            answer = self._pool.request("POST", url, body=body, headers={"Content-Type": "application/json"})
         except urllib3.exceptions.HTTPError as error:
             raise ExtenderError(f'Post "{url}": {error}') from error
         if answer.status != 200:
             raise ExtenderError(f"failed {verb} with extender at URL {url}, code {answer.status}")
         try:
-            return codec.decode(answer.data, type_)
+            return read(answer.data)
         except codec.DecodeError as error:
             raise ExtenderError(str(error)) from error
 
@@ -130,7 +169,9 @@ class HTTPExtender:
         self._pool.clear()
 
 
-MAX_WEIGHT_SCALE = 10  # MaxNodeScore / MaxExtenderPriority
+def in_calling_order(extenders: Iterable[HTTPExtender]) -> tuple[HTTPExtender, ...]:
+    """Those that may be ignored come last. Go: buildExtenders."""
+    return tuple(sorted(extenders, key=lambda extender: extender.ignorable))
 
 
 def weighted(extenders: Sequence[tuple[HTTPExtender, Sequence[HostPriority]]]) -> dict[str, int]:

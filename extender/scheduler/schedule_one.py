@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from extender.api import corev1
 from extender.framework.cycle_state import CycleState
 from extender.framework.diagnosis import Diagnosis, FitError
-from extender.framework.interface import NodePluginScores, NodeToStatus, PostFilterResult, PreFilterResult
+from extender.framework.interface import NodePluginScores, NodeToStatus, PreFilterResult
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.runtime.framework import Framework
-from extender.framework.status import Code, Status, unresolvable, unschedulable
+from extender.framework.status import Code, unresolvable, unschedulable
 from extender.scheduler.http_extender import ExtenderError, HTTPExtender, weighted
 
 log = logging.getLogger(__name__)
@@ -122,14 +122,17 @@ class Algorithm:
         nodes: Sequence[NodeInfo],
         diagnosis: Diagnosis,
     ) -> list[NodeInfo]:
-        """Errors here are only logged: the full pass follows."""
+        """Errors here are only logged: the full pass follows, and begins where it would have without this look."""
         named = [node for node in nodes if node.name == pod.status.nominated_node_name]
+        rotation = self.rotation
         try:
             feasible = self._nodes_that_pass_filters(framework, state, pod, named, len(nodes), diagnosis)
             return self._nodes_that_pass_extenders(pod, feasible, diagnosis.node_to_status)
         except SchedulingError as error:
             log.error("evaluation failed on nominated node pod=%s error=%s", pod.key, error)
             return []
+        finally:
+            self.rotation = rotation
 
     def _nodes_that_pass_filters(
         self,
@@ -185,26 +188,25 @@ class Algorithm:
     def _nodes_that_pass_extenders(
         self, pod: corev1.Pod, feasible: list[NodeInfo], statuses: NodeToStatus
     ) -> list[NodeInfo]:
-        """In order, those that cannot be ignored first. Go: findNodesThatPassExtenders."""
-        for extender in sorted(self.extenders, key=lambda one: one.ignorable):
+        """One after the other, each asked about what the one before has left. Go: findNodesThatPassExtenders."""
+        for extender in self.extenders:
             if not feasible:
                 break
             if not extender.is_filter or not extender.is_interested(pod):
                 continue
             try:
-                passed, failed, unresolvables = extender.filter(pod, [node.name for node in feasible])
+                answer = extender.filter(pod, _objects(feasible))
             except ExtenderError as error:
                 if extender.ignorable:
                     log.info("skipping extender as it returned error and has ignorable flag set error=%s", error)
                     continue
                 raise SchedulingError(str(error)) from error
-            for name, message in failed.items():
-                if name not in unresolvables:
-                    statuses.statuses[name] = _add_reason(statuses.statuses.get(name), unschedulable(message))
-            for name, message in unresolvables.items():
-                statuses.statuses[name] = _add_reason(statuses.statuses.get(name), unresolvable(message))
+            for name, message in answer.failed.items():
+                statuses.statuses[name] = unschedulable(message)
+            for name, message in answer.unresolvable.items():  # where a node is in both maps, this one counts
+                statuses.statuses[name] = unresolvable(message)
             by_name = {node.name: node for node in feasible}
-            feasible = [by_name[name] for name in passed]
+            feasible = [by_name[name] for name in answer.passed]
         return feasible
 
     def prioritize_nodes(
@@ -219,20 +221,20 @@ class Algorithm:
         scores, status = framework.run_score_plugins(state, pod, nodes)
         if not status.success:
             raise SchedulingError(status.message)
-        extra = self._extender_scores(pod, [node.name for node in nodes])
+        extra = self._extender_scores(pod, nodes)
         if not extra:
             return list(scores)
         return [
             NodePluginScores(entry.name, entry.total_score + extra.get(entry.name, 0), entry.scores) for entry in scores
         ]
 
-    def _extender_scores(self, pod: corev1.Pod, names: Sequence[str]) -> Mapping[str, int]:
+    def _extender_scores(self, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Mapping[str, int]:
         answers = []
         for extender in self.extenders:
             if not extender.is_prioritizer or not extender.is_interested(pod):
                 continue
             try:
-                answers.append((extender, extender.prioritize(pod, names)))
+                answers.append((extender, extender.prioritize(pod, _objects(nodes))))
             except ExtenderError as error:
                 log.debug("failed to run extender's priority function error=%s", error)
         return weighted(answers)
@@ -243,11 +245,6 @@ class Algorithm:
         return self.rng.choice([entry.name for entry in scores if entry.total_score == best])
 
 
-def _add_reason(known: Status | None, status: Status) -> Status:
-    """An extender's word on a node that has one already is added to it."""
-    if known is None:
-        return status
-    return Status(status.code, (*known.reasons, *status.reasons), known.plugin)
-
-
-RunPostFilter = Callable[[Framework, CycleState, corev1.Pod, Diagnosis], tuple[PostFilterResult | None, Status]]
+def _objects(nodes: Sequence[NodeInfo]) -> list[corev1.Node]:
+    """Those of a snapshot all have theirs."""
+    return [info.node for info in nodes if info.node is not None]

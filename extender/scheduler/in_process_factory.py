@@ -1,0 +1,193 @@
+"""Puts kube-scheduler's counterpart together, in-process: informers, cache, queue, profiles, gangs, and the pods' cycles.
+
+InProcessScheduler runs the parts on threads and real time, the simulation on one thread and virtual time.
+kube-scheduler: pkg/scheduler/scheduler.go (New)
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from extender.backend.cache.cache import Cache
+from extender.backend.queue.backoff import Backoff
+from extender.backend.queue.nominator import Nominator
+from extender.backend.queue.queueing_hints import QueueingHints, build_hints
+from extender.backend.queue.scheduling_queue import PriorityQueue
+from extender.client.informer import InformerFactory
+from extender.client.interface import API, LEASES, NODES, POD_GROUPS, PODS, RESOURCE_TYPES, EventRecorder
+from extender.config.defaults import planning_profile
+from extender.config.types import KubeSchedulerConfiguration
+from extender.framework.handle import Clock
+from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.plugin_calls import Recorder as MetricsRecorder
+from extender.framework.runtime.registry import Registry
+from extender.plugins import names
+from extender.plugins.coscheduling.collaborators import Collaborators, Verdicts
+from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.judge import FrameworkJudge
+from extender.profile import new_map
+from extender.scheduler.failure_handler import FailureHandler
+from extender.scheduler.http_extender import HTTPExtender, in_calling_order
+from extender.scheduler.pod_cycles import PodCycles
+from extender.scheduler.queue_handlers import NodeHandlers, PodHandlers, Told
+from extender.scheduler.queue_steering import QueueSteering
+from extender.scheduler.schedule_one import Algorithm
+
+Submit = Callable[[str, Callable[[], None]], None]
+
+
+class Environment(Protocol):
+    """Where time comes from and where work beside the cycles goes. rng: for every choice among equals.
+
+    spawn: a job of a plugin. submit: a named task of the gangs' planner. record: told of extension points' runs, or None.
+    """
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def rng(self) -> random.Random: ...
+
+    @property
+    def recorder(self) -> EventRecorder: ...
+
+    @property
+    def verdicts(self) -> Verdicts: ...
+
+    @property
+    def record(self) -> MetricsRecorder | None: ...
+
+    def spawn(self, job: Callable[[], None]) -> None: ...
+
+    def submit(self, name: str, task: Callable[[], None]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class InProcessParts:
+    """Nothing of it runs yet. coscheduling is None where no profile has it."""
+
+    informers: InformerFactory
+    cache: Cache
+    queue: PriorityQueue
+    profiles: Mapping[str, Framework]
+    extenders: Sequence[HTTPExtender]
+    cycles: PodCycles
+    coscheduling: Coscheduling | None
+
+
+def build_parts(
+    api: API, configuration: KubeSchedulerConfiguration, registry: Registry, environment: Environment
+) -> InProcessParts:
+    """Raises ProfileError, RegistryError, PluginSetError or ExtenderError for a configuration that makes no sense."""
+    return _Assembly(api, configuration, registry, environment).parts()
+
+
+class _Assembly:
+    """Each step needs those before it."""
+
+    def __init__(
+        self, api: API, configuration: KubeSchedulerConfiguration, registry: Registry, environment: Environment
+    ) -> None:
+        self._api = api
+        self._configuration = configuration
+        self._registry = registry
+        self._environment = environment
+        self._extenders = in_calling_order(HTTPExtender(entry) for entry in configuration.extenders)
+        self._informers = _informers(api, environment.clock)
+        self._cache = Cache(clock=environment.clock)
+        self._nominator = Nominator(self._informers.informer(PODS).store)
+
+    def parts(self) -> InProcessParts:
+        environment, configuration = self._environment, self._configuration
+        surroundings = self._surroundings()
+        profiles = new_map(configuration.profiles, self._registry, surroundings)
+        self._queue = self._new_queue(profiles)
+        coscheduling = self._connected(profiles, surroundings)
+        self._watch(profiles, coscheduling)
+        pods = self._informers.informer(PODS).store
+        algorithm = Algorithm(self._extenders, configuration.percentage_of_nodes_to_score, environment.rng)
+        failures = FailureHandler(self._api, self._cache, self._queue, pods, environment.recorder)
+        cycles = PodCycles(self._api, self._cache, self._queue, profiles, algorithm, failures, environment.recorder)
+        return InProcessParts(
+            self._informers, self._cache, self._queue, profiles, self._extenders, cycles, coscheduling
+        )
+
+    def _surroundings(self) -> Surroundings:
+        environment = self._environment
+        return Surroundings(
+            api=self._api,
+            events=environment.recorder,
+            newest_snapshot=self._cache.snapshot,
+            lister=self._informers.store_of,
+            nominator=self._nominator,
+            clock=environment.clock,
+            activate=lambda pods: self._queue.activate(pods),
+            extenders=self._extenders,
+            spawn=environment.spawn,
+            rng=environment.rng,
+            record=environment.record,
+        )
+
+    def _new_queue(self, profiles: Mapping[str, Framework]) -> PriorityQueue:
+        configuration = self._configuration
+        with_extenders = bool(self._extenders)
+        return PriorityQueue(
+            next(iter(profiles.values())).less,
+            nominator=self._nominator,
+            pre_enqueue={name: framework.pre_enqueue_plugins for name, framework in profiles.items()},
+            hints=QueueingHints(
+                {
+                    name: build_hints(framework.enqueue_plugins, with_extenders=with_extenders)
+                    for name, framework in profiles.items()
+                }
+            ),
+            backoff=Backoff(configuration.pod_initial_backoff_seconds, configuration.pod_max_backoff_seconds),
+            clock=self._environment.clock,
+        )
+
+    def _connected(self, profiles: Mapping[str, Framework], surroundings: Surroundings) -> Coscheduling | None:
+        """All profiles share one Coscheduling; it is given what it works with."""
+        found = [framework.plugins.get(names.COSCHEDULING) for framework in profiles.values()]
+        coscheduling = next((plugin for plugin in found if isinstance(plugin, Coscheduling)), None)
+        if coscheduling is not None:
+            planning = Framework(planning_profile(), self._registry, replace(surroundings, record=None))
+            coscheduling.connect(
+                Collaborators(
+                    newest_snapshot=self._cache.snapshot,
+                    judge=FrameworkJudge(planning),
+                    steering=QueueSteering(self._api, self._queue.activate, self._environment.spawn),
+                    verdicts=self._environment.verdicts,
+                    submit=self._environment.submit,
+                    offload=_here,
+                    may_commit=lambda: True,
+                    hold_limit=lambda members: math.inf,
+                )
+            )
+        return coscheduling
+
+    def _watch(self, profiles: Mapping[str, Framework], coscheduling: Coscheduling | None) -> None:
+        informers = self._informers
+        informers.informer(PODS).add_handler(PodHandlers(self._cache, self._queue, profiles))
+        informers.informer(NODES).add_handler(NodeHandlers(self._cache, self._queue))
+        if coscheduling is not None:
+            informers.informer(PODS).add_handler(Told(coscheduling.on_pod))
+            informers.informer(NODES).add_handler(Told(coscheduling.on_node))
+            informers.informer(POD_GROUPS).add_handler(Told(coscheduling.on_pod_group))
+
+
+def _informers(api: API, clock: Clock) -> InformerFactory:
+    """Of every kind that a plugin may look at; one that the server does not serve is empty."""
+    informers = InformerFactory(api, clock)
+    for resource in RESOURCE_TYPES:
+        if resource is not LEASES:
+            informers.informer(resource, optional=resource is not PODS and resource is not NODES)
+    return informers
+
+
+def _here(function: Callable[..., Any], *args: Any) -> Any:
+    """Planning runs where it is asked for: no verb is kept waiting here."""
+    return function(*args)

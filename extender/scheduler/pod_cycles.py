@@ -1,0 +1,246 @@
+"""One pod's attempt, from the queue to its node: the scheduling cycle, and the binding cycle in two halves.
+
+Who drives it decides what runs where: InProcessScheduler gives each binding cycle a thread, which sleeps while its pod
+waits in Permit; the simulation runs everything on one thread and parks the attempts that wait.
+
+    schedule_one --> Attempt --> begin_binding --> (waits in Permit) --> finish_binding
+         |                            |                                       |
+         +--- refused, failed --------+---------------------------------------+---> undone, FailureHandler
+
+kube-scheduler: pkg/scheduler/schedule_one.go (scheduleOnePod, schedulingCycle, bindingCycle, handleBindingCycleError)
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from extender import metrics
+from extender.api import corev1
+from extender.backend.cache.cache import Cache, CacheError
+from extender.backend.queue.queued_pod import QueuedPod
+from extender.backend.queue.scheduling_queue import PriorityQueue
+from extender.client.interface import API, EventRecorder, pod_reference
+from extender.framework import events
+from extender.framework.cycle_state import CycleState
+from extender.framework.diagnosis import FitError
+from extender.framework.interface import NominatingMode, PostFilterResult
+from extender.framework.runtime.framework import Framework
+from extender.framework.status import SUCCESS, Code, Status, error
+from extender.scheduler.failure_handler import CLEAR_NOMINATED_NODE, Failure, FailureHandler, update_pod
+from extender.scheduler.http_extender import ExtenderError, HTTPExtender
+from extender.scheduler.schedule_one import Algorithm, NoNodesAvailableError, SchedulingError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A pod that is assumed on its node, on its way to be bound there. started: by time.perf_counter()."""
+
+    entry: QueuedPod
+    framework: Framework
+    state: CycleState
+    pod: corev1.Pod
+    started: float
+    waits: bool = False
+    pre_bind: bool = field(default=True)
+
+    @property
+    def node_name(self) -> str:
+        return self.pod.spec.node_name
+
+
+class PodCycles:
+    """schedule_one comes one at a time; the two halves of binding cycles run side by side. No lock of its own."""
+
+    def __init__(
+        self,
+        api: API,
+        cache: Cache,
+        queue: PriorityQueue,
+        profiles: Mapping[str, Framework],
+        algorithm: Algorithm,
+        failures: FailureHandler,
+        recorder: EventRecorder,
+    ) -> None:
+        """profiles: by scheduler name."""
+        self._api = api
+        self._cache = cache
+        self._queue = queue
+        self._profiles = profiles
+        self._algorithm = algorithm
+        self._failures = failures
+        self._recorder = recorder
+
+    @property
+    def _extenders(self) -> Sequence[HTTPExtender]:
+        return self._algorithm.extenders
+
+    # The scheduling cycle
+
+    def schedule_one(self, entry: QueuedPod) -> Attempt | None:
+        """The attempt if the pod has got a node, to be bound by begin_binding; None if the attempt is over."""
+        pod = entry.pod
+        framework = self._profiles.get(pod.spec.scheduler_name)
+        if framework is None:
+            log.error("profile not found pod=%s scheduler=%s", pod.key, pod.spec.scheduler_name)
+            self._queue.done(entry.uid)
+            return None
+        if self._skip(pod):
+            self._queue.done(entry.uid)
+            return None
+        started = time.perf_counter()
+        state = CycleState()
+        host = self._host(entry, framework, state, started)
+        if host is None:
+            return None
+        return self._prepare_for_binding(entry, framework, state, host, started)
+
+    def _skip(self, pod: corev1.Pod) -> bool:
+        """Go: skipPodSchedule. An assumed pod comes by an update that was seen before it was assumed."""
+        if pod.deleting:
+            note = f"skip schedule deleting pod: {pod.key}"
+            self._recorder.event(pod_reference(pod), "Warning", "FailedScheduling", "Scheduling", note)
+            return True
+        return self._cache.is_assumed_pod(pod)
+
+    def _host(self, entry: QueuedPod, framework: Framework, state: CycleState, started: float) -> str | None:
+        """The chosen node; None after what failed was handled. Go: schedulingAlgorithm."""
+        try:
+            snapshot = self._cache.snapshot()
+            return self._algorithm.schedule_pod(framework, state, entry.pod, snapshot).suggested_host
+        except FitError as fit_error:
+            nominating = self._post_filter(framework, state, entry.pod, fit_error)
+            self._failures.handle(entry, Failure.of_fit_error(fit_error), nominating, started)
+        except (NoNodesAvailableError, SchedulingError) as failed:
+            failure = Failure(str(failed), isinstance(failed, NoNodesAvailableError))
+            self._failures.handle(entry, failure, CLEAR_NOMINATED_NODE, started)
+        finally:
+            framework.set_snapshot(None)
+        return None
+
+    def _post_filter(
+        self, framework: Framework, state: CycleState, pod: corev1.Pod, fit_error: FitError
+    ) -> PostFilterResult | None:
+        """May make room; this attempt has failed in any case. None leaves the nomination as it is."""
+        if not framework.has_post_filter_plugins():
+            return CLEAR_NOMINATED_NODE
+        diagnosis = fit_error.diagnosis
+        result, status = framework.run_post_filter_plugins(state, pod, diagnosis.node_to_status)
+        diagnosis.post_filter_message = status.message
+        if status.code is Code.ERROR:
+            log.error("PostFilter failed pod=%s status=%s", pod.key, status.message)
+        return result
+
+    def _prepare_for_binding(
+        self, entry: QueuedPod, framework: Framework, state: CycleState, host: str, started: float
+    ) -> Attempt | None:
+        """Assume, Reserve, Permit. Go: prepareForBindingCycle."""
+        try:
+            assumed = self._cache.assume_pod(entry.pod, host)
+        except CacheError as failed:  # a fault in requeueing: the handler sees whether the pod is bound already
+            self._failures.handle(entry, Failure(str(failed), False), CLEAR_NOMINATED_NODE, started)
+            return None
+        self._queue.nominator.delete_nominated_pod_if_exists(assumed)
+        attempt = Attempt(entry, framework, state, assumed, started)
+        status = framework.run_reserve_plugins_reserve(state, assumed, host)
+        if status.success:
+            status, timeouts = framework.run_permit_plugins(state, assumed, host)
+            if status.wait:
+                framework.add_waiting_pod(assumed, host, timeouts)
+                attempt.waits = True
+        if not (status.success or status.wait):
+            self._unreserve_and_forget(attempt)
+            failure = Failure.of_status(entry.pod, status, host)
+            self._failures.handle(entry, failure, CLEAR_NOMINATED_NODE, started)
+            return None
+        return attempt
+
+    # The binding cycle
+
+    def begin_binding(self, attempt: Attempt) -> bool:
+        """What comes before the wait in Permit. False if the attempt is over."""
+        framework, pod = attempt.framework, attempt.pod
+        status = framework.run_pre_bind_pre_flights(attempt.state, pod, attempt.node_name)
+        if not (status.success or status.skip):
+            self._binding_failed(attempt, status)
+            return False
+        attempt.pre_bind = status.success
+        if attempt.pre_bind or framework.will_wait_on_permit(pod):
+            # It may take a while: whoever counts free room from outside (an autoscaler) sees where the pod will be.
+            expected = PostFilterResult(attempt.node_name, NominatingMode.OVERRIDE)
+            update_pod(self._api, pod, None, expected)
+        return True
+
+    def finish_binding(self, attempt: Attempt) -> bool:
+        """Waits in Permit if that is not decided yet, then PreBind, Bind, PostBind. Whether the pod is bound."""
+        framework, state, pod, host = attempt.framework, attempt.state, attempt.pod, attempt.node_name
+        status = framework.wait_on_permit(pod)
+        if not status.success:
+            self._binding_failed(attempt, status)
+            return False
+        self._queue.done(pod.uid)  # from here on a failure is no refusal
+        if attempt.pre_bind:
+            status = framework.run_pre_bind_plugins(state, pod, host)
+        if status.success:
+            status = self._bind(attempt)
+        if not status.success:
+            self._binding_failed(attempt, status)
+            return False
+        self._bound(attempt)
+        framework.run_post_bind_plugins(state, pod, host)
+        return True
+
+    def _bind(self, attempt: Attempt) -> Status:
+        """An interested extender that binds comes before the Bind plugins. Go: bind, extendersBinding."""
+        for extender in self._extenders:
+            if not extender.is_binder or not extender.is_interested(attempt.pod):
+                continue
+            try:
+                extender.bind(attempt.pod, attempt.node_name)
+            except ExtenderError as failed:
+                if extender.ignorable:
+                    log.info("skipping extender in bind as it returned error and has ignorable flag set")
+                    continue
+                return error(str(failed))
+            return SUCCESS
+        return attempt.framework.run_bind_plugins(attempt.state, attempt.pod, attempt.node_name)
+
+    def _bound(self, attempt: Attempt) -> None:
+        """Go: finishBinding, and the metrics of a pod that was scheduled."""
+        pod, profile = attempt.pod, attempt.framework.profile_name
+        self._cache.finish_binding(pod)
+        note = f"Successfully assigned {pod.key} to {attempt.node_name}"
+        self._recorder.event(pod_reference(pod), "Normal", "Scheduled", "Binding", note)
+        metrics.schedule_attempts.labels("scheduled", profile).inc()
+        metrics.scheduling_attempt_duration.labels("scheduled", profile).observe(time.perf_counter() - attempt.started)
+        metrics.pod_scheduling_attempts.observe(attempt.entry.attempts)
+
+    def _binding_failed(self, attempt: Attempt, status: Status) -> None:
+        """What the assumed pod took comes free, as if it had been deleted. Go: handleBindingCycleError.
+
+        A pod that was refused hears nothing of its own room; after an error it does, and comes to the back-off queue.
+        """
+        pod = attempt.pod
+        forgotten = self._unreserve_and_forget(attempt)
+        failure = Failure.of_status(pod, status, attempt.node_name)
+        if forgotten and not status.rejected:
+            self._queue.move_all_to_active_or_backoff_queue(events.ASSIGNED_POD_DELETE, pod, None)
+        self._failures.handle(attempt.entry, failure, CLEAR_NOMINATED_NODE, attempt.started)
+        if forgotten and status.rejected:
+            self._queue.move_all_to_active_or_backoff_queue(
+                events.ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid
+            )
+
+    def _unreserve_and_forget(self, attempt: Attempt) -> bool:
+        """Whether the cache has forgotten it: not if the watch has confirmed or removed it meanwhile."""
+        attempt.framework.run_reserve_plugins_unreserve(attempt.state, attempt.pod, attempt.node_name)
+        try:
+            self._cache.forget_pod(attempt.pod)
+        except CacheError as failed:
+            log.info("assumed pod was not forgotten pod=%s reason=%s", attempt.pod.key, failed)
+            return False
+        return True
