@@ -48,9 +48,9 @@ def _on_a_thread(job: Callable[[], None]) -> None:
 class Surroundings:
     """What a framework is given. newest_snapshot: the cluster now. lister: an informer's objects of one struct type.
 
-    spawn: runs a job beside the cycles. rng: for choices among equals.
-    waiting_pods and pods_in_pre_bind are shared by the profiles of one scheduler. record is told of each run of an extension point; it must be
-    safe on every thread that the framework is used on.
+    spawn: runs a job beside the cycles. rng: for choices among equals. waiting_pods and pods_in_pre_bind are shared by
+    the profiles of one scheduler. record is told of each run of an extension point; it must be safe on every thread that
+    the framework is used on.
     """
 
     api: API

@@ -1,0 +1,110 @@
+"""`gang-extender evaluate SCENARIOS.json`: what every plugin says of each scenario, preemption included."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from extender.cli.errors import UsageError
+
+Json = dict[str, Any]
+GZIP = b"\x1f\x8b"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "scenarios", metavar="SCENARIOS", help="a list of scenarios: JSON, also gzipped; - for standard input"
+    )
+    parser.add_argument(
+        "-o", "--output", choices=("json", "yaml", "table"), default="json", help="json by default: the corpus' schema"
+    )
+    parser.add_argument("--name", action="append", default=[], help="only the scenario of this name; may be repeated")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 if every scenario was evaluated; one that could not be has `error` in its answer, and is named on stderr."""
+    from extender.plugins.registry import new_registry
+
+    chosen = _chosen(_read(args.scenarios), args.name, args.scenarios)
+    registry = new_registry()
+    answers = [_answer(entry, f"$[{index}]", registry) for index, entry in chosen]
+    _print(answers, args.output)
+    failed = [answer for answer in answers if "error" in answer]
+    for answer in failed:
+        print(f"gang-extender: {args.scenarios}: {answer['name']}: {answer['error']}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _read(name: str) -> list[Any]:
+    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    try:
+        if data.startswith(GZIP):
+            data = gzip.decompress(data)
+        loaded = json.loads(data)
+    except (ValueError, EOFError, OSError, RecursionError) as error:
+        raise UsageError(f"{name}: {error}") from error
+    if isinstance(loaded, dict):
+        return [loaded]
+    if not isinstance(loaded, list):
+        raise UsageError(f"{name}: $: expected a list of scenarios")
+    return loaded
+
+
+def _chosen(scenarios: list[Any], wanted: list[str], source: str) -> list[tuple[int, Any]]:
+    entries = list(enumerate(scenarios))
+    if not wanted:
+        return entries
+    chosen = [(index, entry) for index, entry in entries if isinstance(entry, dict) and entry.get("name") in wanted]
+    missing = set(wanted) - {entry["name"] for _, entry in chosen}
+    if missing:
+        raise UsageError(f"{source}: no scenario of the name {sorted(missing)[0]!r}")
+    return chosen
+
+
+def _answer(entry: Any, path: str, registry: Any) -> Json:
+    from extender.scheduler.schedule_one import NoNodesAvailableError
+    from extender.simulation.evaluation import EvaluationError, evaluate
+    from extender.simulation.scenario import ScenarioError, World
+
+    name = entry.get("name", path) if isinstance(entry, dict) else path
+    try:
+        return {"name": name, **evaluate(World(entry, registry, path=path))}
+    except (ScenarioError, EvaluationError, NoNodesAvailableError) as error:
+        return {"name": name, "error": str(error)}
+
+
+def _print(answers: list[Json], output: str) -> None:
+    if output == "json":
+        json.dump(answers, sys.stdout, indent=1)
+        sys.stdout.write("\n")
+    elif output == "yaml":
+        import yaml
+
+        yaml.safe_dump(answers, sys.stdout, sort_keys=False)
+    else:
+        _table(answers)
+
+
+def _table(answers: list[Json]) -> None:
+    """A line each: where the pod would go, or why it would go nowhere and whom it could preempt."""
+    rows = [("SCENARIO", "FEASIBLE", "BEST", "PREEMPTION", "MESSAGE")]
+    for answer in answers:
+        preemption = answer.get("preemption") or {}
+        feasible = f"{len(answer.get('feasible') or ())}/{len(answer.get('nodeOrder') or ())}"
+        message = answer.get("error") or answer.get("fitError") or ""
+        rows.append(
+            (answer["name"], feasible, _some(answer.get("bestSet")), _some(preemption.get("chosenSet")), message)
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    for row in rows:
+        print("   ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[4]]).rstrip())
+
+
+def _some(names: list[str] | None, at_most: int = 3) -> str:
+    if not names:
+        return "-"
+    return ",".join(names[:at_most]) + (f",+{len(names) - at_most}" if len(names) > at_most else "")
