@@ -1,6 +1,7 @@
 """Prometheus metrics, one object each; kube-scheduler's under its own names, ours with the prefix gang_extender_.
 
-Base units, `_total` on counters, no pod or group names in labels.
+Base units, `_total` on counters, no pod or group names in labels. What is read off live objects when somebody scrapes
+(pending pods, cache sizes, gangs, ages of watches) is in scheduler/live_metrics.
 kube-scheduler: pkg/scheduler/metrics/metrics.go
 """
 
@@ -14,6 +15,8 @@ REGISTRY = CollectorRegistry()
 _FAST = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 _KUBE = tuple(0.001 * 2**i for i in range(15))
 _POINT = tuple(0.0001 * 2**i for i in range(12))
+_PLUGIN = tuple(0.00001 * 1.5**i for i in range(20))
+_SLI = tuple(0.01 * 2**i for i in range(20))
 
 
 def _counter(name: str, text: str, *labels: str) -> Counter:
@@ -46,23 +49,29 @@ podgroup_schedule_attempts = _counter(
 permit_wait_duration = _histogram(
     "gang_extender_permit_wait_duration_seconds", "How long bind calls were held, by result.", _FAST, "result"
 )
-gangs = _gauge("gang_extender_gangs", "Groups by state.", "state")
 partial_commits = _counter("gang_extender_partial_commits", "Bindings that failed while their gang was starting.")
+steering_failures = _counter("gang_extender_steering_failures", "Patches of members that were given up.")
 bind_conflicts = _counter("gang_extender_bind_conflicts", "Bindings answered with 409.")
 preemption_vetoes = _counter("gang_extender_preemption_vetoes", "Candidates or calls vetoed, by reason.", "reason")
 
 # The API
-cache_age = _gauge("gang_extender_cache_age_seconds", "Since the API server was heard last.", "resource")
 watch_restarts = _counter("gang_extender_watch_restarts", "Watches that had to begin again.", "resource", "reason")
 api_requests = _counter("gang_extender_api_requests", "Calls of the API server.", "verb", "code")
 events_dropped = _counter("gang_extender_events_dropped", "Events not written because the queue was full.")
 
-# kube-scheduler's own, for the in-process scheduler and the framework behind the verbs
+# kube-scheduler's own, for the in-process scheduler and the framework behind the verbs. Behind a kube-scheduler an
+# attempt is a call: a filter call that refuses, or a bind call; the queue, and so everything that spans attempts, is there.
 schedule_attempts = _counter(
-    "scheduler_schedule_attempts", "Attempts to schedule pods, by result.", "result", "profile"
+    "scheduler_schedule_attempts",
+    "Attempts by result: scheduled, unschedulable (no place for the pod), error (the scheduler's own trouble).",
+    "result",
+    "profile",
 )
 scheduling_attempt_duration = _histogram(
     "scheduler_scheduling_attempt_duration_seconds", "One attempt, algorithm and binding.", _KUBE, "result", "profile"
+)
+scheduling_algorithm_duration = _histogram(
+    "scheduler_scheduling_algorithm_duration_seconds", "From the snapshot to the chosen node.", _KUBE
 )
 framework_extension_point_duration = _histogram(
     "scheduler_framework_extension_point_duration_seconds",
@@ -72,14 +81,30 @@ framework_extension_point_duration = _histogram(
     "status",
     "profile",
 )
+plugin_execution_duration = _histogram(
+    "scheduler_plugin_execution_duration_seconds",
+    "One call of one plugin (at Score: for all nodes), in one cycle of ten.",
+    _PLUGIN,
+    "plugin",
+    "extension_point",
+    "status",
+)
 scheduler_permit_wait_duration = _histogram(
-    "scheduler_permit_wait_duration_seconds", "Waiting on Permit.", _KUBE, "result"
+    "scheduler_permit_wait_duration_seconds", "Waiting on Permit, by how it ended.", _KUBE, "result"
 )
 pod_scheduling_attempts = _histogram(
     "scheduler_pod_scheduling_attempts", "Attempts until a pod was scheduled.", (1, 2, 4, 8, 16)
 )
+pod_scheduling_sli_duration = _histogram(
+    "scheduler_pod_scheduling_sli_duration_seconds",
+    "From a pod's first attempt to its binding, by the number of attempts.",
+    _SLI,
+    "attempts",
+)
 preemption_attempts = _counter("scheduler_preemption_attempts", "Attempts to preempt.")
 preemption_victims = _histogram("scheduler_preemption_victims", "Victims by attempt.", (1, 2, 4, 8, 16, 32, 64))
 goroutines = _gauge("scheduler_goroutines", "Threads at work, by operation.", "operation")
-pending_pods = _gauge("scheduler_pending_pods", "Pods that wait, by queue.", "queue")
 queue_incoming_pods = _counter("scheduler_queue_incoming_pods", "Pods put into a queue, by event.", "queue", "event")
+event_handling_duration = _histogram(
+    "scheduler_event_handling_duration_seconds", "Bringing one event to the cache and the queue.", _POINT, "event"
+)

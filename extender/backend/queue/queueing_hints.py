@@ -86,6 +86,14 @@ class QueueingHints:
             events.matches(row.event, event) for rows in self._rows_of.values() for row in rows
         )
 
+    def wanted_events(self) -> Mapping[str, int]:
+        """Resource -> all the actions that any plugin of any profile waits for. Go: unionedGVKs."""
+        wanted: dict[str, int] = {}
+        for rows in self._rows_of.values():
+            for row in rows:
+                wanted[row.event.resource] = wanted.get(row.event.resource, 0) | row.event.action
+        return wanted
+
     def opens_gate(self, entry: QueuedPod, event: ClusterEvent) -> bool:
         """A gated pod reacts only to what its gating plugin registered."""
         registered = self.events_of(entry.pod.spec.scheduler_name, entry.gating_plugin)

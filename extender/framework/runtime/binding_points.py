@@ -57,7 +57,7 @@ class BindingPoints:
     @timed("Reserve")
     def run_reserve_plugins_reserve(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         for plugin in self.reserve_plugins:
-            status = called("Reserve", plugin.name, partial(plugin.reserve, state, pod, node_name), as_is)
+            status = called("Reserve", plugin.name, partial(plugin.reserve, state, pod, node_name), as_is, state)
             if not status.success:
                 if status.rejected:
                     return status.with_plugin(plugin.name)
@@ -86,6 +86,7 @@ class BindingPoints:
                 plugin.name,
                 partial(plugin.permit, state, pod, node_name),
                 lambda status: (status, 0.0),
+                state,
             )
             if status.success:
                 continue
@@ -131,6 +132,7 @@ class BindingPoints:
                 plugin.name,
                 partial(plugin.pre_bind_pre_flight, state, pod, node_name),
                 as_is,
+                state,
             )
             if status.skip:
                 skipped.add(plugin.name)
@@ -156,7 +158,7 @@ class BindingPoints:
         for plugin in self.pre_bind_plugins:
             if plugin.name in state.skip_pre_bind_plugins:
                 continue
-            status = called("PreBind", plugin.name, partial(plugin.pre_bind, state, pod, node_name), as_is)
+            status = called("PreBind", plugin.name, partial(plugin.pre_bind, state, pod, node_name), as_is, state)
             if not status.success:
                 if status.rejected:
                     return status.with_plugin(plugin.name)
@@ -167,7 +169,7 @@ class BindingPoints:
     def run_bind_plugins(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         """The first that does not hand on decides; SKIP if all hand on."""
         for plugin in self.bind_plugins:
-            status = called("Bind", plugin.name, partial(plugin.bind, state, pod, node_name), as_is)
+            status = called("Bind", plugin.name, partial(plugin.bind, state, pod, node_name), as_is, state)
             if status.skip:
                 continue
             if status.success:

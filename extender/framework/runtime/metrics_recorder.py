@@ -6,8 +6,18 @@ kube-scheduler: pkg/scheduler/metrics/metric_recorder.go
 
 from __future__ import annotations
 
+import random
+
 from extender import metrics
+from extender.framework.cycle_state import CycleState
 from extender.framework.runtime.binding_points import WAIT_ON_PERMIT
+
+SAMPLED_CYCLES = 0.1
+_POINT_LABELS = {
+    "AddPod": "PreFilterExtensionAddPod",
+    "RemovePod": "PreFilterExtensionRemovePod",
+    "NormalizeScore": "ScoreExtensionNormalize",
+}
 
 
 def record(point: str, code: str, profile: str, seconds: float) -> None:
@@ -15,3 +25,15 @@ def record(point: str, code: str, profile: str, seconds: float) -> None:
         metrics.scheduler_permit_wait_duration.labels(code).observe(seconds)
     else:
         metrics.framework_extension_point_duration.labels(point, code, profile).observe(seconds)
+
+
+def record_plugin(plugin: str, point: str, code: str, seconds: float) -> None:
+    metrics.plugin_execution_duration.labels(plugin, _POINT_LABELS.get(point, point), code).observe(seconds)
+
+
+def sampled_state(rng: random.Random | None = None) -> CycleState:
+    """For a cycle that begins: one in ten has each call of a plugin measured. Go: pluginMetricsSamplePercent."""
+    state = CycleState()
+    if (random.random() if rng is None else rng.random()) < SAMPLED_CYCLES:
+        state.record_plugin = record_plugin
+    return state

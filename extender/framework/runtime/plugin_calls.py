@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
+from extender.framework.cycle_state import CycleState
 from extender.framework.status import Code, Status
 
 log = logging.getLogger(__name__)
@@ -41,12 +42,22 @@ def broken_promise(point: str, plugin: str, exception: Exception) -> Status:
     return Status(Code.ERROR, (f"{type(exception).__name__}: {exception}",), plugin)
 
 
-def called(point: str, plugin: str, call: Callable[[], T], failed: Callable[[Status], T]) -> T:
-    """One call of a plugin; `failed` makes an answer of the Status that an exception becomes."""
+def called(
+    point: str, plugin: str, call: Callable[[], T], failed: Callable[[Status], T], state: CycleState | None = None
+) -> T:
+    """One call of a plugin; `failed` makes an answer of the Status that an exception becomes.
+
+    state: of the cycle, where the call is to be seen in the metrics of plugins.
+    """
+    record = state.record_plugin if state is not None else None
+    started = time.perf_counter() if record is not None else 0.0
     try:
-        return call()
+        result = call()
     except Exception as exception:
-        return failed(broken_promise(point, plugin, exception))
+        result = failed(broken_promise(point, plugin, exception))
+    if record is not None:
+        record(plugin, point, _code_in(result), time.perf_counter() - started)
+    return result
 
 
 def as_is(status: Status) -> Status:

@@ -82,7 +82,11 @@ class SchedulingPoints:
         refused = SUCCESS
         for plugin in self.pre_filter_plugins:
             narrowed, status = called(
-                "PreFilter", plugin.name, partial(plugin.pre_filter, state, pod, nodes), lambda status: (None, status)
+                "PreFilter",
+                plugin.name,
+                partial(plugin.pre_filter, state, pod, nodes),
+                lambda status: (None, status),
+                state,
             )
             if status.skip:
                 skipped.add(plugin.name)
@@ -108,7 +112,7 @@ class SchedulingPoints:
             extensions = plugin.pre_filter_extensions()
             if extensions is None or plugin.name in state.skip_filter_plugins:
                 continue
-            status = called("AddPod", plugin.name, partial(extensions.add_pod, state, pod, added, node), as_is)
+            status = called("AddPod", plugin.name, partial(extensions.add_pod, state, pod, added, node), as_is, state)
             if not status.success:
                 return plugin_error(f'running AddPod on PreFilter plugin "{plugin.name}": {why(status)}')
         return SUCCESS
@@ -120,7 +124,9 @@ class SchedulingPoints:
             extensions = plugin.pre_filter_extensions()
             if extensions is None or plugin.name in state.skip_filter_plugins:
                 continue
-            status = called("RemovePod", plugin.name, partial(extensions.remove_pod, state, pod, removed, node), as_is)
+            status = called(
+                "RemovePod", plugin.name, partial(extensions.remove_pod, state, pod, removed, node), as_is, state
+            )
             if not status.success:
                 return plugin_error(f'running RemovePod on PreFilter plugin "{plugin.name}": {why(status)}')
         return SUCCESS
@@ -131,10 +137,13 @@ class SchedulingPoints:
         for plugin in self.filter_plugins:
             if plugin.name in skipped:
                 continue
-            try:
-                status = plugin.filter(state, pod, node)
-            except Exception as exception:
-                status = broken_promise("Filter", plugin.name, exception)
+            if state.record_plugin is not None:
+                status = called("Filter", plugin.name, partial(plugin.filter, state, pod, node), as_is, state)
+            else:
+                try:
+                    status = plugin.filter(state, pod, node)
+                except Exception as exception:
+                    status = broken_promise("Filter", plugin.name, exception)
             if status.code is Code.SUCCESS:
                 continue
             if not status.rejected:
@@ -191,6 +200,7 @@ class SchedulingPoints:
                 plugin.name,
                 partial(plugin.post_filter, state, pod, node_statuses),
                 lambda status: (None, status),
+                state,
             )
             if status.success:
                 return result, status

@@ -50,7 +50,7 @@ class ScoringPoints:
         skipped: set[str] = set()
         try:
             for plugin in self.pre_score_plugins:
-                status = called("PreScore", plugin.name, partial(plugin.pre_score, state, pod, nodes), as_is)
+                status = called("PreScore", plugin.name, partial(plugin.pre_score, state, pod, nodes), as_is, state)
                 if status.skip:
                     skipped.add(plugin.name)
                 elif not status.success:
@@ -84,13 +84,16 @@ class ScoringPoints:
         names = [node.name for node in nodes]
         raw: list[list[int]] = []
         for plugin in plugins:
-            numbers, status = _score(plugin, state, pod, nodes)
+            score = partial(_score, plugin, state, pod, nodes)
+            numbers, status = called("Score", plugin.name, score, lambda status: ([], status), state)
             if not status.success:
                 return [], status
             raw.append(numbers)
         lists = [list(map(NodeScore, names, numbers)) for numbers in raw]
         for plugin, scores in zip(plugins, lists):
-            status = called("NormalizeScore", plugin.name, partial(plugin.normalize_score, state, pod, scores), as_is)
+            status = called(
+                "NormalizeScore", plugin.name, partial(plugin.normalize_score, state, pod, scores), as_is, state
+            )
             if not status.success:
                 text = f'running Normalize on Score plugins: plugin "{plugin.name}" failed with: {why(status)}'
                 return [], plugin_error(text)

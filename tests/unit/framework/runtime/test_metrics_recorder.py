@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
+import pytest
+
 from extender import metrics
 from extender.framework.cycle_state import CycleState
-from extender.framework.runtime.metrics_recorder import record
+from extender.framework.runtime.metrics_recorder import record, record_plugin, sampled_state
 from extender.framework.status import Code
 from tests.unit.framework.runtime.fakes import POD, FakePlugin, make_framework, surroundings
 
@@ -35,3 +39,49 @@ def test_a_wait_is_counted_under_how_it_ended() -> None:
     assert waits_with("Unschedulable") == before + 1
     framework.wait_on_permit(POD)  # nothing to wait for
     assert waits_with("Unschedulable") == before + 1
+
+
+class Rolls(random.Random):
+    """Always the same number."""
+
+    def __init__(self, number: float) -> None:
+        super().__init__()
+        self._number = number
+
+    def random(self) -> float:
+        return self._number
+
+
+@pytest.mark.parametrize(
+    ("number", "sampled"),
+    [
+        pytest.param(0.05, True, id="one cycle in ten is looked at closely"),
+        pytest.param(0.1, False, id="nine are not"),
+    ],
+)
+def test_sampling(number: float, sampled: bool) -> None:
+    assert (sampled_state(Rolls(number)).record_plugin is record_plugin) is sampled
+
+
+@pytest.mark.parametrize(
+    ("point", "label"),
+    [("Permit", "Permit"), ("AddPod", "PreFilterExtensionAddPod"), ("NormalizeScore", "ScoreExtensionNormalize")],
+)
+def test_a_call_of_a_plugin_is_counted_under_its_point(point: str, label: str) -> None:
+    before = calls_of("p", label, "Success")
+    record_plugin("p", point, "Success", 0.001)
+    assert calls_of("p", label, "Success") == before + 1
+
+
+def test_a_sampled_cycle_tells_of_each_call_of_a_plugin_and_how_it_ended() -> None:
+    told: list[tuple[str, str, str]] = []
+    state = CycleState()
+    state.record_plugin = lambda plugin, point, code, seconds: told.append((plugin, point, code))
+    framework = make_framework("permit", FakePlugin(permit=Code.UNSCHEDULABLE))
+    framework.run_permit_plugins(state.clone(), POD, "n1")
+    assert [(point, code) for _, point, code in told] == [("Permit", "Unschedulable")]
+
+
+def calls_of(plugin: str, point: str, status: str) -> float:
+    labels = {"plugin": plugin, "extension_point": point, "status": status}
+    return metrics.REGISTRY.get_sample_value("scheduler_plugin_execution_duration_seconds_count", labels) or 0.0
