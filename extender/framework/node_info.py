@@ -7,7 +7,7 @@ kube-scheduler: k8s.io/kube-scheduler/framework/types.go (NodeInfo), pkg/schedul
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from extender.api import corev1
@@ -63,6 +63,10 @@ class HostPortInfo:
 
     def __len__(self) -> int:
         return len(self._ports)
+
+    def __iter__(self) -> Iterator[tuple[str, str, int]]:
+        """(ip, protocol, port)"""
+        return iter(self._ports)
 
 
 class NodeInfo:

@@ -80,7 +80,13 @@ def host_ports(pod: corev1.Pod) -> Iterator[corev1.ContainerPort]:
 
 
 class PodInfo:
-    """Computed on first use and kept; the pod is a frozen value, so nothing here goes stale. Compared by identity."""
+    """Computed on first use and kept; the pod is a frozen value, so nothing here goes stale. Compared by identity.
+
+    class_key, affinity_key: what kind of pod it is to the snapshot's pod columns, which set them. Go has no such thing.
+    """
+
+    class_key: bytes | None = None
+    affinity_key: bytes | None = None
 
     def __init__(self, pod: corev1.Pod) -> None:
         self.pod = pod

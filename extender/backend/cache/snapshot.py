@@ -14,16 +14,15 @@ from extender.api import corev1
 from extender.backend.cache.columns import Columns
 from extender.backend.cache.image_states import ImageStates
 from extender.backend.cache.node_tree import NodeTree
+from extender.backend.cache.table import Table
 from extender.framework.node_info import NodeInfo, next_generation
 from extender.framework.pod_info import PodInfo
 
 Positions: TypeAlias = Sequence[int]
 
-REBUILD_COLUMNS_SHARE = 4  # columns are built anew where more than 1/4 of the rows have changed since the last ones
-
 
 class Snapshot:
-    """Implements framework.listers.NodeInfoLister.
+    """Implements framework.listers.NodeInfoLister and framework.columnar.ColumnarLister.
 
     What is computed on first use (columns, lists of nodes with affinity) is the same whichever thread computes it.
     """
@@ -34,11 +33,9 @@ class Snapshot:
         "_anti_affinity_at",
         "_anti_affinity_nodes",
         "_claims",
-        "_columns",
-        "_columns_base",
         "_index",
         "_nodes",
-        "_stale_rows",
+        "_table",
         "generation",
         "node_generation",
         "order_version",
@@ -53,6 +50,7 @@ class Snapshot:
         index: Mapping[str, int] | None = None,
         affinity_at: Positions | None = None,
         anti_affinity_at: Positions | None = None,
+        table: Table | None = None,
     ) -> None:
         self._nodes = nodes
         self._index = {node.name: i for i, node in enumerate(nodes)} if index is None else index
@@ -67,9 +65,7 @@ class Snapshot:
         self._affinity_nodes: Sequence[NodeInfo] | None = None
         self._anti_affinity_nodes: Sequence[NodeInfo] | None = None
         self._claims: frozenset[str] | None = None
-        self._columns: Columns | None = None
-        self._columns_base: Columns | None = None
-        self._stale_rows: frozenset[int] = frozenset()
+        self._table = Table(nodes, self._index) if table is None else table
 
     def list(self) -> Sequence[NodeInfo]:
         return self._nodes
@@ -105,14 +101,11 @@ class Snapshot:
 
     def columns(self) -> Columns:
         """Built on first use, from those of an earlier snapshot where only some rows differ."""
-        if self._columns is None:
-            base = self._columns_base
-            if base is None or len(self._stale_rows) * REBUILD_COLUMNS_SHARE > len(self._nodes):
-                self._columns = Columns.build(self._nodes)
-            else:
-                self._columns = base.updated(self._nodes, self._stale_rows) if self._stale_rows else base
-            self._columns_base = None
-        return self._columns
+        return self._table.resources()
+
+    def table(self) -> Table | None:
+        """Everything by columns; None for a snapshot of nodes without node objects, or with names that are not unique."""
+        return self._table if len(self._index) == len(self._nodes) and "" not in self._index else None
 
     def replaced(self, changed: Mapping[str, NodeInfo], generation: int | None = None) -> Snapshot:
         """A snapshot with these nodes in place of those of the same names, the rest shared. Raises KeyError.
@@ -130,16 +123,17 @@ class Snapshot:
             node_changed = node_changed or _node_differs(nodes[at], node)
             nodes[at] = node
             rows.append(at)
+        replacing = tuple(nodes)
         fresh = Snapshot(
-            tuple(nodes),
+            replacing,
             generation=generation,
             order_version=self.order_version,
             index=self._index,
             affinity_at=_moved(self._affinity_at, _has_affinity, self._nodes, nodes, rows),
             anti_affinity_at=_moved(self._anti_affinity_at, _has_anti_affinity, self._nodes, nodes, rows),
+            table=self._table.next(replacing, frozenset(rows), node_changed=node_changed),
         )
         fresh.node_generation = generation if node_changed else self.node_generation
-        fresh._columns_base, fresh._stale_rows = self._columns_for_next(frozenset(rows))
         return fresh
 
     def _same_nodes(self, generation: int) -> Snapshot:
@@ -150,19 +144,10 @@ class Snapshot:
             index=self._index,
             affinity_at=self._affinity_at,
             anti_affinity_at=self._anti_affinity_at,
+            table=self._table,
         )
         fresh.node_generation = self.node_generation
-        fresh._columns_base, fresh._stale_rows = self._columns_for_next(frozenset())
         return fresh
-
-    def _columns_for_next(self, rows: frozenset[int]) -> tuple[Columns | None, frozenset[int]]:
-        base, stale = self._columns_base, self._stale_rows | rows
-        columns = self._columns  # read after the base: another thread may be building them just now
-        if columns is not None:
-            base, stale = columns, rows
-        if base is None or len(stale) * REBUILD_COLUMNS_SHARE > len(self._nodes):
-            return None, frozenset()
-        return base, stale
 
 
 def _node_differs(before: NodeInfo, after: NodeInfo) -> bool:

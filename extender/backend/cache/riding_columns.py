@@ -1,0 +1,57 @@
+"""What is computed of all nodes on first use, and rides from snapshot to snapshot while only some rows change.
+
+The table of a snapshot keeps each of its kinds of column in one. No counterpart in kube-scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, Self, TypeVar
+
+from extender.framework.node_info import NodeInfo
+
+REBUILD_COLUMNS_SHARE = 4  # built anew where more than 1/4 of the rows have changed since the last ones
+
+
+class Updatable(Protocol):
+    """Frozen; computed of nodes."""
+
+    def updated(self, nodes: Sequence[NodeInfo], rows: Sequence[int]) -> Self:
+        """For the same nodes in the same order, of which those at `rows`, in ascending order, differ."""
+        ...
+
+
+C = TypeVar("C", bound=Updatable)
+
+
+class Riding(Generic[C]):
+    """Two threads that ask first at the same time compute the same."""
+
+    __slots__ = ("_base", "_build", "_stale", "_value")
+
+    def __init__(self, build: Callable[[Sequence[NodeInfo]], C], base: C | None = None, stale: frozenset[int] = frozenset()) -> None:
+        self._build = build
+        self._value: C | None = None
+        self._base = base
+        self._stale = stale
+
+    def get(self, nodes: Sequence[NodeInfo]) -> C:
+        value, base = self._value, self._base
+        if value is None:
+            if base is None:
+                value = self._build(nodes)
+            else:
+                value = base.updated(nodes, sorted(self._stale)) if self._stale else base
+            self._value = value
+            self._base = None
+        return value
+
+    def next(self, rows: frozenset[int], count: int) -> Riding[C]:
+        """For a snapshot of as many nodes, in which these rows differ."""
+        base, stale = self._base, self._stale | rows
+        value = self._value  # read after the base: another thread may be computing it just now
+        if value is not None:
+            base, stale = value, rows
+        if base is None or len(stale) * REBUILD_COLUMNS_SHARE > count:
+            return Riding(self._build)
+        return Riding(self._build, base, stale)
