@@ -190,6 +190,9 @@ class EmbeddedAPI:
         with self._changed:
             return list(self._events.values())
 
+    def version(self) -> tuple[int, int]:
+        return 1, 36
+
     def close(self) -> None:
         with self._changed:
             watches, self._watches = self._watches, []
