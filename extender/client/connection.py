@@ -6,6 +6,7 @@ connection of its own, that can be cut from another thread.
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ from urllib3.util import Timeout
 
 from extender import metrics
 from extender.api import codec, corev1
-from extender.api.metav1 import ListMeta
+from extender.api.metav1 import ListMeta, Object
 from extender.client.answers import error_of
 from extender.client.errors import ConnectionFailedError, UnauthorizedError
 from extender.client.identity import Identity
@@ -194,6 +195,10 @@ class Connection:
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events/{name}"
         self._call("PATCH", path, body=body, content_type=PatchType.MERGE.value)
 
+    def version(self) -> tuple[int, int]:
+        answer: _Version = self._decode(self._call("GET", "/version"), _Version)
+        return version_of(answer.major, answer.minor)
+
     def close(self) -> None:
         with self._lock:
             watches = list(self._watches)
@@ -264,6 +269,18 @@ class Connection:
                 self._identity.refresh()
             raise error_of(response.status, data, retry_after)
         return response
+
+
+class _Version(Object, frozen=True, gc=False):
+    major: str = ""
+    minor: str = ""
+
+
+def version_of(major: str, minor: str) -> tuple[int, int]:
+    """Some providers write `30+`. (0, 0) for what is no number."""
+    digits = [re.match(r"\d+", text) for text in (major, minor)]
+    first, second = (int(found[0]) if found else 0 for found in digits)
+    return first, second
 
 
 def _namespace(body: Mapping[str, Any], resource: ResourceType[Any]) -> str:

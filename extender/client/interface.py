@@ -203,6 +203,10 @@ class API(Protocol):
 
     def patch_event(self, namespace: str, name: str, body: Mapping[str, Any]) -> None: ...
 
+    def version(self) -> tuple[int, int]:
+        """Of the API server: major and minor, such as (1, 36)."""
+        ...
+
     def close(self) -> None:
         """Ends watches and connections."""
         ...

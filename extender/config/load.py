@@ -17,6 +17,7 @@ from extender.config.yaml_file import read_document
 API_VERSION = "gang-extender.dev/v1alpha1"
 KIND = "ExtenderConfiguration"
 GANG_VICTIMS = ("wholeOrSurplus", "surplusOnly", "any")
+WAKE_BY = ("auto", "status", "annotation")
 DAY = 86400.0
 
 
@@ -47,6 +48,8 @@ def _configuration(root: Section) -> ExtenderConfiguration:
         shadow_after_seconds=root.seconds("shadowAfterSeconds", default.shadow_after_seconds, low=0, high=DAY),
         shadow_max_seconds=root.seconds("shadowMaxSeconds", default.shadow_max_seconds, low=0, high=DAY),
         shadow_max_nodes_percent=root.integer("shadowMaxNodesPercent", default.shadow_max_nodes_percent, high=100),
+        wake_by=root.choice("wakeBy", WAKE_BY, default.wake_by),
+        ungate_refused=root.flag("ungateRefused", default.ungate_refused),
     )
 
 

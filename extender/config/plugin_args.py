@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from extender.api import corev1
-from extender.api.schedulingv1alpha1 import POD_GROUP_LABEL
+from extender.api.schedulingv1alpha1 import GANG_GATE, POD_GROUP_LABEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +99,14 @@ class DynamicResourcesArgs:
 
 @dataclass(frozen=True, slots=True)
 class CoschedulingArgs:
-    """Times in seconds; podGroupRejectPercentage in percent of minMember."""
+    """Times in seconds; podGroupRejectPercentage in percent of minMember; schedulingGate is the one that is ours to take off."""
 
     permit_waiting_time_seconds: int = 60
     denied_pg_expiration_time_seconds: int = 3
     pod_group_backoff_seconds: int = 0
     pod_group_reject_percentage: int = 10
     pod_group_labels: tuple[str, ...] = (POD_GROUP_LABEL,)
+    scheduling_gate: str = GANG_GATE
 
 
 PluginArgs = (

@@ -159,12 +159,16 @@ def _coscheduling(args: Section) -> CoschedulingArgs:
     for index, label in enumerate(labels):
         if wrong := qualified_name(label):
             args.invalid(f"podGroupLabels[{index}]", label, wrong)
+    gate = args.text("schedulingGate", default.scheduling_gate)
+    if wrong := qualified_name(gate):
+        args.invalid("schedulingGate", gate, wrong)
     return CoschedulingArgs(
         args.integer("permitWaitingTimeSeconds", default.permit_waiting_time_seconds, high=900),
         args.integer("deniedPGExpirationTimeSeconds", default.denied_pg_expiration_time_seconds, low=1, high=3600),
         args.integer("podGroupBackoffSeconds", default.pod_group_backoff_seconds, high=3600),
         args.integer("podGroupRejectPercentage", default.pod_group_reject_percentage, high=100),
         labels,
+        gate,
     )
 
 

@@ -115,7 +115,9 @@ class LeaseRef:
 class ExtenderConfiguration:
     """Our own file. scheduler_names empty: every pod is ours. leader_lease None: always active.
 
-    bind_timeout_seconds is the httpTimeout of the bind entry; holds end the commit budget before it.
+    bind_timeout_seconds is the httpTimeout of the bind entry; holds end the commit budget before it. wake_by: how a pod
+    that kube-scheduler has parked is woken, one of load.WAKE_BY. ungate_refused: members of a gang that finds no room
+    lose our gate, so that a cluster autoscaler sees them.
     """
 
     scheduler_names: tuple[str, ...] = ()
@@ -127,3 +129,5 @@ class ExtenderConfiguration:
     shadow_after_seconds: float = 300.0
     shadow_max_seconds: float = 600.0
     shadow_max_nodes_percent: int = 25
+    wake_by: str = "auto"
+    ungate_refused: bool = False

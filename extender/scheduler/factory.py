@@ -39,6 +39,7 @@ from extender.scheduler.scheduler import Parts, Scheduler
 from extender.scheduler.scheduling_cycle import SchedulingCycle
 from extender.scheduler.steering import StatusSteering
 from extender.scheduler.verdicts import GroupVerdicts
+from extender.scheduler.wake_by import WakeBy
 
 MAX_HELD_BINDS = 2000
 COMMIT_SECONDS = 5.0  # what a commit may take before the caller's own timeout, and 10 ms more a member
@@ -79,7 +80,12 @@ def build(
     frameworks = new_map(_profiles(configuration), new_registry(), surroundings)
     first = next(iter(frameworks.values()))
     coscheduling = _coscheduling_of(first)
-    steering = StatusSteering(api, lambda: leadership.leading)
+    steering = StatusSteering(
+        api,
+        lambda: leadership.leading,
+        gate=coscheduling.manager.gate,
+        wakes_by_annotation=WakeBy(api, configuration.wake_by).annotation,
+    )
     verdicts = GroupVerdicts(api, recorder, lambda: leadership.leading)
     background = Background(every_tick=coscheduling.tick)
     coscheduling.connect(
@@ -92,6 +98,11 @@ def build(
             offload=offload,
             may_commit=lambda: leadership.leading,
             hold_limit=lambda members: hold_limit(configuration.bind_timeout_seconds, members),
+            may_plan=lambda: leadership.leading and informers.has_synced(),
+            ours=lambda pod: (
+                not configuration.scheduler_names or pod.spec.scheduler_name in configuration.scheduler_names
+            ),
+            ungate_refused=configuration.ungate_refused,
         )
     )
     _watch(configuration, informers, cache, nominator, coscheduling, first, leadership)

@@ -120,7 +120,7 @@ class Scheduler:
             return "" if pod.node_name == args.node else f'pod "{key}" is already assigned to node "{pod.node_name}"'
         if pod.deleting or pod.terminal:
             return f'pod "{key}" is being deleted'
-        if pod.gated:
+        if pod.gated and not self._parts.steering.has_ungated(pod):
             return f'pod "{key}" has scheduling gates'
         if self._not_ours(pod):
             return f'pod "{key}" is not of this scheduler: {pod.spec.scheduler_name}'
@@ -134,6 +134,8 @@ class Scheduler:
     def _pod(self, args: ExtenderBindingArgs) -> corev1.Pod:
         """As the watch has it; where the watch is behind, kube-scheduler's or our own binding, as the API server has it."""
         pod = self._parts.informers.informer(PODS).store.get(f"{args.pod_namespace}/{args.pod_name}")
+        if pod is not None and pod.gated and not self._parts.steering.has_ungated(pod):
+            pod = None  # kube-scheduler asks about no gated pod: the gate has gone, and our watch is behind
         if pod is None or pod.uid != args.pod_uid or self._parts.binding_cycle.is_assumed(pod):
             return self._parts.api.get(PODS, args.pod_name, args.pod_namespace)
         return pod

@@ -1,60 +1,160 @@
-"""Moves pods that kube-scheduler has parked, by patches of their status.
+"""Moves pods that wait, by patches: a nomination on the pod's status, and after it the removal of our scheduling gate.
 
-A nomination is tried first and alone, counts against pods of equal or lower priority, and its patch wakes the pod in
-some 10 ms; the condition GangReady tells the user. The creation of a sibling wakes nobody, hence all this.
+A nomination is tried first and alone, counts against pods of equal or lower priority, and its patch wakes a parked pod in
+some 10 ms; the condition GangReady tells the user. The creation of a sibling wakes nobody, hence all this. A gated pod
+enters kube-scheduler's queue when its gate goes; nominated before, it is asked about on its own node alone. Before 1.33
+a patch of the status wakes nobody: there an annotation does (wakeBy).
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
 
+from cachetools import LRUCache
+
+from extender import metrics
 from extender.api import corev1
-from extender.api.schedulingv1alpha1 import GANG_READY
-from extender.client.errors import ApiError
+from extender.api.schedulingv1alpha1 import GANG_GATE, GANG_READY
+from extender.client.errors import ApiError, ConnectionFailedError, TooManyRequestsError
 from extender.client.interface import API
-from extender.client.status_patch import patch_pod_status
+from extender.client.status_patch import annotate_pod, now_text, patch_pod_status, remove_scheduling_gate
 from extender.scheduler.background import WorkerPool
 
 log = logging.getLogger(__name__)
 
 PATCHES_AT_A_TIME = 16
+PAUSES = (0.05, 0.2, 0.8, 2.0)  # seconds between tries of a patch that may yet succeed
+REMEMBERED = 50_000
+WAKE_ANNOTATION = "gang-extender.dev/wake"
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """node_name: "" clears the nomination, None leaves it. condition None: the status stays as it is."""
+
+    pod: corev1.Pod
+    node_name: str | None
+    condition: corev1.PodCondition | None
+    ungate: bool = False
+    wake: bool = True
 
 
 class StatusSteering:
-    """Fulfils coscheduling's Steering behind a kube-scheduler."""
+    """Fulfils coscheduling's Steering behind a kube-scheduler. Patches of one pod go out one after the other."""
 
-    def __init__(self, api: API, leading: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        api: API,
+        leading: Callable[[], bool],
+        *,
+        gate: str = GANG_GATE,
+        wakes_by_annotation: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._api = api
         self._leading = leading
+        self._gate = gate
+        self._wakes_by_annotation = wakes_by_annotation
         self._pool = WorkerPool("steering", PATCHES_AT_A_TIME)
+        self._stopping = threading.Event()
+        self._serial = count(1)
+        self._lock = threading.Lock()  # guards the three below; innermost but for the pool's own
+        self._wishes: dict[str, _Wish] = {}  # UID -> what is to be done next
+        self._busy: set[str] = set()  # UIDs that a worker has, or will get
+        self._free_of_gates: LRUCache[str, bool] = LRUCache(REMEMBERED)  # UIDs, by the API server's own word
 
     def steer(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
         for pod, node_name in places:
-            self._submit(pod, node_name, "True", "GangPlanned", f"planned for node {node_name}")
+            condition = _ready("True", "GangPlanned", f"planned for node {node_name}")
+            self._wish(_Wish(pod, node_name, condition, ungate=True))
 
     def release(self, pods: Sequence[corev1.Pod]) -> None:
         for pod in pods:
-            self._submit(pod, "", "False", "PlanDropped", "the gang has to be planned again")
+            self._wish(_Wish(pod, "", _ready("False", "PlanDropped", "the gang has to be planned again")))
 
     def wake(self, pods: Sequence[corev1.Pod]) -> None:
         for pod in pods:
-            self._submit(pod, None, "Unknown", "GangChanged", "the gang has changed")
+            self._wish(_Wish(pod, None, _ready("Unknown", "GangChanged", "the gang has changed")), only_if_none=True)
+
+    def ungate(self, pods: Sequence[corev1.Pod]) -> None:
+        for pod in pods:
+            self._wish(_Wish(pod, None, None, ungate=True, wake=False))
+
+    def has_ungated(self, pod: corev1.Pod) -> bool:
+        """The API server has shown the pod without any gate; gates never come back. The watch may say so later."""
+        with self._lock:
+            return pod.uid in self._free_of_gates
 
     def stop(self) -> None:
+        self._stopping.set()
         self._pool.stop()
 
-    def _submit(self, pod: corev1.Pod, node_name: str | None, status: str, reason: str, message: str) -> None:
-        if self._leading():
-            self._pool.submit(lambda: self._patch(pod, node_name, status, reason, message))
+    def _wish(self, wish: _Wish, *, only_if_none: bool = False) -> None:
+        """The newest wish for a pod takes the place of one that has not begun."""
+        if not self._leading():
+            return
+        uid = wish.pod.uid
+        with self._lock:
+            if only_if_none and uid in self._wishes:
+                return
+            self._wishes[uid] = wish
+            if uid in self._busy:
+                return
+            self._busy.add(uid)
+        self._pool.submit(lambda: self._work(uid))
 
-    def _patch(self, pod: corev1.Pod, node_name: str | None, status: str, reason: str, message: str) -> None:
-        try:
-            patch_pod_status(
-                self._api,
-                pod,
-                condition=corev1.PodCondition(type=GANG_READY, status=status, reason=reason, message=message),
-                nominated_node_name=node_name,
+    def _work(self, uid: str) -> None:
+        while True:
+            with self._lock:
+                wish = self._wishes.pop(uid, None)
+                if wish is None:
+                    self._busy.discard(uid)
+                    return
+            try:
+                self._fulfil(wish)
+            except ApiError as error:
+                metrics.steering_failures.inc()
+                log.info("pod not steered pod=%s node=%s error=%s", wish.pod.key, wish.node_name, error)
+
+    def _fulfil(self, wish: _Wish) -> None:
+        """Nominate, then take the gate off: in this order kube-scheduler asks about the planned node alone."""
+        pod = wish.pod
+        gated = any(gate.name == self._gate for gate in pod.spec.scheduling_gates) and not self.has_ungated(pod)
+        if wish.condition is not None:
+            self._patched(
+                pod.uid,
+                lambda: patch_pod_status(self._api, pod, condition=wish.condition, nominated_node_name=wish.node_name),
             )
-        except ApiError as error:
-            log.info("pod not steered pod=%s node=%s error=%s", pod.key, node_name, error)
+        if gated:
+            if wish.ungate:
+                self._patched(pod.uid, lambda: remove_scheduling_gate(self._api, pod, self._gate))
+        elif wish.wake and self._wakes_by_annotation():
+            value = f"{now_text()}/{next(self._serial)}"  # never the same, over restarts either
+            self._patched(pod.uid, lambda: annotate_pod(self._api, pod, WAKE_ANNOTATION, value))
+
+    def _patched(self, uid: str, patch: Callable[[], corev1.Pod]) -> None:
+        """Again while that may help and nothing newer is wished for the pod; raises the last error."""
+        for pause in (*PAUSES, None):
+            try:
+                pod = patch()
+            except ApiError as error:
+                if pause is None or not _may_pass(error) or not self._leading():
+                    raise
+                if self._stopping.wait(max(pause, error.retry_after or 0.0)):
+                    raise
+                continue
+            if not pod.gated:  # a plain pod too: it costs less than to tell them apart
+                with self._lock:
+                    self._free_of_gates[uid] = True
+            return
+
+
+def _ready(status: str, reason: str, message: str) -> corev1.PodCondition:
+    return corev1.PodCondition(type=GANG_READY, status=status, reason=reason, message=message)
+
+
+def _may_pass(error: ApiError) -> bool:
+    return isinstance(error, (ConnectionFailedError, TooManyRequestsError)) or error.code >= 500

@@ -17,7 +17,7 @@ from extender.api import corev1
 from extender.api.metav1 import Condition
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.client.errors import ApiError
-from extender.client.interface import API, EventRecorder, pod_group_reference
+from extender.client.interface import API, EventRecorder, pod_group_reference, pod_reference
 from extender.client.status_patch import now, patch_pod_group_conditions
 from extender.plugins.coscheduling.collaborators import Verdict
 from extender.scheduler.background import WorkerPool
@@ -40,8 +40,11 @@ class GroupVerdicts:
         self._last: LRUCache[str, Verdict] = LRUCache(REMEMBERED)
         self.events_only = False
 
-    def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict) -> None:
-        if not self._leading() or pod_group is None:
+    def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None) -> None:
+        if not self._leading():
+            return
+        if pod_group is None:
+            self._tell_member(key, verdict, member)
             return
         with self._lock:
             if self._last.get(pod_group.metadata.uid) == verdict:
@@ -53,6 +56,16 @@ class GroupVerdicts:
         )
         if not self.events_only:
             self._pool.submit(lambda: self._patch(pod_group, verdict))
+
+    def _tell_member(self, key: str, verdict: Verdict, member: corev1.Pod | None) -> None:
+        """Of a gang without an object, where nobody refuses the pods: our gate holds them."""
+        if member is None:
+            return
+        with self._lock:
+            if self._last.get(key) == verdict:
+                return
+            self._last[key] = verdict
+        self._recorder.event(pod_reference(member), "Warning", verdict.reason, "Scheduling", verdict.message)
 
     def _patch(self, pod_group: PodGroup, verdict: Verdict) -> None:
         condition = Condition(

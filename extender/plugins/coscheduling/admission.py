@@ -19,14 +19,15 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.resource import Resource
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling.arrivals import EXCLUDED_SECONDS, Arrivals, cannot_be_woken, needs_siblings, waves_of
 from extender.plugins.coscheduling.collaborators import REJECTED, Collaborators, Verdict
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.pod_group import GroupSpec
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.waiting import WaitNotes
 
 log = logging.getLogger(__name__)
 
-EXCLUDED_SECONDS = 2.0  # how long a place that kube-scheduler refused is left out of plans
 ATTEMPTS = 3  # plans for one call: each leaves out what kube-scheduler has refused so far
 
 
@@ -48,6 +49,8 @@ class Admission:
         self._denied_seconds = denied_seconds
         self._lease_seconds = lease_seconds
         self._planning = threading.Lock()
+        self.arrivals = Arrivals(manager, collaborators)
+        self.wait_notes = WaitNotes(manager, collaborators.verdicts)
 
     def admit(self, pod: corev1.Pod, offered: frozenset[str]) -> tuple[str | None, Status]:
         """The node that is planned for a member, None where any will do; or why it has to wait.
@@ -61,17 +64,17 @@ class Admission:
                 return None, SUCCESS
             status = self._gates(group, pod)
             if not status.success:
-                group.refused.add(pod.uid)
+                self._refuse(group, pod)
                 group.told[pod.uid] = len(manager.siblings(group, pod.spec.scheduler_name))
                 return None, status
             place = self._place(group, pod, offered)
-            if place is not None:
+            passes = place is not None or not self._needs_plan(group, pod)
+            if passes:
                 group.refused.discard(pod.uid)
-                return place, SUCCESS
-            if not self._needs_plan(group, pod):
-                group.refused.discard(pod.uid)
-                return None, SUCCESS
-        return self._plan_for(group, pod, offered)
+            moved = group.moved
+        if moved:
+            self.arrivals.send(group, caller=pod.uid)
+        return (place, SUCCESS) if passes else self._plan_for(group, pod, offered)
 
     def _gates(self, group: Group, pod: corev1.Pod) -> Status:
         manager = self._manager
@@ -103,13 +106,9 @@ class Admission:
             return node if node in offered else None
         if own.node_name in offered:
             return own.node_name
-        shape = planner.shape_of(own.pod_info)
-        for other in ledger.of_group(group.key):
-            free = other.uid not in group.held and other.uid != pod.uid
-            if free and other.node_name in offered and planner.shape_of(other.pod_info) == shape:
-                ledger.reserve(Reservation(own.pod_info, group.key, other.node_name, own.expires))
-                ledger.reserve(Reservation(other.pod_info, group.key, own.node_name, other.expires))
-                return other.node_name
+        slot = self.arrivals.take_slot(group, own, offered)
+        if slot is not None:
+            return slot
         if len(offered) > 1:
             until = self._manager.clock() + EXCLUDED_SECONDS
             group.excluded[pod.uid, own.node_name] = until
@@ -137,7 +136,7 @@ class Admission:
                 status = self._plan_group(group, pod.spec.scheduler_name, allowed, caller=pod.uid)
                 with manager.lock:
                     if not status.success:
-                        group.refused.add(pod.uid)
+                        self._refuse(group, pod)
                         return None, status
                     place = self._place(group, pod, offered)
                     if place is not None:
@@ -147,8 +146,14 @@ class Admission:
                         group.refused.discard(pod.uid)
                         return None, SUCCESS
             with manager.lock:
-                group.refused.add(pod.uid)
+                self._refuse(group, pod)
             return None, unresolvable(messages.PLACE_NOT_OFFERED)
+
+    def _refuse(self, group: Group, pod: corev1.Pod) -> None:
+        """kube-scheduler parks it, and clears its nomination. Lock held."""
+        group.refused.add(pod.uid)
+        if pod.uid in group.steered:
+            group.steered[pod.uid] = ""
 
     def plan_waiting(self) -> None:
         """Plans every group that waits and may fit now, in order, and steers the members that are parked."""
@@ -156,25 +161,41 @@ class Admission:
             self._plan_waiting(before=None)
 
     def _plan_waiting(self, before: Group | None) -> None:
+        """Only groups that something has happened to: the others were refused on no worse a cluster."""
         manager = self._manager
+        if not self._with.may_plan():
+            return
         with manager.lock:
             limit = manager.order(before) if before is not None else None
-            waiting = sorted(
-                (
-                    group
-                    for group in manager.groups.values()
-                    if group is not before and group.refused and not group.planned and group.key not in manager.denied
-                ),
-                key=manager.order,
-            )
-        for group in waiting:
+            touched = [group for key in manager.dirty if (group := manager.groups.get(key)) and group is not before]
+            touched.sort(key=manager.order)
+        for group in touched:
             with manager.lock:
                 if limit is not None and manager.order(group) > limit:
                     return
-                parked = next((group.members[uid].pod for uid in group.refused if uid in group.members), None)
-                if parked is None or not self._gates(group, parked).success or not self._needs_plan(group, parked):
-                    continue
-            self._plan_group(group, parked.spec.scheduler_name, {}, caller="")
+                manager.dirty.discard(group.key)
+                scheduler_name = self._waits(group)
+            if scheduler_name is not None:
+                self._plan_group(group, scheduler_name, {}, caller="")
+            else:
+                self.arrivals.withdraw(group)
+
+    def _waits(self, group: Group) -> str | None:
+        """The scheduler of the members that a plan would help; None where there are none, or the gates are shut. Lock held."""
+        manager = self._manager
+        if group.key in manager.denied:
+            return None
+        unplaced = ((group.refused | group.gated) & group.members.keys()) - self._placed(group)
+        pods = [pod for uid in unplaced if self._with.ours(pod := group.members[uid].pod)]
+        if not pods:
+            return None
+        pod = min(pods, key=lambda pod: pod.name)
+        if not self._gates(group, pod).success:
+            self.wait_notes.note(group, pod)
+            return None
+        if not self._needs_plan(group, pod) and not unplaced & group.gated:
+            return None
+        return pod.spec.scheduler_name
 
     def _plan_group(
         self, group: Group, scheduler_name: str, allowed: dict[str, frozenset[str]], *, caller: str
@@ -196,17 +217,46 @@ class Admission:
                 excluded=self._excluded(group),
                 promised=self._promised(group),
             )
-            gap = () if group.key in manager.permitted else self._resource_gap(group, spec, snapshot)
+            gap = (
+                ()
+                if group.key in manager.permitted or not request.needed
+                else self._resource_gap(group, spec, snapshot)
+            )
         if gap:
             return self._deny(group, messages.resource_gap(gap), epoch)
         nodes = snapshot.list()
         result = self._with.offload(planner.plan, nodes, request, self._with.judge)
         if not isinstance(result, planner.Placement):
+            if self._let_go(group):  # perhaps the gang fits otherwise than beside the places that it still has
+                status = self._plan_group(group, scheduler_name, allowed, caller=caller)
+                if not status.success:
+                    self._room_came_free()  # for others
+                return status
             reason = result.reason if isinstance(result, planner.Verdict) else "no plan"
             log.info("gang refused group=%s reason=%r", group.key, reason)
             return self._deny(group, f"minMember of {spec.min_member} does not fit: {reason}", epoch)
-        self._note(group, request, result, caller)
+        waves = waves_of(result, request.members)
+        with manager.lock:
+            stuck = cannot_be_woken(group, waves, caller)
+        if stuck:
+            return self._deny(group, messages.needs_gate(manager.gate), epoch)
+        self._note(group, request, result, waves, caller)
         return SUCCESS
+
+    def _room_came_free(self) -> None:
+        with self._manager.lock:
+            self._manager.room_came_free()
+        self._with.submit("plan", self.plan_waiting)
+
+    def _let_go(self, group: Group) -> bool:
+        """Gives up the group's places but those of held members. Returns whether there were any."""
+        with self._manager.lock:
+            uids = [r.uid for r in self._manager.ledger.of_group(group.key) if r.uid not in group.held]
+            self._manager.release_places(group, uids)
+            group.waves.clear()
+            group.planned = False
+            group.refused.update(uid for uid in uids if uid not in group.gated)
+        return bool(uids)
 
     def _deny(self, group: Group, cause: str, epoch: int) -> Status:
         """Noted before anybody hears of it; not noted, but looked at again, if something came free meanwhile."""
@@ -215,10 +265,20 @@ class Admission:
                 self._manager.denied[group.key] = cause
             else:
                 self._with.submit("plan", self.plan_waiting)
+                self._manager.dirty.add(group.key)
             self._manager.permitted.pop(group.key, None)
+            self.wait_notes.drop(group.key)
             pod_group = group.pod_group
+            gated = [info.pod for uid in group.gated if not needs_siblings(info := group.members[uid])]
         metrics.podgroup_schedule_attempts.labels("unschedulable").inc()
-        self._with.verdicts.decided(pod_group, group.key, Verdict(False, REJECTED, cause))
+        verdict = Verdict(False, REJECTED, cause)
+        if pod_group is None and gated:
+            self._with.verdicts.decided(None, group.key, verdict, min(gated, key=lambda pod: pod.name))
+        else:
+            self._with.verdicts.decided(pod_group, group.key, verdict)
+        self.arrivals.withdraw(group)
+        if gated and self._with.ungate_refused:
+            self._with.steering.ungate(gated)
         return unresolvable(messages.denied(group.key, self._denied_seconds, cause))
 
     def _excluded(self, group: Group) -> frozenset[tuple[str, str]]:
@@ -233,16 +293,19 @@ class Admission:
             (reservation.node_name, reservation.pod_info)
             for reservation in self._manager.ledger
             if reservation.group == group.key or reservation.priority >= priority
-        ] + self._nominated(priority)
+        ] + self._nominated(group, priority)
 
-    def _nominated(self, priority: int) -> list[tuple[str, PodInfo]]:
+    def _nominated(self, group: Group, priority: int) -> list[tuple[str, PodInfo]]:
         """Nominations made by others; ours are in the ledger."""
         ledger, groups = self._manager.ledger, self._manager.groups
         ours = {uid for group in groups.values() for uid in group.steered}
         return [
             (node_name, PodInfo(pod))
             for node_name, pod in self._nominator_pods()
-            if pod.priority >= priority and ledger.get(pod.uid) is None and pod.uid not in ours
+            if pod.priority >= priority
+            and ledger.get(pod.uid) is None
+            and pod.uid not in ours
+            and pod.uid not in group.members
         ]
 
     def _nominator_pods(self) -> Iterable[tuple[str, corev1.Pod]]:
@@ -263,27 +326,33 @@ class Admission:
         names = ["cpu", "memory", "ephemeral-storage", *required.scalar]
         return tuple(name for name in names if required.amount(name) > max(0, free.amount(name)))
 
-    def _note(self, group: Group, request: planner.Request, result: planner.Placement, caller: str) -> None:
+    def _note(
+        self,
+        group: Group,
+        request: planner.Request,
+        result: planner.Placement,
+        waves: list[frozenset[str]],
+        caller: str,
+    ) -> None:
         manager = self._manager
         expires = manager.clock() + self._lease_seconds
-        steer: list[tuple[corev1.Pod, str]] = []
         with manager.lock:
             for info in request.members:
                 node_name = result.nodes.get(info.pod.uid)
                 if node_name is None or info.pod.uid not in group.members:
                     continue
                 manager.ledger.reserve(Reservation(info, group.key, node_name, expires))
-                if info.pod.uid != caller and info.pod.uid in group.refused:
-                    steer.append((info.pod, node_name))
             group.planned = True
-            group.refused.difference_update(pod.uid for pod, _ in steer)
-            group.steered.update(pod.uid for pod, _ in steer)
+            group.waves[:0] = waves
+            group.repatched.clear()
+            self.wait_notes.drop(group.key)
             manager.denied.pop(group.key, None)
             manager.permitted[group.key] = True
             displaced = self._displaced(group, result)
         log.info("gang planned group=%s members=%d", group.key, len(result.nodes))
         metrics.podgroup_schedule_attempts.labels("planned").inc()
-        self._with.steering.steer(steer)
+        self.arrivals.send(group, caller)
+        self.arrivals.withdraw(group)
         for key in displaced:
             self.drop_plan(key)
 
@@ -298,20 +367,17 @@ class Admission:
         }
 
     def drop_plan(self, key: str) -> None:
-        """Takes back the places of a group that are not held, with our nominations."""
+        """Takes back the places of a group that are not held. Our nominations go with the next look, if no plan renews them."""
         manager = self._manager
         with manager.lock:
             group = manager.groups.get(key)
             if group is None:
                 return
-            uids = [r.uid for r in manager.ledger.of_group(key) if r.uid not in group.held]
-            manager.release_places(group, uids)
-            group.planned = False
+            if self._let_go(group):
+                manager.room_came_free()
             manager.forget_notes(key)
-            pods = [group.members[uid].pod for uid in uids if uid in group.steered and uid in group.members]
-            group.steered.clear()
-            group.refused.update(uids)
-        self._with.steering.release(pods)
+            manager.dirty.add(key)
+        self._with.submit("plan", self.plan_waiting)
 
     def wake_told_otherwise(self) -> None:
         """Parked members whose refusal names another number of siblings than there are by now, so that it is put right.

@@ -18,10 +18,13 @@ T = TypeVar("T")
 
 
 class Steering(Protocol):
-    """Moves parked pods. Returns at once; the work is done in the background. Silent where we do not lead."""
+    """Moves parked pods. Returns at once; the work is done in the background. Silent where we do not lead.
+
+    Of several wishes for one pod the last counts.
+    """
 
     def steer(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
-        """Nominates each pod to its node and wakes it."""
+        """Nominates each pod to its node, and wakes it; one that our gate holds loses the gate after that."""
         ...
 
     def release(self, pods: Sequence[corev1.Pod]) -> None:
@@ -30,6 +33,10 @@ class Steering(Protocol):
 
     def wake(self, pods: Sequence[corev1.Pod]) -> None:
         """Has each pod tried again, with no nomination."""
+        ...
+
+    def ungate(self, pods: Sequence[corev1.Pod]) -> None:
+        """Takes our gate off, with no nomination: for others to see that the pods find no room."""
         ...
 
 
@@ -45,13 +52,14 @@ class Verdict:
 SCHEDULED = "GangScheduled"
 REJECTED = "GangRejected"
 TIMED_OUT = "GangTimeout"
+WAITING = "GangWaiting"
 
 
 class Verdicts(Protocol):
     """Tells users: events and conditions, in the background, only when something changes."""
 
-    def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict) -> None:
-        """pod_group is None for a group that is labels only."""
+    def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None) -> None:
+        """pod_group is None for a group that is labels only; then a member that our gate holds may hear of it."""
         ...
 
 
@@ -59,7 +67,8 @@ class Verdicts(Protocol):
 class Collaborators:
     """newest_snapshot: the cluster now, assumed pods included. submit: runs a task in the background, once however
     often it is asked for before it starts. offload: runs a pure function where it stalls nobody, and returns its result.
-    may_commit: whether we lead. commit_limit: the longest a hold of a gang of n may last, in seconds."""
+    may_commit: whether we lead. hold_limit: the longest a hold of a gang of n may last, in seconds. may_plan: whether we
+    lead and have seen the whole cluster. ours: whether a pod is of a scheduler that we serve."""
 
     newest_snapshot: Callable[[], NodeInfoLister]
     judge: Judge
@@ -69,6 +78,9 @@ class Collaborators:
     offload: Callable[..., object]
     may_commit: Callable[[], bool]
     hold_limit: Callable[[int], float]
+    may_plan: Callable[[], bool] = lambda: True
+    ours: Callable[[corev1.Pod], bool] = lambda pod: True
+    ungate_refused: bool = False
 
 
 class NoSteering:
@@ -81,4 +93,7 @@ class NoSteering:
         return
 
     def wake(self, pods: Sequence[corev1.Pod]) -> None:
+        return
+
+    def ungate(self, pods: Sequence[corev1.Pod]) -> None:
         return

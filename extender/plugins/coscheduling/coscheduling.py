@@ -39,6 +39,7 @@ from extender.plugins.coscheduling.admission import Admission
 from extender.plugins.coscheduling.barrier import Barrier
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.hints import GroupHints
+from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.pod_group import GroupLabels
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
 
@@ -72,7 +73,9 @@ class Coscheduling(
             denied_seconds=float(args.denied_pg_expiration_time_seconds),
             permitted_seconds=self._wait_seconds,
             clock=handle.clock,
+            gate=args.scheduling_gate,
         )
+        self._planning = False  # what may_plan last said; the tick's own
 
     @classmethod
     def create(cls, args: CoschedulingArgs | None, handle: Handle) -> Self:
@@ -177,13 +180,16 @@ class Coscheduling(
         self.admission.drop_plan(group.key)
 
     def permit(self, state: CycleState, pod: corev1.Pod, node_name: str) -> tuple[Status, float]:
-        return self.barrier.arrive(pod, node_name, self._wait_seconds)
+        decided = self.barrier.arrive(pod, node_name, self._wait_seconds)
+        self.admission.arrivals.settled(pod)
+        return decided
 
     def pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         return self.barrier.check_commit(pod, node_name)
 
     def post_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:
         self.barrier.bound(pod, node_name)
+        self.admission.arrivals.settled(pod)
 
     # What the watch says
 
@@ -197,12 +203,31 @@ class Coscheduling(
             if group is not None and _membership_changed(old, new):
                 manager.forget_notes(group.key)
             void = [g.key for g in {id(g): g for g in (before, group) if g is not None}.values() if self._void(g)]
+            look = group is not None and self._matters(group, old, new)
+            if group is not None and look:
+                manager.dirty.add(group.key)
         for key in void:
             self.admission.drop_plan(key)
+        if new is not None and new.node_name:
+            self.admission.arrivals.settled(new)
         if freed or void:
             self._room_came_free()
-        elif group is not None and group.refused and _membership_changed(old, new):
+        elif look or self._lost_nomination(old, new):
             self._look()
+
+    def _matters(self, group: Group, old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
+        """Whether a group that waits may have a plan after this: not if the pod has its place or its node already."""
+        if not (group.refused or group.gated) or not _membership_changed(old, new):
+            return False
+        return new is None or (not new.node_name and self.manager.ledger.get(new.uid) is None)
+
+    def _lost_nomination(self, old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
+        """Whether the group has to be planned again because the member's nomination was cleared, and not by us."""
+        if old is None or new is None or old.uid != new.uid or new.node_name:
+            return False
+        if not old.status.nominated_node_name or new.status.nominated_node_name:
+            return False
+        return self.admission.arrivals.lost(old, new)
 
     def _void(self, group: Group) -> bool:
         """A planned group that lost its quorum."""
@@ -225,7 +250,8 @@ class Coscheduling(
                 group = self.manager.pod_group_changed(new)
                 self.barrier.recheck(group)
             self.manager.forget_notes(group.key)
-            parked = [group.members[uid].pod for uid in group.refused if uid in group.members]
+            self.manager.dirty.add(group.key)
+            parked = [group.members[uid].pod for uid in group.refused - group.gated if uid in group.members]
         if new is None:
             self.admission.drop_plan(group.key)
         self.collaborators.submit("plan", self.admission.plan_waiting)
@@ -235,12 +261,19 @@ class Coscheduling(
         """A node that came or got better may help; one that went takes the plans on it with it."""
         if new is None and old is not None:
             with self.manager.lock:
-                groups = {reservation.group for reservation in self.manager.ledger.on_node(old.name)}
-            for key in sorted(groups):
-                self.admission.drop_plan(key)
+                for reservation in list(self.manager.ledger.on_node(old.name)):
+                    self._lose(reservation)
             self._look()
         elif new is not None and (old is None or _node_may_help(old, new)):
             self._room_came_free()
+
+    def _lose(self, reservation: Reservation) -> None:
+        """A member's node is gone: it alone is placed anew. Lock held."""
+        group = self.manager.groups.get(reservation.group)
+        if group is not None and reservation.uid not in group.held:
+            self.manager.lose_places(group, [reservation.uid])
+            if reservation.uid not in group.gated:
+                group.refused.add(reservation.uid)
 
     def _room_came_free(self) -> None:
         with self.manager.lock:
@@ -254,13 +287,30 @@ class Coscheduling(
         """About once a second: plans whose members did not come are given up, texts that have become untrue are renewed."""
         with self.manager.lock:
             self.manager.prune()
+            due = self.manager.due()
+        if due:
+            self._look()
+        self._follow_leadership()
         self.admission.wake_told_otherwise()
+        self.admission.wait_notes.tell()
         for key in self.admission.expired():
             log.info("plan expired group=%s", key)
             self.admission.drop_plan(key)
             with self.manager.lock:  # others have their turn first
                 self.manager.denied[key] = messages.MEMBERS_DID_NOT_COME
+                self.manager.look_at[key] = self.manager.clock() + self._args.denied_pg_expiration_time_seconds
             self._look()
+
+    def _follow_leadership(self) -> None:
+        """Who begins to lead plans what waits; who leads no more keeps no place for anybody."""
+        before, self._planning = self._planning, self.collaborators.may_plan()
+        if self._planning and not before:
+            self._room_came_free()
+        elif before and not self._planning:
+            with self.manager.lock:
+                planned = {reservation.group for reservation in self.manager.ledger}
+            for key in sorted(planned):
+                self.admission.drop_plan(key)
 
 
 def _membership_changed(old: corev1.Pod | None, new: corev1.Pod | None) -> bool:

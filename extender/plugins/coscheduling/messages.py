@@ -31,6 +31,21 @@ def gated_siblings(pod_name: str) -> str:
     return f"pre-filter pod {pod_name} cannot proceed due to gated pods in the same PodGroup"
 
 
+def waiting_for_members(minimum: int) -> str:
+    return f"fewer pods exist than minMember of {minimum}"
+
+
+def waiting_for_gates(minimum: int) -> str:
+    return f"scheduling gates of others leave fewer pods than minMember of {minimum}"
+
+
+def needs_gate(gate: str) -> str:
+    return (
+        "members with required affinity to other members have to be created with the scheduling gate "
+        f"{gate}: kube-scheduler's own filters refuse them until those are bound"
+    )
+
+
 def failed_recently(key: str) -> str:
     return f"podGroup {key} failed recently"
 

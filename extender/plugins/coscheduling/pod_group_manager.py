@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from cachetools import TTLCache
 
 from extender.api import corev1
-from extender.api.schedulingv1alpha1 import GANG_GATE, PodGroup
+from extender.api.schedulingv1alpha1 import GANG_GATE, GANG_READY, PodGroup
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.commit import Commit
 from extender.plugins.coscheduling.ledger import Ledger
@@ -33,6 +33,8 @@ from extender.plugins.coscheduling.pod_group import (
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
 GONE_SECONDS = 300.0  # how long a late call cannot bring a deleted pod back
 UNSEEN_SECONDS = 30.0  # how long a pod counts that only a call has shown, and no watch
+POD_SCHEDULED = "PodScheduled"
+SCHEDULING_GATED = "SchedulingGated"  # the reason of PodScheduled while there are gates
 _FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 
 
@@ -49,7 +51,11 @@ class Group:
     commits: dict[str, Commit] = field(default_factory=dict)  # UID -> the start it is part of
     refused: set[str] = field(default_factory=set)  # parked in kube-scheduler by our word
     told: dict[str, int] = field(default_factory=dict)  # UID -> how many siblings its refusal has named
-    steered: set[str] = field(default_factory=set)  # nominated by us
+    steered: dict[str, str] = field(default_factory=dict)  # UID -> node of our nomination, "" if it may be out of date
+    gated: set[str] = field(default_factory=set)  # held back by our gate alone
+    waves: list[frozenset[str]] = field(default_factory=list)  # of a plan: who is sent once those before are in place
+    repatched: set[str] = field(default_factory=set)  # whose lost nomination was made once more for this plan
+    moved: bool = False  # a place has changed hands since members were last sent
     excluded: dict[tuple[str, str], float] = field(default_factory=dict)  # (UID, node) -> until
     planned: bool = False
     spec: GroupSpec | None = None  # None: not computed since the last change
@@ -77,9 +83,11 @@ class PodGroupManager:
         denied_seconds: float,
         permitted_seconds: float,
         clock: Callable[[], float],
+        gate: str = GANG_GATE,
     ) -> None:
         self.lock = threading.RLock()  # guards everything below
         self.labels = labels
+        self.gate = gate
         self.clock = clock
         self.groups: dict[str, Group] = {}
         self.ledger = Ledger()
@@ -87,6 +95,8 @@ class PodGroupManager:
         self.permitted: TTLCache[str, bool] = TTLCache(MAX_NOTES, permitted_seconds, timer=clock)
         self.backed_off: dict[str, float] = {}  # key -> until
         self.epoch = 0  # grows with every event that can help a denied group
+        self.dirty: set[str] = set()  # groups that something has happened to since they were last looked at
+        self.look_at: dict[str, float] = {}  # key -> when it is to be looked at though nothing happens
         self._group_by_uid: dict[str, str] = {}
         self._gone: TTLCache[str, bool] = TTLCache(MAX_NOTES, GONE_SECONDS, timer=clock)
         self._unseen: dict[str, float] = {}  # UID -> until when the watch has to show it
@@ -126,6 +136,10 @@ class PodGroupManager:
         group.members[pod.uid] = PodInfo(pod)
         if group.refs.get(pod.uid) != ref:
             group.refs[pod.uid] = ref
+        if pod.gated and not pod.node_name and not foreign_gates(pod, (self.gate,)):
+            group.gated.add(pod.uid)
+        else:
+            group.gated.discard(pod.uid)
         group.spec = None
         self._group_by_uid[pod.uid] = group.key
 
@@ -143,7 +157,12 @@ class PodGroupManager:
             self.pod_gone(pod)
             return group
         self._put(group, pod, ref)
+        if known is None and not pod.node_name and was_refused(pod):
+            group.refused.add(pod.uid)  # before our time
+        if known is None and not pod.node_name and pod.status.nominated_node_name and _was_sent(pod):
+            group.steered[pod.uid] = ""
         if pod.node_name:
+            group.steered.pop(pod.uid, None)
             group.committed.pop(pod.uid, None)
             group.commits.pop(pod.uid, None)
             group.refused.discard(pod.uid)
@@ -167,7 +186,9 @@ class PodGroupManager:
         group.commits.pop(uid, None)
         group.refused.discard(uid)
         group.told.pop(uid, None)
-        group.steered.discard(uid)
+        group.steered.pop(uid, None)
+        group.gated.discard(uid)
+        group.repatched.discard(uid)
         group.excluded = {pair: until for pair, until in group.excluded.items() if pair[0] != uid}
         group.spec = None
         self.ledger.release(uid)
@@ -194,14 +215,27 @@ class PodGroupManager:
             self.groups.pop(group.key, None)
             self.forget_notes(group.key)
             self.backed_off.pop(group.key, None)
+            self.dirty.discard(group.key)
+            self.look_at.pop(group.key, None)
 
     def room_came_free(self) -> None:
         """Denials are void, those that are being decided on an older snapshot too."""
         self.epoch += 1
         self.denied.clear()
+        self.dirty.update(key for key, group in self.groups.items() if group.refused or group.gated)
 
     def back_off(self, key: str, seconds: float) -> None:
         self.backed_off[key] = self.clock() + seconds
+        self.look_at[key] = self.backed_off[key]
+
+    def due(self) -> bool:
+        """Whether there is a group to look at by now that waited for its time only."""
+        now = self.clock()
+        keys = [key for key, at in self.look_at.items() if at <= now]
+        for key in keys:
+            del self.look_at[key]
+        self.dirty.update(keys)
+        return bool(keys)
 
     def backing_off(self, key: str) -> bool:
         until = self.backed_off.get(key)
@@ -240,7 +274,7 @@ class PodGroupManager:
         return [
             info
             for info in group.pending()
-            if info.pod.spec.scheduler_name == scheduler_name and not foreign_gates(info.pod, (GANG_GATE,))
+            if info.pod.spec.scheduler_name == scheduler_name and not foreign_gates(info.pod, (self.gate,))
         ]
 
     def order(self, group: Group) -> tuple[int, datetime, str]:
@@ -256,3 +290,24 @@ class PodGroupManager:
                 self.ledger.release(reservation.uid)
         if uids is None:
             group.planned = False
+
+    def lose_places(self, group: Group, uids: Iterable[str]) -> None:
+        """These members are to be planned again, beside the places that are still good."""
+        for uid in uids:
+            self.ledger.release(uid)
+        group.planned = False
+        self.forget_notes(group.key)
+        self.dirty.add(group.key)
+
+
+def _was_sent(pod: corev1.Pod) -> bool:
+    """Its nomination is ours: made before a restart, it holds room until a plan renews it or we take it back."""
+    return any(condition.type == GANG_READY and condition.status == "True" for condition in pod.status.conditions)
+
+
+def was_refused(pod: corev1.Pod) -> bool:
+    """kube-scheduler has tried it, and parked it. One that is gated has not been tried."""
+    return any(
+        condition.type == POD_SCHEDULED and condition.status == "False" and condition.reason != SCHEDULING_GATED
+        for condition in pod.status.conditions
+    )

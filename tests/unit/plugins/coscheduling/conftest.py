@@ -148,6 +148,7 @@ class World:
         self.steered: list[tuple[str, str]] = []
         self.released: list[str] = []
         self.woken: list[str] = []
+        self.ungated: list[str] = []
         self.tasks: dict[str, Callable[[], None]] = {}
         self.verdicts: list[str] = []
         self.leading = True
@@ -192,7 +193,10 @@ class World:
     def wake(self, pods: Sequence[corev1.Pod]) -> None:
         self.woken += [p.name for p in pods]
 
-    def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict) -> None:
+    def ungate(self, pods: Sequence[corev1.Pod]) -> None:
+        self.ungated += [p.name for p in pods]
+
+    def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None) -> None:
         self.verdicts.append(f"{key} {verdict.reason}: {verdict.message}")
 
     def run_tasks(self) -> None:
