@@ -6,6 +6,7 @@ kube-scheduler: k8s.io/kube-scheduler/framework/interface.go (Handle)
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
@@ -25,6 +26,11 @@ Clock = Callable[[], float]
 
 class PodInPreBind(Protocol):
     """A pod whose PreBind runs. Go: framework.PodInPreBind."""
+
+    @property
+    def cancelled(self) -> threading.Event:
+        """For a plugin that waits: set as soon as there is nothing to wait for."""
+        ...
 
     def cancel_pod(self, message: str) -> bool:
         """False if PreBind has ended."""
@@ -59,6 +65,10 @@ class Handle(Protocol):
 
     def spawn(self, job: Callable[[], None]) -> None:
         """Runs it beside the scheduling cycles; on virtual time, at once."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Lets time pass for a plugin that waits in PreBind; on virtual time the cluster moves on meanwhile."""
         ...
 
     def snapshot(self) -> NodeInfoLister:

@@ -121,7 +121,8 @@ def not_modelled(pod: corev1.Pod) -> str:
     named = [claim.name for claim in pod.spec.resource_claims]
     if named:
         return f"DynamicResources: resource claims are not modelled: {', '.join(named)}"
-    devices = sorted(name for name in pod_requests(pod) if name.startswith(DEVICE_CLASS_PREFIX))
+    requests = pod_requests(pod).items()
+    devices = sorted(name for name, amount in requests if amount and name.startswith(DEVICE_CLASS_PREFIX))
     if devices:
         return f"DynamicResources: resources that devices satisfy are not modelled: {', '.join(devices)}"
     return ""

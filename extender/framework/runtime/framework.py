@@ -48,9 +48,9 @@ def _on_a_thread(job: Callable[[], None]) -> None:
 class Surroundings:
     """What a framework is given. newest_snapshot: the cluster now. lister: an informer's objects of one struct type.
 
-    spawn: runs a job beside the cycles. rng: for choices among equals. waiting_pods and pods_in_pre_bind are shared by
-    the profiles of one scheduler. record is told of each run of an extension point; it must be safe on every thread that
-    the framework is used on.
+    spawn: runs a job beside the cycles. sleep: how a plugin waits; on virtual time the cluster moves on meanwhile.
+    rng: for choices among equals. waiting_pods and pods_in_pre_bind are shared by the profiles of one scheduler. record
+    is told of each run of an extension point; it must be safe on every thread that the framework is used on.
     """
 
     api: API
@@ -62,6 +62,7 @@ class Surroundings:
     activate: Callable[[Iterable[corev1.Pod]], None] = _activate_nobody
     extenders: Sequence[PreemptionExtender] = ()
     spawn: Callable[[Callable[[], None]], None] = _on_a_thread
+    sleep: Callable[[float], None] = time.sleep
     rng: random.Random = field(default_factory=random.Random)
     waiting_pods: WaitingPodsMap = field(default_factory=WaitingPodsMap)
     pods_in_pre_bind: PodsInPreBindMap = field(default_factory=PodsInPreBindMap)
@@ -134,6 +135,9 @@ class Framework(SchedulingPoints, ScoringPoints, BindingPoints):
 
     def spawn(self, job: Callable[[], None]) -> None:
         self._around.spawn(job)
+
+    def sleep(self, seconds: float) -> None:
+        self._around.sleep(seconds)
 
     def set_snapshot(self, snapshot: NodeInfoLister | None) -> None:
         """The snapshot of the cycle that begins; None between cycles."""
