@@ -18,7 +18,7 @@ from extender.backend.queue.nominator import Nominator
 from extender.backend.queue.queueing_hints import QueueingHints, build_hints
 from extender.backend.queue.scheduling_queue import PriorityQueue
 from extender.client.informer import InformerFactory
-from extender.client.interface import API, LEASES, NODES, POD_GROUPS, PODS, RESOURCE_TYPES, EventRecorder
+from extender.client.interface import API, LEASES, NODES, PODS, RESOURCE_TYPES, EventRecorder
 from extender.config.defaults import planning_profile
 from extender.config.types import KubeSchedulerConfiguration
 from extender.framework.handle import Clock
@@ -33,7 +33,7 @@ from extender.profile import new_map
 from extender.scheduler.failure_handler import FailureHandler
 from extender.scheduler.http_extender import HTTPExtender, in_calling_order
 from extender.scheduler.pod_cycles import PodCycles
-from extender.scheduler.queue_handlers import NodeHandlers, PodHandlers, Told
+from extender.scheduler.queue_handlers import watch_all
 from extender.scheduler.queue_steering import QueueSteering
 from extender.scheduler.schedule_one import Algorithm
 
@@ -135,16 +135,17 @@ class _Assembly:
     def _new_queue(self, profiles: Mapping[str, Framework]) -> PriorityQueue:
         configuration = self._configuration
         with_extenders = bool(self._extenders)
+        self._hints = QueueingHints(
+            {
+                name: build_hints(framework.enqueue_plugins, with_extenders=with_extenders)
+                for name, framework in profiles.items()
+            }
+        )
         return PriorityQueue(
             next(iter(profiles.values())).less,
             nominator=self._nominator,
             pre_enqueue={name: framework.pre_enqueue_plugins for name, framework in profiles.items()},
-            hints=QueueingHints(
-                {
-                    name: build_hints(framework.enqueue_plugins, with_extenders=with_extenders)
-                    for name, framework in profiles.items()
-                }
-            ),
+            hints=self._hints,
             backoff=Backoff(configuration.pod_initial_backoff_seconds, configuration.pod_max_backoff_seconds),
             clock=self._environment.clock,
         )
@@ -170,13 +171,8 @@ class _Assembly:
         return coscheduling
 
     def _watch(self, profiles: Mapping[str, Framework], coscheduling: Coscheduling | None) -> None:
-        informers = self._informers
-        informers.informer(PODS).add_handler(PodHandlers(self._cache, self._queue, profiles))
-        informers.informer(NODES).add_handler(NodeHandlers(self._cache, self._queue))
-        if coscheduling is not None:
-            informers.informer(PODS).add_handler(Told(coscheduling.on_pod))
-            informers.informer(NODES).add_handler(Told(coscheduling.on_node))
-            informers.informer(POD_GROUPS).add_handler(Told(coscheduling.on_pod_group))
+        observers = [] if coscheduling is None else [coscheduling]
+        watch_all(self._informers, self._queue, self._cache, profiles, self._hints.wanted_events(), observers)
 
 
 def _informers(api: API, clock: Clock) -> InformerFactory:

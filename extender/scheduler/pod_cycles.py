@@ -28,12 +28,17 @@ from extender.framework.cycle_state import CycleState
 from extender.framework.diagnosis import FitError
 from extender.framework.interface import NominatingMode, PostFilterResult
 from extender.framework.runtime.framework import Framework
+from extender.framework.runtime.metrics_recorder import sampled_state
 from extender.framework.status import SUCCESS, Code, Status, error
+from extender.scheduler import pods_to_activate
 from extender.scheduler.failure_handler import CLEAR_NOMINATED_NODE, Failure, FailureHandler, update_pod
 from extender.scheduler.http_extender import ExtenderError, HTTPExtender
 from extender.scheduler.schedule_one import Algorithm, NoNodesAvailableError, SchedulingError
 
 log = logging.getLogger(__name__)
+
+MANY_ATTEMPTS = 15
+"""From here on attempts are not told apart in metrics."""
 
 
 @dataclass(slots=True)
@@ -93,7 +98,8 @@ class PodCycles:
             self._queue.done(entry.uid)
             return None
         started = time.perf_counter()
-        state = CycleState()
+        state = sampled_state()
+        pods_to_activate.begin(state)
         host = self._host(entry, framework, state, started)
         if host is None:
             return None
@@ -120,6 +126,7 @@ class PodCycles:
             self._failures.handle(entry, failure, CLEAR_NOMINATED_NODE, started)
         finally:
             framework.set_snapshot(None)
+            metrics.scheduling_algorithm_duration.observe(time.perf_counter() - started)
         return None
 
     def _post_filter(
@@ -157,6 +164,7 @@ class PodCycles:
             failure = Failure.of_status(entry.pod, status, host)
             self._failures.handle(entry, failure, CLEAR_NOMINATED_NODE, started)
             return None
+        pods_to_activate.activate_stashed(state, self._queue.activate)
         return attempt
 
     # The binding cycle
@@ -192,6 +200,7 @@ class PodCycles:
             return False
         self._bound(attempt)
         framework.run_post_bind_plugins(state, pod, host)
+        pods_to_activate.activate_stashed(state, self._queue.activate)
         return True
 
     def _bind(self, attempt: Attempt) -> Status:
@@ -217,7 +226,12 @@ class PodCycles:
         self._recorder.event(pod_reference(pod), "Normal", "Scheduled", "Binding", note)
         metrics.schedule_attempts.labels("scheduled", profile).inc()
         metrics.scheduling_attempt_duration.labels("scheduled", profile).observe(time.perf_counter() - attempt.started)
-        metrics.pod_scheduling_attempts.observe(attempt.entry.attempts)
+        entry = attempt.entry
+        metrics.pod_scheduling_attempts.observe(entry.attempts)
+        if entry.initial_attempt_timestamp is not None:
+            attempts = str(entry.attempts) if entry.attempts < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+"
+            took = attempt.framework.clock() - entry.initial_attempt_timestamp
+            metrics.pod_scheduling_sli_duration.labels(attempts).observe(took)
 
     def _binding_failed(self, attempt: Attempt, status: Status) -> None:
         """What the assumed pod took comes free, as if it had been deleted. Go: handleBindingCycleError.
