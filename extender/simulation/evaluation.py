@@ -73,9 +73,7 @@ class _Evaluation:
         answer["nodes"] = [self._node(node, tried, feasible, scores) for node in self._nodes]
         answer["feasible"] = [node.name for node in feasible] or None
         if feasible:
-            totals = _totals(feasible, scores)
-            best = max(totals.values())
-            answer["bestSet"] = [name for name, total in totals.items() if total == best]
+            answer["bestSet"] = self._best(feasible, scores)
         else:
             answer["fitError"] = str(FitError(self._pod, len(self._nodes), diagnosis))
             answer["preemption"] = self._preemption()
@@ -191,6 +189,14 @@ class _Evaluation:
         answer["chosenSet"] = _chosen(found.candidates) if nodes else None
         answer["postFilter"] = self._post_filter()
         return answer
+
+    def _best(self, feasible: Sequence[NodeInfo], scores: Sequence[PluginScores]) -> list[str]:
+        """The node that the pod is nominated to, if it passes: nobody scores then. Else those with the highest total."""
+        totals = _totals(feasible, scores)
+        if (nominated := self._pod.status.nominated_node_name) in totals:
+            return [nominated]
+        best = max(totals.values())
+        return [name for name, total in totals.items() if total == best]
 
     def _post_filter(self) -> Json:
         result, status = self._framework.run_post_filter_plugins(self._state, self._pod, self._statuses)
