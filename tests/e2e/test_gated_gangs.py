@@ -109,7 +109,7 @@ def test_a_gate_of_somebody_else_holds_the_gang_back_and_is_left_alone(cluster: 
     cluster.node("node-1", cpu="4")
     cluster.pod_group("held", min_member=2)
     names = gang(cluster, "held", 1)
-    both = {"schedulingGates": [{"name": "example.com/quota"}, {"name": GATE}]}
+    both: dict[str, Any] = {"schedulingGates": [{"name": "example.com/quota"}, {"name": GATE}]}
     cluster.pod("held-1", group="held", requests=CPU, **both)
     cluster.recorder.settle()
     assert cluster.recorder.bound() == set()

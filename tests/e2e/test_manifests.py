@@ -13,7 +13,12 @@ from tests.e2e.control_plane import EXTENDER_ALONE, EXTENDER_USER, MANIFESTS, SI
 from tests.e2e.extender import Extender
 from tests.e2e.processes import eventually
 
-OVERLAYS = sorted(str(file.parent.relative_to(MANIFESTS)) for file in MANIFESTS.rglob("kustomization.yaml"))
+POLICIES = ("gate", "wake-by-annotation")  # they change pods: tests of their own apply them, and take them away again
+OVERLAYS = sorted(
+    overlay
+    for file in MANIFESTS.rglob("kustomization.yaml")
+    if (overlay := str(file.parent.relative_to(MANIFESTS))) not in POLICIES
+)
 EXAMPLES = sorted(
     str(file.relative_to(MANIFESTS))
     for file in (MANIFESTS / "examples").rglob("*.yaml")

@@ -1,0 +1,146 @@
+"""manifests/gate: the policy that gates the pods of groups, the right to take the gate off, and what guards that right."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e.api import PODS, Api, Json, Refused
+from tests.e2e.cluster import GROUP_LABEL, Cluster
+from tests.e2e.control_plane import MANIFESTS, SIDECAR, ControlPlane
+from tests.e2e.processes import eventually
+
+GATE = {"name": "scheduling.x-k8s.io/gang"}
+OTHER = {"name": "example.com/quota"}
+POD = "/api/v1/namespaces/default/pods/{}"
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+def gates(cluster: Cluster, name: str) -> list[Json]:
+    found: list[Json] = cluster.api.get(POD.format(name))["spec"].get("schedulingGates", [])
+    return found
+
+
+def is_gated(cluster: Cluster, name: str, **spec: Any) -> bool:
+    """Whether a pod of a group that is created now gets the gate; it is deleted again."""
+    cluster.pod(name, group="probe", **spec)
+    found = GATE in gates(cluster, name)
+    cluster.delete_pod(name)
+    return found
+
+
+@pytest.fixture(scope="module")
+def gate(plane: ControlPlane) -> Iterator[None]:
+    """In force, and gone again: other modules' pods are not to be gated."""
+    for overlay in ("sidecar", "gate", "gate"):  # the second time changes nothing
+        plane.kubectl("apply", "--server-side", "-k", str(MANIFESTS / overlay))
+    cluster = Cluster(plane)
+    eventually(lambda: is_gated(cluster, "probe"), within=20, what="the policy is in force", every=0.2)
+    account = plane.api(SIDECAR)
+    cluster.pod("probe")
+    eventually(
+        lambda: is_refused(account, "probe", {"metadata": {"labels": {"a": "b"}}}, 422), within=20, what="guarded"
+    )
+    cluster.delete_pod("probe")
+    yield
+    plane.kubectl("delete", "--ignore-not-found", "-k", str(MANIFESTS / "gate"))
+    eventually(lambda: not is_gated(cluster, "probe"), within=20, what="the policy is gone", every=0.2)
+
+
+def is_refused(account: Api, name: str, body: Any, code: int = 422) -> bool:
+    try:
+        account.call("PATCH", POD.format(name), body, STRATEGIC)
+    except Refused as refused:
+        return refused.code == code
+    return False
+
+
+@pytest.mark.parametrize(
+    ("metadata", "spec", "expected"),
+    [
+        pytest.param({"labels": {GROUP_LABEL: "web"}}, {}, [GATE], id="a member of a PodGroup"),
+        pytest.param(
+            {
+                "labels": {
+                    "pod-group.scheduling.sigs.k8s.io/name": "web",
+                    "pod-group.scheduling.sigs.k8s.io/min-available": "2",
+                }
+            },
+            {},
+            [GATE],
+            id="a member of a group of labels",
+        ),
+        pytest.param({"labels": {GROUP_LABEL: "web"}}, {"schedulingGates": [OTHER]}, [OTHER, GATE], id="beside others"),
+        pytest.param({"labels": {GROUP_LABEL: "web"}}, {"schedulingGates": [GATE]}, [GATE], id="gated by the user"),
+        pytest.param({"labels": {GROUP_LABEL: "web"}}, {"schedulerName": "other"}, [], id="another scheduler's"),
+        pytest.param({"labels": {GROUP_LABEL: "web"}}, {"nodeName": "node-1"}, [], id="placed by its creator"),
+        pytest.param({"labels": {"app": "web"}}, {}, [], id="in no group"),
+        pytest.param({}, {}, [], id="without labels"),
+    ],
+)
+@pytest.mark.usefixtures("gate")
+def test_who_gets_the_gate(metadata: Json, spec: Json, expected: list[Json], cluster: Cluster) -> None:
+    cluster.judged = True  # nothing schedules here
+    body = {
+        "metadata": {"name": "made", **metadata},
+        "spec": {
+            "schedulerName": "gang-scheduler",
+            "terminationGracePeriodSeconds": 0,
+            "containers": [{"name": "main", "image": "a"}],
+            **spec,
+        },
+    }
+    cluster.api.create(PODS.format(namespace="default"), body)
+    assert sorted(gates(cluster, "made"), key=str) == sorted(expected, key=str)
+
+
+@pytest.mark.usefixtures("gate")
+def test_the_extender_may_take_its_gate_off(cluster: Cluster) -> None:
+    account = cluster.plane.api(SIDECAR)
+    cluster.pod("web", group="web", schedulingGates=[OTHER])
+    assert GATE in gates(cluster, "web")
+    without = {"spec": {"schedulingGates": [{"$patch": "delete", **GATE}]}}
+    account.call("PATCH", POD.format("web"), without, STRATEGIC)
+    assert gates(cluster, "web") == [OTHER]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"spec": {"schedulingGates": [{"$patch": "delete", **OTHER}]}}, id="a gate of somebody else"),
+        pytest.param({"spec": {"containers": [{"name": "main", "image": "evil"}]}}, id="an image"),
+        pytest.param({"metadata": {"labels": {"a": "b"}}}, id="a label"),
+        pytest.param({"metadata": {"labels": {GROUP_LABEL: None}}}, id="no group any more"),
+        pytest.param({"metadata": {"annotations": {"a": "b"}}}, id="an annotation"),
+        pytest.param({"metadata": {"annotations": {"gang-extender.dev/wake": "1"}}}, id="the wake annotation"),
+        pytest.param({"metadata": {"finalizers": ["example.com/stay"]}}, id="a finalizer"),
+        pytest.param({"spec": {"nodeSelector": {"a": "b"}}}, id="a node selector"),
+        pytest.param({"spec": {"activeDeadlineSeconds": 1}}, id="a deadline"),
+        pytest.param({"spec": {"tolerations": [{"key": "a", "operator": "Exists"}]}}, id="a toleration"),
+    ],
+)
+@pytest.mark.usefixtures("gate")
+def test_the_extender_may_change_nothing_else(body: Json, cluster: Cluster) -> None:
+    account = cluster.plane.api(SIDECAR)
+    cluster.pod("web", group="web", schedulingGates=[OTHER])
+    with pytest.raises(Refused, match="the extender may") as refused:
+        account.call("PATCH", POD.format("web"), body, STRATEGIC)
+    assert refused.value.code == 422
+
+
+@pytest.mark.usefixtures("gate")
+def test_the_gates_can_be_taken_off_by_hand(cluster: Cluster) -> None:
+    """The very lines of docs/operations.md."""
+    text = (MANIFESTS.parent / "docs" / "operations.md").read_text()
+    _, _, rest = text.partition("<!-- take the gates off -->\n```sh\n")
+    lines, _, _ = rest.partition("```")
+    assert "kubectl get pods" in lines
+    for name in ("web-0", "web-1"):
+        cluster.pod(name, group="web", schedulingGates=[OTHER])
+    plane = cluster.plane
+    kubectl = f'kubectl() {{ "{plane.binaries.kubectl}" --kubeconfig="{plane.kubeconfig()}" "$@"; }}\n'
+    subprocess.run(["sh", "-eu", "-c", kubectl + lines], check=True, capture_output=True, timeout=60)
+    assert [gates(cluster, name) for name in ("web-0", "web-1")] == [[OTHER], [OTHER]]
