@@ -10,7 +10,14 @@ from pathlib import Path
 from extender.config.defaults import BEHIND
 from extender.config.read_profile import KUBE_API_VERSION, read_profile
 from extender.config.section import Section
-from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile, LeaseRef, Plugins
+from extender.config.types import (
+    ExtenderConfiguration,
+    KubeSchedulerProfile,
+    LeaseRef,
+    Packing,
+    Plugins,
+    TopologyLevel,
+)
 from extender.config.validation import common_queue_sort, qualified_name, scheduler_names
 from extender.config.yaml_file import read_document
 
@@ -44,6 +51,7 @@ def _configuration(root: Section) -> ExtenderConfiguration:
         bind_timeout_seconds=root.seconds("bindTimeoutSeconds", default.bind_timeout_seconds, low=10, high=3600),
         profiles=_profiles(root),
         topology=_topology(root),
+        packing=Packing(root.choice("packing", [packing.value for packing in Packing], default.packing.value)),
         gang_victims=root.choice("gangVictims", GANG_VICTIMS, default.gang_victims),
         shadow_after_seconds=root.seconds("shadowAfterSeconds", default.shadow_after_seconds, low=0, high=DAY),
         shadow_max_seconds=root.seconds("shadowMaxSeconds", default.shadow_max_seconds, low=0, high=DAY),
@@ -74,12 +82,38 @@ def _leader_lease(root: Section) -> LeaseRef | None:
     return LeaseRef(namespace, name)
 
 
-def _topology(root: Section) -> tuple[str, ...]:
-    levels = _names(root, "topology")
-    for index, level in enumerate(levels):
-        if level and (wrong := qualified_name(level)):
-            root.invalid(f"topology[{index}]", level, wrong)
-    return levels
+def _topology(root: Section) -> tuple[TopologyLevel, ...]:
+    """From wide to narrow: `{name: rack, nodeLabel: example.com/rack}`, or a label alone, whose last part is the name."""
+    levels: list[TopologyLevel] = []
+    for index, item in enumerate(root.items("topology")):
+        where = f"topology[{index}]"
+        if isinstance(item, str):
+            level = TopologyLevel(item.rpartition("/")[2], item)
+        else:
+            section = Section(item, where, root.mistakes)
+            level = TopologyLevel(section.text("name"), section.text("nodeLabel"))
+            section.finish()
+            where = f"{where}.nodeLabel"
+        _check_level(root, where, level, levels)
+        levels.append(level)
+    return tuple(levels)
+
+
+def _check_level(root: Section, where: str, level: TopologyLevel, wider: list[TopologyLevel]) -> None:
+    """Labels that are labels, and words by which a group finds one level."""
+    taken = {word for other in wider for word in (other.name, other.key)}
+    name_at = where.replace("nodeLabel", "name")
+    if not level.key:
+        root.required(where)
+        return
+    if wrong := qualified_name(level.key):
+        root.invalid(where, level.key, wrong)
+    if level.key in taken:
+        root.wrong(where, f'Duplicate value: "{level.key}"')
+    elif not level.name:
+        root.required(name_at)
+    elif level.name in taken:
+        root.wrong(name_at, f'Duplicate value: "{level.name}"')
 
 
 def _profiles(root: Section) -> tuple[KubeSchedulerProfile, ...]:

@@ -138,7 +138,7 @@ class Section:
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts."""
         found = []
-        for index, item in enumerate(self._items(key)):
+        for index, item in enumerate(self.items(key)):
             if isinstance(item, str):
                 found.append(item)
             else:
@@ -151,9 +151,10 @@ class Section:
 
     def sections(self, key: str) -> Sequence[Section]:
         """The mappings of a list."""
-        items = enumerate(self._items(key))
+        items = enumerate(self.items(key))
         return [Section(item, f"{self.where(key)}[{index}]", self.mistakes) for index, item in items]
 
-    def _items(self, key: str) -> list[Any]:
+    def items(self, key: str) -> list[Any]:
+        """A list of anything."""
         value = self._typed(key, list, "a list")
         return [] if value is None else list(value)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from extender.config.plugin_args import PluginArgs
@@ -111,9 +112,24 @@ class LeaseRef:
     name: str
 
 
+class Packing(Enum):
+    """How a gang is laid out on the nodes of its domain."""
+
+    FEWEST_NODES = "fewestNodes"
+    MOST_EVEN = "mostEven"
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyLevel:
+    """What groups call a level, and the node label whose value names a node's domain."""
+
+    name: str
+    key: str
+
+
 @dataclass(frozen=True, slots=True)
 class ExtenderConfiguration:
-    """Our own file. scheduler_names empty: every pod is ours. leader_lease None: always active.
+    """Our own file. scheduler_names empty: every pod is ours. leader_lease None: always active. topology: wide to narrow.
 
     bind_timeout_seconds is the httpTimeout of the bind entry; holds end the commit budget before it. wake_by: how a pod
     that kube-scheduler has parked is woken, one of load.WAKE_BY. ungate_refused: members of a gang that finds no room
@@ -124,7 +140,8 @@ class ExtenderConfiguration:
     leader_lease: LeaseRef | None = None
     bind_timeout_seconds: float = 120.0
     profiles: tuple[KubeSchedulerProfile, ...] = ()
-    topology: tuple[str, ...] = ()
+    topology: tuple[TopologyLevel, ...] = ()
+    packing: Packing = Packing.FEWEST_NODES
     gang_victims: str = "wholeOrSurplus"
     shadow_after_seconds: float = 300.0
     shadow_max_seconds: float = 600.0

@@ -11,8 +11,13 @@ from extender.api import corev1
 from extender.framework.cycle_state import CycleState
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
+from extender.framework.pod_info import PodInfo
 from extender.framework.runtime.framework import Framework
-from extender.framework.status import Status
+from extender.framework.runtime.scheduling_points import PreFilterAnswer
+from extender.framework.status import Status, unresolvable
+from extender.plugins import names
+
+NOT_NAMED = unresolvable("node(s) didn't match Pod's node affinity/selector", plugin=names.NODE_AFFINITY)
 
 
 class HypotheticalSnapshot:
@@ -40,26 +45,42 @@ class HypotheticalSnapshot:
 
 
 class FrameworkTrial:
-    """One pod: PreFilter has run, each node is judged by the Filters that it did not skip."""
+    """One pod: PreFilter has run, each node is judged by the Filters that it did not skip. Fulfils planner.Trial."""
 
-    def __init__(self, framework: Framework, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> None:
-        snapshot: NodeInfoLister = HypotheticalSnapshot(nodes)
-        framework.set_snapshot(snapshot)
+    def __init__(self, framework: Framework, pod: corev1.Pod, state: CycleState, answer: PreFilterAnswer) -> None:
         self._framework = framework
         self._pod = pod
-        self._state = CycleState()
-        result, self._refused, _ = framework.run_pre_filter_plugins(self._state, pod, nodes)
+        self._state = state
+        self._answer = answer
+        result, self._refused, _ = answer
         self._allowed = result.node_names if result is not None else None
+
+    @classmethod
+    def begin(cls, framework: Framework, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> FrameworkTrial:
+        snapshot: NodeInfoLister = HypotheticalSnapshot(nodes)
+        framework.set_snapshot(snapshot)
+        state = CycleState()
+        return cls(framework, pod, state, framework.run_pre_filter_plugins(state, pod, nodes))
 
     def filter(self, node: NodeInfo) -> Status:
         if not self._refused.success:
             return self._refused
         if self._allowed is not None and node.name not in self._allowed:
-            return Status(
-                self._refused.code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-                ("node(s) didn't match Pod's node affinity/selector",),
-            )
+            return NOT_NAMED
         return self._framework.run_filter_plugins(self._state, self._pod, node)
+
+    def filter_all(self, nodes: Sequence[NodeInfo]) -> Sequence[Status]:
+        return [self.filter(node) for node in nodes]
+
+    def add_pod(self, added: PodInfo, node: NodeInfo) -> None:
+        """Raises RuntimeError for a plugin that breaks its promise."""
+        if self._refused.success:
+            status = self._framework.run_pre_filter_extension_add_pod(self._state, self._pod, added, node)
+            if not status.success:
+                raise RuntimeError(status.message)
+
+    def clone(self) -> FrameworkTrial:
+        return FrameworkTrial(self._framework, self._pod, self._state.clone(), self._answer)
 
 
 class FrameworkJudge:
@@ -69,4 +90,4 @@ class FrameworkJudge:
         self._framework = framework
 
     def begin(self, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> FrameworkTrial:
-        return FrameworkTrial(self._framework, pod, nodes)
+        return FrameworkTrial.begin(self._framework, pod, nodes)

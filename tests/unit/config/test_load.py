@@ -6,7 +6,7 @@ from pathlib import Path
 
 from extender.config.load import load_extender_configuration as load
 from extender.config.plugin_args import CoschedulingArgs
-from extender.config.types import ExtenderConfiguration, LeaseRef, PluginRef
+from extender.config.types import ExtenderConfiguration, LeaseRef, Packing, PluginRef, TopologyLevel
 from tests.unit.config.conftest import Write, mistakes
 
 HEAD = "apiVersion: gang-extender.dev/v1alpha1\nkind: ExtenderConfiguration\n"
@@ -31,7 +31,8 @@ def test_a_full_file_is_read(write: Write) -> None:
         schedulerNames: [a, b]
         leaderLease: kube-system/a
         bindTimeoutSeconds: 90
-        topology: [topology.kubernetes.io/zone, rack]
+        topology: [topology.kubernetes.io/zone, {name: rack, nodeLabel: example.com/rack}]
+        packing: mostEven
         gangVictims: surplusOnly
         shadowAfterSeconds: 1.5
         shadowMaxSeconds: 60
@@ -53,7 +54,8 @@ def test_a_full_file_is_read(write: Write) -> None:
         leader_lease=LeaseRef("kube-system", "a"),
         bind_timeout_seconds=90,
         profiles=(a, b),
-        topology=("topology.kubernetes.io/zone", "rack"),
+        topology=(TopologyLevel("zone", "topology.kubernetes.io/zone"), TopologyLevel("rack", "example.com/rack")),
+        packing=Packing.MOST_EVEN,
         gang_victims="surplusOnly",
         shadow_after_seconds=1.5,
         shadow_max_seconds=60,

@@ -121,8 +121,9 @@ class Room:
     """A judge that knows only room, cordons and names."""
 
     def begin(self, judged: corev1.Pod, nodes: Sequence[NodeInfo]) -> Room:
-        self.pod = judged
-        return self
+        room = Room()
+        room.pod = judged
+        return room
 
     def filter(self, info: NodeInfo) -> Status:
         if info.unschedulable:
@@ -135,6 +136,15 @@ class Room:
         ):  # one of a kind on each node, to stand for every rule by which members look at each other
             return unschedulable("node(s) didn't match pod topology spread constraints")
         return SUCCESS
+
+    def filter_all(self, nodes: Sequence[NodeInfo]) -> list[Status]:
+        return [self.filter(info) for info in nodes]
+
+    def add_pod(self, added: PodInfo, info: NodeInfo) -> None:
+        """It only looks at the node that it judges."""
+
+    def clone(self) -> Room:
+        return self
 
 
 class World:

@@ -1,0 +1,36 @@
+"""Places a whole gang at once: a pure function of a snapshot, the members and what is promised to others.
+
+Admission and the preemption guard ask it through `offload`: it takes no lock, does no I/O and does not log, so that it can
+run on a native thread. `planning.plan` is the door; `request` has the words, `alike` and `constrained` the two ways.
+"""
+
+from extender.plugins.coscheduling.planner.members import shape_of
+from extender.plugins.coscheduling.planner.planning import plan
+from extender.plugins.coscheduling.planner.request import (
+    Cause,
+    DomainFit,
+    Judge,
+    Offload,
+    Placement,
+    Request,
+    Topology,
+    Trial,
+    Verdict,
+)
+from extender.plugins.coscheduling.planner.room import capacity_for, insufficient
+
+__all__ = [
+    "Cause",
+    "DomainFit",
+    "Judge",
+    "Offload",
+    "Placement",
+    "Request",
+    "Topology",
+    "Trial",
+    "Verdict",
+    "capacity_for",
+    "insufficient",
+    "plan",
+    "shape_of",
+]

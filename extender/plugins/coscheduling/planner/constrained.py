@@ -1,0 +1,196 @@
+"""Members that look at each other: one by one, each judged by the profile's own filters with those before it in place.
+
+A shape's PreFilter runs once; from then on its state is kept true by AddPod, and nodes that nobody has touched and that
+share all labels in question share one judgement. An attempt is an order of members and a preference for nodes in one region;
+several are made, until one places all, or the time is up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from extender.framework.node_info import NodeInfo
+from extender.framework.pod_info import PodInfo
+from extender.plugins import names
+from extender.plugins.coscheduling.planner.members import MemberClass
+from extender.plugins.coscheduling.planner.refusals import Refusals
+from extender.plugins.coscheduling.planner.request import Deadline, Judge, Trial
+from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Room
+from extender.plugins.coscheduling.planner.scope import Scope
+
+MAY_LIFT = frozenset({names.POD_TOPOLOGY_SPREAD, names.INTER_POD_AFFINITY})
+"""Plugins whose refusal another pod's coming can undo. What any other refuses stays refused while pods are only added."""
+
+_LAST = 2**62
+_MANY = 2**20  # members of a node beyond which it does not matter how many
+EXPLAINED = 500  # nodes that are asked why they refuse
+
+Step = tuple[int, PodInfo, int]
+"""(shape, member, node)."""
+
+
+class Preference(Enum):
+    """Of the nodes that take a member: one that has members already and few others; the fullest; the one with fewest."""
+
+    FEW = "few"
+    FULLEST = "fullest"
+    EVEN = "even"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A class and what was found of it before anybody was placed. open_: not refused for good. but_for_room: explains."""
+
+    members: MemberClass
+    trial: Trial
+    passing: BoolColumn
+    open_: BoolColumn
+    but_for_room: BoolColumn
+
+    @property
+    def asked(self) -> dict[str, int]:
+        return self.members.asked
+
+
+def judged(
+    nodes: Sequence[NodeInfo],
+    classes: Sequence[MemberClass],
+    scope: Scope,
+    judge: Judge,
+    refusals: Refusals,
+    deadline: Deadline,
+) -> list[Shape]:
+    shapes = []
+    for members in classes:
+        trial = judge.begin(members.first.pod, nodes)
+        statuses = trial.filter_all(nodes)
+        deadline.check()
+        passing = np.array([s.success for s in statuses], dtype=np.bool_)
+        lift = np.array([s.plugin in MAY_LIFT for s in statuses], dtype=np.bool_)
+        room = np.array([s.plugin == names.NODE_RESOURCES_FIT for s in statuses], dtype=np.bool_)
+        refusals.count(s for s in statuses if not s.success)
+        may = scope.may_go(members) if members.restricted else np.ones(len(nodes), dtype=np.bool_)
+        open_ = (passing | lift) & may
+        shapes.append(Shape(members, trial, passing & may, open_, (passing | room) & may))
+    return shapes
+
+
+@dataclass
+class Attempt:
+    """Places in the making. regions: where each shape may go. sequence: (shape, member, node), each accepted in its turn."""
+
+    shapes: Sequence[Shape]
+    nodes: list[NodeInfo]
+    room: Room
+    regions: Sequence[BoolColumn]
+    groups: IntColumn
+    preference: Preference
+    deadline: Deadline
+    sequence: list[Step] = field(default_factory=list)
+    unplaced: list[int] = field(default_factory=list)  # the shapes of members that found no node
+
+    def __post_init__(self) -> None:
+        self._trials = [shape.trial.clone() for shape in self.shapes]
+        self._passing = [shape.passing & region for shape, region in zip(self.shapes, self.regions, strict=True)]
+        self._capacity = [self.room.capacity(shape.asked) for shape in self.shapes]
+        self._on_node = np.zeros(len(self.nodes), dtype=np.int64)  # members that this attempt has placed
+        self._left = [len(shape.members) for shape in self.shapes]
+        self._judged_at = [0] * len(self.shapes)  # how many were placed when all nodes were judged last
+
+    def run(self, order: Sequence[tuple[int, PodInfo]]) -> None:
+        """Places as many as it can. Who finds nothing is tried again after others were placed."""
+        waiting = order
+        while waiting:
+            before = len(self.sequence)
+            stuck = []
+            closed: dict[int, int] = {}  # shape -> how many were placed when it found nothing
+            for number, member in waiting:
+                if closed.get(number) == len(self.sequence) or not self._place(number, member):
+                    closed[number] = len(self.sequence)
+                    stuck.append((number, member))
+            waiting = stuck
+            if len(self.sequence) == before:
+                break
+        self.unplaced = [number for number, _ in waiting]
+
+    def _place(self, number: int, member: PodInfo) -> bool:
+        self.deadline.check()
+        at = self._find(number)
+        if at is None:
+            return False
+        if not self._on_node[at]:
+            self.nodes[at] = self.nodes[at].clone()
+        node = self.nodes[at]
+        node.add_pod(member)
+        self._on_node[at] += 1
+        self.room.take(at, self.shapes[number].asked)
+        for other, shape in enumerate(self.shapes):
+            self._capacity[other][at] = self.room.capacity_at(at, shape.asked)
+            self._trials[other].add_pod(member, node)
+        self._left[number] -= 1
+        self.sequence.append((number, member, at))
+        return True
+
+    def _find(self, number: int) -> int | None:
+        """The preferred one of the nodes that take it. What is skipped was judged, or shares a judgement."""
+        found = self._among(number)
+        if found is None and self._judged_at[number] < len(self.sequence):
+            self._judge_again(number)
+            found = self._among(number)
+        return found
+
+    def _among(self, number: int) -> int | None:
+        candidates = self._passing[number] & (self._capacity[number] > 0)
+        key = np.where(candidates, self._keys(number), _LAST)
+        touched = self._on_node > 0
+        refused: list[int] = []  # touched ones
+        while True:
+            at = int(key.argmin())
+            if key[at] == _LAST:
+                return None
+            if self._trials[number].filter(self.nodes[at]).success:
+                for other in refused:  # not for their domains' sake but for their own
+                    if not touched[at] and self.groups[other] == self.groups[at]:
+                        self._passing[number][other] = False
+                return at
+            if touched[at]:
+                refused.append(at)
+                key[at] = _LAST
+            else:  # what refuses it refuses all that share its domains and are as they were: they have passed before
+                key[(self.groups == self.groups[at]) & ~touched] = _LAST
+
+    def _judge_again(self, number: int) -> None:
+        """Every node that was not refused for good, one by one."""
+        trial = self._trials[number]
+        passing = np.zeros(len(self.nodes), dtype=np.bool_)
+        for i in np.flatnonzero(self.shapes[number].open_ & self.regions[number] & (self._capacity[number] > 0)):
+            passing[i] = trial.filter(self.nodes[i]).success
+        self.deadline.check()
+        self._passing[number] = passing
+        self._judged_at[number] = len(self.sequence)
+
+    def _keys(self, number: int) -> IntColumn:
+        """The lower the better; ties go to the first node."""
+        capacity = np.minimum(self._capacity[number], _MANY)
+        match self.preference:
+            case Preference.FULLEST:
+                return capacity
+            case Preference.EVEN:
+                return self._on_node * (2 * _MANY) - capacity
+        left = self._left[number]
+        holds_all = np.where(capacity >= left, capacity, 2 * _MANY - capacity)
+        return np.where(self._on_node > 0, holds_all, holds_all + 4 * _MANY)
+
+    def explain(self, refusals: Refusals) -> None:
+        """Why the nodes refuse the first member that found none, as things stand now."""
+        if not self.unplaced:
+            return
+        number = self.unplaced[0]
+        shape, region = self.shapes[number], self.regions[number]
+        refusals.short(self.room.short_of(shape.asked, shape.but_for_room & region & (self._capacity[number] == 0)))
+        at = np.flatnonzero(shape.open_ & region & (self._capacity[number] > 0))[:EXPLAINED]
+        refusals.count(status for i in at if not (status := self._trials[number].filter(self.nodes[i])).success)

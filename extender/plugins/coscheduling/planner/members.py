@@ -1,0 +1,144 @@
+"""Members sorted into classes: those that any node treats alike, and what of a pod makes the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from extender.api.metav1 import LabelSelector
+from extender.framework.node_info import NodeInfo
+from extender.framework.pod_info import PodInfo
+from extender.framework.resource import Resource
+from extender.plugins.coscheduling.planner.request import Request
+from extender.plugins.coscheduling.planner.room import asked_of
+
+DO_NOT_SCHEDULE = "DoNotSchedule"
+
+
+@dataclass(frozen=True)
+class MemberClass:
+    """Members that every filter judges alike. allowed, excluded: node names that only, or never, may be theirs."""
+
+    members: tuple[PodInfo, ...]
+    shape: object
+    allowed: frozenset[str] | None = None
+    excluded: frozenset[str] = frozenset()
+
+    @property
+    def first(self) -> PodInfo:
+        return self.members[0]
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    @cached_property
+    def asked(self) -> dict[str, int]:
+        return asked_of(self.first.requests)
+
+    @property
+    def restricted(self) -> bool:
+        return self.allowed is not None or bool(self.excluded)
+
+
+def classes(request: Request, relevant: frozenset[str] | None) -> list[MemberClass]:
+    """The largest first, of equally large ones those that may go to fewer nodes. relevant: labels that anybody looks at."""
+    excluded: dict[str, set[str]] = {}
+    for uid, node_name in request.excluded:
+        excluded.setdefault(uid, set()).add(node_name)
+    found: dict[tuple[object, frozenset[str] | None, frozenset[str]], list[PodInfo]] = {}
+    for member in request.members:
+        uid = member.pod.metadata.uid
+        key = shape_of(member, relevant), request.allowed.get(uid), frozenset(excluded.get(uid, ()))
+        found.setdefault(key, []).append(member)
+    result = [MemberClass(tuple(alike), shape, allowed, never) for (shape, allowed, never), alike in found.items()]
+    return sorted(result, key=lambda c: (_size(c.first.requests), c.restricted), reverse=True)
+
+
+def _size(requests: Resource) -> tuple[int, int, int]:
+    return sum(requests.scalar.values()), requests.milli_cpu, requests.memory
+
+
+def shape_of(member: PodInfo, relevant: frozenset[str] | None = None) -> object:
+    """Equal for members that any node treats alike.
+
+    relevant: the labels that some selector looks at. None: all labels of a member that looks at others, none of one that
+    does not, which is right where nobody in the gang looks at anybody.
+    """
+    spec = member.pod.spec
+    requests = member.requests
+    labels: object = None
+    if relevant is not None:
+        labels = tuple(sorted((k, v) for k, v in member.pod.metadata.labels.items() if k in relevant))
+    elif looks_at_others(member):
+        labels = tuple(sorted(member.pod.metadata.labels.items()))
+    return (
+        requests.milli_cpu,
+        requests.memory,
+        requests.ephemeral_storage,
+        tuple(sorted(requests.scalar.items())) if requests.scalar else None,
+        tuple(sorted(spec.node_selector.items())) if spec.node_selector else None,
+        repr(spec.affinity) if spec.affinity else None,
+        spec.tolerations,
+        repr(spec.topology_spread_constraints) if spec.topology_spread_constraints else None,
+        member.host_ports,
+        repr(spec.volumes) if spec.volumes else None,
+        spec.node_name,
+        member.pod.metadata.namespace,
+        labels,
+    )
+
+
+def looks_at_others(member: PodInfo) -> bool:
+    """Whether where one member goes changes where the next can go, by more than the room it takes."""
+    spec = member.pod.spec
+    return bool(
+        member.required_affinity_terms
+        or member.required_anti_affinity_terms
+        or any(c.when_unsatisfiable == DO_NOT_SCHEDULE for c in spec.topology_spread_constraints)
+        or member.host_ports
+        or any(volume.persistent_volume_claim or volume.ephemeral for volume in spec.volumes)
+    )
+
+
+def relevant_labels(members: Sequence[PodInfo], nodes: Sequence[NodeInfo]) -> frozenset[str]:
+    """The label keys that a required term or constraint of a member, or an existing pod's anti-affinity, looks at."""
+    keys: set[str] = set()
+    for selector in _selectors(members, nodes):
+        keys.update(selector.match_labels)
+        keys.update(requirement.key for requirement in selector.match_expressions)
+    for member in members:
+        for constraint in member.pod.spec.topology_spread_constraints:
+            keys.update(constraint.match_label_keys)
+    return frozenset(keys)
+
+
+def _selectors(members: Iterable[PodInfo], nodes: Iterable[NodeInfo]) -> Iterator[LabelSelector]:
+    for member in members:
+        for constraint in member.pod.spec.topology_spread_constraints:
+            if constraint.label_selector is not None:
+                yield constraint.label_selector
+        for term in (*member.required_affinity_terms, *member.required_anti_affinity_terms):
+            if term.selector is not None:
+                yield term.selector
+    for node in nodes:
+        for existing in node.pods_with_required_anti_affinity:
+            for term in existing.required_anti_affinity_terms:
+                if term.selector is not None:
+                    yield term.selector
+
+
+def topology_keys(members: Iterable[PodInfo]) -> frozenset[str]:
+    """The node labels by which members look at others."""
+    keys: set[str] = set()
+    for member in members:
+        for constraint in member.pod.spec.topology_spread_constraints:
+            if constraint.when_unsatisfiable == DO_NOT_SCHEDULE:
+                keys.add(constraint.topology_key)
+        keys.update(term.topology_key for term in member.required_affinity_terms)
+        keys.update(term.topology_key for term in member.required_anti_affinity_terms)
+    return frozenset(keys)
+
+
+def node_labels(node: NodeInfo) -> Mapping[str, str]:
+    return node.node.metadata.labels if node.node is not None else {}

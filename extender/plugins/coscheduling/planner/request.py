@@ -1,0 +1,159 @@
+"""What the planner is asked, and what it answers: the request, the judge of hypothetical states, a placement or a verdict."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from extender.api import corev1
+from extender.config.types import Packing, TopologyLevel
+from extender.framework.handle import Clock
+from extender.framework.node_info import NodeInfo
+from extender.framework.pod_info import PodInfo
+from extender.framework.status import Status
+
+BUDGET_SECONDS = 1.0
+
+
+class Judge(Protocol):
+    """The in-tree filters of a profile, for hypothetical states."""
+
+    def begin(self, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Trial:
+        """PreFilter has run on these nodes."""
+        ...
+
+
+class Trial(Protocol):
+    """One pod against nodes; what `add_pod` was told of counts, where a filter looks beyond the node it judges."""
+
+    def filter(self, node: NodeInfo) -> Status: ...
+
+    def filter_all(self, nodes: Sequence[NodeInfo]) -> Sequence[Status]:
+        """A Status for each node, in their order."""
+        ...
+
+    def add_pod(self, added: PodInfo, node: NodeInfo) -> None:
+        """The node has the pod already."""
+        ...
+
+    def clone(self) -> Trial: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """Levels from wide to narrow. required, preferred: what the group asks for, a level's name or its label; empty: nothing."""
+
+    levels: tuple[TopologyLevel, ...] = ()
+    required: str = ""
+    preferred: str = ""
+    packing: Packing = Packing.FEWEST_NODES
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be planned.
+
+    members: unplaced members in the order of preference, at least `needed` of which must be placed.
+    allowed: where kube-scheduler has said which nodes pass for a member (by UID); the others are not tried.
+    excluded: (UID, node) pairs that were tried and refused.
+    promised: places of others that hold against this gang, and places of this gang that stay.
+    placed: the nodes of this gang's members that have their places (bound, held or reserved): its domain is theirs.
+    """
+
+    members: Sequence[PodInfo]
+    needed: int
+    allowed: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    excluded: frozenset[tuple[str, str]] = frozenset()
+    promised: Sequence[tuple[str, PodInfo]] = ()
+    topology: Topology = Topology()
+    placed: Sequence[str] = ()
+    budget_seconds: float = BUDGET_SECONDS
+    clock: Clock = time.monotonic
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """nodes: UID -> node name. domain: the narrowest topology domain that holds all of these places, if any.
+
+    waves: an order of arrival in which kube-scheduler, which judges one pod at a time, accepts each: a member waits for
+    the waves before its own to be held; within a wave any order will do. All UIDs are in exactly one.
+    """
+
+    nodes: Mapping[str, str]
+    waves: tuple[frozenset[str], ...] = ()
+    domain: str = ""
+
+
+class Cause(StrEnum):
+    """What stopped a gang, for metrics and explanations."""
+
+    MEMBERS = "members"  # there are fewer than have to be placed
+    ROOM = "room"
+    NODES = "nodes"  # selectors, taints, cordons, ports: no node takes them whatever room there is
+    AFFINITY = "affinity"  # spread, or affinity to other pods
+    TOPOLOGY = "topology"  # there would be room beyond the domain that is required
+    BUDGET = "budget"  # the planner ran out of time: the cluster may have room
+
+
+@dataclass(frozen=True, slots=True)
+class DomainFit:
+    """How many of the members that were asked for a domain holds."""
+
+    name: str
+    holds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Why the gang does not fit. `reason` is constant text for one cause, no amounts: it reaches the pod. The rest may
+    change with every plan and is for explanations: `placed` of `needed` found a place at best.
+
+    resource: what runs out first. missing: of it, for those that found no place.
+    level: what the group requires. domains: the best ones of that level, best first.
+    fits_at: the narrowest wider level that would do ("cluster": without any); empty if none would.
+    """
+
+    reason: str
+    placed: int
+    needed: int
+    cause: Cause = Cause.ROOM
+    resource: str = ""
+    missing: int = 0
+    level: str = ""
+    domains: tuple[DomainFit, ...] = ()
+    fits_at: str = ""
+
+    @property
+    def short(self) -> int:
+        """Members for which there is no place."""
+        return max(0, self.needed - self.placed)
+
+
+class OutOfTimeError(Exception):
+    """The plan's time budget is spent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    clock: Clock
+    started: float
+    seconds: float
+
+    @classmethod
+    def of(cls, request: Request) -> Deadline:
+        return cls(request.clock, request.clock(), request.budget_seconds)
+
+    def spent(self, share: float) -> bool:
+        """Whether this share of the time is gone."""
+        return self.clock() - self.started > self.seconds * share
+
+    def check(self) -> None:
+        if self.spent(1.0):
+            raise OutOfTimeError
+
+
+Offload = Callable[..., object]
+"""Runs a pure function away from the event loop and returns its result."""

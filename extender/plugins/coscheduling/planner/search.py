@@ -1,0 +1,159 @@
+"""Which attempts are made for members that look at each other: the regions, the orders and the preferences, in turn.
+
+Regions from narrow to wide, as the topology asks; in each, members with required affinity to one another are tried in one
+domain after the other before they are let loose. Orders: those first whom others need, then the largest, then those with the
+fewest nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice, product
+
+import numpy as np
+
+from extender.config.types import Packing
+from extender.framework.node_info import NodeInfo
+from extender.framework.pod_info import AffinityTerm, PodInfo
+from extender.plugins.coscheduling.planner.constrained import Attempt, Preference, Shape
+from extender.plugins.coscheduling.planner.domains import coarse_groups, values_of
+from extender.plugins.coscheduling.planner.members import topology_keys
+from extender.plugins.coscheduling.planner.request import Deadline, OutOfTimeError
+from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Room
+from extender.plugins.coscheduling.planner.scope import Scope
+
+TRIES = 32  # domains of one level
+CONTENT = 0.5  # of the time budget: after it, minMember placed is good enough
+
+Order = list[tuple[int, PodInfo]]
+
+
+class Search:
+    def __init__(
+        self, nodes: Sequence[NodeInfo], shapes: Sequence[Shape], room: Room, scope: Scope, deadline: Deadline
+    ) -> None:
+        self._nodes = nodes
+        self._shapes = shapes
+        self._room = room
+        self._scope = scope
+        self._deadline = deadline
+        self._counts = [len(shape.members) for shape in shapes]
+        self._bounds = [np.where(shape.open_, room.capacity(shape.asked), 0) for shape in shapes]
+        keys = topology_keys(shape.members.first for shape in shapes)
+        self._groups = coarse_groups(nodes, keys)
+        self._orders = orders(shapes, self._bounds)
+        self._preferences = list(dict.fromkeys((_preference(scope.packing), Preference.FULLEST, Preference.EVEN)))
+        self.best: Attempt | None = None
+
+    def run(self, needed: int) -> Attempt | None:
+        """The first attempt that places all, else the one that places most, if that is `needed`. `best` stays for
+        explanations. Raises OutOfTimeError where the time ended the search before that."""
+        try:
+            for regions in self._regions(needed):
+                for order, preference in product(self._orders, self._preferences):
+                    attempt = self._attempt(regions, order, preference)
+                    if not attempt.unplaced:
+                        return attempt
+                    if self._enough(needed) and self._deadline.spent(CONTENT):
+                        return self.best
+        except OutOfTimeError:
+            if not self._enough(needed):
+                raise
+        return self.best if self._enough(needed) else None
+
+    def _enough(self, needed: int) -> bool:
+        return self.best is not None and len(self.best.sequence) >= needed
+
+    def _attempt(self, regions: Sequence[BoolColumn], order: Order, preference: Preference) -> Attempt:
+        attempt = Attempt(
+            self._shapes, list(self._nodes), self._room.copy(), regions, self._groups, preference, self._deadline
+        )
+        try:
+            attempt.run(order)
+        finally:
+            if self.best is None or len(attempt.sequence) > len(self.best.sequence):
+                self.best = attempt
+        return attempt
+
+    def _regions(self, needed: int) -> Iterator[list[BoolColumn]]:
+        """For each shape its region. Those without room enough are left out."""
+        for base in self._bases():
+            region = np.zeros(len(self._nodes), dtype=np.bool_)
+            region[base] = True
+            if self.could_place(base) < needed:
+                continue
+            yield from self._together(region)
+            yield [region] * len(self._shapes)
+
+    def _bases(self) -> Iterator[IntColumn]:
+        for level in self._scope.levels_to_try():
+            yield from islice(self._scope.holding(level, self._bounds, self._counts), TRIES)
+        yield from self._scope.widest()
+
+    def could_place(self, at: IntColumn) -> int:
+        """At most, among these nodes."""
+        return sum(min(n, int(bound[at].sum())) for n, bound in zip(self._counts, self._bounds, strict=True))
+
+    def _together(self, region: BoolColumn) -> Iterator[list[BoolColumn]]:
+        """Those that a required affinity binds to members kept to one of its domains, the smallest that may do first."""
+        for key, bound in sorted(bound_together(self._shapes).items()):
+            domains: list[tuple[int, int, BoolColumn]] = []
+            for domain in values_of(self._nodes, key):
+                inside = domain & region
+                sums = [int(self._bounds[number][inside].sum()) for number in sorted(bound)]
+                if all(total >= self._counts[n] for total, n in zip(sums, sorted(bound), strict=True)):
+                    domains.append((sum(sums), len(domains), inside))
+            for _, _, inside in sorted(domains, key=lambda entry: entry[:2])[:TRIES]:
+                yield [inside if number in bound else region for number in range(len(self._shapes))]
+
+
+def _preference(packing: Packing) -> Preference:
+    return Preference.EVEN if packing is Packing.MOST_EVEN else Preference.FEW
+
+
+def _asks_for(term: AffinityTerm, member: PodInfo) -> bool:
+    """As far as it can be told without the namespaces' labels: a hint for the order, the filters have the word."""
+    return term.matches(member.pod, {})
+
+
+def bound_together(shapes: Sequence[Shape]) -> dict[str, frozenset[int]]:
+    """Topology key -> the shapes that required affinity to members binds to one domain, askers and asked."""
+    result: dict[str, set[int]] = {}
+    for asker, shape in enumerate(shapes):
+        for term in shape.members.first.required_affinity_terms:
+            asked = {n for n, other in enumerate(shapes) if _asks_for(term, other.members.first)}
+            if asked:
+                result.setdefault(term.topology_key, set()).update(asked | {asker})
+    return {key: frozenset(numbers) for key, numbers in result.items()}
+
+
+def orders(shapes: Sequence[Shape], bounds: Sequence[IntColumn]) -> list[Order]:
+    """Each order once. Shapes come in with the largest first."""
+    depth = _depths(shapes)
+    nodes = [int(np.count_nonzero(bound)) for bound in bounds]
+    wanted = [
+        sorted(range(len(shapes)), key=lambda n: (depth[n], n)),
+        list(range(len(shapes))),
+        sorted(range(len(shapes)), key=lambda n: (nodes[n], n)),
+        sorted(range(len(shapes)), key=lambda n: (depth[n], -n)),
+    ]
+    unique = dict.fromkeys(tuple(numbers) for numbers in wanted)
+    return [[(n, member) for n in numbers for member in shapes[n].members.members] for numbers in unique]
+
+
+def _depths(shapes: Sequence[Shape]) -> list[int]:
+    """How many have to be in place before: 0 for those that need nobody, one more than those that one needs."""
+    needs = [
+        {
+            n
+            for term in shape.members.first.required_affinity_terms
+            for n, other in enumerate(shapes)
+            if other is not shape and _asks_for(term, other.members.first)
+        }
+        for shape in shapes
+    ]
+    depth = [0] * len(shapes)
+    for _ in shapes:  # longer chains than this are circles
+        depth = [max((depth[n] + 1 for n in needed), default=0) for needed in needs]
+        depth = [min(d, len(shapes)) for d in depth]
+    return depth
