@@ -84,6 +84,7 @@ class Informer(Generic[T]):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.resource = resource
+        self.field_selector = field_selector
         self.store: Store[T] = Store()
         self._optional = optional
         self._clock = clock
@@ -197,6 +198,9 @@ class InformerFactory:
             if resource.type is type_:
                 return informer.store
         return Store()
+
+    def all(self) -> list[Informer[Any]]:
+        return list(self._informers.values())
 
     def start(self) -> None:
         for informer in self._informers.values():

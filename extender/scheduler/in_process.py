@@ -25,6 +25,7 @@ from extender.framework.runtime.plugin_calls import Recorder as MetricsRecorder
 from extender.framework.runtime.registry import Registry
 from extender.scheduler.background import Background, WorkerPool
 from extender.scheduler.in_process_factory import InProcessParts, build_parts
+from extender.scheduler.live_metrics import Gauge, LiveMetrics, of_cache, of_gangs, of_informers, of_queue
 from extender.scheduler.pod_cycles import Attempt
 from extender.scheduler.verdicts import GroupVerdicts
 
@@ -49,6 +50,9 @@ class _RealTime:
     def spawn(self, job: Callable[[], None]) -> None:
         self.jobs.submit(job)
 
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
     def submit(self, name: str, task: Callable[[], None]) -> None:
         self.background.submit(name, task)
 
@@ -69,11 +73,13 @@ class InProcessScheduler:
             clock, recorder, GroupVerdicts(api, recorder, lambda: True), Background(every_tick=self._tick)
         )
         self._parts: InProcessParts = build_parts(api, configuration, registry, self._environment)
+        self._live_metrics = LiveMetrics(_gauges(self._parts))
         self._stopping = threading.Event()
         self._threads: set[threading.Thread] = set()
         self._loop: threading.Thread | None = None
 
     def start(self) -> None:
+        self._live_metrics.start()
         self._environment.recorder.start()
         self._environment.background.start()
         self._parts.informers.start()
@@ -98,6 +104,7 @@ class InProcessScheduler:
             framework.close()
         for extender in self._parts.extenders:
             extender.close()
+        self._live_metrics.stop()
 
     def _let_go(self) -> None:
         def reject(waiting: WaitingPod) -> None:
@@ -140,3 +147,8 @@ class InProcessScheduler:
             log.exception("binding cycle failed pod=%s", attempt.pod.key)
         finally:
             self._threads.discard(threading.current_thread())
+
+
+def _gauges(parts: InProcessParts) -> list[Gauge]:
+    gangs = () if parts.coscheduling is None else of_gangs(parts.coscheduling.manager)
+    return [*of_queue(parts.queue), *of_cache(parts.cache), *of_informers(parts.informers), *gangs]

@@ -43,7 +43,8 @@ Submit = Callable[[str, Callable[[], None]], None]
 class Environment(Protocol):
     """Where time comes from and where work beside the cycles goes. rng: for every choice among equals.
 
-    spawn: a job of a plugin. submit: a named task of the gangs' planner. record: told of extension points' runs, or None.
+    spawn: a job of a plugin. sleep: how a plugin waits in PreBind. submit: a named task of the gangs' planner. record: told
+    of extension points' runs, or None.
     """
 
     @property
@@ -62,6 +63,8 @@ class Environment(Protocol):
     def record(self) -> MetricsRecorder | None: ...
 
     def spawn(self, job: Callable[[], None]) -> None: ...
+
+    def sleep(self, seconds: float) -> None: ...
 
     def submit(self, name: str, task: Callable[[], None]) -> None: ...
 
@@ -128,6 +131,7 @@ class _Assembly:
             activate=lambda pods: self._queue.activate(pods),
             extenders=self._extenders,
             spawn=environment.spawn,
+            sleep=environment.sleep,
             rng=environment.rng,
             record=environment.record,
         )

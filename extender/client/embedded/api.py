@@ -6,7 +6,7 @@ kube-scheduler's counterpart is the real kube-apiserver; what it does with bindi
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from extender.api import codec, corev1
@@ -42,7 +42,9 @@ HAVE_STATUS = frozenset({"pods", "nodes", "persistentvolumes", "persistentvolume
 class EmbeddedAPI:
     """Thread-safe. Not served: kinds in `absent`, as where a CRD is not installed."""
 
-    def __init__(self, *, absent: Sequence[ResourceType[Any]] = ()) -> None:
+    def __init__(self, *, absent: Sequence[ResourceType[Any]] = (), now: Callable[[], str] = now_text) -> None:
+        """now: the time of creations and bindings, as it is written in objects."""
+        self._now = now
         self._changed = threading.Condition(threading.RLock())  # guards everything, the history included
         self._history = History(self._changed)
         self._objects: dict[str, dict[str, Raw]] = {}
@@ -95,7 +97,7 @@ class EmbeddedAPI:
         with self._changed:
             objects = self._of(resource)
             self._created += 1
-            obj = with_metadata(body, namespace, resource.namespaced, self._created, now_text())
+            obj = with_metadata(body, namespace, resource.namespaced, self._created, self._now())
             key = _key(obj)
             if key in objects:
                 raise AlreadyExistsError(
@@ -166,7 +168,7 @@ class EmbeddedAPI:
                     f'Operation cannot be fulfilled on pods/binding "{meta.name}": {refused}', reason="Conflict"
                 )
             status = {key: value for key, value in pod["status"].items() if key != "nominatedNodeName"}
-            scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": now_text()}
+            scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": self._now()}
             bound = {
                 **pod,
                 "spec": {**pod["spec"], "nodeName": node},
@@ -192,6 +194,11 @@ class EmbeddedAPI:
 
     def version(self) -> tuple[int, int]:
         return 1, 36
+
+    def changes(self, version: int) -> list[Change]:
+        """What happened after that resourceVersion, for who takes it in without a watch. Raises GoneError."""
+        with self._changed:
+            return self._history.since(version)
 
     def close(self) -> None:
         with self._changed:

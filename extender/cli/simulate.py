@@ -1,0 +1,128 @@
+"""`gang-extender simulate`: where the pods of a cluster would go, and why the rest would not."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from extender.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from extender.config.types import ExtenderConfiguration, KubeSchedulerConfiguration
+    from extender.simulation.clock import VirtualClock
+    from extender.simulation.cluster import Cluster
+    from extender.simulation.driver import Driver
+    from extender.simulation.report import Report
+
+BAR_AFTER_PODS = 200  # a run that is over at once needs no bar
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", help="objects as `kubectl get -o yaml` gives them; YAML or JSON"
+    )
+    parser.add_argument(
+        "--config", metavar="FILE", help="KubeSchedulerConfiguration or ExtenderConfiguration (default: every plugin)"
+    )
+    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="(%(default)s)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="for choices among equals (%(default)s)")
+    parser.add_argument(
+        "--until", type=_seconds, default=86_400.0, metavar="SECONDS", help="the most virtual time (%(default)g)"
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return seconds
+
+
+def run(args: argparse.Namespace) -> int:
+    from extender.cli.simulation_output import show
+    from extender.simulation.clock import VirtualClock
+    from extender.simulation.cluster import load_cluster, whole_configuration
+
+    clock = VirtualClock()
+    extender_configuration, configuration = _read_config(args.config)
+    cluster = load_cluster(args.files, clock.text)
+    if configuration is None:
+        configuration = whole_configuration(cluster, extender_configuration)
+    report = _simulated(args, cluster, configuration, clock)
+    for warning in report.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    if not report.quiet:
+        print(f"warning: stopped after {args.until:g} virtual seconds: pods were still moving", file=sys.stderr)
+    show(report, args.output)
+    return 0
+
+
+def _read_config(path: str | None) -> tuple[ExtenderConfiguration | None, KubeSchedulerConfiguration | None]:
+    """One of the two, by the file's kind; none without a file."""
+    from extender.config.kube_scheduler import load_kube_scheduler_configuration
+    from extender.config.load import KIND, load_extender_configuration
+    from extender.config.yaml_file import ConfigurationError, read_document
+
+    if path is None:
+        return None, None
+    try:
+        value = read_document(path).value
+        if isinstance(value, dict) and value.get("kind") == KIND:
+            return load_extender_configuration(path), None
+        configuration = load_kube_scheduler_configuration(path)
+    except ConfigurationError as error:
+        raise UsageError(str(error)) from error
+    _check_modelled(path, configuration)
+    return None, configuration
+
+
+def _check_modelled(path: str, configuration: KubeSchedulerConfiguration) -> None:
+    """Nothing is answered as if a plugin were not there."""
+    from extender.framework.runtime.plugin_sets import needed_plugins
+    from extender.plugins.registry import new_registry
+
+    registry = new_registry()
+    for index, profile in enumerate(configuration.profiles):
+        for name in needed_plugins(profile.plugins):
+            if registry.get(name) is None:
+                raise UsageError(f'{path}: profiles[{index}].plugins: plugin "{name}" is not modelled')
+
+
+def _simulated(
+    args: argparse.Namespace, cluster: Cluster, configuration: KubeSchedulerConfiguration, clock: VirtualClock
+) -> Report:
+    from extender.framework.runtime.plugin_sets import PluginSetError
+    from extender.framework.runtime.registry import RegistryError
+    from extender.profile import ProfileError
+    from extender.scheduler.http_extender import ExtenderError
+    from extender.simulation.simulate import Simulation
+
+    waiting = sum(not pod.node_name for pod in cluster.pods)
+    with _progress(waiting) as watched:
+        try:
+            simulation = Simulation(cluster, configuration, clock, seed=args.seed, watched=watched)
+        except (RegistryError, PluginSetError, ProfileError, ExtenderError) as error:
+            raise UsageError(f"{args.config}: {error}" if args.config else str(error)) from error
+        return simulation.run(args.until)
+
+
+@contextmanager
+def _progress(pods: int) -> Iterator[Callable[[Driver], None]]:
+    """A bar of the pods that are bound, where somebody watches."""
+    if pods < BAR_AFTER_PODS or not sys.stderr.isatty():
+        yield lambda driver: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("pods bound", total=pods)
+        yield lambda driver: bar.update(task, completed=len(driver.bound_at))

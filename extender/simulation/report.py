@@ -1,0 +1,149 @@
+"""What became of each pod and each gang in a run: the document that `simulate -o json` prints.
+
+Frozen structs in camelCase; docs/simulate.md describes every field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from extender.api import corev1
+from extender.plugins.coscheduling.collaborators import TIMED_OUT
+from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.simulation.driver import Driver
+from extender.simulation.journal import Journal
+
+GATED = "Scheduling is blocked due to non-empty scheduling gates"  # as the API server writes it when the pod is made
+
+SCHEDULED, PLACED, PENDING, WAITING, PREEMPTED, DELETED, LEFT = (
+    "Scheduled",  # bound in this run
+    "Placed",  # had its node before
+    "Pending",
+    "WaitingOnPermit",
+    "Preempted",
+    "Deleted",
+    "NotOurs",  # no profile schedules for it
+)
+
+
+class Described(Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    """Base: camelCase, what is not so left out."""
+
+
+class PodReport(Described, frozen=True, gc=False):
+    """bound_at: virtual seconds since the beginning."""
+
+    namespace: str
+    name: str
+    state: str
+    node: str = ""
+    nominated_node: str = ""
+    message: str = ""
+    attempts: int = 0
+    bound_at: float | None = None
+    preempted_by: str = ""
+
+
+class GangReport(Described, frozen=True, gc=False):
+    namespace: str
+    group: str
+    state: str
+    min_member: int
+    members: int
+    assigned: int
+    message: str = ""
+
+
+class Report(Struct, frozen=True, rename="camel", gc=False):
+    """settled_at: virtual seconds to the last thing that was new. quiet: False where virtual time ran out first."""
+
+    seed: int
+    settled_at: float
+    quiet: bool
+    summary: Mapping[str, int]
+    pods: Sequence[PodReport]
+    gangs: Sequence[GangReport]
+    warnings: Sequence[str]
+    api_version: str = "gang-extender.dev/v1alpha1"
+    kind: str = "SimulationReport"
+
+
+def pod_reports(
+    before: Sequence[corev1.Pod],
+    after: Mapping[str, corev1.Pod],
+    served: frozenset[str],
+    driver: Driver,
+    journal: Journal,
+) -> list[PodReport]:
+    """before: the pods of the files; after: those that are left, by UID. served: the scheduler names of the profiles."""
+    held = frozenset(driver.held)
+    reports = []
+    for old in sorted(before, key=lambda pod: (pod.namespace, pod.name)):
+        new = after.get(old.uid)
+        state, message = _state(old, new, served, held, journal)
+        reports.append(
+            PodReport(
+                old.namespace,
+                old.name,
+                state,
+                node=(new or old).node_name,
+                nominated_node=new.status.nominated_node_name if new is not None and not new.node_name else "",
+                message=message,
+                attempts=driver.attempts.get(old.uid, 0),
+                bound_at=driver.bound_at.get(old.uid),
+                preempted_by=journal.preempted_by.get(old.uid, ""),
+            )
+        )
+    return reports
+
+
+def _state(
+    old: corev1.Pod, new: corev1.Pod | None, served: frozenset[str], held: frozenset[str], journal: Journal
+) -> tuple[str, str]:
+    if new is None:
+        return (PREEMPTED if old.uid in journal.preempted_by else DELETED), ""
+    if new.node_name:
+        return (PLACED if old.node_name else SCHEDULED), ""
+    if new.spec.scheduler_name not in served:
+        return LEFT, f'no profile schedules for "{new.spec.scheduler_name}"'
+    message = journal.failures.get(new.uid, "")
+    if new.uid in held:
+        return WAITING, message
+    if not message and new.spec.scheduling_gates:
+        message = f"{GATED}: {', '.join(gate.name for gate in new.spec.scheduling_gates)}"
+    return PENDING, message
+
+
+def gang_reports(coscheduling: Coscheduling | None, journal: Journal) -> list[GangReport]:
+    if coscheduling is None:
+        return []
+    manager = coscheduling.manager
+    with manager.lock:
+        return [_gang(manager, manager.groups[key], journal) for key in sorted(manager.groups)]
+
+
+def _gang(manager: PodGroupManager, group: Group, journal: Journal) -> GangReport:
+    spec = manager.spec(group)
+    assigned = len(group.assigned())
+    needed = spec.min_member if spec is not None else 0
+    namespace, _, name = group.key.partition("/")
+    verdict = journal.verdicts.get(group.key)
+    state, message = "Gathering", ""
+    if spec is None:
+        message = "PodGroup not found"
+    elif spec.invalid:
+        message = spec.invalid
+    elif assigned >= needed:
+        state, message = "Bound", ""
+    elif group.held:
+        state = "Assembling"
+    elif verdict is not None and not verdict.scheduled:
+        state, message = ("TimedOut" if verdict.reason == TIMED_OUT else "Denied"), verdict.message
+    elif len(group.members) < needed:
+        message = f"{len(group.members)} of {needed} members exist"
+    elif group.planned:
+        state = "Planned"
+    return GangReport(namespace, name, state, needed, len(group.members), assigned, message)

@@ -1,0 +1,78 @@
+"""One simulation from a cluster to its report: the in-process scheduler on virtual time.
+
+The command simulate and the benchmark call it; the same cluster, configuration and seed give the same report.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from extender.client.embedded.feed import Feed
+from extender.client.interface import PODS
+from extender.config.types import KubeSchedulerConfiguration
+from extender.plugins.registry import new_registry
+from extender.scheduler.in_process_factory import InProcessParts, build_parts
+from extender.simulation.clock import VirtualClock, VirtualTime
+from extender.simulation.cluster import Cluster, unserved
+from extender.simulation.driver import Controller, Driver
+from extender.simulation.journal import Journal
+from extender.simulation.progress import Progress
+from extender.simulation.report import Report, gang_reports, pod_reports
+
+DAY = 86_400.0
+_EVERYTHING = 10**9
+
+
+class Simulation:
+    """Built once, run once. Raises for a configuration that makes no sense as build_parts does."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        configuration: KubeSchedulerConfiguration,
+        clock: VirtualClock,
+        *,
+        seed: int = 0,
+        watched: Callable[[Driver], None] = lambda driver: None,
+    ) -> None:
+        """clock: the one that the cluster was loaded by."""
+        self._cluster = cluster
+        self._warnings = (*cluster.warnings, *unserved(cluster, configuration))
+        self._seed = seed
+        self._clock = clock
+        self._progress = progress = Progress(clock)
+        self._journal = Journal(progress.note)
+        time = VirtualTime(clock, self._journal, random.Random(seed))
+        self._parts: InProcessParts = build_parts(cluster.api, configuration, new_registry(), time)
+        feed = Feed(cluster.api, self._parts.informers, progress.seen)
+        self.driver = Driver(self._parts, feed, clock, time, progress, self._controllers(), watched)
+
+    def _controllers(self) -> Sequence[Controller]:
+        return ()
+
+    def run(self, until: float = DAY) -> Report:
+        try:
+            quiet = self.driver.run(until)
+        finally:
+            self.close()
+        after = {pod.uid: pod for pod in self._cluster.api.list_page(PODS, limit=_EVERYTHING).items}
+        served = frozenset(self._parts.profiles)
+        pods = pod_reports(self._cluster.pods, after, served, self.driver, self._journal)
+        return Report(
+            seed=self._seed,
+            settled_at=self._progress.since,
+            quiet=quiet,
+            summary=dict(sorted(Counter(pod.state for pod in pods).items())),
+            pods=pods,
+            gangs=gang_reports(self._parts.coscheduling, self._journal),
+            warnings=self._warnings,
+        )
+
+    def close(self) -> None:
+        self.driver.close()
+        for framework in self._parts.profiles.values():
+            framework.close()
+        for extender in self._parts.extenders:
+            extender.close()
