@@ -34,6 +34,7 @@ from extender.scheduler.binding_cycle import BindingCycle
 from extender.scheduler.event_handlers import NodeHandlers, PodGroupHandlers, PodHandlers
 from extender.scheduler.in_flight import InFlight
 from extender.scheduler.leadership import Leadership, LeaseHandlers
+from extender.scheduler.live_metrics import LiveMetrics, of_cache, of_gangs, of_informers
 from extender.scheduler.preemption_cycle import PreemptionCycle
 from extender.scheduler.scheduler import Parts, Scheduler
 from extender.scheduler.scheduling_cycle import SchedulingCycle
@@ -127,6 +128,7 @@ def build(
             background=background,
             recorder=recorder,
             verdicts=verdicts,
+            live_metrics=LiveMetrics([*of_cache(cache), *of_informers(informers), *of_gangs(coscheduling.manager)]),
         )
     )
 

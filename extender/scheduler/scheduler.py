@@ -6,6 +6,7 @@ kube-scheduler: pkg/scheduler/scheduler.go
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -26,11 +27,13 @@ from extender.client.informer import InformerFactory
 from extender.client.interface import API, NODES, POD_GROUPS, PODS
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.scheduler import attempts
 from extender.scheduler.background import Background
 from extender.scheduler.binding_cycle import BindingCycle
 from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooManyHeldBindsError
 from extender.scheduler.interface import Caller, Check
 from extender.scheduler.leadership import Leadership
+from extender.scheduler.live_metrics import LiveMetrics
 from extender.scheduler.preemption_cycle import PreemptionCycle
 from extender.scheduler.scheduling_cycle import NOT_CACHE_CAPABLE, SchedulingCycle
 from extender.scheduler.steering import StatusSteering
@@ -39,6 +42,7 @@ from extender.scheduler.verdicts import GroupVerdicts
 log = logging.getLogger(__name__)
 
 CACHE_NOT_SYNCED = "cache not synced"
+_BINDING = metrics.goroutines.labels("binding")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ class Parts:
     background: Background
     recorder: Recorder
     verdicts: GroupVerdicts
+    live_metrics: LiveMetrics
 
 
 class Scheduler:
@@ -76,7 +81,11 @@ class Scheduler:
             return ExtenderFilterResult(node_names=list(args.node_names))
         if reason := self._not_ready():
             return ExtenderFilterResult(error=reason)
-        return self._parts.scheduling_cycle.filter(self._profile(args.pod), args.pod, args.node_names)
+        profile = self._profile(args.pod)
+        started = time.perf_counter()
+        result = self._parts.scheduling_cycle.filter(profile, args.pod, args.node_names)
+        attempts.filtered(profile.profile_name, result, time.perf_counter() - started)
+        return result
 
     def prioritize(self, args: ExtenderArgs) -> Sequence[HostPriority]:
         names = args.node_names or ()
@@ -98,7 +107,7 @@ class Scheduler:
             with self._parts.in_flight.enter(args.pod_uid) as call:
                 cancel = caller.on_gone(lambda: call.abort("the caller has hung up"))
                 try:
-                    with metrics.held_binds.track_inprogress():
+                    with metrics.held_binds.track_inprogress(), _BINDING.track_inprogress():
                         return ExtenderBindingResult(error=self._bind(args, call))
                 finally:
                     cancel()
@@ -128,7 +137,10 @@ class Scheduler:
             return f'node "{args.node}" not found'
         if call.reason:
             return call.reason
-        status = self._parts.binding_cycle.run(self._profile(pod), pod, args.node, call)
+        profile = self._profile(pod)
+        started = time.perf_counter()
+        status = self._parts.binding_cycle.run(profile, pod, args.node, call)
+        attempts.bound(profile.profile_name, status, time.perf_counter() - started)
         return "" if status.success else status.message or str(status.code)
 
     def _pod(self, args: ExtenderBindingArgs) -> corev1.Pod:
@@ -168,6 +180,7 @@ class Scheduler:
         return [*checks, Check("draining", not self._stopped, "draining" if self._stopped else "")]
 
     def start(self) -> None:
+        self._parts.live_metrics.start()
         self._parts.informers.start()
         self._parts.background.start()
         self._parts.recorder.start()
@@ -184,3 +197,4 @@ class Scheduler:
         self._parts.verdicts.stop()
         self._parts.recorder.stop()
         self._parts.api.close()
+        self._parts.live_metrics.stop()

@@ -235,6 +235,10 @@ class Cache:
         with self._lock:
             return len(self._pods)
 
+    def assumed_count(self) -> int:
+        with self._lock:
+            return len(self._assumed)
+
     def dump(self) -> Dump:
         with self._lock:
             return Dump({name: info.clone() for name, info in self._nodes.items()}, frozenset(self._assumed))

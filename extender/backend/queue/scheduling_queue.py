@@ -228,6 +228,11 @@ class PriorityQueue:
         with self._changed:
             return self._queues.active.in_flight_events()
 
+    def waiting(self) -> Sequence[tuple[QueuedPod, Place]]:
+        """Every pod that is not in flight, and where it waits."""
+        with self._changed:
+            return self._queues.waiting()
+
     def pending_pods(self) -> PendingPods:
         with self._changed:
             return self._queues.pending()
@@ -239,6 +244,6 @@ class PriorityQueue:
 
     def _add(self, pod: corev1.Pod) -> None:
         """The lock is held."""
-        if self._queues.to_active(QueuedPod(PodInfo(pod), self._clock())):
+        if self._queues.to_active(QueuedPod(PodInfo(pod), self._clock()), events.UNSCHEDULED_POD_ADD.label):
             self.nominator.add(pod)
             self._changed.notify()

@@ -7,10 +7,11 @@ kube-scheduler: pkg/scheduler/backend/queue/scheduling_queue.go (moveToActiveQ, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from extender import metrics
 from extender.api import corev1
 from extender.backend.queue.active_queue import ActiveQueue
 from extender.backend.queue.backoff import Backoff
@@ -72,7 +73,7 @@ class SubQueues:
         self._clock = clock
         self._pop_from_backoff = pop_from_backoff
         self.backoff = BackoffQueue(backoff, less)
-        self.active = ActiveQueue(less, self.backoff.pop_early if pop_from_backoff else lambda: None)
+        self.active = ActiveQueue(less, self._pop_early if pop_from_backoff else lambda: None)
         self.unschedulable = UnschedulablePods(max_in_unschedulable)
         self._flush_leftovers_at = _next_tick(clock())
 
@@ -94,59 +95,75 @@ class SubQueues:
     def replace_waiting(self, entry: QueuedPod, place: Place) -> None:
         dict(self._all)[place].put(entry)
 
+    def waiting(self) -> Sequence[tuple[QueuedPod, Place]]:
+        return [(entry, place) for place, queue in self._all for entry in queue]
+
     def pending(self) -> PendingPods:
         pods = tuple(entry.pod for _, queue in self._all for entry in queue)
         unschedulable = self.unschedulable
         return PendingPods(pods, len(self.active), len(self.backoff), len(unschedulable), unschedulable.gated)
 
-    def to_active(self, entry: QueuedPod, *, gates: bool = True) -> bool:
-        """False if PreEnqueue holds it back. Go: moveToActiveQ."""
+    def _pop_early(self) -> QueuedPod | None:
+        entry = self.backoff.pop_early()
+        if entry is not None:
+            _count(Place.ACTIVE, events.POP_FROM_BACKOFF)
+        return entry
+
+    def _park(self, entry: QueuedPod, why: str) -> None:
+        if entry.key not in self.unschedulable:
+            _count(Place.UNSCHEDULABLE, why)
+        self.unschedulable.put(entry)
+
+    def to_active(self, entry: QueuedPod, why: str, *, gates: bool = True) -> bool:
+        """False if PreEnqueue holds it back. why: the event's label, for metrics. Go: moveToActiveQ."""
         if gates:
             entry = self._gates.check(entry)
         if entry.gated:
             if entry.key not in self.active and entry.key not in self.backoff:
-                self.unschedulable.put(entry)
+                self._park(entry, why)
             return False
         if entry.initial_attempt_timestamp is None:
             entry = replace(entry, initial_attempt_timestamp=self._clock())
         self.unschedulable.remove(entry.key)
         self.backoff.remove(entry.key)
         self.active.put(entry)
+        _count(Place.ACTIVE, why)
         return True
 
-    def _to_backoff(self, entry: QueuedPod) -> bool:
+    def _to_backoff(self, entry: QueuedPod, why: str) -> bool:
         """False if PreEnqueue holds it back; it is asked here because the pod may be popped early. Go: moveToBackoffQ."""
         if self._pop_from_backoff:
             entry = self._gates.check(entry)
             if entry.gated:
-                self.unschedulable.put(entry)
+                self._park(entry, why)
                 return False
         self.unschedulable.remove(entry.key)
         self.backoff.put(entry)
+        _count(Place.BACKOFF, why)
         return True
 
     def activate(self, key: str) -> bool:
         """Go: activate. A pod from the back-off queue passed PreEnqueue when it came there."""
         entry = self.backoff.get(key)
         if entry is not None:
-            return self.to_active(entry, gates=not self._pop_from_backoff)
+            return self.to_active(entry, events.FORCE_ACTIVATE.label, gates=not self._pop_from_backoff)
         entry = self.unschedulable.get(key)
-        return entry is not None and self.to_active(entry)
+        return entry is not None and self.to_active(entry, events.FORCE_ACTIVATE.label)
 
-    def requeue(self, entry: QueuedPod, strategy: Strategy) -> Place:
+    def requeue(self, entry: QueuedPod, strategy: Strategy, why: str) -> Place:
         """Go: requeuePodWithQueueingStrategy."""
         if strategy is Strategy.SKIP:
-            self.unschedulable.put(entry)
+            self._park(entry, why)
             return Place.UNSCHEDULABLE
         backing_off = self.backoff.backoff.backing_off(entry, self._clock())
         if strategy is Strategy.AFTER_BACKOFF and backing_off:
-            return Place.BACKOFF if self._to_backoff(entry) else Place.UNSCHEDULABLE
-        return Place.ACTIVE if self.to_active(entry) else Place.UNSCHEDULABLE
+            return Place.BACKOFF if self._to_backoff(entry, why) else Place.UNSCHEDULABLE
+        return Place.ACTIVE if self.to_active(entry, why) else Place.UNSCHEDULABLE
 
     def requeue_updated(self, entry: QueuedPod, happened: Iterable[HappenedEvent]) -> bool:
         """A refused pod has changed itself: the first change that can help counts. True if it was woken."""
         return any(
-            self.requeue(entry, self._hints.worth_requeuing(entry, each)) is not Place.UNSCHEDULABLE
+            self.requeue(entry, self._hints.worth_requeuing(entry, each), each.event.label) is not Place.UNSCHEDULABLE
             for each in happened
         )
 
@@ -161,7 +178,7 @@ class SubQueues:
                 continue
             strategy = self._hints.worth_requeuing(entry, happened)
             if strategy is not Strategy.SKIP:
-                woken = self.requeue(entry, strategy) is not Place.UNSCHEDULABLE or woken
+                woken = self.requeue(entry, strategy, happened.event.label) is not Place.UNSCHEDULABLE or woken
         self.active.record(happened)
         return woken
 
@@ -176,7 +193,7 @@ class SubQueues:
             entry = replace(entry, timestamp=now, unschedulable_count=refused, consecutive_errors_count=0)
         else:
             entry = replace(entry, timestamp=now, consecutive_errors_count=entry.consecutive_errors_count + 1)
-        return self.requeue(entry, self._replayed(entry))
+        return self.requeue(entry, self._replayed(entry), events.SCHEDULE_ATTEMPT_FAILURE)
 
     def _replayed(self, entry: QueuedPod) -> Strategy:
         """What the events since its pop ask for. Go: determineSchedulingHintForInFlightPod."""
@@ -199,7 +216,7 @@ class SubQueues:
         now = self._clock()
         woken = False
         for entry in self.backoff.pop_completed(now):
-            woken = self.to_active(entry, gates=not self._pop_from_backoff) or woken
+            woken = self.to_active(entry, events.BACKOFF_COMPLETE, gates=not self._pop_from_backoff) or woken
         if now >= self._flush_leftovers_at:
             self._flush_leftovers_at = _next_tick(now)
             leftovers = self.unschedulable.leftovers(now)
@@ -217,6 +234,10 @@ class SubQueues:
     def ready(self) -> bool:
         """Whether a pod can be popped now."""
         return len(self.active) > 0 or (self._pop_from_backoff and self.backoff.has_refused)
+
+
+def _count(place: Place, why: str) -> None:
+    metrics.queue_incoming_pods.labels(_QUEUE_WORDS[place], why).inc()
 
 
 def _next_tick(instant: float) -> float:

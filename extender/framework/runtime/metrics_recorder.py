@@ -23,6 +23,7 @@ _POINT_LABELS = {
 def record(point: str, code: str, profile: str, seconds: float) -> None:
     if point == WAIT_ON_PERMIT:
         metrics.scheduler_permit_wait_duration.labels(code).observe(seconds)
+        metrics.permit_wait_duration.labels(code).observe(seconds)
     else:
         metrics.framework_extension_point_duration.labels(point, code, profile).observe(seconds)
 

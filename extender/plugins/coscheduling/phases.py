@@ -1,0 +1,47 @@
+"""How far a gang has come, in one word: for metrics and pages. Read off its state, never stored.
+
+Gathering (quorum or room missing) -> Planned -> Assembling (members held) -> Committing -> Bound; Denied and BackingOff lead
+back to Gathering.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from enum import Enum
+
+from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+
+
+class Phase(Enum):
+    GATHERING = "Gathering"
+    DENIED = "Denied"
+    BACKING_OFF = "BackingOff"
+    PLANNED = "Planned"
+    ASSEMBLING = "Assembling"
+    COMMITTING = "Committing"
+    BOUND = "Bound"
+
+
+def phase_of(manager: PodGroupManager, group: Group) -> Phase:
+    """The manager's lock is held."""
+    assigned = group.assigned()
+    if group.commits.keys() - assigned:
+        return Phase.COMMITTING
+    spec = manager.spec(group)
+    if spec is not None and not spec.invalid and len(assigned) >= spec.min_member:
+        return Phase.BOUND
+    if group.held:
+        return Phase.ASSEMBLING
+    if group.planned:
+        return Phase.PLANNED
+    if manager.backing_off(group.key):
+        return Phase.BACKING_OFF
+    return Phase.DENIED if group.key in manager.denied else Phase.GATHERING
+
+
+def count_phases(manager: PodGroupManager) -> Mapping[Phase, int]:
+    """Every phase is there, with 0 where no group is in it."""
+    with manager.lock:
+        found = Counter(phase_of(manager, group) for group in manager.groups.values())
+    return {phase: found[phase] for phase in Phase}

@@ -1,0 +1,113 @@
+"""Gauges that are read off live objects when somebody scrapes: nothing keeps them up to date, so nothing can forget to.
+
+A scheduler registers those of its parts while it runs. kube-scheduler keeps most of them by hand: pkg/scheduler/metrics/
+metrics.go (pending_pods, unschedulable_pods, inflight_events), pkg/scheduler/backend/cache/cache.go (updateMetrics).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from extender.backend.cache.cache import Cache
+from extender.backend.queue.scheduling_queue import PriorityQueue
+from extender.client.informer import InformerFactory
+from extender.metrics import REGISTRY
+from extender.plugins.coscheduling.phases import count_phases
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+
+Gauge = Callable[[], GaugeMetricFamily]
+
+
+class LiveMetrics(Collector):
+    """Some gauges, from start to stop. Each asks its object under that object's own lock, one after the other."""
+
+    def __init__(self, gauges: Iterable[Gauge], registry: CollectorRegistry = REGISTRY) -> None:
+        self._gauges: Sequence[Gauge] = tuple(gauges)
+        self._registry = registry
+        self._started = False
+
+    def start(self) -> None:
+        self._registry.register(self)
+        self._started = True
+
+    def stop(self) -> None:
+        """Harmless before start, and a second time."""
+        if self._started:
+            self._started = False
+            self._registry.unregister(self)
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        """Nothing is promised, so that two schedulers of one process do not get in each other's way."""
+        return ()
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        return (gauge() for gauge in self._gauges)
+
+
+def _family(
+    name: str, text: str, labels: Sequence[str], values: Iterable[tuple[Sequence[str], float]]
+) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, text, labels=labels)
+    for key, value in sorted(values):
+        family.add_metric(key, value)
+    return family
+
+
+def of_queue(queue: PriorityQueue) -> Iterable[Gauge]:
+    def pending() -> GaugeMetricFamily:
+        pods = queue.pending_pods()
+        counts = {
+            "active": pods.active,
+            "backoff": pods.backoff,
+            "unschedulable": pods.unschedulable - pods.gated,
+            "gated": pods.gated,
+        }
+        text = "Pods that wait, by queue; gated ones were never tried."
+        return _family("scheduler_pending_pods", text, ("queue",), (((name,), n) for name, n in counts.items()))
+
+    def unschedulable() -> GaugeMetricFamily:
+        counts = Counter(
+            (plugin, entry.pod.spec.scheduler_name) for entry, _ in queue.waiting() for plugin in entry.rejector_plugins
+        )
+        text = "Pods that wait, by each of the plugins that refused them last."
+        return _family("scheduler_unschedulable_pods", text, ("plugin", "profile"), counts.items())
+
+    def in_flight() -> GaugeMetricFamily:
+        counts = Counter((happened.event.label,) for happened in queue.in_flight_events())
+        counts[("PodPopped",)] += len(queue.in_flight_pods())
+        return _family(
+            "scheduler_inflight_events", "Events kept for pods that are being tried.", ("event",), counts.items()
+        )
+
+    return pending, unschedulable, in_flight
+
+
+def of_cache(cache: Cache) -> Iterable[Gauge]:
+    def size() -> GaugeMetricFamily:
+        counts = {"nodes": cache.node_count(), "pods": cache.pod_count(), "assumed_pods": cache.assumed_count()}
+        text = "What the cache holds; assumed pods are those whose binding the watch has not shown yet."
+        return _family("scheduler_cache_size", text, ("type",), (((name,), n) for name, n in counts.items()))
+
+    return (size,)
+
+
+def of_informers(informers: InformerFactory) -> Iterable[Gauge]:
+    def age() -> GaugeMetricFamily:
+        ages = {(state.resource,): state.age for state in informers.states() if state.served}
+        return _family(
+            "gang_extender_cache_age_seconds", "Since the API server was heard last.", ("resource",), ages.items()
+        )
+
+    return (age,)
+
+
+def of_gangs(manager: PodGroupManager) -> Iterable[Gauge]:
+    def gangs() -> GaugeMetricFamily:
+        counts = {(phase.value,): count for phase, count in count_phases(manager).items()}
+        return _family("gang_extender_gangs", "Groups by phase.", ("phase",), counts.items())
+
+    return (gangs,)
