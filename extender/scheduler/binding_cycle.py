@@ -14,6 +14,7 @@ from extender.api import corev1
 from extender.backend.cache.cache import Cache, CacheError
 from extender.framework.cycle_state import CycleState
 from extender.framework.runtime.framework import Framework
+from extender.framework.runtime.metrics_recorder import sampled_state
 from extender.framework.status import Status, error
 from extender.plugins.coscheduling.coscheduling import REJECTION
 from extender.scheduler.in_flight import BindCall
@@ -34,7 +35,7 @@ class BindingCycle:
 
     def run(self, framework: Framework, pod: corev1.Pod, node_name: str, call: BindCall) -> Status:
         """Blocks until the pod is bound or the binding has failed and everything is taken back."""
-        state = CycleState()
+        state = sampled_state()
         with ExitStack() as undo:
             try:
                 assumed = self._cache.assume_pod(pod, node_name)

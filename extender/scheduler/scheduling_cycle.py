@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from extender.api import corev1
 from extender.api.extenderv1 import MAX_EXTENDER_PRIORITY, ExtenderFilterResult, HostPriority
 from extender.api.metav1 import ObjectMeta
-from extender.framework.cycle_state import CycleState
 from extender.framework.interface import MAX_NODE_SCORE
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.runtime.framework import Framework
+from extender.framework.runtime.metrics_recorder import sampled_state
 from extender.framework.status import Code, Status
 
 NOT_CACHE_CAPABLE = "the extender needs nodeCacheCapable: true, and got no NodeNames"
@@ -31,7 +31,7 @@ class SchedulingCycle:
     def filter(self, framework: Framework, pod: corev1.Pod, names: Sequence[str]) -> ExtenderFilterResult:
         """Which of the offered nodes the pod may go to. A refusal has one text for all nodes."""
         with self.lock:
-            state = CycleState()
+            state = sampled_state()
             nodes = self._offered(framework, names)
             result, status, _ = framework.run_pre_filter_plugins(state, pod, nodes)
             if not status.success:
@@ -56,7 +56,7 @@ class SchedulingCycle:
     def prioritize(self, framework: Framework, pod: corev1.Pod, names: Sequence[str]) -> list[HostPriority]:
         """The weighted scores of the profile, scaled to 0..10, in whole numbers. Without score plugins all are 0."""
         with self.lock:
-            state = CycleState()
+            state = sampled_state()
             nodes = self._offered(framework, names)
             status = framework.run_pre_score_plugins(state, pod, nodes)
             if not status.success:
