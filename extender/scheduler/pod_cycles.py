@@ -30,6 +30,7 @@ from extender.framework.interface import NominatingMode, PostFilterResult
 from extender.framework.runtime.framework import Framework
 from extender.framework.runtime.metrics_recorder import sampled_state
 from extender.framework.status import SUCCESS, Code, Status, error
+from extender.plugins.coscheduling.coscheduling import REJECTION
 from extender.scheduler import pods_to_activate
 from extender.scheduler.failure_handler import CLEAR_NOMINATED_NODE, Failure, FailureHandler, update_pod
 from extender.scheduler.http_extender import ExtenderError, HTTPExtender
@@ -98,7 +99,7 @@ class PodCycles:
             self._queue.done(entry.uid)
             return None
         started = time.perf_counter()
-        state = sampled_state()
+        state = sampled_state() if framework.record is not None else CycleState()
         pods_to_activate.begin(state)
         host = self._host(entry, framework, state, started)
         if host is None:
@@ -188,6 +189,7 @@ class PodCycles:
         framework, state, pod, host = attempt.framework, attempt.state, attempt.pod, attempt.node_name
         status = framework.wait_on_permit(pod)
         if not status.success:
+            state.write(REJECTION, status.message)
             self._binding_failed(attempt, status)
             return False
         self._queue.done(pod.uid)  # from here on a failure is no refusal

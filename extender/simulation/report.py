@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from extender.api import corev1
 from extender.plugins.coscheduling.collaborators import TIMED_OUT
+from extender.plugins.coscheduling.collaborators import WAITING as GANG_WAITING
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
 from extender.simulation.driver import Driver
@@ -110,8 +111,8 @@ def _state(
     if new.spec.scheduler_name not in served:
         return LEFT, f'no profile schedules for "{new.spec.scheduler_name}"'
     message = journal.failures.get(new.uid, "")
-    if new.uid in held:
-        return WAITING, message
+    if new.uid in held and not message:  # who was refused before is held again and again
+        return WAITING, ""
     if not message and new.spec.scheduling_gates:
         message = f"{GATED}: {', '.join(gate.name for gate in new.spec.scheduling_gates)}"
     return PENDING, message
@@ -123,6 +124,9 @@ def gang_reports(coscheduling: Coscheduling | None, journal: Journal) -> list[Ga
     manager = coscheduling.manager
     with manager.lock:
         return [_gang(manager, manager.groups[key], journal) for key in sorted(manager.groups)]
+
+
+_STATES = {TIMED_OUT: "TimedOut", GANG_WAITING: "Gathering"}
 
 
 def _gang(manager: PodGroupManager, group: Group, journal: Journal) -> GangReport:
@@ -138,10 +142,10 @@ def _gang(manager: PodGroupManager, group: Group, journal: Journal) -> GangRepor
         message = spec.invalid
     elif assigned >= needed:
         state, message = "Bound", ""
+    elif verdict is not None and not verdict.scheduled:
+        state, message = _STATES.get(verdict.reason, "Denied"), verdict.message
     elif group.held:
         state = "Assembling"
-    elif verdict is not None and not verdict.scheduled:
-        state, message = ("TimedOut" if verdict.reason == TIMED_OUT else "Denied"), verdict.message
     elif len(group.members) < needed:
         message = f"{len(group.members)} of {needed} members exist"
     elif group.planned:

@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from extender.client.embedded.feed import Feed
-from extender.client.interface import PODS
+from extender.client.interface import PERSISTENT_VOLUME_CLAIMS, PODS
 from extender.config.types import KubeSchedulerConfiguration
+from extender.framework.runtime.registry import Registry
 from extender.plugins.registry import new_registry
 from extender.scheduler.in_process_factory import InProcessParts, build_parts
 from extender.simulation.clock import VirtualClock, VirtualTime
@@ -20,6 +21,7 @@ from extender.simulation.driver import Controller, Driver
 from extender.simulation.journal import Journal
 from extender.simulation.progress import Progress
 from extender.simulation.report import Report, gang_reports, pod_reports
+from extender.simulation.volume_controller import VolumeController
 
 DAY = 86_400.0
 _EVERYTHING = 10**9
@@ -35,9 +37,10 @@ class Simulation:
         clock: VirtualClock,
         *,
         seed: int = 0,
+        registry: Registry | None = None,
         watched: Callable[[Driver], None] = lambda driver: None,
     ) -> None:
-        """clock: the one that the cluster was loaded by."""
+        """clock: the one that the cluster was loaded by. registry: the plugins there are; by default all that are installed."""
         self._cluster = cluster
         self._warnings = (*cluster.warnings, *unserved(cluster, configuration))
         self._seed = seed
@@ -45,12 +48,16 @@ class Simulation:
         self._progress = progress = Progress(clock)
         self._journal = Journal(progress.note)
         time = VirtualTime(clock, self._journal, random.Random(seed))
-        self._parts: InProcessParts = build_parts(cluster.api, configuration, new_registry(), time)
+        self._parts: InProcessParts = build_parts(cluster.api, configuration, registry or new_registry(), time)
         feed = Feed(cluster.api, self._parts.informers, progress.seen)
         self.driver = Driver(self._parts, feed, clock, time, progress, self._controllers(), watched)
 
     def _controllers(self) -> Sequence[Controller]:
-        return ()
+        """Only where there is something for them to do: each pass looks at every object."""
+        api = self._cluster.api
+        with_volumes = any(volume.ephemeral is not None for pod in self._cluster.pods for volume in pod.spec.volumes)
+        with_volumes = with_volumes or bool(api.list_page(PERSISTENT_VOLUME_CLAIMS, limit=1).items)
+        return [VolumeController(api)] if with_volumes else []
 
     def run(self, until: float = DAY) -> Report:
         try:

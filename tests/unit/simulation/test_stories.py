@@ -1,0 +1,165 @@
+"""Clusters and what becomes of them: placing, gangs, waits, preemption, volumes; all on virtual time."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from extender.api import codec
+from tests.unit.simulation.conftest import World
+
+
+def test_pods_go_where_there_is_room_and_the_rest_says_why_not(world: World) -> None:
+    world.node("small", cpu="1")
+    world.node("large", cpu="4")
+    world.pod("two", cpu="2")
+    world.pod("ten", cpu="10")
+    world.run()
+    assert (world.of("two").state, world.of("two").node, world.of("two").bound_at) == ("Scheduled", "large", 0.0)
+    assert world.of("ten").state == "Pending"
+    assert world.of("ten").message == (
+        "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, "
+        "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+    )
+
+
+def test_pods_that_have_a_node_stay_there(world: World) -> None:
+    world.node("n1", cpu="2")
+    world.pod("old", cpu="1", nodeName="n1")
+    world.pod("new", cpu="1")
+    world.pod("late", cpu="1", priority=-1)
+    world.run()
+    assert [world.of(name).state for name in ("old", "new", "late")] == ["Placed", "Scheduled", "Pending"]
+
+
+def test_a_gang_starts_whole_or_not_at_all(world: World) -> None:
+    world.node("n1", cpu="2")
+    world.node("n2", cpu="2")
+    world.pod_group("fits", 3)
+    world.pod_group("does-not", 2)
+    for i in range(3):
+        world.pod(f"fits-{i}", group="fits")
+    for i in range(2):
+        world.pod(f"does-not-{i}", group="does-not")
+    world.run()
+    assert world.states() == {"Pending": 2, "Scheduled": 3}
+    assert (world.gang("fits").state, world.gang("fits").assigned) == ("Bound", 3)
+    assert world.gang("does-not").state == "Denied"
+    assert "minMember of 2 does not fit" in world.gang("does-not").message
+
+
+def test_a_gang_without_its_quorum_says_how_many_there_are(world: World) -> None:
+    world.node("n1")
+    world.pod_group("nginx", 3)
+    world.pod("a", group="nginx")
+    world.pod("b", group="nginx")
+    world.run()
+    gang = world.gang("nginx")
+    assert (gang.state, gang.message) == ("Gathering", "2 of 3 members exist")
+    assert "cannot find enough sibling pods, current pods number: 2, minMember of group: 3" in world.of("a").message
+
+
+def test_a_member_that_never_comes_makes_the_others_time_out_in_virtual_time(world: World) -> None:
+    world.node("n1", cpu="64")
+    world.pod_group("ten", 10, scheduleTimeoutSeconds=40)
+    for i in range(9):
+        world.pod(f"p{i}", group="ten")
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}
+    world.pod("p9", group="ten", volumes=[claim])  # the plan does not look at claims; VolumeBinding does
+    started = time.perf_counter()
+    world.run()
+    assert time.perf_counter() - started < 30
+    assert world.states() == {"Pending": 10}
+    text = "0/1 nodes are available: 1 rejected due to timeout after waiting 40s at plugin Coscheduling."
+    assert text in {world.of(f"p{i}").message for i in range(9)}
+    assert world.gang("ten").state == "TimedOut"
+    assert world.report.settled_at >= 40
+
+
+def test_preemption_makes_room_and_names_the_preemptor(world: World) -> None:
+    world.node("n1", cpu="2")
+    world.priority_class("high", 1000)
+    world.pod("low", cpu="2", nodeName="n1")
+    world.pod("high", cpu="2", priorityClassName="high")
+    world.run()
+    assert (world.of("high").state, world.of("high").node) == ("Scheduled", "n1")
+    assert (world.of("low").state, world.of("low").preempted_by) == ("Preempted", "default/high")
+    assert world.of("high").attempts == 2
+
+
+def test_a_gated_pod_is_left_alone(world: World) -> None:
+    world.node("n1")
+    world.pod("gated", schedulingGates=[{"name": "example.com/wait"}])
+    world.run()
+    pod = world.of("gated")
+    assert (pod.state, pod.attempts) == ("Pending", 0)
+    assert pod.message == "Scheduling is blocked due to non-empty scheduling gates: example.com/wait"
+
+
+def test_a_gang_behind_our_gate_is_let_through(world: World) -> None:
+    world.node("n1")
+    world.pod_group("nginx", 2)
+    for name in ("a", "b"):
+        world.pod(name, group="nginx", schedulingGates=[{"name": "scheduling.x-k8s.io/gang"}])
+    world.run()
+    assert world.states() == {"Scheduled": 2}
+
+
+def test_a_claim_that_waits_for_its_first_consumer_gets_a_volume(world: World) -> None:
+    world.node("n1")
+    storage = {"provisioner": "example.com/disk", "volumeBindingMode": "WaitForFirstConsumer"}
+    world.add("StorageClass", "fast", "storage.k8s.io/v1", **storage)
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast", "resources": {"requests": {"storage": "1Gi"}}}
+    world.add("PersistentVolumeClaim", "data", spec=spec)
+    world.pod("db", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])
+    world.run()
+    assert world.of("db").state == "Scheduled", world.of("db").message
+
+
+def test_an_empty_cluster_ends(world: World) -> None:
+    world.pod("lonely")
+    world.run()
+    assert world.of("lonely").message == "no nodes available to schedule pods"
+
+
+def test_nothing_to_do(world: World) -> None:
+    world.node("n1")
+    assert (world.run().pods, world.report.settled_at) == ([], 0.0)
+
+
+def test_claims_of_devices_are_refused_by_name(world: World) -> None:
+    world.node("n1")
+    world.pod("gpu", resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
+    world.run()
+    assert world.of("gpu").state == "Pending"
+    assert any("resource claims are not modelled: default/gpu" in warning for warning in world.report.warnings)
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_the_same_seed_gives_the_same_report(world: World, seed: int) -> None:
+    for i in range(20):
+        world.node(f"n{i}")
+    for i in range(40):
+        world.pod(f"p{i}")
+    first, second = (json.dumps(codec.to_builtins(world.run(seed))) for _ in range(2))
+    assert first == second
+
+
+def test_another_seed_chooses_otherwise_among_equals(world: World) -> None:
+    for i in range(20):
+        world.node(f"n{i}")
+    world.pod("one")
+    assert len({world.run(seed) and world.of("one").node for seed in range(8)}) > 1
+
+
+def test_virtual_time_can_be_limited(world: World) -> None:
+    world.node("n1")
+    world.pod_group("ten", 10, scheduleTimeoutSeconds=40)
+    world.pod("lonely", schedulerName="default-scheduler")
+    for i in range(10):
+        volumes = [{"name": "d", "persistentVolumeClaim": {"claimName": "missing"}}] if i == 9 else []
+        world.pod(f"p{i}", cpu="100m", group="ten", volumes=volumes)
+    assert not world.run(until=5).quiet
+    assert "WaitingOnPermit" in world.states()
