@@ -41,6 +41,7 @@ from extender.plugins.normalize import default_normalize_score
 STATE = "DynamicResources"
 DEVICE_CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"  # an extended resource that only devices can satisfy
 NOTHING_TO_DEALLOCATE = unschedulable("no new claims to deallocate")
+NOT_JUDGED = unresolvable("preemption cannot be judged without the claims")
 NOT_FOUND = error("not found")
 
 
@@ -88,7 +89,7 @@ class DynamicResources(
         claims = state.get(STATE, ClaimsState)
         if claims is None:
             return None, NOT_FOUND
-        return None, unresolvable(claims.refusal) if claims.refusal else NOTHING_TO_DEALLOCATE
+        return None, NOT_JUDGED if claims.refusal else NOTHING_TO_DEALLOCATE
 
     def score(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> tuple[int, Status]:
         return 0, _refused(state)

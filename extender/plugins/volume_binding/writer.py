@@ -25,7 +25,7 @@ from extender.plugins.volume_binding.matching import (
 )
 from extender.plugins.volume_binding.pod_volumes import BindingInfo, PodVolumes
 
-LOOK_SECONDS = 0.1  # kube-scheduler looks once a second
+FIRST_LOOK_SECONDS, LOOK_SECONDS = 0.05, 1.0  # kube-scheduler looks once a second from the beginning
 
 
 class VolumeWriter:
@@ -42,13 +42,15 @@ class VolumeWriter:
         claims = self._write(decided)
         deadline = self._handle.clock() + self._timeout_seconds
         running = self._handle.get_pod_in_pre_bind(pod.uid)
+        pause = FIRST_LOOK_SECONDS
         try:
             while not self._all_bound(pod, decided.static_bindings, claims):
                 if running is not None and running.cancelled.is_set():
                     raise BindingError("context canceled")
                 if self._handle.clock() >= deadline:
                     raise BindingError("context deadline exceeded")
-                self._handle.sleep(LOOK_SECONDS)
+                self._handle.sleep(pause)
+                pause = min(LOOK_SECONDS, 2 * pause)
         except BindingError as failed:
             raise BindingError(f"binding volumes: {failed}") from failed
 
