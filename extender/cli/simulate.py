@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -31,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="(%(default)s)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="for choices among equals (%(default)s)")
     parser.add_argument(
+        "-v", "--v", dest="verbosity", type=int, default=0, metavar="N", help="log level (%(default)s: only faults)"
+    )
+    parser.add_argument(
         "--until", type=_seconds, default=86_400.0, metavar="SECONDS", help="the most virtual time (%(default)g)"
     )
 
@@ -50,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
     from extender.simulation.clock import VirtualClock
     from extender.simulation.cluster import load_cluster, whole_configuration
 
+    _log(args.verbosity)
     clock = VirtualClock()
     extender_configuration, configuration = _read_config(args.config)
     cluster = load_cluster(args.files, clock.text)
@@ -62,6 +67,32 @@ def run(args: argparse.Namespace) -> int:
         print(f"warning: stopped after {args.until:g} virtual seconds: pods were still moving", file=sys.stderr)
     show(report, args.output)
     return 0
+
+
+def _log(verbosity: int) -> None:
+    """What goes wrong with a pod stands in its message; only what should not happen at all is said besides, once."""
+    level = {0: logging.ERROR, 1: logging.ERROR, 2: logging.INFO}.get(verbosity, logging.DEBUG)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(levelname).1s %(name)s] %(message)s"))
+    if verbosity == 0:
+        handler.addFilter(_Faults())
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+
+
+class _Faults(logging.Filter):
+    """Records with a traceback, one of a kind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not record.exc_info or not isinstance(record.exc_info, tuple):
+            return False
+        kind = f"{record.msg} {record.args} {record.exc_info[1]}"
+        new = kind not in self._seen
+        self._seen.add(kind)
+        return new
 
 
 def _read_config(path: str | None) -> tuple[ExtenderConfiguration | None, KubeSchedulerConfiguration | None]:

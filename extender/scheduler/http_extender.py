@@ -157,7 +157,7 @@ class HTTPExtender:
         try:
             answer = self._pool.request("POST", url, body=body, headers={"Content-Type": "application/json"})
         except urllib3.exceptions.HTTPError as error:
-            raise ExtenderError(f'Post "{url}": {error}') from error
+            raise ExtenderError(f'Post "{url}": {_in_go_words(error)}') from error
         if answer.status != 200:
             raise ExtenderError(f"failed {verb} with extender at URL {url}, code {answer.status}")
         try:
@@ -167,6 +167,15 @@ class HTTPExtender:
 
     def close(self) -> None:
         self._pool.clear()
+
+
+def _in_go_words(error: urllib3.exceptions.HTTPError) -> str:
+    """The usual ones as kube-scheduler has them; constant for one cause, as every text in a pod's condition."""
+    if isinstance(error, urllib3.exceptions.TimeoutError):
+        return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+    if isinstance(error, urllib3.exceptions.NewConnectionError) and isinstance(error.__cause__, ConnectionRefusedError):
+        return f"dial tcp {error.conn.host}:{error.conn.port}: connect: connection refused"
+    return str(error)
 
 
 def in_calling_order(extenders: Iterable[HTTPExtender]) -> tuple[HTTPExtender, ...]:

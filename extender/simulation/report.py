@@ -58,9 +58,11 @@ class GangReport(Described, frozen=True, gc=False):
     message: str = ""
 
 
-class Report(Struct, frozen=True, rename="camel", gc=False):
+class Report(Struct, frozen=True, rename="camel", gc=False, kw_only=True):
     """settled_at: virtual seconds to the last thing that was new. quiet: False where virtual time ran out first."""
 
+    api_version: str = "gang-extender.dev/v1alpha1"
+    kind: str = "SimulationReport"
     seed: int
     settled_at: float
     quiet: bool
@@ -68,8 +70,6 @@ class Report(Struct, frozen=True, rename="camel", gc=False):
     pods: Sequence[PodReport]
     gangs: Sequence[GangReport]
     warnings: Sequence[str]
-    api_version: str = "gang-extender.dev/v1alpha1"
-    kind: str = "SimulationReport"
 
 
 def pod_reports(

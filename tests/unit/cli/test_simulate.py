@@ -1,0 +1,175 @@
+"""`gang-extender simulate` on files, good and bad: what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from extender.cli.main import main
+
+CLUSTER = """\
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Node
+  metadata: {name: n1}
+  status: {allocatable: {cpu: "2", memory: 4Gi, pods: "10"}}
+---
+apiVersion: scheduling.x-k8s.io/v1alpha1
+kind: PodGroup
+metadata: {name: nginx}
+spec: {minMember: 2}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: nginx}
+spec:
+  replicas: 2
+  template:
+    metadata: {labels: {scheduling.x-k8s.io/pod-group: nginx}}
+    spec: {containers: [{name: c, resources: {requests: {cpu: 500m}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: huge}
+spec: {containers: [{name: c, resources: {requests: {cpu: "10"}}}]}
+"""
+SCHEDULER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+EXTENDER = "apiVersion: gang-extender.dev/v1alpha1\nkind: ExtenderConfiguration\n"
+TOO_LARGE = (
+    "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: "
+    "1 Preemption is not helpful for scheduling., can not find pod group"
+)
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:], root.level = handlers, level
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> str:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(CLUSTER)
+    return str(file)
+
+
+def test_json_has_every_pod_and_gang(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", cluster, "-o", "json"]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    report = json.loads(said.out)
+    assert (report["apiVersion"], report["kind"]) == ("gang-extender.dev/v1alpha1", "SimulationReport")
+    assert report["summary"] == {"Pending": 1, "Scheduled": 2}
+    huge = next(pod for pod in report["pods"] if pod["name"] == "huge")
+    assert huge == {
+        "namespace": "default", "name": "huge", "state": "Pending", "message": TOO_LARGE, "attempts": huge["attempts"]
+    }  # fmt: skip
+    bound = [pod for pod in report["pods"] if pod["state"] == "Scheduled"]
+    assert all(pod["node"] == "n1" and pod["boundAt"] == 0.0 and pod["attempts"] == 1 for pod in bound)
+    gang = {"namespace": "default", "group": "nginx", "state": "Bound", "minMember": 2, "members": 2, "assigned": 2}
+    assert report["gangs"] == [gang]
+
+
+def test_yaml_says_the_same_as_json(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", cluster, "-o", "json"]) == 0
+    as_json = json.loads(capsys.readouterr().out)
+    assert main(["simulate", cluster, "--output", "yaml"]) == 0
+    assert yaml.safe_load(capsys.readouterr().out) == as_json
+
+
+def test_the_table_is_for_people(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", cluster]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["NAMESPACE", "POD", "NODE", "STATE", "AT", "MESSAGE"]
+    assert lines[1].split(maxsplit=5)[:5] == ["default", "huge", "-", "Pending", "-"]
+    assert lines[1].endswith(TOO_LARGE)
+    assert lines[-3].split() == ["default", "nginx", "Bound", "2/2", "(min", "2)"]
+    assert lines[-1].startswith("1 Pending, 2 Scheduled; settled after ")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        pytest.param("kind: Pod\nspec: [", 1, "cluster.yaml:3: ", id="no YAML: the line"),
+        pytest.param("apiVersion: v1\nkind: Pod\nspec: {nodeName: 3}\n", 1, "$.spec.nodeName", id="the field"),
+        pytest.param("apiVersion: x/v1\nkind: Whatever\n", 1, "x/v1 Whatever is not known here", id="an unknown kind"),
+        pytest.param("just text", 1, "cluster.yaml:1: $.kind: ", id="no object"),
+    ],
+)
+def test_a_bad_cluster_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, code: int, said: str
+) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(text)
+    assert main(["simulate", str(file)]) == code
+    error = capsys.readouterr().err
+    assert error.startswith("gang-extender: ")
+    assert said in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param(
+            SCHEDULER + "profiles: [{plugins: {filter: {enabled: [{name: Mystery}]}}}]",
+            'profiles[0].plugins: plugin "Mystery" is not modelled',
+            id="a plugin that is not modelled",
+        ),
+        pytest.param(SCHEDULER + "profile: []", "config.yaml:3: profile: ", id="an unknown field, with its line"),
+        pytest.param("kind: Policy\napiVersion: v1\n", "Policy was dropped", id="another kind"),
+        pytest.param(EXTENDER + "profiles: [{schedulerName: 3}]", "config.yaml:3: ", id="our own file"),
+        pytest.param(
+            SCHEDULER + "extenders: [{urlPrefix: 'https://x', filterVerb: f, tlsConfig: {certFile: missing.pem}}]",
+            'extender "https://x": tlsConfig: ',
+            id="a certificate that is not there",
+        ),
+    ],
+)
+def test_a_bad_configuration_is_wrong_use(
+    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(text)
+    assert main(["simulate", cluster, "--config", str(file)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_kube_scheduler_without_coscheduling_schedules_members_singly(
+    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(SCHEDULER)
+    assert main(["simulate", cluster, "--config", str(file), "-o", "json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["gangs"] == []
+    assert "warning: no profile has Coscheduling: members of gangs are scheduled singly" in said.err
+
+
+def test_pods_of_other_schedulers_are_left_alone_and_named(
+    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(EXTENDER + "schedulerNames: [other]")
+    assert main(["simulate", cluster, "--config", str(file), "-o", "json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["summary"] == {"NotOurs": 3}
+    assert "no profile schedules for 'default-scheduler': 3 pods are left alone" in said.err
+
+
+@pytest.mark.parametrize("arguments", [["--until", "0"], ["--until", "x"], ["-o", "xml"], ["--seed", "a"]])
+def test_wrong_flags(cluster: str, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["simulate", cluster, *arguments])
+    assert ended.value.code == 2
+    assert "usage: " in capsys.readouterr().err
