@@ -98,6 +98,12 @@ class ExtenderConfig:
 
 @dataclass(frozen=True, slots=True)
 class KubeSchedulerConfiguration:
+    """parallelism: how many goroutines kube-scheduler filters and scores with. The mirror takes the number and does
+    without: one cycle runs at a time on one thread, and columns of numbers do what the goroutines do there.
+
+    What kube-scheduler's flags and older versions had besides (algorithm provider, Policy) is refused by name.
+    """
+
     profiles: tuple[KubeSchedulerProfile, ...]
     extenders: tuple[ExtenderConfig, ...] = ()
     percentage_of_nodes_to_score: int = 0

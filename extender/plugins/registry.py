@@ -8,12 +8,12 @@ kube-scheduler: pkg/scheduler/framework/plugins/registry.go
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from extender.framework.handle import Handle
 from extender.framework.interface import Plugin
-from extender.framework.runtime.registry import PluginFactory, Registry
+from extender.framework.runtime.registry import PluginFactory, Registry, RegistryError
 from extender.plugins import names
 
 ENTRY_POINTS = "gang_extender.plugins"
@@ -61,8 +61,17 @@ def new_in_tree_registry() -> Registry:
 
 
 def new_registry() -> Registry:
-    """With the out-of-tree plugins that are installed. Raises RegistryError for a name that is taken."""
+    """With the out-of-tree plugins that are installed. Raises RegistryError for a name that is taken, or for one that
+    does not load."""
     registry = new_in_tree_registry()
     for point in entry_points(group=ENTRY_POINTS):
-        registry.register(point.name, point.load())
+        registry.register(point.name, _loaded(point))
     return registry
+
+
+def _loaded(point: EntryPoint) -> PluginFactory:
+    try:
+        factory: PluginFactory = point.load()
+    except Exception as error:
+        raise RegistryError(f'plugin "{point.name}" does not load from {point.value}: {error}') from error
+    return factory

@@ -56,3 +56,15 @@ def test_a_name_that_is_taken_is_an_error(monkeypatch: pytest.MonkeyPatch, taken
     installed(monkeypatch, *(Point(name, object()) for name in taken))
     with pytest.raises(RegistryError, match=f"a plugin named {taken[-1]} already exists"):
         registry.new_registry()
+
+
+def test_a_plugin_that_does_not_load_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(Point):
+        value = "theirs:Theirs"
+
+        def load(self) -> object:
+            raise ImportError("no module named theirs")
+
+    installed(monkeypatch, Broken("Theirs", None))
+    with pytest.raises(RegistryError, match='plugin "Theirs" does not load from theirs:Theirs: no module named theirs'):
+        registry.new_registry()
