@@ -71,7 +71,7 @@ class GroupVerdicts:
         condition = Condition(
             type=CONDITION,
             status="True" if verdict.scheduled else "False",
-            reason=verdict.reason,
+            reason=verdict.why or verdict.reason,
             message=verdict.message,
             last_transition_time=now(),
         )

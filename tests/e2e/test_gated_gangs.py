@@ -97,7 +97,7 @@ def test_a_gang_whose_members_are_missing_says_so(cluster: Cluster, module_progr
     cluster.pod_group("few", min_member=3)
     names = gang(cluster, "few", 2)
     eventually(
-        lambda: condition_of_group(cluster, "few") == ("GangWaiting", "fewer pods exist than minMember of 3"),
+        lambda: condition_of_group(cluster, "few") == ("QuorumMissing", "fewer pods exist than minMember of 3"),
         within=6,
         what="the group says that members are missing",
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from extender import metrics
 from extender.api import corev1
@@ -21,10 +22,12 @@ from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.arrivals import EXCLUDED_SECONDS, Arrivals, cannot_be_woken, needs_siblings, waves_of
 from extender.plugins.coscheduling.collaborators import REJECTED, Collaborators, Verdict
+from extender.plugins.coscheduling.gang_observer import GangObserver
+from extender.plugins.coscheduling.gates import shut_gate
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.pod_group import GroupSpec
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
-from extender.plugins.coscheduling.waiting import WaitNotes
+from extender.plugins.coscheduling.stops import Reason, Stop, stop_of_plan
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +53,7 @@ class Admission:
         self._lease_seconds = lease_seconds
         self._planning = threading.Lock()
         self.arrivals = Arrivals(manager, collaborators)
-        self.wait_notes = WaitNotes(manager, collaborators.verdicts)
+        self.observer = GangObserver(manager, collaborators)
 
     def admit(self, pod: corev1.Pod, offered: frozenset[str]) -> tuple[str | None, Status]:
         """The node that is planned for a member, None where any will do; or why it has to wait.
@@ -81,21 +84,8 @@ class Admission:
         cause = manager.denied.get(group.key)
         if cause is not None:
             return unresolvable(messages.denied(group.key, self._denied_seconds, cause))
-        if manager.backing_off(group.key):
-            return unresolvable(messages.failed_recently(group.key))
-        spec = manager.spec(group)
-        if spec is None:
-            return unresolvable(messages.POD_GROUP_NOT_FOUND)
-        if spec.invalid:
-            return unresolvable(spec.invalid)
-        siblings = manager.siblings(group, pod.spec.scheduler_name)
-        if len(siblings) < spec.min_member:
-            return unresolvable(messages.not_enough_siblings(pod.name, len(siblings), spec.min_member))
-        if not group.planned:
-            ready = len(group.assigned()) + len(manager.plannable(group, pod.spec.scheduler_name))
-            if ready < spec.min_member:
-                return unresolvable(messages.gated_siblings(pod.name))
-        return SUCCESS
+        gate = shut_gate(manager, group, pod.spec.scheduler_name, pod.name)
+        return unresolvable(gate.refusal) if gate is not None else SUCCESS
 
     def _place(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> str | None:
         """The member's own place, or, where that is not offered, the free one of an alike sibling."""
@@ -147,6 +137,7 @@ class Admission:
                         return None, SUCCESS
             with manager.lock:
                 self._refuse(group, pod)
+                group.stop(Stop(Reason.REFUTED_BY_SCHEDULER, messages.PLACE_NOT_OFFERED, manager.clock()))
             return None, unresolvable(messages.PLACE_NOT_OFFERED)
 
     def _refuse(self, group: Group, pod: corev1.Pod) -> None:
@@ -191,7 +182,6 @@ class Admission:
             return None
         pod = min(pods, key=lambda pod: pod.name)
         if not self._gates(group, pod).success:
-            self.wait_notes.note(group, pod)
             return None
         if not self._needs_plan(group, pod) and not unplaced & group.gated:
             return None
@@ -223,7 +213,7 @@ class Admission:
                 else self._resource_gap(group, spec, snapshot)
             )
         if gap:
-            return self._deny(group, messages.resource_gap(gap), epoch)
+            return self._deny(group, Stop(Reason.MIN_RESOURCES, messages.resource_gap(gap)), epoch)
         nodes = snapshot.list()
         result = self._with.offload(planner.plan, nodes, request, self._with.judge)
         if not isinstance(result, planner.Placement):
@@ -232,14 +222,14 @@ class Admission:
                 if not status.success:
                     self._room_came_free()  # for others
                 return status
-            reason = result.reason if isinstance(result, planner.Verdict) else "no plan"
-            log.info("gang refused group=%s reason=%r", group.key, reason)
-            return self._deny(group, f"minMember of {spec.min_member} does not fit: {reason}", epoch)
-        waves = waves_of(result, request.members)
+            stop = stop_of_plan(spec.min_member, result)
+            log.info("gang refused group=%s reason=%s message=%r", group.key, stop.reason, stop.message)
+            return self._deny(group, stop, epoch)
+        waves = waves_of(result)
         with manager.lock:
             stuck = cannot_be_woken(group, waves, caller)
         if stuck:
-            return self._deny(group, messages.needs_gate(manager.gate), epoch)
+            return self._deny(group, Stop(Reason.NEEDS_GATE, messages.needs_gate(manager.gate)), epoch)
         self._note(group, request, result, waves, caller)
         return SUCCESS
 
@@ -258,20 +248,21 @@ class Admission:
             group.refused.update(uid for uid in uids if uid not in group.gated)
         return bool(uids)
 
-    def _deny(self, group: Group, cause: str, epoch: int) -> Status:
+    def _deny(self, group: Group, stop: Stop, epoch: int) -> Status:
         """Noted before anybody hears of it; not noted, but looked at again, if something came free meanwhile."""
+        cause = stop.message
         with self._manager.lock:
+            group.stop(replace(stop, since=self._manager.clock()))
             if self._manager.epoch == epoch:
                 self._manager.denied[group.key] = cause
             else:
                 self._with.submit("plan", self.plan_waiting)
                 self._manager.dirty.add(group.key)
             self._manager.permitted.pop(group.key, None)
-            self.wait_notes.drop(group.key)
             pod_group = group.pod_group
             gated = [info.pod for uid in group.gated if not needs_siblings(info := group.members[uid])]
         metrics.podgroup_schedule_attempts.labels("unschedulable").inc()
-        verdict = Verdict(False, REJECTED, cause)
+        verdict = Verdict(False, REJECTED, cause, stop.reason)
         if pod_group is None and gated:
             self._with.verdicts.decided(None, group.key, verdict, min(gated, key=lambda pod: pod.name))
         else:
@@ -345,7 +336,7 @@ class Admission:
             group.planned = True
             group.waves[:0] = waves
             group.repatched.clear()
-            self.wait_notes.drop(group.key)
+            group.stopped = None
             manager.denied.pop(group.key, None)
             manager.permitted[group.key] = True
             displaced = self._displaced(group, result)

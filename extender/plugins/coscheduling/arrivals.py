@@ -9,7 +9,7 @@ kube-scheduler has no counterpart; its own gang cycle (alpha in 1.36) judges all
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
@@ -129,13 +129,9 @@ class Arrivals:
         return None
 
 
-def waves_of(placement: planner.Placement, members: Iterable[PodInfo]) -> list[frozenset[str]]:
+def waves_of(placement: planner.Placement) -> list[frozenset[str]]:
     """The order of arrival that comes with a placement; empty where nobody needs a sibling in place."""
-    waves: Sequence[frozenset[str]] = getattr(placement, "waves", ())
-    if waves:
-        return list(waves) if len(waves) > 1 else []
-    needy = {info.pod.uid for info in members if needs_siblings(info)}
-    return [frozenset((uid,)) for uid in placement.nodes] if needy & set(placement.nodes) else []
+    return list(placement.waves) if len(placement.waves) > 1 else []
 
 
 def needs_siblings(info: PodInfo) -> bool:

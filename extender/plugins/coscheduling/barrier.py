@@ -17,6 +17,7 @@ from extender.plugins.coscheduling.collaborators import REJECTED, SCHEDULED, TIM
 from extender.plugins.coscheduling.commit import Commit
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
 from extender.plugins.coscheduling.preflight import preflight
+from extender.plugins.coscheduling.stops import Reason, stop_of_hold
 
 log = logging.getLogger(__name__)
 
@@ -151,8 +152,10 @@ class Barrier:
             if replaced and spec is not None and len(siblings) >= spec.min_member:
                 return False
             manager.drop_if_empty(group)
-            reason = TIMED_OUT if "timeout" in cause else REJECTED
-            self._with.verdicts.decided(group.pod_group, group.key, Verdict(False, reason, cause))
+            stop = stop_of_hold(cause, manager.clock())
+            group.stop(stop)
+            reason = TIMED_OUT if stop.reason is Reason.HOLD_TIMED_OUT else REJECTED
+            self._with.verdicts.decided(group.pod_group, group.key, Verdict(False, reason, cause, stop.reason))
             self._reject(group, list(group.held), cause)
             return True
 

@@ -42,11 +42,15 @@ class Steering(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was decided of a gang, for its users. reason in CamelCase; the message is constant for one cause."""
+    """What was decided of a gang, for its users. The message is constant for one cause.
+
+    reason: of the event, one of those below. why: of the condition, one of stops.Reason; empty: the event's.
+    """
 
     scheduled: bool
     reason: str
     message: str
+    why: str = ""
 
 
 SCHEDULED = "GangScheduled"

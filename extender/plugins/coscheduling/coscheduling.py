@@ -42,6 +42,7 @@ from extender.plugins.coscheduling.hints import GroupHints
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.pod_group import GroupLabels
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.stops import Reason, Stop
 
 log = logging.getLogger(__name__)
 
@@ -155,9 +156,11 @@ class Coscheduling(
             if missing <= self._args.pod_group_reject_percentage / 100:
                 return None, unschedulable()
             self._back_off(group)
+            text = messages.rejected_after_post_filter(group.key, pod.name)
+            group.stop(Stop(Reason.REFUTED_BY_SCHEDULER, text, self.manager.clock()))
             self.barrier.reject_all(group, messages.OPTIMISTIC_REJECTION)
         self.admission.drop_plan(group.key)
-        return None, unschedulable(messages.rejected_after_post_filter(group.key, pod.name))
+        return None, unschedulable(text)
 
     def _back_off(self, group: Group) -> None:
         """podGroupBackoffSeconds: a group that was just rejected is not tried for so long."""
@@ -292,12 +295,14 @@ class Coscheduling(
             self._look()
         self._follow_leadership()
         self.admission.wake_told_otherwise()
-        self.admission.wait_notes.tell()
+        self.admission.observer.tick()
         for key in self.admission.expired():
             log.info("plan expired group=%s", key)
             self.admission.drop_plan(key)
             with self.manager.lock:  # others have their turn first
                 self.manager.denied[key] = messages.MEMBERS_DID_NOT_COME
+                if (group := self.manager.groups.get(key)) is not None:
+                    group.stop(Stop(Reason.MEMBERS_DID_NOT_COME, messages.MEMBERS_DID_NOT_COME, self.manager.clock()))
                 self.manager.look_at[key] = self.manager.clock() + self._args.denied_pg_expiration_time_seconds
             self._look()
 

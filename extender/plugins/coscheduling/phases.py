@@ -1,7 +1,7 @@
 """How far a gang has come, in one word: for metrics and pages. Read off its state, never stored.
 
-Gathering (quorum or room missing) -> Planned -> Assembling (members held) -> Committing -> Bound; Denied and BackingOff lead
-back to Gathering.
+Gathering (quorum missing, or not tried yet) -> Planned -> Assembling (members held) -> Committing -> Bound. Denied (no plan
+was found), TimedOut (a hold or a plan ended without a start) and BackingOff lead back to Gathering, or on to Planned.
 """
 
 from __future__ import annotations
@@ -11,16 +11,31 @@ from collections.abc import Mapping
 from enum import Enum
 
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.stops import AFTER_A_HOLD
 
 
 class Phase(Enum):
     GATHERING = "Gathering"
     DENIED = "Denied"
+    TIMED_OUT = "TimedOut"
     BACKING_OFF = "BackingOff"
     PLANNED = "Planned"
     ASSEMBLING = "Assembling"
     COMMITTING = "Committing"
     BOUND = "Bound"
+
+
+_WAITING = frozenset((Phase.GATHERING, Phase.DENIED, Phase.TIMED_OUT, Phase.BACKING_OFF))
+NEXT: Mapping[Phase, frozenset[Phase]] = {  # with each step of the code looked at; members may go, come and be deleted
+    Phase.GATHERING: frozenset((Phase.DENIED, Phase.PLANNED, Phase.BACKING_OFF, Phase.BOUND)),
+    Phase.DENIED: frozenset((Phase.GATHERING, Phase.PLANNED, Phase.BACKING_OFF, Phase.BOUND)),
+    Phase.TIMED_OUT: frozenset((Phase.GATHERING, Phase.DENIED, Phase.PLANNED, Phase.BACKING_OFF, Phase.BOUND)),
+    Phase.BACKING_OFF: _WAITING | {Phase.PLANNED, Phase.BOUND},
+    Phase.PLANNED: _WAITING | {Phase.ASSEMBLING, Phase.COMMITTING, Phase.BOUND},
+    Phase.ASSEMBLING: _WAITING | {Phase.PLANNED, Phase.COMMITTING, Phase.BOUND},
+    Phase.COMMITTING: _WAITING | {Phase.PLANNED, Phase.ASSEMBLING, Phase.BOUND},
+    Phase.BOUND: _WAITING | {Phase.PLANNED, Phase.ASSEMBLING, Phase.COMMITTING},  # members go, or minMember is raised
+}
 
 
 def phase_of(manager: PodGroupManager, group: Group) -> Phase:
@@ -37,6 +52,10 @@ def phase_of(manager: PodGroupManager, group: Group) -> Phase:
         return Phase.PLANNED
     if manager.backing_off(group.key):
         return Phase.BACKING_OFF
+    if spec is not None and len(group.members) < spec.min_member:
+        return Phase.GATHERING
+    if group.stopped is not None:
+        return Phase.TIMED_OUT if group.stopped.reason in AFTER_A_HOLD else Phase.DENIED
     return Phase.DENIED if group.key in manager.denied else Phase.GATHERING
 
 

@@ -29,6 +29,7 @@ from extender.plugins.coscheduling.pod_group import (
     spec_of_labels,
     spec_of_pod_group,
 )
+from extender.plugins.coscheduling.stops import Stop
 
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
 GONE_SECONDS = 300.0  # how long a late call cannot bring a deleted pod back
@@ -58,6 +59,7 @@ class Group:
     moved: bool = False  # a place has changed hands since members were last sent
     excluded: dict[tuple[str, str], float] = field(default_factory=dict)  # (UID, node) -> until
     planned: bool = False
+    stopped: Stop | None = None  # what the last attempt came to, if that was nothing; None after a plan
     spec: GroupSpec | None = None  # None: not computed since the last change
 
     def assigned(self) -> set[str]:
@@ -66,6 +68,9 @@ class Group:
 
     def pending(self) -> list[PodInfo]:
         return [info for uid, info in self.members.items() if not info.pod.node_name and uid not in self.committed]
+
+    def stop(self, stop: Stop) -> None:
+        self.stopped = stop.after(self.stopped)
 
     @property
     def priority(self) -> int:

@@ -1,0 +1,125 @@
+"""Since when each gang is in its phase, and what gangs that nobody refuses wait for.
+
+The plugin's tick has it look about once a second; pages ask it for times. A shut gate that has stood for about a second is
+told by `decided`: a gang that is being created says nothing. Denials and starts are told by whoever decides them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from extender.api import corev1
+from extender.api.schedulingv1alpha1 import PodGroup
+from extender.plugins.coscheduling.collaborators import WAITING, Collaborators, Verdict
+from extender.plugins.coscheduling.gates import shut_gate
+from extender.plugins.coscheduling.phases import Phase, phase_of
+from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.stops import Gate, Reason
+
+TOLD_AFTER_SECONDS = 1.0
+AT_ONCE = 50  # groups that are looked at under one hold of the lock
+UNTOLD = frozenset((Reason.BACKING_OFF,))  # passes by itself; the verdict before it stands
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """phase, and since when; the shut gate, and since when. Seconds of the clock."""
+
+    phase: Phase
+    since: float
+    gate: tuple[Reason, str] | None = None
+    gate_since: float = 0.0
+    told: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    pod_group: PodGroup | None
+    key: str
+    verdict: Verdict
+    member: corev1.Pod | None
+
+
+class GangObserver:
+    """The manager's lock guards what was seen."""
+
+    def __init__(self, manager: PodGroupManager, collaborators: Collaborators) -> None:
+        self._manager = manager
+        self._with = collaborators
+        self._seen: dict[str, Seen] = {}
+
+    def tick(self) -> None:
+        manager = self._manager
+        with manager.lock:
+            keys = list(manager.groups)
+            for key in self._seen.keys() - manager.groups.keys():
+                del self._seen[key]
+        for some in _in_parts(keys):
+            with manager.lock:
+                tellings = [told for key in some if (group := manager.groups.get(key)) and (told := self._look(group))]
+            for telling in tellings:
+                self._with.verdicts.decided(telling.pod_group, telling.key, telling.verdict, telling.member)
+
+    def _look(self, group: Group) -> _Telling | None:
+        """Lock held. A gang that runs and that nothing happens to costs nothing."""
+        seen = self._seen.get(group.key)
+        idle = not (group.refused or group.gated or group.held or group.commits)
+        if idle and seen is not None and seen.phase in (Phase.BOUND, Phase.GATHERING):
+            return None
+        seen = self.see(group)
+        if seen.gate is None or seen.told or self._manager.clock() - seen.gate_since < TOLD_AFTER_SECONDS:
+            return None
+        self._seen[group.key] = Seen(seen.phase, seen.since, seen.gate, seen.gate_since, told=True)
+        reason, text = seen.gate
+        if reason in UNTOLD:
+            return None
+        return _Telling(group.pod_group, group.key, Verdict(False, WAITING, text, reason), _spokesman(group))
+
+    def see(self, group: Group) -> Seen:
+        """As it is now, with since when. Lock held."""
+        now = self._manager.clock()
+        phase = phase_of(self._manager, group)
+        gate = self.gate(group) if phase in WAITING_PHASES else None
+        noted = (gate.reason, gate.cause) if gate is not None else None
+        before = self._seen.get(group.key)
+        if before is not None and before.phase is phase and before.gate == noted:
+            return before
+        same_phase = before is not None and before.phase is phase
+        same_gate = before is not None and before.gate == noted
+        seen = Seen(
+            phase,
+            before.since if before is not None and same_phase else now,
+            noted,
+            before.gate_since if before is not None and same_gate else now,
+            before.told if before is not None and same_gate else False,
+        )
+        self._seen[group.key] = seen
+        return seen
+
+    def gate(self, group: Group) -> Gate | None:
+        """The gate that is shut for members of ours that have no place yet. Lock held."""
+        pods = [info.pod for info in group.pending() if self._with.ours(info.pod)]
+        if not pods:
+            return None
+        pod = min(pods, key=_name)
+        return shut_gate(self._manager, group, pod.spec.scheduler_name, pod.name)
+
+
+WAITING_PHASES = frozenset((Phase.GATHERING, Phase.DENIED, Phase.BACKING_OFF, Phase.TIMED_OUT))
+
+
+def _spokesman(group: Group) -> corev1.Pod | None:
+    """Of a gang without an object, a member that our gate holds: kube-scheduler tells the others."""
+    return min((group.members[uid].pod for uid in group.gated if uid in group.members), key=_name, default=None)
+
+
+def _name(pod: corev1.Pod) -> str:
+    return pod.metadata.name
+
+
+def _in_parts(keys: Iterable[str]) -> Iterator[list[str]]:
+    rest = iter(keys)
+    while part := list(islice(rest, AT_ONCE)):
+        yield part

@@ -1,0 +1,92 @@
+"""What stops a gang: a reason out of a closed list, and the constant text that goes with it.
+
+Noted on the group by whoever decides (Admission, Barrier, the plugin's tick), shown by everything that tells users: the
+PodGroup's condition, events, pages, `explain`. `shut_gate` is what can be said without a plan.
+Kubernetes: the reasons of conditions are CamelCase words that programs may rely on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.planner.request import Cause, Verdict
+
+
+class Reason(StrEnum):
+    """Each has an entry in docs/troubleshooting.md."""
+
+    NOT_TRIED = "NotTried"  # nobody has asked for a member yet, or the gang is about to be looked at again
+    POD_GROUP_NOT_FOUND = "PodGroupNotFound"
+    INVALID_POD_GROUP = "InvalidPodGroup"
+    QUORUM_MISSING = "QuorumMissing"
+    GATED = "Gated"
+    BACKING_OFF = "BackingOff"
+    MIN_RESOURCES = "MinResources"
+    INSUFFICIENT_RESOURCES = "InsufficientResources"
+    NO_SUITABLE_NODE = "NoSuitableNode"
+    AFFINITY_UNSATISFIABLE = "AffinityUnsatisfiable"
+    TOPOLOGY_UNSATISFIABLE = "TopologyUnsatisfiable"
+    RESERVED_FOR_OTHERS = "ReservedForOthers"
+    ORDERED_AFTER_OTHERS = "OrderedAfterOthers"
+    BUDGET_EXCEEDED = "BudgetExceeded"
+    NEEDS_GATE = "NeedsGate"
+    REFUTED_BY_SCHEDULER = "RefutedByScheduler"
+    MEMBERS_DID_NOT_COME = "MembersDidNotCome"
+    HOLD_TIMED_OUT = "HoldTimedOut"
+    HOLD_ENDED = "HoldEnded"  # a member, a node or the caller went while members were held
+
+
+OF_CAUSE: Mapping[Cause, Reason] = {
+    Cause.MEMBERS: Reason.QUORUM_MISSING,
+    Cause.ROOM: Reason.INSUFFICIENT_RESOURCES,
+    Cause.NODES: Reason.NO_SUITABLE_NODE,
+    Cause.AFFINITY: Reason.AFFINITY_UNSATISFIABLE,
+    Cause.TOPOLOGY: Reason.TOPOLOGY_UNSATISFIABLE,
+    Cause.BUDGET: Reason.BUDGET_EXCEEDED,
+}
+
+AFTER_A_HOLD = frozenset((Reason.HOLD_TIMED_OUT, Reason.HOLD_ENDED, Reason.MEMBERS_DID_NOT_COME))
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """message: constant for one cause. since: seconds of the clock. verdict: the planner's, where a plan was made."""
+
+    reason: Reason
+    message: str
+    since: float = 0.0
+    verdict: Verdict | None = None
+
+    def after(self, before: Stop | None) -> Stop:
+        """The same stop once more is as old as the first."""
+        if before is not None and (before.reason, before.message) == (self.reason, self.message):
+            return Stop(self.reason, self.message, before.since, self.verdict)
+        return self
+
+
+def stop_of_hold(cause: str, since: float) -> Stop:
+    """Why a hold ended, in WaitOnPermit's words."""
+    return Stop(Reason.HOLD_TIMED_OUT if "timeout" in cause else Reason.HOLD_ENDED, cause, since)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A gate that is shut. cause: constant for the gang; refusal: what the pod is told."""
+
+    reason: Reason
+    cause: str
+    refusal: str
+
+
+NOT_FOUND = Gate(Reason.POD_GROUP_NOT_FOUND, messages.POD_GROUP_NOT_FOUND, messages.POD_GROUP_NOT_FOUND)
+
+
+def stop_of_plan(min_member: int, result: object) -> Stop:
+    """What the planner said of a gang that it could not place."""
+    if not isinstance(result, Verdict):
+        return Stop(Reason.NOT_TRIED, "no plan")
+    text = f"minMember of {min_member} does not fit: {result.reason}"
+    return Stop(OF_CAUSE.get(result.cause, Reason.INSUFFICIENT_RESOURCES), text, verdict=result)
