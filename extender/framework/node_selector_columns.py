@@ -1,15 +1,16 @@
-"""Node selectors against all nodes at once; node_selector.py has the rules, node by node.
+"""Node selectors and taints against all nodes at once; node_selector.py and the plugins have the rules, node by node.
 
-NodeAffinity and PodTopologySpread ask.
+NodeAffinity, TaintToleration and PodTopologySpread ask.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from extender.api import corev1
+from extender.api.corev1.toleration import NO_EXECUTE, NO_SCHEDULE
 from extender.framework.columnar import LabelColumn, Mask, NodeTable
 from extender.framework.node_selector import METADATA_NAME, requirement_matches
 
@@ -96,3 +97,15 @@ def required_node_affinity_nodes(table: NodeTable, pod: corev1.Pod) -> Mask | No
         return mask
     found = selector_nodes(table, required.node_selector_terms)
     return found if mask is None else mask & found
+
+
+def repelled_nodes(table: NodeTable, pod: corev1.Pod) -> Mask:
+    """Those with a taint, NoSchedule or NoExecute, that the pod does not tolerate."""
+
+    def repels(taints: Sequence[corev1.Taint]) -> bool:
+        return any(
+            taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not any(t.tolerates(taint) for t in pod.spec.tolerations)
+            for taint in taints
+        )
+
+    return table.taints().nodes_where(repels)

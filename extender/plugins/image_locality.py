@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Self
 
+import numpy as np
+
 from extender.api import corev1
+from extender.framework.columnar import IntColumn, NodeTable, Rows, ScoreColumns
 from extender.framework.cycle_state import CycleState
 from extender.framework.handle import Handle
 from extender.framework.interface import MAX_NODE_SCORE, ScorePlugin
@@ -20,7 +23,7 @@ MIN_THRESHOLD = 23 * MB
 MAX_CONTAINER_THRESHOLD = 1000 * MB
 
 
-class ImageLocality(ScorePlugin):
+class ImageLocality(ScorePlugin, ScoreColumns):
     name = names.IMAGE_LOCALITY
 
     def __init__(self, handle: Handle) -> None:
@@ -39,14 +42,28 @@ class ImageLocality(ScorePlugin):
             summary = node.image_states.get(normalized_image_name(image))
             if summary is not None:
                 amount += int(float(summary.size) * (float(summary.num_nodes) / float(total_nodes)))
-        containers = len(pod.spec.containers) + len(pod.spec.init_containers)
-        return _priority(amount, containers), SUCCESS
+        return _priority(amount, _containers(pod)), SUCCESS
+
+    def score_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable, rows: Rows) -> IntColumn | None:
+        total_nodes = float(len(self._handle.snapshot().list()))
+        amount = np.zeros(len(rows), dtype=np.int64)
+        for image in _images(pod):
+            sizes, num_nodes = table.image(normalized_image_name(image))
+            spread = num_nodes[rows].astype(np.float64) / total_nodes
+            amount += (sizes[rows].astype(np.float64) * spread).astype(np.int64)
+        highest = MAX_CONTAINER_THRESHOLD * _containers(pod)
+        amount = np.maximum(MIN_THRESHOLD, np.minimum(amount, highest))
+        return MAX_NODE_SCORE * (amount - MIN_THRESHOLD) // (highest - MIN_THRESHOLD)
 
 
 def _images(pod: corev1.Pod) -> list[str]:
     """Of init containers, containers and image volumes."""
     images = [container.image for container in pod.all_containers()]
     return images + [volume.image.reference for volume in pod.spec.volumes if volume.image is not None]
+
+
+def _containers(pod: corev1.Pod) -> int:
+    return len(pod.spec.containers) + len(pod.spec.init_containers)
 
 
 def _priority(amount: int, containers: int) -> int:

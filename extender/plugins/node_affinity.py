@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+import numpy as np
+
 from extender.api import corev1
 from extender.config.plugin_args import NodeAffinityArgs
+from extender.framework.columnar import FilterColumns, IntColumn, NodeTable, Rows, ScoreColumns, Verdicts
 from extender.framework.cycle_state import CycleState
 from extender.framework.events import NODE, ActionType
 from extender.framework.handle import Handle
@@ -32,10 +35,11 @@ from extender.framework.node_selector import (
     selector_matches,
     term_matches,
 )
+from extender.framework.node_selector_columns import required_node_affinity_nodes, selector_nodes, term_nodes
 from extender.framework.status import SKIP, SUCCESS, Status, unresolvable
 from extender.plugins import names
 from extender.plugins.hints import QUEUE, QUEUE_SKIP, modified
-from extender.plugins.normalize import default_normalize_score
+from extender.plugins.normalize import default_normalize_columns, default_normalize_score
 
 REFUSED = unresolvable("node(s) didn't match Pod's node affinity/selector")
 REFUSED_BY_ADDED = unresolvable("node(s) didn't match scheduler-enforced node affinity")
@@ -45,7 +49,9 @@ Terms = tuple[corev1.NodeSelectorTerm, ...]
 Preferred = tuple[corev1.PreferredSchedulingTerm, ...]
 
 
-class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+class NodeAffinity(
+    PreFilterPlugin, FilterPlugin, FilterColumns, PreScorePlugin, ScorePlugin, ScoreColumns, EnqueueExtensions
+):
     name = names.NODE_AFFINITY
 
     def __init__(self, args: NodeAffinityArgs) -> None:
@@ -86,6 +92,15 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, E
             return REFUSED_BY_ADDED
         return SUCCESS if required_node_affinity_matches(pod, node.node) else REFUSED
 
+    def filter_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> Verdicts | None:
+        codes = np.zeros(len(table), dtype=np.int32)
+        required = required_node_affinity_nodes(table, pod)
+        if required is not None:
+            codes[~required] = 1
+        if self._added is not None:
+            codes[~selector_nodes(table, self._added)] = 2
+        return Verdicts(codes, (REFUSED, REFUSED_BY_ADDED))
+
     def pre_score(self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Status:
         return SKIP if _preferred_terms(pod) is None and not self._added_preferred else SUCCESS
 
@@ -99,6 +114,16 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, E
     def normalize_score(self, state: CycleState, pod: corev1.Pod, scores: list[NodeScore]) -> Status:
         default_normalize_score(scores, reverse=False)
         return SUCCESS
+
+    def score_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable, rows: Rows) -> IntColumn | None:
+        scores = np.zeros(len(table), dtype=np.int64)
+        for term in (*self._added_preferred, *(_preferred_terms(pod) or ())):
+            if term.weight:
+                scores[term_nodes(table, term.preference)] += term.weight
+        return scores[rows]
+
+    def normalize_columns(self, state: CycleState, pod: corev1.Pod, scores: IntColumn, rows: Rows) -> IntColumn | None:
+        return default_normalize_columns(scores, reverse=False)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         event = ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)

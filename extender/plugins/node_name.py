@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+import numpy as np
+
 from extender.api import corev1
+from extender.framework.columnar import ALL_PASS, FilterColumns, NodeTable, Verdicts
 from extender.framework.cycle_state import CycleState
 from extender.framework.events import NODE, ActionType
 from extender.framework.handle import Handle
@@ -20,7 +23,7 @@ from extender.plugins import names
 REFUSED = unresolvable("node(s) didn't match the requested node name")
 
 
-class NodeName(FilterPlugin, EnqueueExtensions):
+class NodeName(FilterPlugin, FilterColumns, EnqueueExtensions):
     name = names.NODE_NAME
 
     @classmethod
@@ -29,6 +32,15 @@ class NodeName(FilterPlugin, EnqueueExtensions):
 
     def filter(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> Status:
         return SUCCESS if not pod.spec.node_name or pod.spec.node_name == node.name else REFUSED
+
+    def filter_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> Verdicts | None:
+        if not pod.spec.node_name:
+            return ALL_PASS
+        refused = np.ones(len(table), dtype=np.bool_)
+        row = table.position(pod.spec.node_name)
+        if row is not None:
+            refused[row] = False
+        return Verdicts.refused(refused, REFUSED)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return [ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD))]

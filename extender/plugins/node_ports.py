@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from extender.api import corev1
+from extender.framework.columnar import FilterColumns, NodeTable, Verdicts
 from extender.framework.cycle_state import CycleState
 from extender.framework.events import NODE, POD, ActionType
 from extender.framework.handle import Handle
@@ -31,7 +32,7 @@ STATE = "PreFilterNodePorts"
 REFUSED = unschedulable("node(s) didn't have free ports for the requested pod ports")
 
 
-class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+class NodePorts(PreFilterPlugin, FilterPlugin, FilterColumns, EnqueueExtensions):
     name = names.NODE_PORTS
 
     @classmethod
@@ -53,6 +54,15 @@ class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
             if node.used_ports.conflicts(port.host_ip, port.protocol, port.host_port):
                 return REFUSED
         return SUCCESS
+
+    def filter_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> Verdicts | None:
+        ports: tuple[corev1.ContainerPort, ...] = state.read(STATE, tuple)
+
+        def conflicts(used: tuple[str, str, int]) -> bool:
+            there = HostPortInfo((used,))
+            return any(there.conflicts(port.host_ip, port.protocol, port.host_port) for port in ports)
+
+        return Verdicts.refused(table.ports_in_use(conflicts), REFUSED)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return [

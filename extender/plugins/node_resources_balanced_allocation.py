@@ -11,6 +11,7 @@ from typing import Self
 
 from extender.api import corev1
 from extender.config.plugin_args import NodeResourcesBalancedAllocationArgs
+from extender.framework.columnar import IntColumn, NodeTable, Rows, ScoreColumns
 from extender.framework.cycle_state import CycleState
 from extender.framework.handle import Handle
 from extender.framework.interface import MAX_NODE_SCORE, PreScorePlugin, ScorePlugin
@@ -19,11 +20,12 @@ from extender.framework.pod_requests import Amounts, pod_requests
 from extender.framework.resource import is_scalar_resource_name
 from extender.framework.status import SKIP, SUCCESS, Status
 from extender.plugins import names
+from extender.plugins.node_resources_balanced_allocation_columns import balanced_scores
 
 STATE = "PreScoreNodeResourcesBalancedAllocation"
 
 
-class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
+class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, ScoreColumns):
     name = names.NODE_RESOURCES_BALANCED_ALLOCATION
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs) -> None:
@@ -46,6 +48,9 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         without = self._balance(asked, node, with_pod=False)
         half = MAX_NODE_SCORE // 2
         return half + int((half + with_pod - without) / 2), SUCCESS
+
+    def score_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable, rows: Rows) -> IntColumn | None:
+        return balanced_scores(state.read(STATE, dict), self._resources, table, rows)
 
     def _balance(self, asked: Amounts, node: NodeInfo, *, with_pod: bool) -> int:
         """100 where all resources are equally full."""

@@ -10,6 +10,7 @@ from typing import Self
 
 from extender.api import corev1
 from extender.config.plugin_args import NodeResourcesFitArgs
+from extender.framework.columnar import FilterColumns, IntColumn, NodeTable, Rows, ScoreColumns, Verdicts
 from extender.framework.cycle_state import CycleState
 from extender.framework.handle import Handle
 from extender.framework.interface import (
@@ -27,19 +28,24 @@ from extender.framework.pod_requests import Amounts, pod_requests
 from extender.framework.resource import Resource
 from extender.framework.status import SUCCESS, Status, unresolvable, unschedulable
 from extender.plugins import names, node_resources_fit_hints
+from extender.plugins.node_resources_fit_columns import fit_verdicts
 from extender.plugins.resource_allocation import scorer_of
+from extender.plugins.resource_allocation_columns import column_scorer_of
 
 STATE = "PreFilterNodeResourcesFit"
 SCORE_STATE = "PreScoreNodeResourcesFit"
 
 
-class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+class NodeResourcesFit(
+    PreFilterPlugin, FilterPlugin, FilterColumns, PreScorePlugin, ScorePlugin, ScoreColumns, EnqueueExtensions
+):
     name = names.NODE_RESOURCES_FIT
 
     def __init__(self, args: NodeResourcesFitArgs) -> None:
         self._ignored = args.ignored_resources
         self._ignored_groups = args.ignored_resource_groups
         self._score = scorer_of(args.scoring_strategy)
+        self._score_columns = column_scorer_of(args.scoring_strategy)
 
     @classmethod
     def create(cls, args: NodeResourcesFitArgs | None, handle: Handle) -> Self:
@@ -78,6 +84,9 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             return SUCCESS
         return unresolvable(*reasons) if never else unschedulable(*reasons)
 
+    def filter_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> Verdicts | None:
+        return fit_verdicts(state.read(STATE, Resource), self._is_ignored, table)
+
     def _is_ignored(self, name: str) -> bool:
         """Extended resources only, by name or by the group before the slash."""
         if "/" not in name or "kubernetes.io/" in name:
@@ -92,6 +101,9 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def score(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> tuple[int, Status]:
         asked: Amounts = state.read(SCORE_STATE, dict)
         return self._score(asked, node), SUCCESS
+
+    def score_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable, rows: Rows) -> IntColumn | None:
+        return self._score_columns(state.read(SCORE_STATE, dict), table, rows)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return node_resources_fit_hints.events_to_register()

@@ -10,6 +10,7 @@ from typing import Self
 
 from extender.api import corev1
 from extender.api.corev1.toleration import NO_SCHEDULE, TAINT_NODE_UNSCHEDULABLE
+from extender.framework.columnar import ALL_PASS, FilterColumns, NodeTable, Verdicts
 from extender.framework.cycle_state import CycleState
 from extender.framework.events import NODE, POD, ActionType
 from extender.framework.handle import Handle
@@ -29,7 +30,7 @@ CORDON = corev1.Taint(key=TAINT_NODE_UNSCHEDULABLE, effect=NO_SCHEDULE)
 REFUSED = unresolvable("node(s) were unschedulable")
 
 
-class NodeUnschedulable(FilterPlugin, EnqueueExtensions):
+class NodeUnschedulable(FilterPlugin, FilterColumns, EnqueueExtensions):
     name = names.NODE_UNSCHEDULABLE
 
     @classmethod
@@ -40,6 +41,11 @@ class NodeUnschedulable(FilterPlugin, EnqueueExtensions):
         if not node.unschedulable or any(t.tolerates(CORDON) for t in pod.spec.tolerations):
             return SUCCESS
         return REFUSED
+
+    def filter_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> Verdicts | None:
+        if any(t.tolerates(CORDON) for t in pod.spec.tolerations):
+            return ALL_PASS
+        return Verdicts.refused(table.unschedulable(), REFUSED)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return [

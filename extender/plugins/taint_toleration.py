@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+import numpy as np
+
 from extender.api import corev1
 from extender.api.corev1.toleration import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE
+from extender.framework.columnar import FilterColumns, IntColumn, NodeTable, Rows, ScoreColumns, Verdicts
 from extender.framework.cycle_state import CycleState
 from extender.framework.events import NODE, POD, ActionType
 from extender.framework.handle import Handle
@@ -24,16 +27,17 @@ from extender.framework.interface import (
     ScorePlugin,
 )
 from extender.framework.node_info import NodeInfo
+from extender.framework.node_selector_columns import repelled_nodes
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins import names
 from extender.plugins.hints import QUEUE, QUEUE_SKIP, modified
-from extender.plugins.normalize import default_normalize_score
+from extender.plugins.normalize import default_normalize_columns, default_normalize_score
 
 REFUSED = unresolvable("node(s) had untolerated taint(s)")
 STATE = "PreScoreTaintToleration"
 
 
-class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+class TaintToleration(FilterPlugin, FilterColumns, PreScorePlugin, ScorePlugin, ScoreColumns, EnqueueExtensions):
     name = names.TAINT_TOLERATION
 
     @classmethod
@@ -42,6 +46,9 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
 
     def filter(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> Status:
         return REFUSED if node.node is not None and _repels(node.node, pod) else SUCCESS
+
+    def filter_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> Verdicts | None:
+        return Verdicts.refused(repelled_nodes(table, pod), REFUSED)
 
     def pre_score(self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Keeps the tolerations that can speak of advice."""
@@ -52,16 +59,19 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
         """The number of taints that advise against the node; the fewer the better."""
         if node.node is None or not node.node.spec.taints:
             return 0, SUCCESS
-        tolerations: tuple[corev1.Toleration, ...] = state.read(STATE, tuple)
-        intolerable = sum(
-            taint.effect == PREFER_NO_SCHEDULE and not any(t.tolerates(taint) for t in tolerations)
-            for taint in node.node.spec.taints
-        )
-        return intolerable, SUCCESS
+        return _intolerable(node.node.spec.taints, state.read(STATE, tuple)), SUCCESS
 
     def normalize_score(self, state: CycleState, pod: corev1.Pod, scores: list[NodeScore]) -> Status:
         default_normalize_score(scores, reverse=True)
         return SUCCESS
+
+    def score_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable, rows: Rows) -> IntColumn | None:
+        taints, tolerations = table.taints(), state.read(STATE, tuple)
+        scores = np.array([_intolerable(each, tolerations) for each in taints.sets], dtype=np.int64)
+        return scores[taints.codes[rows]]
+
+    def normalize_columns(self, state: CycleState, pod: corev1.Pod, scores: IntColumn, rows: Rows) -> IntColumn | None:
+        return default_normalize_columns(scores, reverse=True)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return [
@@ -88,3 +98,7 @@ def _repels(node: corev1.Node, pod: corev1.Pod) -> bool:
         taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not any(t.tolerates(taint) for t in pod.spec.tolerations)
         for taint in node.spec.taints
     )
+
+
+def _intolerable(taints: Sequence[corev1.Taint], tolerations: Sequence[corev1.Toleration]) -> int:
+    return sum(t.effect == PREFER_NO_SCHEDULE and not any(one.tolerates(t) for one in tolerations) for t in taints)

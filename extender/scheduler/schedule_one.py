@@ -17,8 +17,9 @@ from extender.framework.diagnosis import Diagnosis, FitError
 from extender.framework.interface import NodePluginScores, NodeToStatus, PreFilterResult
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
+from extender.framework.runtime.columnar_scoring import NodeScores
 from extender.framework.runtime.framework import Framework
-from extender.framework.status import Code, unresolvable, unschedulable
+from extender.framework.status import unresolvable, unschedulable
 from extender.scheduler.http_extender import ExtenderError, HTTPExtender, weighted
 
 log = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ class Algorithm:
 
     def find_nodes_that_fit_pod(
         self, framework: Framework, state: CycleState, pod: corev1.Pod, all_nodes: Sequence[NodeInfo]
-    ) -> tuple[list[NodeInfo], Diagnosis]:
+    ) -> tuple[Sequence[NodeInfo], Diagnosis]:
         """PreFilter, the nominated node alone, Filter, extenders. Go: findNodesThatFitPod."""
         diagnosis = Diagnosis()
         result, status, plugins = framework.run_pre_filter_plugins(state, pod, all_nodes)
@@ -121,7 +122,7 @@ class Algorithm:
         pod: corev1.Pod,
         nodes: Sequence[NodeInfo],
         diagnosis: Diagnosis,
-    ) -> list[NodeInfo]:
+    ) -> Sequence[NodeInfo]:
         """Errors here are only logged: the full pass follows, and begins where it would have without this look."""
         named = [node for node in nodes if node.name == pod.status.nominated_node_name]
         rotation = self.rotation
@@ -142,33 +143,24 @@ class Algorithm:
         nodes: Sequence[NodeInfo],
         num_all: int,
         diagnosis: Diagnosis,
-    ) -> list[NodeInfo]:
+    ) -> Sequence[NodeInfo]:
         """Looks from the rotating start until enough nodes are found. Go: findNodesThatPassFilters."""
         wanted = self.num_feasible_nodes_to_find(framework.percentage_of_nodes_to_score, len(nodes))
         if not self._has_extender_filters() and not self._has_scoring(framework):
             wanted = 1
-        feasible: list[NodeInfo] = []
         if not framework.has_filter_plugins():
             count = len(nodes)
             feasible = [nodes[(self.rotation + i) % count] for i in range(min(wanted, count))]
             self.rotation = (self.rotation + len(feasible)) % num_all
             return feasible
-        looked = 0
-        for i in range(len(nodes)):
-            node = nodes[(self.rotation + i) % len(nodes)]
-            status = framework.run_filter_plugins_with_nominated_pods(state, pod, node)
-            if status.code is Code.ERROR:
-                raise SchedulingError(status.message)
-            looked += 1
-            if status.success:
-                feasible.append(node)
-                if len(feasible) >= wanted:
-                    break
-            else:
-                diagnosis.node_to_status.statuses[node.name] = status
-                diagnosis.add_plugin_status(status)
-        self.rotation = (self.rotation + looked) % num_all
-        return feasible
+        found = framework.filter_nodes(state, pod, nodes, start=self.rotation, wanted=wanted)
+        if found.error is not None:
+            raise SchedulingError(found.error.message)
+        diagnosis.node_to_status.statuses.update(found.statuses)
+        for status in found.refusals:
+            diagnosis.add_plugin_status(status)
+        self.rotation = (self.rotation + found.looked) % num_all
+        return found.feasible
 
     def num_feasible_nodes_to_find(self, percentage: int | None, num_all: int) -> int:
         """Go: numFeasibleNodesToFind; the profile's percentage, else the scheduler's, else by the cluster's size."""
@@ -186,8 +178,8 @@ class Algorithm:
         return framework.has_score_plugins() or any(extender.is_prioritizer for extender in self.extenders)
 
     def _nodes_that_pass_extenders(
-        self, pod: corev1.Pod, feasible: list[NodeInfo], statuses: NodeToStatus
-    ) -> list[NodeInfo]:
+        self, pod: corev1.Pod, feasible: Sequence[NodeInfo], statuses: NodeToStatus
+    ) -> Sequence[NodeInfo]:
         """One after the other, each asked about what the one before has left. Go: findNodesThatPassExtenders."""
         for extender in self.extenders:
             if not feasible:
@@ -211,7 +203,7 @@ class Algorithm:
 
     def prioritize_nodes(
         self, framework: Framework, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
-    ) -> list[NodePluginScores]:
+    ) -> Sequence[NodePluginScores]:
         """Plugins' weighted scores and the extenders'; an extender's error adds nothing. Go: prioritizeNodes."""
         if not self._has_scoring(framework):
             return [NodePluginScores(node.name, 1, {}) for node in nodes]
@@ -223,7 +215,7 @@ class Algorithm:
             raise SchedulingError(status.message)
         extra = self._extender_scores(pod, nodes)
         if not extra:
-            return list(scores)
+            return scores
         return [
             NodePluginScores(entry.name, entry.total_score + extra.get(entry.name, 0), entry.scores) for entry in scores
         ]
@@ -241,6 +233,8 @@ class Algorithm:
 
     def select_host(self, scores: Sequence[NodePluginScores]) -> str:
         """One of the best, by the injected random source. Go: selectHost."""
+        if isinstance(scores, NodeScores):
+            return self.rng.choice(scores.best())
         best = max(entry.total_score for entry in scores)
         return self.rng.choice([entry.name for entry in scores if entry.total_score == best])
 

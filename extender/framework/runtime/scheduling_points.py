@@ -31,13 +31,14 @@ from extender.framework.interface import (
 from extender.framework.listers import Nominator
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
+from extender.framework.runtime.columnar_filtering import ColumnarFiltering
 from extender.framework.runtime.plugin_calls import Recorder, as_is, broken_promise, called, plugin_error, timed, why
 from extender.framework.status import SUCCESS, Code, Status, unresolvable
 
 PreFilterAnswer = tuple[PreFilterResult | None, Status, frozenset[str]]
 
 
-class SchedulingPoints:
+class SchedulingPoints(ColumnarFiltering):
     """Part of Framework; the attributes are set there."""
 
     record: Recorder | None
@@ -131,10 +132,12 @@ class SchedulingPoints:
                 return plugin_error(f'running RemovePod on PreFilter plugin "{plugin.name}": {why(status)}')
         return SUCCESS
 
-    def run_filter_plugins(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> Status:
-        """The first that refuses decides. Runs for every node: nothing here but the calls."""
+    def run_filter_plugins(
+        self, state: CycleState, pod: corev1.Pod, node: NodeInfo, plugins: Sequence[FilterPlugin] | None = None
+    ) -> Status:
+        """The first that refuses decides. Runs for every node: nothing here but the calls. plugins: only these."""
         skipped = state.skip_filter_plugins
-        for plugin in self.filter_plugins:
+        for plugin in self.filter_plugins if plugins is None else plugins:
             if plugin.name in skipped:
                 continue
             if state.record_plugin is not None:

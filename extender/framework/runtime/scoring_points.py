@@ -7,9 +7,12 @@ kube-scheduler: pkg/scheduler/framework/runtime/framework.go
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+
+import numpy as np
 
 from extender.api import corev1
 from extender.framework.cycle_state import CycleState
@@ -21,7 +24,19 @@ from extender.framework.interface import (
     PreScorePlugin,
     ScorePlugin,
 )
+from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
+from extender.framework.runtime.columnar_scoring import (
+    NodeScores,
+    Numbers,
+    Placed,
+    Scored,
+    as_list,
+    names_of,
+    normalized_by_columns,
+    placed,
+    scores_by_columns,
+)
 from extender.framework.runtime.plugin_calls import Recorder, as_is, broken_promise, called, plugin_error, timed, why
 from extender.framework.status import SUCCESS, Code, Status
 
@@ -36,7 +51,7 @@ class PluginScores:
     normalized: Sequence[int]
 
 
-class ScoringPoints:
+class ScoringPoints(ABC):
     """Part of Framework; the attributes are set there."""
 
     record: Recorder | None
@@ -44,6 +59,9 @@ class ScoringPoints:
     pre_score_plugins: list[PreScorePlugin]
     score_plugins: list[ScorePlugin]
     score_weights: dict[str, int]
+
+    @abstractmethod
+    def snapshot(self) -> NodeInfoLister: ...
 
     @timed("PreScore")
     def run_pre_score_plugins(self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Status:
@@ -62,48 +80,44 @@ class ScoringPoints:
     @timed("Score")
     def run_score_plugins(
         self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
-    ) -> tuple[list[NodePluginScores], Status]:
+    ) -> tuple[Sequence[NodePluginScores], Status]:
         """Every node's weighted scores by plugin, and their sum."""
-        by_plugin, status = self.score_by_plugin(state, pod, nodes)
-        if not status.success:
-            return [], status
-        totals = [0] * len(nodes)
-        for scores in by_plugin:
-            weight = scores.weight
-            totals = [total + score * weight for total, score in zip(totals, scores.normalized)]
-        return [
-            NodePluginScores(node.name, totals[index], _NodeScores(by_plugin, index))
-            for index, node in enumerate(nodes)
-        ], SUCCESS
+        names = names_of(nodes)
+        by_plugin, status = self._score_by_plugin(state, pod, nodes, names)
+        return (NodeScores(names, by_plugin) if status.success else []), status
 
     def score_by_plugin(
         self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[list[PluginScores], Status]:
-        """What each plugin that PreScore left in says; all are asked, then all normalised, then all checked."""
+        """What each plugin that PreScore left in says."""
+        by_plugin, status = self._score_by_plugin(state, pod, nodes, names_of(nodes))
+        return [PluginScores(s.plugin, s.weight, as_list(s.raw), as_list(s.normalized)) for s in by_plugin], status
+
+    def _score_by_plugin(
+        self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo], names: Sequence[str]
+    ) -> tuple[list[Scored], Status]:
+        """All are asked, then all normalised, then all checked."""
         plugins = [plugin for plugin in self.score_plugins if plugin.name not in state.skip_score_plugins]
-        names = [node.name for node in nodes]
-        raw: list[list[int]] = []
+        where = placed(self.snapshot(), nodes, plugins)
+        raw: list[Numbers] = []
         for plugin in plugins:
-            score = partial(_score, plugin, state, pod, nodes)
+            score = partial(_score, plugin, state, pod, nodes, where)
             numbers, status = called("Score", plugin.name, score, lambda status: ([], status), state)
             if not status.success:
                 return [], status
             raw.append(numbers)
-        lists = [list(map(NodeScore, names, numbers)) for numbers in raw]
-        for plugin, scores in zip(plugins, lists):
-            status = called(
-                "NormalizeScore", plugin.name, partial(plugin.normalize_score, state, pod, scores), as_is, state
-            )
+        normalized: list[Numbers] = []
+        for plugin, numbers in zip(plugins, raw):
+            normalize = partial(_normalized, plugin, state, pod, names, numbers, where)
+            numbers, status = called("NormalizeScore", plugin.name, normalize, lambda status: ([], status), state)
             if not status.success:
                 text = f'running Normalize on Score plugins: plugin "{plugin.name}" failed with: {why(status)}'
                 return [], plugin_error(text)
-        results = []
-        for plugin, before, scores in zip(plugins, raw, lists):
-            normalized = [entry.score for entry in scores]
-            if normalized and (min(normalized) < MIN_NODE_SCORE or max(normalized) > MAX_NODE_SCORE):
-                return [], plugin_error(_out_of_range(plugin.name, normalized))
-            results.append(PluginScores(plugin.name, self.score_weights[plugin.name], before, normalized))
-        return results, SUCCESS
+            normalized.append(numbers)
+        for plugin, numbers in zip(plugins, normalized):
+            if _beyond(numbers):
+                return [], plugin_error(_out_of_range(plugin.name, as_list(numbers)))
+        return [Scored(p.name, self.score_weights[p.name], r, n) for p, r, n in zip(plugins, raw, normalized)], SUCCESS
 
     def total_score_weight(self, state: CycleState) -> int:
         """Of the score plugins that run in this cycle."""
@@ -113,35 +127,13 @@ class ScoringPoints:
         return bool(self.score_plugins)
 
 
-class _NodeScores(Mapping[str, int]):
-    """One node's weighted scores by plugin, computed when somebody looks: with thousands of nodes hardly anybody does."""
-
-    __slots__ = ("_by_plugin", "_index")
-
-    def __init__(self, by_plugin: Sequence[PluginScores], index: int) -> None:
-        self._by_plugin = by_plugin
-        self._index = index
-
-    def __getitem__(self, plugin: str) -> int:
-        for scores in self._by_plugin:
-            if scores.plugin == plugin:
-                return scores.normalized[self._index] * scores.weight
-        raise KeyError(plugin)
-
-    def __iter__(self) -> Iterator[str]:
-        return (scores.plugin for scores in self._by_plugin)
-
-    def __len__(self) -> int:
-        return len(self._by_plugin)
-
-    def __repr__(self) -> str:
-        return repr(dict(self))
-
-
 def _score(
-    plugin: ScorePlugin, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
-) -> tuple[list[int], Status]:
-    """Runs for every node: nothing here but the calls."""
+    plugin: ScorePlugin, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo], where: Placed | None
+) -> tuple[Numbers, Status]:
+    """By columns, or node by node: runs for every node, nothing there but the calls."""
+    by_columns = scores_by_columns(plugin, state, pod, where)
+    if by_columns is not None:
+        return by_columns, SUCCESS
     numbers = []
     status = SUCCESS
     try:
@@ -155,6 +147,28 @@ def _score(
     if status.success:
         return numbers, SUCCESS
     return [], plugin_error(f'running Score plugins: plugin "{plugin.name}" failed with: {why(status)}')
+
+
+def _normalized(
+    plugin: ScorePlugin,
+    state: CycleState,
+    pod: corev1.Pod,
+    names: Sequence[str],
+    numbers: Numbers,
+    where: Placed | None,
+) -> tuple[Numbers, Status]:
+    by_columns = normalized_by_columns(plugin, state, pod, numbers, where)
+    if by_columns is not None:
+        return by_columns, SUCCESS
+    scores = list(map(NodeScore, names, as_list(numbers)))
+    status = plugin.normalize_score(state, pod, scores)
+    return [entry.score for entry in scores], status
+
+
+def _beyond(numbers: Numbers) -> bool:
+    if isinstance(numbers, np.ndarray):
+        return numbers.size > 0 and bool(numbers.min() < MIN_NODE_SCORE or numbers.max() > MAX_NODE_SCORE)
+    return bool(numbers) and (min(numbers) < MIN_NODE_SCORE or max(numbers) > MAX_NODE_SCORE)
 
 
 def _out_of_range(plugin: str, scores: Sequence[int]) -> str:

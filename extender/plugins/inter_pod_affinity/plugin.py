@@ -10,6 +10,17 @@ from typing import Self, cast
 
 from extender.api import corev1
 from extender.config.plugin_args import InterPodAffinityArgs
+from extender.framework.columnar import (
+    FilterColumns,
+    IntColumn,
+    NodeTable,
+    Rows,
+    ScoreColumns,
+    Verdicts,
+    only,
+    rows_in,
+    table_of,
+)
 from extender.framework.cycle_state import CycleState
 from extender.framework.handle import Handle
 from extender.framework.interface import (
@@ -28,7 +39,7 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo, WeightedAffinityTerm
 from extender.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from extender.plugins import names
-from extender.plugins.inter_pod_affinity import hints
+from extender.plugins.inter_pod_affinity import columns, hints
 from extender.plugins.inter_pod_affinity.scoring import AffinityScores
 from extender.plugins.inter_pod_affinity.topology_counts import NamespacesOf, TopologyCounts, matches_all, merged
 
@@ -41,7 +52,14 @@ ANTI_AFFINITY = unschedulable("node(s) didn't match pod anti-affinity rules")
 
 
 class InterPodAffinity(
-    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, PreFilterExtensions
+    PreFilterPlugin,
+    FilterPlugin,
+    FilterColumns,
+    PreScorePlugin,
+    ScorePlugin,
+    ScoreColumns,
+    EnqueueExtensions,
+    PreFilterExtensions,
 ):
     name = names.INTER_POD_AFFINITY
 
@@ -63,16 +81,14 @@ class InterPodAffinity(
             merged(info.required_affinity_terms, namespaces_of),
             merged(info.required_anti_affinity_terms, namespaces_of),
         )
-        for node in self._handle.snapshot().have_pods_with_required_anti_affinity():
-            labels = _labels(node)
-            for existing in node.pods_with_required_anti_affinity:
-                counts.count_existing_anti(existing, labels, 1)
-        if counts.affinity_terms or counts.anti_terms:
-            for node in nodes:
-                labels = _labels(node)
-                for existing in node.pods:
-                    counts.count_own(existing.pod, labels, 1)
-        elif not counts.existing_anti:
+        snapshot = self._handle.snapshot()
+        table = table_of(snapshot)
+        rows = rows_in(table, nodes) if table is not None else None
+        if table is not None and rows is not None:
+            columns.count_by_columns(counts, table, only(table, rows))
+        else:
+            _count(counts, nodes, snapshot.have_pods_with_required_anti_affinity())
+        if not counts.affinity_terms and not counts.anti_terms and not counts.existing_anti:
             return None, SKIP
         state.write(STATE, counts)
         return None, SUCCESS
@@ -101,6 +117,10 @@ class InterPodAffinity(
             return EXISTING_ANTI
         return SUCCESS
 
+    def filter_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> Verdicts | None:
+        codes = columns.judge_by_columns(state.read(STATE, TopologyCounts), table)
+        return None if codes is None else Verdicts(codes, (AFFINITY, ANTI_AFFINITY, EXISTING_ANTI))
+
     def pre_score(self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Without preferred terms of its own the pod only meets those that have some."""
         info = PodInfo(pod)
@@ -115,8 +135,12 @@ class InterPodAffinity(
             _merged_weighted(info.preferred_anti_affinity_terms, namespaces_of),
             self._args.hard_pod_affinity_weight,
         )
-        for node in snapshot.list() if own else snapshot.have_pods_with_affinity():
-            scores.process_node(node, node.pods if own else node.pods_with_affinity)
+        table = table_of(snapshot)
+        if table is not None:
+            columns.score_by_columns(scores, table)
+        else:
+            for node in snapshot.list() if own else snapshot.have_pods_with_affinity():
+                scores.process_node(node, node.pods if own else node.pods_with_affinity)
         if not scores.scores:
             return SKIP
         state.write(SCORE_STATE, scores)
@@ -125,6 +149,13 @@ class InterPodAffinity(
     def score(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> tuple[int, Status]:
         scores = state.read(SCORE_STATE, AffinityScores)
         return (scores.of(node.node) if node.node is not None else 0), SUCCESS
+
+    def score_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable, rows: Rows) -> IntColumn | None:
+        column = state.read(SCORE_STATE, AffinityScores).column
+        return column.per_node[rows] if column is not None and column.table is table else None
+
+    def normalize_columns(self, state: CycleState, pod: corev1.Pod, scores: IntColumn, rows: Rows) -> IntColumn | None:
+        return columns.stretched(scores)
 
     def normalize_score(self, state: CycleState, pod: corev1.Pod, scores: list[NodeScore]) -> Status:
         """The lowest is 0, the highest 100."""
@@ -149,6 +180,19 @@ class InterPodAffinity(
     def _labels_of(self, namespace: str) -> Mapping[str, str]:
         found = cast("corev1.Namespace | None", self._handle.lister(corev1.Namespace).get(namespace))
         return found.metadata.labels if found is not None else {}
+
+
+def _count(counts: TopologyCounts, nodes: Sequence[NodeInfo], with_anti: Iterable[NodeInfo]) -> None:
+    """with_anti: all nodes that have pods with required anti-affinity."""
+    for node in with_anti:
+        labels = _labels(node)
+        for existing in node.pods_with_required_anti_affinity:
+            counts.count_existing_anti(existing, labels, 1)
+    if counts.affinity_terms or counts.anti_terms:
+        for node in nodes:
+            labels = _labels(node)
+            for existing in node.pods:
+                counts.count_own(existing.pod, labels, 1)
 
 
 def _labels(node: NodeInfo) -> Mapping[str, str]:

@@ -7,17 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from extender.api import corev1
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import AffinityTerm, PodInfo, WeightedAffinityTerm
+
+if TYPE_CHECKING:
+    from extender.plugins.inter_pod_affinity.columns import ScoreColumn
 
 Score = dict[str, dict[str, int]]
 
 
 @dataclass(slots=True)
 class AffinityScores:
-    """topology key -> value -> score. Terms are those of the incoming pod, namespaces merged."""
+    """topology key -> value -> score. Terms are those of the incoming pod, namespaces merged. column: the same node by
+    node, for all nodes of a table."""
 
     pod: corev1.Pod
     namespace_labels: Mapping[str, str]
@@ -25,6 +30,7 @@ class AffinityScores:
     preferred_anti: tuple[WeightedAffinityTerm, ...]
     hard_weight: int
     scores: Score = field(default_factory=dict)
+    column: ScoreColumn | None = None
 
     def process_node(self, node: NodeInfo, pods: Sequence[PodInfo]) -> None:
         if node.node is None:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from extender.api import corev1
 from extender.framework.pod_info import AffinityTerm, PodInfo
+
+if TYPE_CHECKING:
+    from extender.plugins.inter_pod_affinity.columns import TopologyColumns
 
 Pair = tuple[str, str]
 Counts = dict[Pair, int]
@@ -37,7 +40,8 @@ def matches_all(terms: Sequence[AffinityTerm], pod: corev1.Pod) -> bool:
 @dataclass(slots=True)
 class TopologyCounts:
     """existing_anti: required anti terms of existing pods that the incoming pod meets. affinity, anti: the incoming
-    pod's own required terms, met by existing pods. Cloned for each dry run."""
+    pod's own required terms, met by existing pods. Cloned for each dry run. columns: the same for all nodes of a table,
+    as long as nothing has changed."""
 
     pod: corev1.Pod
     namespace_labels: Mapping[str, str]
@@ -46,6 +50,7 @@ class TopologyCounts:
     existing_anti: Counts = field(default_factory=dict)
     affinity: Counts = field(default_factory=dict)
     anti: Counts = field(default_factory=dict)
+    columns: TopologyColumns | None = None
 
     def clone(self) -> Self:
         return type(self)(
@@ -73,6 +78,7 @@ class TopologyCounts:
 
     def update(self, existing: PodInfo, labels: Mapping[str, str], amount: int) -> None:
         """A pod that comes to, or goes from, a node of these labels."""
+        self.columns = None
         self.count_existing_anti(existing, labels, amount)
         self.count_own(existing.pod, labels, amount)
 

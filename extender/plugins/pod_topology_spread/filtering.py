@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from extender.api import corev1
 from extender.framework.node_info import NodeInfo
@@ -19,12 +19,18 @@ MISSING_LABEL = unresolvable(f"{REASON} (missing required label)")
 SKEWED = unschedulable(REASON)
 
 
+if TYPE_CHECKING:
+    from extender.plugins.pod_topology_spread.columns import FilterColumn
+
+
 @dataclass(slots=True)
 class SpreadCounts:
-    """For each constraint: domain value -> matching pods. Cloned for each dry run."""
+    """For each constraint: domain value -> matching pods. Cloned for each dry run. columns: the same for all nodes of a
+    table, as long as nothing has changed."""
 
     constraints: tuple[Constraint, ...]
     counts: list[dict[str, int]]
+    columns: FilterColumn | None = None
 
     def clone(self) -> Self:
         return type(self)(self.constraints, [dict(by_value) for by_value in self.counts])
@@ -45,6 +51,7 @@ class SpreadCounts:
 
     def update(self, pod: corev1.Pod, changed: corev1.Pod, node: NodeInfo, amount: int) -> None:
         """A pod that comes or goes in a dry run. Unlike the first count, a terminating one is not left out here."""
+        self.columns = None
         if changed.metadata.namespace != pod.metadata.namespace or node.node is None:
             return
         labels = node.node.metadata.labels

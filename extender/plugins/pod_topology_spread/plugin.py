@@ -10,6 +10,17 @@ from typing import Self
 
 from extender.api import corev1
 from extender.config.plugin_args import PodTopologySpreadArgs, PodTopologySpreadDefaulting
+from extender.framework.columnar import (
+    FilterColumns,
+    IntColumn,
+    NodeTable,
+    Rows,
+    ScoreColumns,
+    Verdicts,
+    only,
+    rows_in,
+    table_of,
+)
 from extender.framework.cycle_state import CycleState
 from extender.framework.handle import Handle
 from extender.framework.interface import (
@@ -27,6 +38,7 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.status import SKIP, SUCCESS, Status
 from extender.plugins import names
+from extender.plugins.pod_topology_spread import columns
 from extender.plugins.pod_topology_spread.constraints import (
     DO_NOT_SCHEDULE,
     SCHEDULE_ANYWAY,
@@ -35,7 +47,7 @@ from extender.plugins.pod_topology_spread.constraints import (
     defaults,
     parse,
 )
-from extender.plugins.pod_topology_spread.filtering import MISSING_LABEL, SpreadCounts
+from extender.plugins.pod_topology_spread.filtering import MISSING_LABEL, SKEWED, SpreadCounts
 from extender.plugins.pod_topology_spread.hints import SpreadHints
 from extender.plugins.pod_topology_spread.scoring import SpreadScores
 
@@ -44,7 +56,14 @@ SCORE_STATE = "PreScorePodTopologySpread"
 
 
 class PodTopologySpread(
-    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, PreFilterExtensions
+    PreFilterPlugin,
+    FilterPlugin,
+    FilterColumns,
+    PreScorePlugin,
+    ScorePlugin,
+    ScoreColumns,
+    EnqueueExtensions,
+    PreFilterExtensions,
 ):
     name = names.POD_TOPOLOGY_SPREAD
 
@@ -67,7 +86,12 @@ class PodTopologySpread(
         constraints = self._constraints(pod, DO_NOT_SCHEDULE)
         if not constraints:
             return None, SKIP
-        state.write(STATE, SpreadCounts.of(pod, constraints, nodes))
+        table = table_of(self._handle.snapshot())
+        rows = rows_in(table, nodes) if table is not None else None
+        if table is not None and rows is not None:
+            state.write(STATE, columns.count_by_columns(pod, constraints, table, only(table, rows)))
+        else:
+            state.write(STATE, SpreadCounts.of(pod, constraints, nodes))
         return None, SUCCESS
 
     def pre_filter_extensions(self) -> PreFilterExtensions:
@@ -86,6 +110,10 @@ class PodTopologySpread(
             return MISSING_LABEL
         return state.read(STATE, SpreadCounts).judge(pod, node.node.metadata.labels)
 
+    def filter_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> Verdicts | None:
+        codes = columns.judge_by_columns(state.read(STATE, SpreadCounts), pod, table)
+        return None if codes is None else Verdicts(codes, (MISSING_LABEL, SKEWED))
+
     def pre_score(self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Status:
         constraints = self._constraints(pod, SCHEDULE_ANYWAY)
         if not constraints:
@@ -93,12 +121,24 @@ class PodTopologySpread(
         scores = SpreadScores(
             tuple(constraints), require_all=bool(pod.spec.topology_spread_constraints) or not self._system
         )
-        scores.prepare(pod, nodes, self._handle.snapshot().list())
+        snapshot = self._handle.snapshot()
+        table = table_of(snapshot)
+        rows = rows_in(table, nodes) if table is not None else None
+        if table is not None and rows is not None:
+            columns.prepare_by_columns(scores, pod, table, rows)
+        else:
+            scores.prepare(pod, nodes, snapshot.list())
         state.write(SCORE_STATE, scores)
         return SUCCESS
 
     def score(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> tuple[int, Status]:
         return state.read(SCORE_STATE, SpreadScores).score(pod, node), SUCCESS
+
+    def score_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable, rows: Rows) -> IntColumn | None:
+        return columns.scores_by_columns(state.read(SCORE_STATE, SpreadScores), table, rows)
+
+    def normalize_columns(self, state: CycleState, pod: corev1.Pod, scores: IntColumn, rows: Rows) -> IntColumn | None:
+        return columns.normalized_by_columns(state.read(SCORE_STATE, SpreadScores), scores, rows)
 
     def normalize_score(self, state: CycleState, pod: corev1.Pod, scores: list[NodeScore]) -> Status:
         state.read(SCORE_STATE, SpreadScores).normalize(scores)

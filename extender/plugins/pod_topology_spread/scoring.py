@@ -8,23 +8,28 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from extender.api import corev1
 from extender.framework.interface import MAX_NODE_SCORE, NodeScore
 from extender.framework.node_info import NodeInfo
 from extender.plugins.pod_topology_spread.constraints import HOSTNAME, Constraint, count_matching, has_all_keys
 
+if TYPE_CHECKING:
+    from extender.plugins.pod_topology_spread.columns import ScoreColumn
+
 
 @dataclass(slots=True)
 class SpreadScores:
     """ignored: feasible nodes without a key that is asked for. counts: for each constraint, domain value -> matching pods,
-    for the values that feasible nodes have. weights: ln(domains + 2)."""
+    for the values that feasible nodes have. weights: ln(domains + 2). column: the same for all nodes of a table."""
 
     constraints: tuple[Constraint, ...]
     require_all: bool
     ignored: set[str] = field(default_factory=set)
     counts: list[dict[str, int]] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
+    column: ScoreColumn | None = None
 
     def prepare(self, pod: corev1.Pod, feasible: Sequence[NodeInfo], all_nodes: Sequence[NodeInfo]) -> None:
         self._domains(feasible)
