@@ -198,15 +198,7 @@ class Admission:
             spec = manager.spec(group)
             if spec is None:
                 return unresolvable(messages.POD_GROUP_NOT_FOUND)
-            placed = self._placed(group)
-            members = [info for info in manager.plannable(group, scheduler_name) if info.pod.uid not in placed]
-            request = planner.Request(
-                members=sorted(members, key=lambda info: (info.pod.uid != caller, info.pod.name)),
-                needed=max(0, spec.min_member - len(placed)),
-                allowed=allowed,
-                excluded=self._excluded(group),
-                promised=self._promised(group),
-            )
+            request = self.request(group, spec, scheduler_name, allowed, caller=caller)
             gap = (
                 ()
                 if group.key in manager.permitted or not request.needed
@@ -232,6 +224,26 @@ class Admission:
             return self._deny(group, Stop(Reason.NEEDS_GATE, messages.needs_gate(manager.gate)), epoch)
         self._note(group, request, result, waves, caller)
         return SUCCESS
+
+    def request(
+        self,
+        group: Group,
+        spec: GroupSpec,
+        scheduler_name: str,
+        allowed: dict[str, frozenset[str]],
+        *,
+        caller: str = "",
+    ) -> planner.Request:
+        """What is to be planned for the group now. Lock held."""
+        placed = self._placed(group)
+        members = [info for info in self._manager.plannable(group, scheduler_name) if info.pod.uid not in placed]
+        return planner.Request(
+            members=sorted(members, key=lambda info: (info.pod.uid != caller, info.pod.name)),
+            needed=max(0, spec.min_member - len(placed)),
+            allowed=allowed,
+            excluded=self._excluded(group),
+            promised=self._promised(group),
+        )
 
     def _room_came_free(self) -> None:
         with self._manager.lock:
