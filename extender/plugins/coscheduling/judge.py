@@ -14,41 +14,26 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.runtime.framework import Framework
 from extender.framework.runtime.scheduling_points import PreFilterAnswer
-from extender.framework.status import Status, unresolvable
+from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins import names
+from extender.plugins.coscheduling.hypothetical import Cluster, snapshot_of
 
 NOT_NAMED = unresolvable("node(s) didn't match Pod's node affinity/selector", plugin=names.NODE_AFFINITY)
-
-
-class HypotheticalSnapshot:
-    """Some nodes as a snapshot. Implements framework.listers.NodeInfoLister."""
-
-    def __init__(self, nodes: Sequence[NodeInfo]) -> None:
-        self._nodes = nodes
-        self._by_name = {node.name: node for node in nodes}
-        self.generation = 0
-
-    def list(self) -> Sequence[NodeInfo]:
-        return self._nodes
-
-    def get(self, name: str) -> NodeInfo:
-        return self._by_name[name]
-
-    def have_pods_with_affinity(self) -> Sequence[NodeInfo]:
-        return [node for node in self._nodes if node.pods_with_affinity]
-
-    def have_pods_with_required_anti_affinity(self) -> Sequence[NodeInfo]:
-        return [node for node in self._nodes if node.pods_with_required_anti_affinity]
-
-    def is_pvc_used_by_pods(self, key: str) -> bool:
-        return any(key in node.pvc_ref_counts for node in self._nodes)
 
 
 class FrameworkTrial:
     """One pod: PreFilter has run, each node is judged by the Filters that it did not skip. Fulfils planner.Trial."""
 
-    def __init__(self, framework: Framework, pod: corev1.Pod, state: CycleState, answer: PreFilterAnswer) -> None:
+    def __init__(
+        self,
+        framework: Framework,
+        pod: corev1.Pod,
+        snapshot: NodeInfoLister,
+        state: CycleState,
+        answer: PreFilterAnswer,
+    ) -> None:
         self._framework = framework
+        self._snapshot = snapshot
         self._pod = pod
         self._state = state
         self._answer = answer
@@ -56,11 +41,12 @@ class FrameworkTrial:
         self._allowed = result.node_names if result is not None else None
 
     @classmethod
-    def begin(cls, framework: Framework, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> FrameworkTrial:
-        snapshot: NodeInfoLister = HypotheticalSnapshot(nodes)
+    def begin(cls, framework: Framework, pod: corev1.Pod, cluster: Cluster) -> FrameworkTrial:
+        snapshot = snapshot_of(cluster)
         framework.set_snapshot(snapshot)
         state = CycleState()
-        return cls(framework, pod, state, framework.run_pre_filter_plugins(state, pod, nodes))
+        answer = framework.run_pre_filter_plugins(state, pod, snapshot.list())
+        return cls(framework, pod, snapshot, state, answer)
 
     def filter(self, node: NodeInfo) -> Status:
         if not self._refused.success:
@@ -69,8 +55,17 @@ class FrameworkTrial:
             return NOT_NAMED
         return self._framework.run_filter_plugins(self._state, self._pod, node)
 
-    def filter_all(self, nodes: Sequence[NodeInfo]) -> Sequence[Status]:
-        return [self.filter(node) for node in nodes]
+    def filter_all(self) -> Sequence[Status]:
+        """By columns, where the snapshot has them."""
+        nodes = self._snapshot.list()
+        if not self._refused.success or self._allowed is not None:
+            return [self.filter(node) for node in nodes]
+        self._framework.set_snapshot(self._snapshot)
+        filtered = self._framework.filter_nodes(self._state, self._pod, nodes, nominated=False)
+        if filtered.error is not None:
+            return [filtered.error] * len(nodes)
+        statuses = filtered.statuses
+        return [statuses.get(node.name, SUCCESS) for node in nodes] if statuses else [SUCCESS] * len(nodes)
 
     def add_pod(self, added: PodInfo, node: NodeInfo) -> None:
         """Raises RuntimeError for a plugin that breaks its promise."""
@@ -80,7 +75,7 @@ class FrameworkTrial:
                 raise RuntimeError(status.message)
 
     def clone(self) -> FrameworkTrial:
-        return FrameworkTrial(self._framework, self._pod, self._state.clone(), self._answer)
+        return FrameworkTrial(self._framework, self._pod, self._snapshot, self._state.clone(), self._answer)
 
 
 class FrameworkJudge:
@@ -89,5 +84,5 @@ class FrameworkJudge:
     def __init__(self, framework: Framework) -> None:
         self._framework = framework
 
-    def begin(self, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> FrameworkTrial:
-        return FrameworkTrial.begin(self._framework, pod, nodes)
+    def begin(self, pod: corev1.Pod, cluster: Cluster) -> FrameworkTrial:
+        return FrameworkTrial.begin(self._framework, pod, cluster)

@@ -12,7 +12,7 @@ from itertools import islice
 
 import numpy as np
 
-from extender.framework.node_info import NodeInfo
+from extender.framework.listers import NodeInfoLister
 from extender.plugins import names
 from extender.plugins.coscheduling.planner.members import MemberClass
 from extender.plugins.coscheduling.planner.packing import split
@@ -40,7 +40,7 @@ class Alike:
 
 
 def judged(
-    nodes: Sequence[NodeInfo],
+    snapshot: NodeInfoLister,
     classes: Sequence[MemberClass],
     room: Room,
     scope: Scope,
@@ -55,7 +55,7 @@ def judged(
         if known:
             plain = known[0]
         else:
-            statuses = judge.begin(members.first.pod, nodes).filter_all(nodes)
+            statuses = judge.begin(members.first.pod, snapshot).filter_all()
             deadline.check()
             passing = np.array([s.success for s in statuses], dtype=np.bool_)
             fit = np.array([s.success or s.plugin == names.NODE_RESOURCES_FIT for s in statuses], dtype=np.bool_)

@@ -13,6 +13,7 @@ from enum import Enum
 
 import numpy as np
 
+from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.plugins import names
@@ -57,7 +58,7 @@ class Shape:
 
 
 def judged(
-    nodes: Sequence[NodeInfo],
+    snapshot: NodeInfoLister,
     classes: Sequence[MemberClass],
     scope: Scope,
     judge: Judge,
@@ -66,14 +67,14 @@ def judged(
 ) -> list[Shape]:
     shapes = []
     for members in classes:
-        trial = judge.begin(members.first.pod, nodes)
-        statuses = trial.filter_all(nodes)
+        trial = judge.begin(members.first.pod, snapshot)
+        statuses = trial.filter_all()
         deadline.check()
         passing = np.array([s.success for s in statuses], dtype=np.bool_)
         lift = np.array([s.plugin in MAY_LIFT for s in statuses], dtype=np.bool_)
         room = np.array([s.plugin == names.NODE_RESOURCES_FIT for s in statuses], dtype=np.bool_)
         refusals.count(s for s in statuses if not s.success)
-        may = scope.may_go(members) if members.restricted else np.ones(len(nodes), dtype=np.bool_)
+        may = scope.may_go(members) if members.restricted else np.ones(len(statuses), dtype=np.bool_)
         open_ = (passing | lift) & may
         shapes.append(Shape(members, trial, passing & may, open_, (passing | room) & may))
     return shapes
@@ -164,10 +165,13 @@ class Attempt:
                 key[(self.groups == self.groups[at]) & ~touched] = _LAST
 
     def _judge_again(self, number: int) -> None:
-        """Every node that was not refused for good, one by one."""
+        """One by one, the nodes that a sibling's coming may have opened: those that have not passed yet, and those that
+        siblings are on. The others share a judgement that was made a moment ago."""
         trial = self._trials[number]
-        passing = np.zeros(len(self.nodes), dtype=np.bool_)
-        for i in np.flatnonzero(self.shapes[number].open_ & self.regions[number] & (self._capacity[number] > 0)):
+        passing = self._passing[number].copy()
+        doubtful = ~passing | (self._on_node > 0)
+        room = self._capacity[number] > 0
+        for i in np.flatnonzero(doubtful & room & self.shapes[number].open_ & self.regions[number]):
             passing[i] = trial.filter(self.nodes[i]).success
         self.deadline.check()
         self._passing[number] = passing

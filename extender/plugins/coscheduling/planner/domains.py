@@ -11,31 +11,33 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from extender.config.types import TopologyLevel
-from extender.framework.node_info import NodeInfo
-from extender.plugins.coscheduling.planner.members import node_labels
-from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn
-
-NONE = -1  # the id of no domain
+from extender.framework.listers import NodeInfoLister
+from extender.plugins.coscheduling.planner.labels import NONE, codes_of
+from extender.plugins.coscheduling.planner.room import IntColumn
 
 
 class Domains:
     """ids[level][node]: a small number for the domain, in the order of the domains' names, or NONE."""
 
-    def __init__(self, nodes: Sequence[NodeInfo], levels: Sequence[TopologyLevel]) -> None:
+    def __init__(self, snapshot: NodeInfoLister, levels: Sequence[TopologyLevel]) -> None:
         self.levels = tuple(levels)
         self.ids: list[IntColumn] = []
         self.names: list[list[str]] = []
-        paths: list[tuple[str, ...]] = [()] * len(nodes)
-        labels = [node_labels(node) for node in nodes]
+        outer = np.zeros(len(snapshot.list()), dtype=np.int64)  # which path of values each node has so far
+        paths: list[tuple[str, ...]] = [()]
         for level in levels:
-            values = [of_node.get(level.key) for of_node in labels]
-            paths = [(*path, value or "") for path, value in zip(paths, values, strict=True)]
-            known = sorted({path for path, value in zip(paths, values, strict=True) if value is not None})
-            number = {path: i for i, path in enumerate(known)}
-            self.ids.append(
-                np.array([NONE if v is None else number[p] for p, v in zip(paths, values, strict=True)], dtype=np.int64)
-            )
-            self.names.append(["/".join(value for value in path if value) for path in known])
+            codes, values = codes_of(snapshot, level.key)
+            pairs, outer = np.unique(outer * (len(values) + 1) + codes + 1, return_inverse=True)
+            inner = pairs % (len(values) + 1) - 1
+            paths = [
+                (*paths[path], values[code] if code != NONE else "")
+                for path, code in zip((pairs // (len(values) + 1)).tolist(), inner.tolist(), strict=True)
+            ]
+            known = sorted((path, i) for i, path in enumerate(paths) if inner[i] != NONE)
+            number = np.full(len(paths), NONE, dtype=np.int64)
+            number[[i for _, i in known]] = np.arange(len(known))
+            self.ids.append(number[outer])
+            self.names.append(["/".join(value for value in path if value) for path, _ in known])
 
     def sums(self, level: int, amounts: IntColumn, among: IntColumn | None = None) -> IntColumn:
         """By domain of the level; nodes without one count nowhere. among: indices of nodes."""
@@ -74,27 +76,3 @@ class Domains:
             if len(ids) == 1 and NONE not in ids:
                 return self.names[level][ids.pop()]
         return ""
-
-
-def coarse_groups(nodes: Sequence[NodeInfo], keys: Iterable[str]) -> IntColumn:
-    """A number for each combination of values of these labels that many nodes share; labels of single nodes are left out."""
-    groups = np.zeros(len(nodes), dtype=np.int64)
-    labels = [node_labels(node) for node in nodes]
-    for key in sorted(keys):
-        values = [of_node.get(key, "") for of_node in labels]
-        number = {value: i for i, value in enumerate(dict.fromkeys(values))}
-        if len(number) * 2 > len(nodes) and len(number) > 8:
-            continue
-        column = np.array([number[value] for value in values], dtype=np.int64)
-        groups = groups * len(number) + column
-        groups = np.unique(groups, return_inverse=True)[1].astype(np.int64)
-    return groups
-
-
-def values_of(nodes: Sequence[NodeInfo], key: str) -> list[BoolColumn]:
-    """The nodes of each value of a label that several nodes share, in the order of the values."""
-    values = [node_labels(node).get(key) for node in nodes]
-    known = sorted({value for value in values if value is not None})
-    if len(known) * 2 > len(nodes) and len(known) > 8:
-        return []
-    return [np.array([value == one for value in values], dtype=np.bool_) for one in known]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.framework.node_info import NodeInfo
+from extender.framework.listers import NodeInfoLister
 from extender.framework.resource import PODS
 from extender.plugins.coscheduling.planner import alike, constrained
 from extender.plugins.coscheduling.planner.alike import AlikePacker, Takes, count_of
@@ -35,9 +35,9 @@ CLUSTER = "cluster"
 
 @dataclass(frozen=True)
 class Problem:
-    """nodes: with what is promised to others in place. classes: the largest first."""
+    """snapshot: with what is promised to others in place. classes: the largest first."""
 
-    nodes: Sequence[NodeInfo]
+    snapshot: NodeInfoLister
     classes: Sequence[MemberClass]
     request: Request
     scope: Scope
@@ -111,7 +111,13 @@ class AlikeGang(Gang):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self._classes = alike.judged(
-            problem.nodes, problem.classes, problem.room, problem.scope, problem.judge, self.refusals, problem.deadline
+            problem.snapshot,
+            problem.classes,
+            problem.room,
+            problem.scope,
+            problem.judge,
+            self.refusals,
+            problem.deadline,
         )
         self._best: Takes = []
         self._best_at: IntColumn = problem.scope.everywhere[:0]
@@ -158,7 +164,7 @@ class AlikeGang(Gang):
             placed[number] += taken
         for one, count in zip(self._classes, placed, strict=True):
             if count < len(one.members):
-                inside = np.zeros(len(self.problem.nodes), dtype=np.bool_)
+                inside = np.zeros(len(self.problem.scope.everywhere), dtype=np.bool_)
                 inside[self._best_at] = True
                 self.refusals.short(room.short_of(one.members.asked, one.but_for_room & inside))
                 return self._missing(one.members)
@@ -169,12 +175,12 @@ class ConstrainedGang(Gang):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self._shapes = constrained.judged(
-            problem.nodes, problem.classes, problem.scope, problem.judge, self.refusals, problem.deadline
+            problem.snapshot, problem.classes, problem.scope, problem.judge, self.refusals, problem.deadline
         )
         self._search = self._searching(problem.scope)
 
     def _searching(self, scope: Scope) -> Search:
-        return Search(self.problem.nodes, self._shapes, self.problem.room, scope, self.problem.deadline)
+        return Search(self.problem.snapshot, self._shapes, self.problem.room, scope, self.problem.deadline)
 
     def place(self) -> Placement | None:
         try:
@@ -186,7 +192,7 @@ class ConstrainedGang(Gang):
         names = self.problem.scope.node_names
         return Placement(
             {member.pod.metadata.uid: names[at] for _, member, at in attempt.sequence},
-            waves(self.problem.nodes, self._shapes, attempt.sequence, self.problem.deadline),
+            waves(self.problem.snapshot.list(), self._shapes, attempt.sequence, self.problem.deadline),
             self.problem.scope.domains.narrowest_with([at for _, _, at in attempt.sequence]),
         )
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from extender.api.metav1 import LabelSelector
-from extender.framework.node_info import NodeInfo
+from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import Resource
 from extender.plugins.coscheduling.planner.request import Request
@@ -101,10 +101,10 @@ def looks_at_others(member: PodInfo) -> bool:
     )
 
 
-def relevant_labels(members: Sequence[PodInfo], nodes: Sequence[NodeInfo]) -> frozenset[str]:
+def relevant_labels(members: Sequence[PodInfo], snapshot: NodeInfoLister) -> frozenset[str]:
     """The label keys that a required term or constraint of a member, or an existing pod's anti-affinity, looks at."""
     keys: set[str] = set()
-    for selector in _selectors(members, nodes):
+    for selector in _selectors(members, snapshot):
         keys.update(selector.match_labels)
         keys.update(requirement.key for requirement in selector.match_expressions)
     for member in members:
@@ -113,7 +113,7 @@ def relevant_labels(members: Sequence[PodInfo], nodes: Sequence[NodeInfo]) -> fr
     return frozenset(keys)
 
 
-def _selectors(members: Iterable[PodInfo], nodes: Iterable[NodeInfo]) -> Iterator[LabelSelector]:
+def _selectors(members: Iterable[PodInfo], snapshot: NodeInfoLister) -> Iterator[LabelSelector]:
     for member in members:
         for constraint in member.pod.spec.topology_spread_constraints:
             if constraint.label_selector is not None:
@@ -121,7 +121,7 @@ def _selectors(members: Iterable[PodInfo], nodes: Iterable[NodeInfo]) -> Iterato
         for term in (*member.required_affinity_terms, *member.required_anti_affinity_terms):
             if term.selector is not None:
                 yield term.selector
-    for node in nodes:
+    for node in snapshot.have_pods_with_required_anti_affinity():
         for existing in node.pods_with_required_anti_affinity:
             for term in existing.required_anti_affinity_terms:
                 if term.selector is not None:
@@ -138,7 +138,3 @@ def topology_keys(members: Iterable[PodInfo]) -> frozenset[str]:
         keys.update(term.topology_key for term in member.required_affinity_terms)
         keys.update(term.topology_key for term in member.required_anti_affinity_terms)
     return frozenset(keys)
-
-
-def node_labels(node: NodeInfo) -> Mapping[str, str]:
-    return node.node.metadata.labels if node.node is not None else {}

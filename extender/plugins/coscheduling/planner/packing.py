@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from extender.config.types import Packing
-from extender.plugins.coscheduling.planner.domains import NONE, Domains
+from extender.plugins.coscheduling.planner.domains import Domains
+from extender.plugins.coscheduling.planner.labels import NONE
 from extender.plugins.coscheduling.planner.room import IntColumn
 
 

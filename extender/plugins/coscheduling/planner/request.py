@@ -14,6 +14,7 @@ from extender.framework.handle import Clock
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.status import Status
+from extender.plugins.coscheduling.hypothetical import Cluster
 
 BUDGET_SECONDS = 1.0
 
@@ -21,8 +22,8 @@ BUDGET_SECONDS = 1.0
 class Judge(Protocol):
     """The in-tree filters of a profile, for hypothetical states."""
 
-    def begin(self, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Trial:
-        """PreFilter has run on these nodes."""
+    def begin(self, pod: corev1.Pod, cluster: Cluster) -> Trial:
+        """PreFilter has run on all its nodes."""
         ...
 
 
@@ -31,8 +32,8 @@ class Trial(Protocol):
 
     def filter(self, node: NodeInfo) -> Status: ...
 
-    def filter_all(self, nodes: Sequence[NodeInfo]) -> Sequence[Status]:
-        """A Status for each node, in their order."""
+    def filter_all(self) -> Sequence[Status]:
+        """A Status for each node of the cluster that it began with, in their order, before any pod was added."""
         ...
 
     def add_pod(self, added: PodInfo, node: NodeInfo) -> None:

@@ -12,6 +12,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.framework.columnar import table_of
+from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.resource import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resource
 
@@ -19,7 +21,7 @@ IntColumn: TypeAlias = NDArray[np.int64]
 BoolColumn: TypeAlias = NDArray[np.bool_]
 Amounts: TypeAlias = Mapping[str, int]
 
-_MOST = 2**62  # amounts beyond it count as this much
+_MOST = 2**61  # amounts beyond it count as this much
 
 
 def asked_of(requests: Resource) -> dict[str, int]:
@@ -50,6 +52,10 @@ def _column(nodes: Sequence[NodeInfo], name: str) -> IntColumn:
         return np.array([max(-_MOST, min(_MOST, amount)) for amount in amounts], dtype=np.int64)
 
 
+def _bounded(amounts: IntColumn) -> IntColumn:
+    return np.clip(amounts, -_MOST, _MOST)
+
+
 class Room:
     """Free amounts of the resources that somebody asks for, one entry a node. Changes as places are taken."""
 
@@ -59,8 +65,12 @@ class Room:
         self._free = free
 
     @classmethod
-    def of(cls, nodes: Sequence[NodeInfo], resources: Iterable[str]) -> Room:
-        return cls({name: _column(nodes, name) for name in sorted({PODS, *resources})})
+    def of(cls, snapshot: NodeInfoLister, resources: Iterable[str]) -> Room:
+        wanted = sorted({PODS, *resources})
+        table = table_of(snapshot)
+        if table is None:
+            return cls({name: _column(snapshot.list(), name) for name in wanted})
+        return cls({name: _bounded(table.allocatable(name)) - _bounded(table.requested(name)) for name in wanted})
 
     def copy(self) -> Room:
         return Room({name: column.copy() for name, column in self._free.items()})

@@ -9,8 +9,10 @@ from copy import copy
 
 import numpy as np
 
-from extender.framework.node_info import NodeInfo
-from extender.plugins.coscheduling.planner.domains import NONE, Domains
+from extender.framework.columnar import table_of
+from extender.framework.listers import NodeInfoLister
+from extender.plugins.coscheduling.planner.domains import Domains
+from extender.plugins.coscheduling.planner.labels import NONE
 from extender.plugins.coscheduling.planner.members import MemberClass
 from extender.plugins.coscheduling.planner.request import Request, Topology
 from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn
@@ -33,16 +35,22 @@ def level_of(topology: Topology, name: str) -> int | None:
     raise UnknownLevelError(name)
 
 
+def _names(snapshot: NodeInfoLister) -> Sequence[str]:
+    table = table_of(snapshot)
+    return table.names if table is not None else [node.name for node in snapshot.list()]
+
+
 class Scope:
     """required: the index of the level of which one domain has to hold all; None: any nodes will do."""
 
-    def __init__(self, nodes: Sequence[NodeInfo], request: Request) -> None:
+    def __init__(self, snapshot: NodeInfoLister, request: Request) -> None:
         topology = request.topology
         self.required = level_of(topology, request.topology.required)
         preferred = level_of(topology, request.topology.preferred)
         self.packing = topology.packing
-        self.node_names = [node.name for node in nodes]
-        self.domains = Domains(nodes, topology.levels)
+        nodes = snapshot.list()
+        self.node_names = _names(snapshot)
+        self.domains = Domains(snapshot, topology.levels)
         narrowest = len(topology.levels) - 1
         self.start = max(
             narrowest if preferred is None else preferred, NONE if self.required is None else self.required

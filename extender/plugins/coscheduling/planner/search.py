@@ -13,16 +13,17 @@ from itertools import islice, product
 import numpy as np
 
 from extender.config.types import Packing
-from extender.framework.node_info import NodeInfo
+from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import AffinityTerm, PodInfo
 from extender.plugins.coscheduling.planner.constrained import Attempt, Preference, Shape
-from extender.plugins.coscheduling.planner.domains import coarse_groups, values_of
+from extender.plugins.coscheduling.planner.labels import coarse_groups, nodes_by_value
 from extender.plugins.coscheduling.planner.members import topology_keys
 from extender.plugins.coscheduling.planner.request import Deadline, OutOfTimeError
 from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Room
 from extender.plugins.coscheduling.planner.scope import Scope
 
 TRIES = 32  # domains of one level
+NARROW = 0.4  # of the time budget: after it, only what is tried everywhere
 CONTENT = 0.5  # of the time budget: after it, minMember placed is good enough
 
 Order = list[tuple[int, PodInfo]]
@@ -30,9 +31,10 @@ Order = list[tuple[int, PodInfo]]
 
 class Search:
     def __init__(
-        self, nodes: Sequence[NodeInfo], shapes: Sequence[Shape], room: Room, scope: Scope, deadline: Deadline
+        self, snapshot: NodeInfoLister, shapes: Sequence[Shape], room: Room, scope: Scope, deadline: Deadline
     ) -> None:
-        self._nodes = nodes
+        self._snapshot = snapshot
+        self._nodes = snapshot.list()
         self._shapes = shapes
         self._room = room
         self._scope = scope
@@ -40,7 +42,7 @@ class Search:
         self._counts = [len(shape.members) for shape in shapes]
         self._bounds = [np.where(shape.open_, room.capacity(shape.asked), 0) for shape in shapes]
         keys = topology_keys(shape.members.first for shape in shapes)
-        self._groups = coarse_groups(nodes, keys)
+        self._groups = coarse_groups(snapshot, keys)
         self._orders = orders(shapes, self._bounds)
         self._preferences = list(dict.fromkeys((_preference(scope.packing), Preference.FULLEST, Preference.EVEN)))
         self.best: Attempt | None = None
@@ -49,13 +51,16 @@ class Search:
         """The first attempt that places all, else the one that places most, if that is `needed`. `best` stays for
         explanations. Raises OutOfTimeError where the time ended the search before that."""
         try:
-            for regions in self._regions(needed):
-                for order, preference in product(self._orders, self._preferences):
-                    attempt = self._attempt(regions, order, preference)
-                    if not attempt.unplaced:
-                        return attempt
-                    if self._enough(needed) and self._deadline.spent(CONTENT):
-                        return self.best
+            for narrow in self._narrow(needed):
+                attempt = self._attempt(narrow, self._orders[0], self._preferences[0])
+                if not attempt.unplaced:
+                    return attempt
+                if self._deadline.spent(NARROW):
+                    break
+            for regions, order, preference in self._wide(needed):
+                attempt = self._attempt(regions, order, preference)
+                if not attempt.unplaced or (self._enough(needed) and self._deadline.spent(CONTENT)):
+                    return self.best
         except OutOfTimeError:
             if not self._enough(needed):
                 raise
@@ -75,20 +80,26 @@ class Search:
                 self.best = attempt
         return attempt
 
-    def _regions(self, needed: int) -> Iterator[list[BoolColumn]]:
-        """For each shape its region. Those without room enough are left out."""
-        for base in self._bases():
-            region = np.zeros(len(self._nodes), dtype=np.bool_)
-            region[base] = True
-            if self.could_place(base) < needed:
-                continue
-            yield from self._together(region)
-            yield [region] * len(self._shapes)
-
-    def _bases(self) -> Iterator[IntColumn]:
+    def _narrow(self, needed: int) -> Iterator[list[BoolColumn]]:
+        """The domains that have room for all, from narrow to wide."""
         for level in self._scope.levels_to_try():
-            yield from islice(self._scope.holding(level, self._bounds, self._counts), TRIES)
-        yield from self._scope.widest()
+            for at in islice(self._scope.holding(level, self._bounds, self._counts), TRIES):
+                yield from self._regions(at)
+
+    def _wide(self, needed: int) -> Iterator[tuple[list[BoolColumn], Order, Preference]]:
+        """All that is allowed, in every way. Domains without room for minMember are left out."""
+        for at in self._scope.widest():
+            if self.could_place(at) >= needed:
+                for regions in self._regions(at):
+                    for order, preference in product(self._orders, self._preferences):
+                        yield regions, order, preference
+
+    def _regions(self, at: IntColumn) -> Iterator[list[BoolColumn]]:
+        """For each shape its part of these nodes: first with those together that required affinity binds, then all of it."""
+        region = np.zeros(len(self._nodes), dtype=np.bool_)
+        region[at] = True
+        yield from self._together(region)
+        yield [region] * len(self._shapes)
 
     def could_place(self, at: IntColumn) -> int:
         """At most, among these nodes."""
@@ -98,7 +109,7 @@ class Search:
         """Those that a required affinity binds to members kept to one of its domains, the smallest that may do first."""
         for key, bound in sorted(bound_together(self._shapes).items()):
             domains: list[tuple[int, int, BoolColumn]] = []
-            for domain in values_of(self._nodes, key):
+            for domain in nodes_by_value(self._snapshot, key):
                 inside = domain & region
                 sums = [int(self._bounds[number][inside].sum()) for number in sorted(bound)]
                 if all(total >= self._counts[n] for total, n in zip(sums, sorted(bound), strict=True)):

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from extender.framework.node_info import NodeInfo
 from extender.plugins.coscheduling.planner.constrained import Shape, Step
-from extender.plugins.coscheduling.planner.members import DO_NOT_SCHEDULE, node_labels
+from extender.plugins.coscheduling.planner.labels import label_of
+from extender.plugins.coscheduling.planner.members import DO_NOT_SCHEDULE
 from extender.plugins.coscheduling.planner.request import Deadline, Trial
 
 Waves = tuple[frozenset[str], ...]
@@ -108,8 +109,8 @@ class _Arrival:
         return True
 
     def _sharing(self, step: Step, wave: Sequence[Step], key: str) -> list[Step]:
-        value = node_labels(self._nodes[step[2]]).get(key)
-        return [one for one in wave if node_labels(self._nodes[one[2]]).get(key) == value]
+        value = label_of(self._nodes[step[2]], key)
+        return [one for one in wave if label_of(self._nodes[one[2]], key) == value]
 
     def _accepted(self, step: Step, before: Sequence[Step]) -> bool:
         trial: Trial = self._trials[step[0]].clone()

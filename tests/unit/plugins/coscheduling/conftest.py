@@ -11,7 +11,9 @@ from extender.api import corev1
 from extender.api.codec import convert
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.config.plugin_args import CoschedulingArgs
+from extender.framework.cycle_state import CycleState
 from extender.framework.interface import WaitingPod
+from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.status import SUCCESS, Status, unschedulable
@@ -120,9 +122,9 @@ class Waiting(WaitingPod):
 class Room:
     """A judge that knows only room, cordons and names."""
 
-    def begin(self, judged: corev1.Pod, nodes: Sequence[NodeInfo]) -> Room:
+    def begin(self, judged: corev1.Pod, snapshot: NodeInfoLister) -> Room:
         room = Room()
-        room.pod = judged
+        room.pod, room.snapshot = judged, snapshot
         return room
 
     def filter(self, info: NodeInfo) -> Status:
@@ -137,8 +139,8 @@ class Room:
             return unschedulable("node(s) didn't match pod topology spread constraints")
         return SUCCESS
 
-    def filter_all(self, nodes: Sequence[NodeInfo]) -> list[Status]:
-        return [self.filter(info) for info in nodes]
+    def filter_all(self) -> list[Status]:
+        return [self.filter(info) for info in self.snapshot.list()]
 
     def add_pod(self, added: PodInfo, info: NodeInfo) -> None:
         """It only looks at the node that it judges."""
@@ -165,18 +167,21 @@ class World:
         self.plans = 0
         self.nominator: Any = self
         self.plugin = Coscheduling(CoschedulingArgs(**args), self)  # type: ignore[arg-type]
-        self.plugin.connect(
-            Collaborators(
-                newest_snapshot=self.snapshot,
-                judge=Room(),  # type: ignore[arg-type]
-                steering=self,
-                verdicts=self,
-                submit=self.tasks.__setitem__,
-                offload=self._offload,
-                may_commit=lambda: self.leading,
-                hold_limit=lambda members: 100.0,
-            )
-        )
+        self.connect()
+
+    def connect(self, **others: Any) -> None:
+        """others: collaborators in place of the world's own; before anything has happened."""
+        own: dict[str, Any] = {
+            "newest_snapshot": self.snapshot,
+            "judge": Room(),
+            "steering": self,
+            "verdicts": self,
+            "submit": self.tasks.__setitem__,
+            "offload": self._offload,
+            "may_commit": lambda: self.leading,
+            "hold_limit": lambda members: 100.0,
+        }
+        self.plugin.connect(Collaborators(**{**own, **others}))
 
     def nominated_nodes(self) -> list[str]:
         return []
@@ -224,6 +229,13 @@ class World:
         names = frozenset(self.nodes if offered is None else offered)
         place, status = self.plugin.admission.admit(asked, names)
         return place or "any" if status.success else status.message
+
+    def arrive(self, member: corev1.Pod) -> None:
+        """Filter, then Permit on the node that it was given; held from then on."""
+        node_name = self.filter(member)
+        status, _ = self.plugin.permit(CycleState(), member, node_name)
+        if status.wait:
+            self.waiting[member.uid] = Waiting(member, node_name)
 
     def bind(self, bound: corev1.Pod, node_name: str) -> Waiting | str:
         """Assume and Permit: the waiting pod, or `starts`, or the refusal."""

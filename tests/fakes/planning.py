@@ -1,0 +1,45 @@
+"""The planner's own judge outside a scheduler: the in-tree filters that plans are made by, with nothing around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from extender.config.defaults import planning_profile
+from extender.framework.node_info import NodeInfo
+from extender.framework.runtime.framework import Framework, Surroundings
+from extender.plugins.coscheduling.hypothetical import HypotheticalSnapshot
+from extender.plugins.coscheduling.judge import FrameworkJudge
+from extender.plugins.registry import new_in_tree_registry
+
+
+class Nothing:
+    """A lister, a nominator and an API with nothing in them."""
+
+    def list(self) -> Sequence[Any]:
+        return ()
+
+    def by_namespace(self, namespace: str) -> Sequence[Any]:
+        return ()
+
+    def get(self, key: str) -> None:
+        return None
+
+    def nominated_nodes(self) -> Sequence[str]:
+        return ()
+
+    def nominated_pods_for_node(self, node_name: str) -> Sequence[Any]:
+        return ()
+
+
+def planning_judge() -> FrameworkJudge:
+    nothing = cast("Any", Nothing())
+    nodes: Sequence[NodeInfo] = ()
+    surroundings = Surroundings(
+        api=nothing,
+        events=nothing,
+        newest_snapshot=lambda: HypotheticalSnapshot(nodes),
+        lister=lambda type_: nothing,
+        nominator=nothing,
+    )
+    return FrameworkJudge(Framework(planning_profile(), new_in_tree_registry(), surroundings))
