@@ -1,0 +1,69 @@
+"""Gated gangs on a whole scheduler: from the pods' creation to their bindings, with no call for a pod that is gated."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from extender.api import corev1
+from extender.client.interface import PODS
+from tests.unit.scheduler.conftest import SECONDS, Bench
+
+GATED: dict[str, Any] = {"schedulingGates": [{"name": "scheduling.x-k8s.io/gang"}]}
+
+
+def gang(bench: Bench, size: int, minimum: int | None = None) -> list[corev1.Pod]:
+    bench.pod_group("g", minimum or size)
+    return [bench.pod(f"p{i}", "g", **GATED) for i in range(size)]
+
+
+def now(bench: Bench, pod: corev1.Pod) -> corev1.Pod:
+    return bench.api.get(PODS, pod.name, pod.namespace)
+
+
+def test_a_gang_is_nominated_and_freed_and_then_binds(bench: Bench) -> None:
+    bench.node("n1")
+    members = gang(bench, 3)
+    bench.until(lambda: not any(now(bench, pod).gated for pod in members), "the gates are gone")
+    assert {now(bench, pod).status.nominated_node_name for pod in members} == {"n1"}
+    answers = [bench.bind(now(bench, pod), "n1") for pod in members]
+    assert [answer.result(SECONDS) for answer in answers] == ["", "", ""]
+
+
+def test_a_gang_without_room_stays_gated_and_its_group_says_why(bench: Bench) -> None:
+    bench.node("n1", cpu="1")
+    members = gang(bench, 2)
+    bench.until(lambda: "GangRejected" in {event["reason"] for event in bench.api.events()}, "an event")
+    assert all(now(bench, pod).gated for pod in members)
+    bench.node("n2", cpu="1")
+    bench.until(lambda: not any(now(bench, pod).gated for pod in members), "the gates are gone")
+
+
+def test_a_gang_of_labels_says_why_on_a_member(bench: Bench) -> None:
+    bench.node("n1", cpu="1")
+    labels = {
+        "pod-group.scheduling.sigs.k8s.io/name": "g",
+        "pod-group.scheduling.sigs.k8s.io/min-available": "2",
+    }
+    for name in ("p0", "p1"):
+        container = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
+        body = {"metadata": {"name": name, "labels": labels}, "spec": {"containers": [container], **GATED}}
+        bench.api.create(PODS, body)
+    bench.until(lambda: "p0" in {event["regarding"]["name"] for event in bench.api.events()}, "an event on a member")
+
+
+def test_a_bind_call_that_is_ahead_of_our_watch_is_taken_at_the_api_s_word(bench: Bench) -> None:
+    """kube-scheduler has seen the gate go; our own watch is late."""
+    bench.node("n1")
+    pod = bench.pod("single", **GATED)
+    late = threading.Event()
+    informer = bench.scheduler._parts.informers.informer(PODS)
+    seen = informer.store.get(pod.key)
+    assert seen is not None
+    assert seen.gated
+    get = informer.store.get
+    informer.store.get = lambda key: seen if key == pod.key and not late.is_set() else get(key)  # type: ignore[method-assign]
+    assert "has scheduling gates" in bench.bind(pod, "n1").result(SECONDS)
+    bench.api.patch(PODS, "single", {"spec": {"schedulingGates": []}}, namespace="default")
+    assert bench.bind(pod, "n1").result(SECONDS) == ""
+    late.set()

@@ -1,0 +1,219 @@
+"""What goes to the API server to move a pod: in which order, how often, and what is left alone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from extender import metrics
+from extender.api import corev1
+from extender.client.embedded import EmbeddedAPI
+from extender.client.errors import ApiError, ConflictError, ConnectionFailedError, ForbiddenError, NotFoundError
+from extender.client.interface import PODS
+from extender.scheduler import steering as module
+from extender.scheduler.steering import WAKE_ANNOTATION, StatusSteering
+from extender.scheduler.wake_by import WakeBy
+
+GATE = {"name": "scheduling.x-k8s.io/gang"}
+OTHER = {"name": "example.com/quota"}
+Make = Callable[..., "Story"]
+
+
+class ScriptedAPI(EmbeddedAPI):
+    """Notes the patches; raises what the script says, a patch each; a patch may be told to wait."""
+
+    def __init__(self, script: Sequence[ApiError]) -> None:
+        super().__init__()
+        self.patches: list[str] = []
+        self.go_on = threading.Event()
+        self.go_on.set()
+        self.begun = threading.Event()
+        self._script = list(script)
+
+    def patch(self, resource: Any, name: str, body: Any, **options: Any) -> Any:
+        self.begun.set()
+        self.go_on.wait(5)
+        kind = options.get("subresource") or ("gates" if "spec" in body else "annotations")
+        self.patches.append(f"{name} {kind}")
+        if self._script:
+            raise self._script.pop(0)
+        return super().patch(resource, name, body, **options)
+
+
+class Story:
+    def __init__(self, *script: ApiError, leading: bool = True, by_annotation: bool = False) -> None:
+        self.api = ScriptedAPI(script)
+        self.leading = leading
+        self.steering = StatusSteering(self.api, lambda: self.leading, wakes_by_annotation=lambda: by_annotation)
+
+    def pod(self, name: str, *gates: dict[str, str]) -> corev1.Pod:
+        spec = {"containers": [{"name": "c"}], "schedulingGates": list(gates)}
+        return self.api.create(PODS, {"metadata": {"name": name}, "spec": spec})
+
+    def now(self, pod: corev1.Pod) -> corev1.Pod:
+        return self.api.get(PODS, pod.name, pod.namespace)
+
+    def gates(self, pod: corev1.Pod) -> list[str]:
+        return [gate.name for gate in self.now(pod).spec.scheduling_gates]
+
+    def done(self) -> list[str]:
+        self.steering._pool.flush()
+        deadline = threading.Event()
+        for _ in range(1000):
+            with self.steering._lock:
+                if not self.steering._busy:
+                    return self.api.patches
+            deadline.wait(0.005)
+        raise AssertionError("still at work")
+
+
+@pytest.fixture
+def story(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    monkeypatch.setattr(module, "PAUSES", (0.001, 0.001))
+    made: list[Story] = []
+
+    def make(*script: ApiError, **options: bool) -> Story:
+        made.append(Story(*script, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.steering.stop()
+
+
+def test_a_gated_pod_is_nominated_and_then_freed(story: Make) -> None:
+    s = story()
+    pod = s.pod("p", GATE)
+    s.steering.steer([(pod, "n1")])
+    assert s.done() == ["p status", "p gates"]
+    assert (s.now(pod).status.nominated_node_name, s.gates(pod)) == ("n1", [])
+    assert s.steering.has_ungated(pod)
+
+
+def test_gates_of_others_are_left_alone(story: Make) -> None:
+    s = story()
+    pod = s.pod("p", OTHER, GATE)
+    s.steering.steer([(pod, "n1")])
+    s.done()
+    assert s.gates(pod) == [OTHER["name"]]
+    assert not s.steering.has_ungated(pod)
+
+
+def test_a_plain_pod_is_nominated_and_that_wakes_it(story: Make) -> None:
+    s = story()
+    pod = s.pod("p")
+    s.steering.steer([(pod, "n1")])
+    assert s.done() == ["p status"]
+
+
+def test_before_1_33_a_plain_pod_is_woken_by_its_annotation_each_time_anew(story: Make) -> None:
+    s = story(by_annotation=True)
+    plain, gated = s.pod("plain"), s.pod("gated", GATE)
+    s.steering.steer([(plain, "n1"), (gated, "n1")])
+    assert sorted(s.done()) == ["gated gates", "gated status", "plain annotations", "plain status"]
+    first = s.now(plain).metadata.annotations[WAKE_ANNOTATION]
+    s.steering.wake([plain])
+    s.done()
+    assert s.now(plain).metadata.annotations[WAKE_ANNOTATION] != first
+
+
+def test_who_does_not_lead_is_silent(story: Make) -> None:
+    s = story(leading=False)
+    pod = s.pod("p", GATE)
+    s.steering.steer([(pod, "n1")])
+    s.steering.release([pod])
+    s.steering.wake([pod])
+    s.steering.ungate([pod])
+    assert s.done() == []
+
+
+def test_for_an_autoscaler_the_gate_goes_without_a_nomination(story: Make) -> None:
+    s = story()
+    pod = s.pod("p", GATE)
+    s.steering.ungate([pod])
+    assert s.done() == ["p gates"]
+    assert s.gates(pod) == []
+
+
+def test_a_plan_that_is_dropped_in_time_leaves_the_pod_gated(story: Make) -> None:
+    s = story()
+    pod = s.pod("p", GATE)
+    s.steering.steer([(pod, "n1")])
+    s.done()
+    s.steering.release([pod])
+    s.done()
+    assert s.now(pod).status.nominated_node_name == ""
+    ready = {c.type: c.status for c in s.now(pod).status.conditions}
+    assert ready["scheduling.x-k8s.io/GangReady"] == "False"
+
+
+def test_of_wishes_that_have_not_begun_the_newest_counts(story: Make) -> None:
+    s = story()
+    first, pod = s.pod("first"), s.pod("p", GATE)
+    s.api.go_on.clear()
+    s.steering.steer([(pod, "n1")])
+    assert s.api.begun.wait(5)
+    s.steering.steer([(pod, "n2")])
+    s.steering.release([pod])
+    s.steering.steer([(pod, "n3")])
+    s.steering.wake([pod])
+    s.api.go_on.set()
+    assert s.done() == ["p status", "p gates", "p status"]
+    assert s.now(pod).status.nominated_node_name == "n3"
+    assert s.now(first).status.nominated_node_name == ""
+
+
+@pytest.mark.parametrize(
+    ("errors", "patches", "given_up"),
+    [
+        pytest.param([ConnectionFailedError("cut")], 3, False, id="no answer: again"),
+        pytest.param([ApiError("no leader", code=503)] * 2, 4, False, id="a server in trouble: again"),
+        pytest.param([ApiError("no leader", code=503)] * 3, 3, True, id="a server that stays in trouble"),
+        pytest.param([ConflictError("UID")], 1, True, id="another pod has the name by now"),
+        pytest.param([NotFoundError("gone")], 1, True, id="the pod is gone"),
+        pytest.param([ForbiddenError("no")], 1, True, id="not allowed"),
+    ],
+)
+def test_what_is_tried_again(errors: list[ApiError], patches: int, given_up: bool, story: Make) -> None:
+    s = story(*errors)
+    pod = s.pod("p", GATE)
+    before = metrics.steering_failures._value.get()
+    s.steering.steer([(pod, "n1")])
+    assert len(s.done()) == patches
+    assert s.gates(pod) == ([GATE["name"]] if given_up else [])
+    assert metrics.steering_failures._value.get() - before == int(given_up)
+
+
+@pytest.mark.parametrize(
+    ("setting", "version", "annotation"),
+    [
+        pytest.param("auto", (1, 36), False, id="a new server"),
+        pytest.param("auto", (1, 33), False, id="the first that needs none"),
+        pytest.param("auto", (1, 32), True, id="the last that does"),
+        pytest.param("auto", (0, 0), False, id="a version that cannot be read"),
+        pytest.param("annotation", (1, 36), True, id="the configuration says annotation"),
+        pytest.param("status", (1, 30), False, id="the configuration says status"),
+    ],
+)
+def test_by_what_parked_pods_are_woken(setting: str, version: tuple[int, int], annotation: bool) -> None:
+    api = EmbeddedAPI()
+    api.version = lambda: version  # type: ignore[method-assign]
+    assert WakeBy(api, setting).annotation() is annotation
+
+
+def test_a_version_that_could_not_be_had_is_asked_for_again() -> None:
+    api = EmbeddedAPI()
+    answers: list[Any] = [ConnectionFailedError("cut"), (1, 30)]
+
+    def version() -> tuple[int, int]:
+        answer = answers.pop(0)
+        if isinstance(answer, ApiError):
+            raise answer
+        return (1, 30)
+
+    api.version = version  # type: ignore[method-assign]
+    wake_by = WakeBy(api)
+    assert [wake_by.annotation() for _ in range(3)] == [False, True, True]
