@@ -1,0 +1,1 @@
+"""Tests of extender.plugins.volume_binding."""
