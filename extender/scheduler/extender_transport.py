@@ -23,8 +23,9 @@ class TransportError(ValueError):
 def pool(config: ExtenderConfig) -> urllib3.PoolManager:
     """Raises TransportError."""
     tls = config.tls or ExtenderTLSConfig()
+    plain = config.tls is None and not config.enable_https and config.url_prefix.startswith("http:")
     try:
-        context = _context(tls, enable_https=config.enable_https)
+        context = None if plain else _context(tls, enable_https=config.enable_https)
     except (OSError, ssl.SSLError) as error:
         raise TransportError(f"tlsConfig: {error}") from error
     names = {"server_hostname": tls.server_name, "assert_hostname": tls.server_name} if tls.server_name else {}
@@ -46,6 +47,7 @@ def _context(tls: ExtenderTLSConfig, *, enable_https: bool) -> ssl.SSLContext:
         raise TransportError("tlsConfig: specifying a root certificates file with the insecure flag is not allowed")
     context = ssl.create_default_context()
     if insecure:
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # it is what the file asks for
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     elif has_ca:

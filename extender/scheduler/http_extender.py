@@ -171,10 +171,11 @@ class HTTPExtender:
 
 def _in_go_words(error: urllib3.exceptions.HTTPError) -> str:
     """The usual ones as kube-scheduler has them; constant for one cause, as every text in a pod's condition."""
+    if isinstance(error, urllib3.exceptions.NewConnectionError):  # which is a TimeoutError, too
+        refused = isinstance(error.__cause__, ConnectionRefusedError)
+        return f"dial tcp {error.conn.host}:{error.conn.port}: connect: connection refused" if refused else str(error)
     if isinstance(error, urllib3.exceptions.TimeoutError):
         return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
-    if isinstance(error, urllib3.exceptions.NewConnectionError) and isinstance(error.__cause__, ConnectionRefusedError):
-        return f"dial tcp {error.conn.host}:{error.conn.port}: connect: connection refused"
     return str(error)
 
 

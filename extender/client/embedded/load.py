@@ -142,9 +142,14 @@ def _objects(document: Document, loaded: Loaded) -> Iterable[tuple[ResourceType[
         loaded.ignored[kind] = loaded.ignored.get(kind, 0) + 1
     elif kind not in WORKLOADS:
         raise DecodeError(f"{document.place}: $.kind: {version or '(no apiVersion)'} {kind} is not known here")
-    if kind in WORKLOADS:
+    if kind in WORKLOADS and not _from_a_cluster(obj):
         for pod in _pods_of(document, obj):
             yield PODS, pod
+
+
+def _from_a_cluster(workload: Raw) -> bool:
+    """Whose controller has made its pods already: they are among the objects, or were left out on purpose."""
+    return bool((workload.get("metadata") or {}).get("uid"))
 
 
 def _pods_of(document: Document, workload: Raw) -> Iterator[Raw]:
