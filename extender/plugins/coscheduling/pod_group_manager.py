@@ -18,14 +18,18 @@ from cachetools import TTLCache
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_GATE, GANG_READY, PodGroup
+from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.commit import Commit
+from extender.plugins.coscheduling.gang_groups import GangGroups
+from extender.plugins.coscheduling.group_annotations import names_groups
 from extender.plugins.coscheduling.ledger import Ledger
 from extender.plugins.coscheduling.pod_group import (
     GroupLabels,
     GroupRef,
     GroupSpec,
     foreign_gates,
+    spec_of_in_tree,
     spec_of_labels,
     spec_of_pod_group,
 )
@@ -59,6 +63,9 @@ class Group:
     moved: bool = False  # a place has changed hands since members were last sent
     excluded: dict[tuple[str, str], float] = field(default_factory=dict)  # (UID, node) -> until
     planned: bool = False
+    in_tree: InTreePodGroup | None = None
+    started: set[str] = field(default_factory=set)  # UIDs: their start has begun, and they are not on a node yet
+    once_whole: bool = False  # minMember of them have run since the first came to a node
     stopped: Stop | None = None  # what the last attempt came to, if that was nothing; None after a plan
     spec: GroupSpec | None = None  # None: not computed since the last change
 
@@ -96,6 +103,7 @@ class PodGroupManager:
         self.clock = clock
         self.groups: dict[str, Group] = {}
         self.ledger = Ledger()
+        self.gang_groups = GangGroups()
         self.denied: TTLCache[str, str] = TTLCache(MAX_NOTES, denied_seconds, timer=clock)
         self.permitted: TTLCache[str, bool] = TTLCache(MAX_NOTES, permitted_seconds, timer=clock)
         self.backed_off: dict[str, float] = {}  # key -> until
@@ -146,6 +154,8 @@ class PodGroupManager:
         else:
             group.gated.discard(pod.uid)
         group.spec = None
+        if ref.lightweight and names_groups(pod.metadata.annotations):
+            self.spec(group)  # whom it names counts at once
         self._group_by_uid[pod.uid] = group.key
 
     def pod_changed(self, pod: corev1.Pod) -> Group | None:
@@ -171,6 +181,7 @@ class PodGroupManager:
             group.committed.pop(pod.uid, None)
             group.commits.pop(pod.uid, None)
             group.refused.discard(pod.uid)
+            group.started.discard(pod.uid)
             self.ledger.release(pod.uid)
         return group
 
@@ -189,6 +200,7 @@ class PodGroupManager:
         group.refs.pop(uid, None)
         group.committed.pop(uid, None)
         group.commits.pop(uid, None)
+        group.started.discard(uid)
         group.refused.discard(uid)
         group.told.pop(uid, None)
         group.steered.pop(uid, None)
@@ -204,20 +216,41 @@ class PodGroupManager:
         group = self._group(pod_group.key)
         group.pod_group = pod_group
         group.spec = None
+        self.spec(group)  # whom it names counts at once
         return group
 
     def pod_group_gone(self, pod_group: PodGroup) -> Group | None:
         group = self.groups.get(pod_group.key)
         if group is not None:
             group.pod_group = None
-            group.spec = None
-            self.drop_if_empty(group)
+            self._object_gone(group)
         return group
+
+    def in_tree_changed(self, pod_group: InTreePodGroup) -> Group:
+        group = self._group(pod_group.key)
+        group.in_tree = pod_group
+        group.spec = None
+        self.spec(group)
+        return group
+
+    def in_tree_gone(self, pod_group: InTreePodGroup) -> Group | None:
+        group = self.groups.get(pod_group.key)
+        if group is not None:
+            group.in_tree = None
+            self._object_gone(group)
+        return group
+
+    def _object_gone(self, group: Group) -> None:
+        group.spec = None
+        if self.spec(group) is None:
+            self.gang_groups.name(group.key, ())
+        self.drop_if_empty(group)
 
     def drop_if_empty(self, group: Group) -> None:
         """A group of which nothing is left is forgotten, with its notes."""
-        if not group.members and not group.held and group.pod_group is None:
+        if not group.members and not group.held and group.pod_group is None and group.in_tree is None:
             self.groups.pop(group.key, None)
+            self.gang_groups.name(group.key, ())
             self.forget_notes(group.key)
             self.backed_off.pop(group.key, None)
             self.dirty.discard(group.key)
@@ -258,12 +291,16 @@ class PodGroupManager:
         if group.spec is None:
             if group.pod_group is not None:
                 group.spec = spec_of_pod_group(group.pod_group)
+            elif group.in_tree is not None:
+                group.spec = spec_of_in_tree(group.in_tree)
             else:
                 lightweight = [
                     (info.pod, group.refs[uid]) for uid, info in group.members.items() if group.refs[uid].lightweight
                 ]
                 if lightweight:
                     group.spec = spec_of_labels(group.key, lightweight)
+            if group.spec is not None:
+                self.gang_groups.name(group.key, group.spec.groups)
         return group.spec
 
     def siblings(self, group: Group, scheduler_name: str) -> list[PodInfo]:

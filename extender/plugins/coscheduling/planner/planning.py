@@ -6,6 +6,7 @@ from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling.hypothetical import Cluster, with_pods
 from extender.plugins.coscheduling.planner.gang import AlikeGang, ConstrainedGang, Gang, Problem
 from extender.plugins.coscheduling.planner.members import classes, looks_at_others, relevant_labels
+from extender.plugins.coscheduling.planner.minima import plan_minima
 from extender.plugins.coscheduling.planner.request import (
     Cause,
     Deadline,
@@ -25,6 +26,8 @@ def plan(cluster: Cluster, request: Request, judge: Judge) -> Placement | Verdic
     """Places for `needed` members and as many more as fit, or why there are none.
 
     cluster: a snapshot; one with columns is faster."""
+    if request.minima:
+        return plan_minima(request, lambda part: plan(cluster, part, judge))
     if len(request.members) < request.needed:
         return Verdict("not enough members", len(request.members), request.needed, Cause.MEMBERS)
     if not request.members:

@@ -54,6 +54,14 @@ class Topology:
 
 
 @dataclass(frozen=True, slots=True)
+class Minimum:
+    """At least `needed` of these members (UIDs). A role's minimum comes before that of its group, which counts it too."""
+
+    uids: frozenset[str]
+    needed: int
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """What is to be planned.
 
@@ -62,6 +70,7 @@ class Request:
     excluded: (UID, node) pairs that were tried and refused.
     promised: places of others that hold against this gang, and places of this gang that stay.
     placed: the nodes of this gang's members that have their places (bound, held or reserved): its domain is theirs.
+    minima: where there is more to meet than `needed`: of roles, and of groups that start together.
     """
 
     members: Sequence[PodInfo]
@@ -73,6 +82,7 @@ class Request:
     placed: Sequence[str] = ()
     budget_seconds: float = BUDGET_SECONDS
     clock: Clock = time.monotonic
+    minima: Sequence[Minimum] = ()
 
 
 @dataclass(frozen=True, slots=True)

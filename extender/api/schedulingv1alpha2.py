@@ -1,0 +1,36 @@
+"""scheduling.k8s.io/v1alpha2: kube-scheduler's own PodGroup, as far as a gang's minimum goes.
+
+Read where it is configured and served; pods name it in spec.schedulingGroup.podGroupName.
+Kubernetes: k8s.io/api/scheduling/v1alpha2/types.go
+"""
+
+from __future__ import annotations
+
+from extender.api.metav1 import Object, ObjectMeta
+
+GROUP = "scheduling.k8s.io"
+VERSION = "v1alpha2"
+
+
+class GangSchedulingPolicy(Object, frozen=True, gc=False):
+    min_count: int = 0
+
+
+class PodGroupSchedulingPolicy(Object, frozen=True, gc=False):
+    """`gang` is None for the basic policy: the pods are on their own."""
+
+    gang: GangSchedulingPolicy | None = None
+
+
+class PodGroupSpec(Object, frozen=True, gc=False):
+    scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
+
+
+class PodGroup(Object, frozen=True, gc=False):
+    metadata: ObjectMeta
+    spec: PodGroupSpec = PodGroupSpec()
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return self.metadata.key

@@ -1,0 +1,106 @@
+"""Groups that start together: who names whom, and the units that follow from it.
+
+An annotation names the other groups; the manager keeps the links, the plan and the barrier take a unit as one.
+Within a namespace it is enough that one of two groups names the other. Across namespaces both have to, or anybody could
+make a stranger's gang wait; until the other does, the one that names it waits and says so.
+Koordinator: pkg/scheduler/plugins/coscheduling/core/gang_cache.go (gang groups: every gang lists all of them)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+GROUPS_ANNOTATION = "gang-extender.dev/groups"
+MAX_GROUPS = 64
+
+Keys = tuple[str, ...]
+
+
+def parse_groups(text: str, own_key: str) -> Keys:
+    """Comma-separated `namespace/name`; a bare name is of the group's own namespace. Raises ValueError for its owner."""
+    return parse_names((entry.strip() for entry in text.split(",") if entry.strip()), own_key)
+
+
+def parse_names(names: Iterable[str], own_key: str) -> Keys:
+    found: set[str] = set()
+    namespace = own_key.partition("/")[0]
+    for name in names:
+        key = name if "/" in name else f"{namespace}/{name}"
+        if key.count("/") != 1 or key.startswith("/") or key.endswith("/"):
+            raise ValueError(f"Invalid value: {name[:127]!r}: must be namespace/name")
+        found.add(key)
+    found.discard(own_key)
+    if len(found) >= MAX_GROUPS:
+        raise ValueError(f"Too many: must have at most {MAX_GROUPS} groups")
+    return tuple(sorted(found))
+
+
+class GangGroups:
+    """The links between groups, and which units have been whole. Not locked: the manager's lock guards it."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, Keys] = {}
+        self._units: dict[str, Keys] = {}  # computed when asked for
+        self._whole: set[Keys] = set()
+
+    def __bool__(self) -> bool:
+        """Whether any group names another."""
+        return bool(self._named)
+
+    def name(self, key: str, others: Keys) -> bool:
+        """Takes in whom a group names. Returns whether that has changed."""
+        if self._named.get(key, ()) == others:
+            return False
+        if others:
+            self._named[key] = others
+        else:
+            del self._named[key]
+        self._units.clear()
+        self._whole &= {self.unit(each) for each in self._named}
+        return True
+
+    def unit(self, key: str) -> Keys:
+        """The keys of all groups that start together with this one, its own among them, sorted."""
+        if not self._named:
+            return (key,)
+        known = self._units.get(key)
+        if known is None:
+            known = self._connected(key)
+            self._units.update(dict.fromkeys(known, known))
+        return known
+
+    def _connected(self, key: str) -> Keys:
+        found, fresh = {key}, [key]
+        while fresh:
+            current = fresh.pop()
+            for other in self._linked(current) - found:
+                found.add(other)
+                fresh.append(other)
+        return tuple(sorted(found))
+
+    def _linked(self, key: str) -> set[str]:
+        named = {other for other in self._named.get(key, ()) if self._agreed(key, other)}
+        return named | {other for other, names in self._named.items() if key in names and self._agreed(other, key)}
+
+    def _agreed(self, namer: str, named: str) -> bool:
+        """Whether the naming of one by the other holds."""
+        return _namespace(namer) == _namespace(named) or namer in self._named.get(named, ())
+
+    def unanswered(self, key: str) -> str:
+        """A group of another namespace that this one names, and that does not name it; empty where there is none."""
+        return next((other for other in self._named.get(key, ()) if not self._agreed(key, other)), "")
+
+    def was_whole(self, unit: Keys) -> bool:
+        return unit in self._whole
+
+    def mark_whole(self, unit: Keys) -> None:
+        """All its groups have their minMember on nodes: from now on each is on its own."""
+        self._whole.add(unit)
+
+    def start_anew(self, unit: Keys) -> None:
+        """Nobody of it runs any more."""
+        self._whole.discard(unit)
+
+
+def _namespace(key: str) -> str:
+    return key.partition("/")[0]

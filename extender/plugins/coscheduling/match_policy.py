@@ -1,0 +1,32 @@
+"""Which members count towards minMember: those that wait, those that run too, or nobody any more once the gang has started.
+
+Asked for by an annotation; `quorum` applies it. The words are Koordinator's.
+Koordinator: apis/extension/coscheduling.go (AnnotationGangMatchPolicy)
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+MATCH_POLICY_ANNOTATION = "gang-extender.dev/match-policy"
+
+
+class MatchPolicy(StrEnum):
+    """waiting-and-running is scheduler-plugins' way, and the default.
+
+    only-waiting: a gang that runs starts further members in batches of minMember, as if each batch were a gang.
+    once-satisfied: after its first start every further or replaced member passes as a single pod.
+    """
+
+    ONLY_WAITING = "only-waiting"
+    WAITING_AND_RUNNING = "waiting-and-running"
+    ONCE_SATISFIED = "once-satisfied"
+
+
+def parse_match_policy(text: str) -> MatchPolicy:
+    """Raises ValueError, worded for the group's owner."""
+    try:
+        return MatchPolicy(text)
+    except ValueError:
+        known = ", ".join(f'"{policy}"' for policy in MatchPolicy)
+        raise ValueError(f"Unsupported value: {text[:63]!r}: supported values: {known}") from None

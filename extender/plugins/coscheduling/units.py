@@ -1,0 +1,61 @@
+"""Groups that start together, taken as one: planned in one plan, refused for one cause, started by one commit.
+
+Admission, the barrier and the arrivals ask here for the groups of a unit; nearly always it is the one group alone.
+Everything runs under the manager's lock.
+Koordinator: pkg/scheduler/plugins/coscheduling/core/gang_group.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.quorum import follow, needs
+
+
+def unit_of(manager: PodGroupManager, group: Group) -> Sequence[Group]:
+    """The group, and the others that have to start with it. A unit that has been whole once is none any more."""
+    keys = manager.gang_groups.unit(group.key)
+    if len(keys) == 1:
+        return (group,)
+    groups = [manager.groups[key] for key in keys if key in manager.groups]
+    if manager.gang_groups.was_whole(keys):
+        if any(each.assigned() or each.commits for each in groups):
+            return (group,)
+        manager.gang_groups.start_anew(keys)
+    return (group, *(each for each in groups if each is not group))
+
+
+def missing_group(manager: PodGroupManager, group: Group) -> str:
+    """The key of a group that the unit needs and that is not there, or that does not name this one back; or empty."""
+    if not manager.gang_groups:
+        return ""
+    unit = unit_of(manager, group)
+    if len(unit) == 1 and manager.gang_groups.was_whole(manager.gang_groups.unit(group.key)):
+        return ""
+    for each in unit:
+        if other := manager.gang_groups.unanswered(each.key):
+            return other
+    keys = manager.gang_groups.unit(group.key)
+    return next((key for key in keys if key not in manager.groups), "")
+
+
+def is_complete(manager: PodGroupManager, group: Group) -> bool:
+    """Whether the group has its minMember with those on nodes and those that are held."""
+    spec = manager.spec(group)
+    return spec is not None and not spec.invalid and not needs(group, spec, group.assigned() | group.held.keys())
+
+
+def is_whole(manager: PodGroupManager, group: Group) -> bool:
+    spec = manager.spec(group)
+    return spec is not None and not spec.invalid and not needs(group, spec, group.assigned())
+
+
+def follow_unit(manager: PodGroupManager, group: Group) -> None:
+    """A member came to a node, or left: notes what of match policy and unit follows from it."""
+    follow(group, manager.spec(group))
+    keys = manager.gang_groups.unit(group.key)
+    if len(keys) == 1 or manager.gang_groups.was_whole(keys):
+        return
+    if all(key in manager.groups and is_whole(manager, manager.groups[key]) for key in keys):
+        manager.gang_groups.mark_whole(keys)
