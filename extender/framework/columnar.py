@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
 import numpy as np
@@ -26,6 +27,7 @@ IntColumn: TypeAlias = NDArray[np.int64]
 Codes: TypeAlias = NDArray[np.int32]
 Mask: TypeAlias = NDArray[np.bool_]
 Rows: TypeAlias = NDArray[np.intp]
+T = TypeVar("T")
 Number = TypeVar("Number", bound=np.generic)
 
 FEW = 16
@@ -198,10 +200,18 @@ class NodeRows(Sequence[NodeInfo]):
         return len(self.rows)
 
     def __iter__(self) -> Iterator[NodeInfo]:
-        return map(self.table.nodes.__getitem__, self.rows.tolist())
+        return iter(taken(self.table.nodes, self.rows))
 
-    def names(self) -> list[str]:
-        return list(map(self.table.names.__getitem__, self.rows.tolist()))
+    def names(self) -> Sequence[str]:
+        return taken(self.table.names, self.rows)
+
+
+def taken(values: Sequence[T], at: NDArray[np.integer]) -> Sequence[T]:
+    """The values at these places."""
+    if len(at) < 2:
+        return [values[i] for i in at.tolist()]
+    result: Sequence[T] = itemgetter(*at.tolist())(values)
+    return result
 
 
 def rows_in(table: NodeTable, nodes: Sequence[NodeInfo]) -> Rows | None:

@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
+
 from extender.api import corev1
 from extender.config.plugin_args import DynamicResourcesArgs
+from extender.framework.columnar import IntColumn, NodeTable, Rows, ScoreColumns
 from extender.framework.cycle_state import CycleState
 from extender.framework.events import POD, ActionType
 from extender.framework.handle import Handle
@@ -36,7 +39,7 @@ from extender.framework.pod_requests import pod_requests
 from extender.framework.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
 from extender.plugins import names
 from extender.plugins.hints import QUEUE_SKIP
-from extender.plugins.normalize import default_normalize_score
+from extender.plugins.normalize import default_normalize_columns, default_normalize_score
 
 STATE = "DynamicResources"
 DEVICE_CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"  # an extended resource that only devices can satisfy
@@ -58,6 +61,7 @@ class DynamicResources(
     FilterPlugin,
     PostFilterPlugin,
     ScorePlugin,
+    ScoreColumns,
     ReservePlugin,
     PreBindPlugin,
     EnqueueExtensions,
@@ -97,6 +101,12 @@ class DynamicResources(
     def normalize_score(self, state: CycleState, pod: corev1.Pod, scores: list[NodeScore]) -> Status:
         default_normalize_score(scores, reverse=False)
         return SUCCESS
+
+    def score_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable, rows: Rows) -> IntColumn | None:
+        return np.zeros(len(rows), dtype=np.int64) if _refused(state).success else None
+
+    def normalize_columns(self, state: CycleState, pod: corev1.Pod, scores: IntColumn, rows: Rows) -> IntColumn | None:
+        return default_normalize_columns(scores, reverse=False)
 
     def reserve(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         return _refused(state)

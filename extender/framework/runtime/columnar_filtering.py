@@ -25,6 +25,7 @@ from extender.framework.columnar import (
     Verdicts,
     rows_in,
     table_of,
+    taken,
 )
 from extender.framework.cycle_state import CycleState
 from extender.framework.interface import FilterPlugin
@@ -207,8 +208,7 @@ def _cut(table: NodeTable, order: Rows, passes: np.ndarray, judgement: _Judgemen
         order = order[: int(found[-1]) + 1]
     codes = judgement.codes[order]
     refused = np.flatnonzero(codes)
-    names = map(table.names.__getitem__, order[refused].tolist())
-    statuses = map(judgement.statuses.__getitem__, codes[refused].tolist())
+    names, statuses = taken(table.names, order[refused]), taken(judgement.statuses, codes[refused])
     distinct = [judgement.statuses[number] for number in np.unique(codes[refused]).tolist()]
     return Filtered(NodeRows(table, order[found]), dict(zip(names, statuses)), distinct, len(order))
 

@@ -41,7 +41,7 @@ def placed(snapshot: NodeInfoLister, nodes: Sequence[NodeInfo], plugins: Sequenc
     return Placed(table, rows) if table is not None and rows is not None else None
 
 
-def names_of(nodes: Sequence[NodeInfo]) -> list[str]:
+def names_of(nodes: Sequence[NodeInfo]) -> Sequence[str]:
     return nodes.names() if isinstance(nodes, NodeRows) else [node.name for node in nodes]
 
 
