@@ -6,6 +6,7 @@ Its framework is its own: planning runs beside scheduling cycles, and must not s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 
 from extender.api import corev1
 from extender.framework.cycle_state import CycleState
@@ -13,10 +14,9 @@ from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.runtime.framework import Framework
-from extender.framework.runtime.scheduling_points import PreFilterAnswer
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins import names
-from extender.plugins.coscheduling.hypothetical import Cluster, snapshot_of
+from extender.plugins.coscheduling.hypothetical import Cluster, snapshot_of, with_pods
 
 NOT_NAMED = unresolvable("node(s) didn't match Pod's node affinity/selector", plugin=names.NODE_AFFINITY)
 
@@ -24,29 +24,18 @@ NOT_NAMED = unresolvable("node(s) didn't match Pod's node affinity/selector", pl
 class FrameworkTrial:
     """One pod: PreFilter has run, each node is judged by the Filters that it did not skip. Fulfils planner.Trial."""
 
-    def __init__(
-        self,
-        framework: Framework,
-        pod: corev1.Pod,
-        snapshot: NodeInfoLister,
-        state: CycleState,
-        answer: PreFilterAnswer,
-    ) -> None:
+    def __init__(self, framework: Framework, pod: corev1.Pod, snapshot: NodeInfoLister) -> None:
         self._framework = framework
-        self._snapshot = snapshot
         self._pod = pod
-        self._state = state
-        self._answer = answer
-        result, self._refused, _ = answer
-        self._allowed = result.node_names if result is not None else None
+        self._snapshot = snapshot
+        self._added: list[tuple[str, PodInfo]] = []
+        self._pre_filter(snapshot)
 
-    @classmethod
-    def begin(cls, framework: Framework, pod: corev1.Pod, cluster: Cluster) -> FrameworkTrial:
-        snapshot = snapshot_of(cluster)
-        framework.set_snapshot(snapshot)
-        state = CycleState()
-        answer = framework.run_pre_filter_plugins(state, pod, snapshot.list())
-        return cls(framework, pod, snapshot, state, answer)
+    def _pre_filter(self, snapshot: NodeInfoLister) -> None:
+        self._state = CycleState()
+        self._framework.set_snapshot(snapshot)
+        result, self._refused, _ = self._framework.run_pre_filter_plugins(self._state, self._pod, snapshot.list())
+        self._allowed = result.node_names if result is not None else None
 
     def filter(self, node: NodeInfo) -> Status:
         if not self._refused.success:
@@ -69,13 +58,28 @@ class FrameworkTrial:
 
     def add_pod(self, added: PodInfo, node: NodeInfo) -> None:
         """Raises RuntimeError for a plugin that breaks its promise."""
-        if self._refused.success:
-            status = self._framework.run_pre_filter_extension_add_pod(self._state, self._pod, added, node)
-            if not status.success:
-                raise RuntimeError(status.message)
+        self._added.append((node.name, added))
+        if not self._refused.success:
+            return
+        if self._overlooks(added):
+            self._pre_filter(with_pods(self._snapshot, self._added))
+            return
+        status = self._framework.run_pre_filter_extension_add_pod(self._state, self._pod, added, node)
+        if not status.success:
+            raise RuntimeError(status.message)
+
+    def _overlooks(self, added: PodInfo) -> bool:
+        """InterPodAffinity skips a pod that nobody minds, and then does not hear of one that comes and minds it."""
+        return names.INTER_POD_AFFINITY in self._state.skip_filter_plugins and any(
+            term.namespace_selector is not None or term.matches(self._pod, {})
+            for term in added.required_anti_affinity_terms
+        )
 
     def clone(self) -> FrameworkTrial:
-        return FrameworkTrial(self._framework, self._pod, self._snapshot, self._state.clone(), self._answer)
+        copied = copy(self)
+        copied._state = self._state.clone()
+        copied._added = list(self._added)
+        return copied
 
 
 class FrameworkJudge:
@@ -85,4 +89,4 @@ class FrameworkJudge:
         self._framework = framework
 
     def begin(self, pod: corev1.Pod, cluster: Cluster) -> FrameworkTrial:
-        return FrameworkTrial.begin(self._framework, pod, cluster)
+        return FrameworkTrial(self._framework, pod, snapshot_of(cluster))
