@@ -92,7 +92,7 @@ def build(
     coscheduling.connect(
         Collaborators(
             newest_snapshot=cache.snapshot,
-            judge=FrameworkJudge(Framework(planning_profile(), new_registry(), replace(surroundings, record=None))),
+            judge=_judge(surroundings),
             steering=steering,
             verdicts=verdicts,
             submit=background.submit,
@@ -128,6 +128,7 @@ def build(
             background=background,
             recorder=recorder,
             verdicts=verdicts,
+            report=coscheduling.report(_judge(surroundings)),
             live_metrics=LiveMetrics([*of_cache(cache), *of_informers(informers), *of_gangs(coscheduling.manager)]),
         )
     )
@@ -142,6 +143,11 @@ def _profiles(configuration: ExtenderConfiguration) -> Iterable[KubeSchedulerPro
     if configuration.profiles:
         return configuration.profiles
     return [behind_profile(name) for name in configuration.scheduler_names or (DEFAULT_SCHEDULER_NAME,)]
+
+
+def _judge(surroundings: Surroundings) -> FrameworkJudge:
+    """With a framework of its own, for one plan at a time."""
+    return FrameworkJudge(Framework(planning_profile(), new_registry(), replace(surroundings, record=None)))
 
 
 def _coscheduling_of(framework: Framework) -> Coscheduling:

@@ -5,7 +5,7 @@ The server knows nothing else of this room; the scheduler knows nothing of HTTP.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,6 +37,13 @@ class Check:
     reason: str = ""
 
 
+GANGS = "/gangs"
+GANG = "/gangs/NAMESPACE/NAME"
+
+Page = Callable[..., object]
+"""What to show as JSON. GANG is called with `namespace/name`, and answers None for a group that is not there."""
+
+
 class Verbs(Protocol):
     """The extender's four verbs. No call raises for an outcome of scheduling: the answers carry it."""
 
@@ -51,6 +58,10 @@ class Verbs(Protocol):
         ...
 
     def readiness(self) -> Sequence[Check]: ...
+
+    def pages(self) -> Mapping[str, Page]:
+        """What operators may look at, by path: GANGS, and GANG for one of them."""
+        ...
 
     def start(self) -> None:
         """Starts informers and timers; returns at once."""

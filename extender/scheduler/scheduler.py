@@ -27,11 +27,12 @@ from extender.client.informer import InformerFactory
 from extender.client.interface import API, NODES, POD_GROUPS, PODS
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.gang_report import GangReport
 from extender.scheduler import attempts
 from extender.scheduler.background import Background
 from extender.scheduler.binding_cycle import BindingCycle
 from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooManyHeldBindsError
-from extender.scheduler.interface import Caller, Check
+from extender.scheduler.interface import GANG, GANGS, Caller, Check, Page
 from extender.scheduler.leadership import Leadership
 from extender.scheduler.live_metrics import LiveMetrics
 from extender.scheduler.preemption_cycle import PreemptionCycle
@@ -64,6 +65,7 @@ class Parts:
     background: Background
     recorder: Recorder
     verdicts: GroupVerdicts
+    report: GangReport
     live_metrics: LiveMetrics
 
 
@@ -178,6 +180,9 @@ class Scheduler:
                 Check("podgroup-conditions", True, "the CRD has no status.conditions: verdicts are events only")
             )
         return [*checks, Check("draining", not self._stopped, "draining" if self._stopped else "")]
+
+    def pages(self) -> Mapping[str, Page]:
+        return {GANGS: self._parts.report.summaries, GANG: self._parts.report.status}
 
     def start(self) -> None:
         self._parts.live_metrics.start()

@@ -6,12 +6,14 @@ Kubernetes: the paths and the form of its own components' health checks
 
 from __future__ import annotations
 
+import msgspec
 from flask import Blueprint, Response, request
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from extender import metrics
-from extender.scheduler.interface import Check
-from extender.server.errors import RefusedError, answer
+from extender.api import codec
+from extender.scheduler.interface import GANG, GANGS, Check, Page
+from extender.server.errors import RefusedError
 from extender.server.options import is_loopback
 from extender.server.state import PROBES, on_ops_port, state
 
@@ -61,16 +63,28 @@ def _pages() -> list[str]:
     return sorted(state().pages) if is_loopback(request.remote_addr or "") else []
 
 
-@blueprint.get("/gangs")
+@blueprint.get(GANGS)
+def gangs() -> Response:
+    """All groups, in short: those that wait first, in their order."""
+    return _show(_page(GANGS)())
+
+
 @blueprint.get("/gangs/<namespace>/<name>")
-def gangs(namespace: str = "", name: str = "") -> Response:
-    """All groups by namespace/name, or one of them."""
-    if "/gangs" not in _pages():
-        raise RefusedError(f"{request.path}: not found", 404)
-    groups = state().pages["/gangs"]()
-    if not name or not isinstance(groups, dict):
-        return answer(groups)
-    key = f"{namespace}/{name}"
-    if key not in groups:
+def gang(namespace: str, name: str) -> Response:
+    """One of them, with its members and what would make it fit."""
+    found = _page(GANG)(f"{namespace}/{name}")
+    if found is None:
         raise RefusedError(f"{request.path}: no such group", 404)
-    return answer(groups[key])
+    return _show(found)
+
+
+def _page(path: str) -> Page:
+    if path not in _pages():
+        raise RefusedError(f"{request.path}: not found", 404)
+    return state().pages[path]
+
+
+def _show(value: object) -> Response:
+    """JSON as people read it."""
+    text = msgspec.json.format(codec.encode(value), indent=2)
+    return Response(text + b"\n", mimetype="application/json")

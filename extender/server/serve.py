@@ -129,9 +129,7 @@ class Application(BaseApplication):  # type: ignore[misc]
         metrics.build_info.labels(version("gang-extender")).set(1)
         verbs = self._build_verbs(offload)
         app = create_app(verbs, self._serve_options, ops_port=self._serve_options.ops_port)
-        pages = getattr(verbs, "pages", None)
-        if pages is not None:
-            state_of(app).pages.update(pages())
+        state_of(app).pages.update(verbs.pages())
         return app
 
     def run(self) -> None:

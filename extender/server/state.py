@@ -11,7 +11,7 @@ from typing import Protocol, cast
 
 from flask import Flask, current_app, request
 
-from extender.scheduler.interface import Verbs
+from extender.scheduler.interface import Page, Verbs
 from extender.server.options import ServeOptions
 
 EXTENSION = "gang-extender"
@@ -42,7 +42,7 @@ class State:
     options: ServeOptions
     ops_port: int | None = None
     peer_watch: PeerWatch = field(default_factory=NoPeerWatch)
-    pages: dict[str, Callable[[], object]] = field(default_factory=dict)
+    pages: dict[str, Page] = field(default_factory=dict)
 
 
 def state() -> State:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from extender.api import corev1
@@ -21,7 +21,7 @@ from extender.api.extenderv1 import (
     HostPriority,
 )
 from extender.client.interface import API, PODS
-from extender.scheduler.interface import Caller, Check, Verbs
+from extender.scheduler.interface import Caller, Check, Page, Verbs
 
 CLUSTER = Path(__file__).with_name("demo.yaml")
 GROUP = "scheduling.x-k8s.io/pod-group"
@@ -69,6 +69,9 @@ class Narrator:
 
     def readiness(self) -> Sequence[Check]:
         return self._verbs.readiness()
+
+    def pages(self) -> Mapping[str, Page]:
+        return self._verbs.pages()
 
     def start(self) -> None:
         self._verbs.start()

@@ -6,6 +6,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from extender.scheduler.interface import GANG, GANGS
 from extender.server.app import create_app
 from tests.fakes.verbs import FakeVerbs
 from tests.server.service import payload
@@ -82,7 +83,8 @@ def test_nothing_is_said_of_when_a_series_began(client: FlaskClient) -> None:
 @pytest.fixture
 def two_ports(verbs: FakeVerbs) -> Flask:
     app = create_app(verbs, ops_port=8889)
-    app.extensions["gang-extender"].pages.update({"/gangs": lambda: {"default/web": {"state": "Bound"}}})
+    known = {"default/web": {"name": "web", "phase": "Bound"}}
+    app.extensions["gang-extender"].pages.update({GANGS: lambda: list(known.values()), GANG: known.get})
     return app
 
 
@@ -118,6 +120,25 @@ def test_verbs_are_not_on_the_ops_port(two_ports: Flask, path: str) -> None:
 )
 def test_who_sees_what_on_the_ops_port(two_ports: Flask, path: str, caller: str, status: int) -> None:
     assert ask(two_ports, path, 8889, caller=caller) == status
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "value"),
+    [
+        pytest.param("/gangs", 200, [{"name": "web", "phase": "Bound"}], id="all of them are a list"),
+        pytest.param("/gangs/default/web", 200, {"name": "web", "phase": "Bound"}, id="one is itself"),
+        pytest.param(
+            "/gangs/default/other",
+            404,
+            {"Error": "/gangs/default/other: no such group"},
+            id="a stranger is named in JSON",
+        ),
+    ],
+)
+def test_gangs_are_json_that_people_can_read(two_ports: Flask, path: str, status: int, value: object) -> None:
+    answer = two_ports.test_client().get(path, environ_overrides={"SERVER_PORT": "8889", "REMOTE_ADDR": "127.0.0.1"})
+    assert (answer.status_code, answer.get_json(), answer.mimetype) == (status, value, "application/json")
+    assert status != 200 or answer.get_data(as_text=True).count("\n") > 3, "on lines of their own"
 
 
 @pytest.mark.parametrize(

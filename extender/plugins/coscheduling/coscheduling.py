@@ -38,6 +38,7 @@ from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.admission import Admission
 from extender.plugins.coscheduling.barrier import Barrier
 from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.gang_report import GangReport
 from extender.plugins.coscheduling.hints import GroupHints
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.pod_group import GroupLabels
@@ -93,6 +94,11 @@ class Coscheduling(
             lease_seconds=self._wait_seconds,
         )
         self.barrier = Barrier(self.name, self.manager, collaborators, self._handle.get_waiting_pod)
+
+    def report(self, judge: planner.Judge) -> GangReport:
+        """What the pages show; after `connect`. judge: the report's own."""
+        seconds = float(self._args.denied_pg_expiration_time_seconds)
+        return GangReport(self.manager, self.admission, self.collaborators, judge, denied_seconds=seconds)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return GroupHints(self.manager.labels).events_to_register()

@@ -1,0 +1,275 @@
+"""Reads off the manager's state how each gang is doing: the list, and one gang whole, with what would make it fit.
+
+Asked by the ops listener's pages. State is copied under the manager's lock, some groups at a time; what takes longer (the
+planner's answers to relaxed requests) runs after that, where it stalls nobody, for one caller at a time.
+No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from cachetools import TTLCache
+from msgspec.structs import replace
+
+from extender.api import corev1
+from extender.framework.resource import PODS
+from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling.admission import Admission
+from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.gang_observer import WAITING_PHASES, Seen
+from extender.plugins.coscheduling.gang_status import (
+    Domain,
+    GangStatus,
+    GangSummary,
+    Member,
+    MemberState,
+    Shortfall,
+    amount_text,
+)
+from extender.plugins.coscheduling.phases import phase_of
+from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.relaxation import Analysis, Question, analyse
+from extender.plugins.coscheduling.stops import Reason, Stop
+
+AT_ONCE = 50  # groups under one hold of the lock
+FRESH_SECONDS = 2.0  # how long an analysis is shown again
+KEPT = 100
+
+
+def wall_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class _Why:
+    """What stops it, in words for the group; told: in words for a pod; since: seconds of the clock."""
+
+    reason: str = ""
+    message: str = ""
+    told: str = ""
+    since: float | None = None
+    verdict: planner.Verdict | None = None
+
+
+class GangReport:
+    """judge: not Admission's own, so that an explanation and a plan do not wait for each other."""
+
+    def __init__(
+        self,
+        manager: PodGroupManager,
+        admission: Admission,
+        collaborators: Collaborators,
+        judge: planner.Judge,
+        *,
+        denied_seconds: float,
+        wall: Callable[[], datetime] = wall_clock,
+    ) -> None:
+        self._manager = manager
+        self._admission = admission
+        self._with = collaborators
+        self._judge = judge
+        self._denied_seconds = denied_seconds
+        self._wall = wall
+        self._analysing = (
+            threading.Lock()
+        )  # one analysis at a time; guards _analyses; taken before the manager's, if both
+        self._analyses: TTLCache[tuple[str, int], Analysis] = TTLCache(KEPT, FRESH_SECONDS, timer=manager.clock)
+
+    def summaries(self) -> list[GangSummary]:
+        """Those that wait in their order, then the others by name."""
+        manager = self._manager
+        with manager.lock:
+            keys = sorted(manager.groups)
+        line = self._line(keys)
+        places = {key: place for place, key in enumerate(line, 1)}
+        found = []
+        for some in _parts(keys):
+            with manager.lock:
+                groups = [group for key in some if (group := manager.groups.get(key)) is not None]
+                found += [self._summary(group, self._why(group, places), places) for group in groups]
+        return sorted(found, key=lambda gang: (gang.place or len(keys) + 1, gang.key))
+
+    def status(self, key: str) -> GangStatus | None:
+        """None for a group that is not there."""
+        manager = self._manager
+        with manager.lock:
+            keys = list(manager.groups)
+        line = self._line(keys)
+        places = {key: place for place, key in enumerate(line, 1)}
+        with manager.lock:
+            group = manager.groups.get(key)
+            if group is None:
+                return None
+            why = self._why(group, places)
+            status = GangStatus(
+                gang=self._summary(group, why, places),
+                priority=group.priority,
+                in_line=len(line),
+                told=why.told,
+                member_list=tuple(sorted(self._members(group), key=lambda member: member.name)),
+                refuted=self._refuted(group),
+            )
+            question = self._question(group) if key in places and why.verdict is not None else None
+        if question is None:
+            return status
+        return self._with_analysis(key, status, question)
+
+    # Under the manager's lock
+
+    def _line(self, keys: Iterable[str]) -> Sequence[str]:
+        """The groups that wait for a plan, in the order in which they are planned. Takes the lock, some groups at a time."""
+        manager = self._manager
+        waiting = []
+        for some in _parts(keys):
+            with manager.lock:
+                for key in some:
+                    group = manager.groups.get(key)
+                    if group is not None and group.members and phase_of(manager, group) in WAITING_PHASES:
+                        waiting.append(manager.order(group))
+        return [key for _, _, key in sorted(waiting)]
+
+    def _why(self, group: Group, places: dict[str, int]) -> _Why:
+        seen = self._admission.observer.see(group)
+        if seen.phase not in WAITING_PHASES:
+            return _Why(since=seen.since)
+        gate = self._admission.observer.gate(group)
+        if gate is not None:
+            return _Why(gate.reason, gate.cause, gate.refusal, seen.gate_since)
+        if group.stopped is not None:
+            return self._of_stop(group, group.stopped)
+        behind = places.get(group.key, 0) > 1 and group.key in self._manager.dirty
+        reason = Reason.ORDERED_AFTER_OTHERS if behind else Reason.NOT_TRIED
+        return _Why(reason, since=seen.since) if group.members else _Why(since=seen.since)
+
+    def _of_stop(self, group: Group, stop: Stop) -> _Why:
+        told = messages.denied(group.key, self._denied_seconds, stop.message)
+        if group.key not in self._manager.denied and stop.verdict is None:
+            told = stop.message
+        return _Why(stop.reason, stop.message, told, stop.since, stop.verdict)
+
+    def _summary(self, group: Group, why: _Why, places: dict[str, int]) -> GangSummary:
+        seen: Seen = self._admission.observer.see(group)
+        spec = self._manager.spec(group)
+        states = Counter(self._state(group, uid) for uid in group.members)
+        namespace, _, name = group.key.partition("/")
+        waiting = seen.phase in WAITING_PHASES and group.members
+        return GangSummary(
+            namespace=namespace,
+            name=name,
+            phase=seen.phase.value,
+            since=self._at(seen.since if why.since is None else min(why.since, seen.since)),
+            reason=str(why.reason),
+            message=why.message,
+            min_member=spec.min_member if spec is not None else 0,
+            members={state.value: states[state] for state in MemberState},
+            waiting_since=_oldest(info.pod for info in group.pending()) if waiting else None,
+            place=places.get(group.key, 0),
+        )
+
+    def _at(self, then: float) -> datetime:
+        age = timedelta(seconds=max(0.0, self._manager.clock() - then))
+        return (self._wall() - age).replace(microsecond=0)
+
+    def _state(self, group: Group, uid: str) -> MemberState:
+        info = group.members[uid]
+        if info.pod.node_name or uid in group.committed:
+            return MemberState.BOUND
+        if uid in group.held:
+            return MemberState.HELD
+        if self._manager.ledger.get(uid) is not None:
+            return MemberState.PLANNED
+        return MemberState.GATED if info.pod.gated else MemberState.WAITING
+
+    def _members(self, group: Group) -> Iterable[Member]:
+        for uid, info in group.members.items():
+            place = self._manager.ledger.get(uid)
+            node = info.pod.node_name or group.committed.get(uid) or group.held.get(uid)
+            yield Member(
+                name=info.pod.name,
+                state=self._state(group, uid),
+                node=node or (place.node_name if place is not None else ""),
+                gates=tuple(gate.name for gate in info.pod.spec.scheduling_gates),
+            )
+
+    def _refuted(self, group: Group) -> tuple[tuple[str, str], ...]:
+        now = self._manager.clock()
+        return tuple(
+            sorted(
+                (group.members[uid].pod.name, node)
+                for (uid, node), until in group.excluded.items()
+                if uid in group.members and until > now
+            )
+        )
+
+    def _question(self, group: Group) -> Question | None:
+        manager = self._manager
+        spec = manager.spec(group)
+        pods = [info.pod for info in group.pending() if self._with.ours(info.pod)]
+        if spec is None or spec.invalid or not pods:
+            return None
+        scheduler_name = min(pods, key=lambda pod: pod.name).spec.scheduler_name
+        request = self._admission.request(group, spec, scheduler_name, {})
+        return Question(request, spec.min_member, frozenset(group.members))
+
+    # Beyond it
+
+    def _with_analysis(self, key: str, status: GangStatus, question: Question) -> GangStatus:
+        with self._analysing:
+            entry = (key, self._manager.epoch)
+            analysis = self._analyses.get(entry)
+            if analysis is None:
+                nodes = self._with.newest_snapshot().list()
+                found = self._with.offload(analyse, nodes, question, self._judge, time.monotonic)
+                if not isinstance(found, Analysis):
+                    raise TypeError(f"no analysis: {found!r}")
+                analysis = self._analyses[entry] = found
+        if analysis.verdict is None:
+            return replace(status, fits_now=True)
+        return replace(
+            status,
+            gang=replace(status.gang, reason=str(analysis.reason)),
+            shortfall=_shortfall(analysis.verdict),
+            reserved_for=self._holders(question) if analysis.reason is Reason.RESERVED_FOR_OTHERS else (),
+            relaxations=tuple(analysis.relaxations),
+        )
+
+    def _holders(self, question: Question) -> tuple[str, ...]:
+        """The groups whose places count against this one."""
+        with self._manager.lock:
+            promised = (pod.pod.uid for _, pod in question.request.promised if pod.pod.uid not in question.own)
+            places = [self._manager.ledger.get(uid) for uid in promised]
+        return tuple(sorted({place.group for place in places if place is not None}))
+
+
+def _shortfall(verdict: planner.Verdict) -> Shortfall:
+    amount = verdict.missing
+    return Shortfall(
+        placed=verdict.placed,
+        needed=verdict.needed,
+        resource=verdict.resource,
+        missing=amount_text(verdict.resource, amount)
+        if verdict.resource and verdict.resource != PODS
+        else str(amount or ""),
+        level=verdict.level,
+        domains=tuple(Domain(fit.name, fit.holds) for fit in verdict.domains),
+    )
+
+
+def _oldest(pods: Iterable[corev1.Pod]) -> datetime | None:
+    stamps = [stamp for pod in pods if (stamp := pod.metadata.creation_timestamp) is not None]
+    return min(stamps, default=None)
+
+
+def _parts(keys: Iterable[str]) -> Iterable[list[str]]:
+    """Between two parts others have their turn."""
+    every = list(keys)
+    for start in range(0, len(every), AT_ONCE):
+        if start:
+            time.sleep(0)
+        yield every[start : start + AT_ONCE]

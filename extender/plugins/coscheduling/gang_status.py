@@ -1,0 +1,123 @@
+"""How a gang is doing and why, as frozen values: what the pages and `gang-extender explain` show.
+
+`gang_report` reads them off the manager's state; the CLI decodes the very same structs from the page's JSON.
+No counterpart: kube-scheduler tells of single pods only, in their conditions and events.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from msgspec import Struct
+
+from extender.framework.resource import CPU, EPHEMERAL_STORAGE, MEMORY
+
+_BYTES = (MEMORY, EPHEMERAL_STORAGE)
+_UNITS = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
+
+
+class MemberState(StrEnum):
+    """In the order of a pod's way; the strongest that holds counts."""
+
+    GATED = "gated"
+    WAITING = "waiting"
+    PLANNED = "planned"
+    HELD = "held"
+    BOUND = "bound"
+
+
+class Shown(Struct, frozen=True, rename="camel"):
+    """Base of all of them: every field is always there."""
+
+
+class Member(Shown, frozen=True):
+    """gates: those that it has, ours too."""
+
+    name: str
+    state: MemberState
+    node: str = ""
+    gates: tuple[str, ...] = ()
+
+
+class Domain(Shown, frozen=True):
+    """How many of the members that have to be placed it holds."""
+
+    name: str
+    holds: int
+
+
+class Shortfall(Shown, frozen=True):
+    """`placed` of `needed` members would find a place. resource: what runs out first; missing: of it, as a quantity.
+
+    level: of the topology, where the group requires one; domains: its best, best first.
+    """
+
+    placed: int
+    needed: int
+    resource: str = ""
+    missing: str = ""
+    level: str = ""
+    domains: tuple[Domain, ...] = ()
+
+
+class Relaxation(Shown, frozen=True):
+    """One thing that would make the gang fit, all else as it is. kind: in CamelCase, for programs."""
+
+    kind: str
+    text: str
+
+
+class GangSummary(Shown, frozen=True):
+    """A line of the list.
+
+    phase: one of phases.Phase, since when; reason: one of stops.Reason, empty once the gang runs; message: constant for one
+    cause. members: how many are in each MemberState. waiting_since: of the oldest member without a node. place: in line
+    among the gangs that wait, from 1; 0 for one that does not.
+    """
+
+    namespace: str
+    name: str
+    phase: str
+    since: datetime
+    reason: str
+    message: str
+    min_member: int
+    members: dict[str, int]
+    waiting_since: datetime | None = None
+    place: int = 0
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class GangStatus(Shown, frozen=True):
+    """One gang, whole.
+
+    told: what pods are refused with. reserved_for: the groups whose places are in its way. refuted: (member, node) pairs that
+    kube-scheduler refused. relaxations: the smallest first; computed when asked for, on the cluster as it is then.
+    fits_now: a plan is found at this moment, and the gang is about to be looked at.
+    """
+
+    gang: GangSummary
+    priority: int
+    in_line: int
+    told: str = ""
+    member_list: tuple[Member, ...] = ()
+    shortfall: Shortfall | None = None
+    reserved_for: tuple[str, ...] = ()
+    refuted: tuple[tuple[str, str], ...] = ()
+    relaxations: tuple[Relaxation, ...] = ()
+    fits_now: bool = False
+
+
+def amount_text(resource: str, amount: int) -> str:
+    """As people write it: cpu in cores or milli, bytes in the largest unit that loses nothing that matters."""
+    if resource == CPU:
+        return f"{amount // 1000}" if amount % 1000 == 0 else f"{amount}m"
+    if resource in _BYTES:
+        for unit, size in _UNITS:
+            if amount >= size:
+                return f"{amount / size:.4g}{unit}"
+    return str(amount)
