@@ -116,7 +116,8 @@ def _scaled_down(old: corev1.Pod, new: corev1.Pod) -> bool:
     if old.spec is new.spec and old.status is new.status:
         return False
     now = pod_requests(new, use_status=True)
-    return any(amount > now.get(name, 0) for name, amount in pod_requests(old, use_status=True).items())
+    before = pod_requests(old, use_status=True)
+    return any(name not in now or amount > now[name] for name, amount in before.items())
 
 
 def node_scheduling_properties_change(old: corev1.Node, new: corev1.Node) -> Sequence[ClusterEvent]:
