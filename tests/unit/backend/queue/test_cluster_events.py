@@ -12,6 +12,7 @@ from extender.framework.events import (
     node_scheduling_properties_change,
     pod_scheduling_properties_change,
 )
+from tests.objects import make_pod
 from tests.unit.backend.objects import a_node, a_pod
 
 POD = a_pod("p")
@@ -28,7 +29,12 @@ def tolerating(pod: corev1.Pod) -> corev1.Pod:
         pytest.param(POD, POD, [ActionType.UPDATE_POD_OTHER], id="nothing that matters"),
         pytest.param(POD, a_pod("p", labels={"a": "b"}), [ActionType.UPDATE_POD_LABEL], id="labels"),
         pytest.param(a_pod("p", cpu="2"), POD, [ActionType.UPDATE_POD_SCALE_DOWN], id="asks for less"),
-        pytest.param(a_pod("p", cpu="0"), POD, [ActionType.UPDATE_POD_SCALE_DOWN], id="no longer asks for nothing"),
+        pytest.param(
+            make_pod().name("p").req(cpu="0").obj(),
+            make_pod().name("p").obj(),
+            [ActionType.UPDATE_POD_SCALE_DOWN],
+            id="no longer asks for nothing",
+        ),
         pytest.param(POD, a_pod("p", cpu="2"), [ActionType.UPDATE_POD_OTHER], id="asks for more"),
         pytest.param(POD, tolerating(POD), [ActionType.UPDATE_POD_TOLERATION], id="tolerates more"),
         pytest.param(
