@@ -24,11 +24,11 @@ from extender.config.defaults import MULTI_POINT
 from extender.config.types import KubeSchedulerProfile, Plugins, PluginSet
 from extender.framework.cycle_state import CycleState
 from extender.framework.listers import NodeInfoLister
-from extender.framework.node_info import NodeInfo
 from extender.framework.runtime.framework import Framework, Surroundings
 from extender.plugins import registry
 from extender.scheduler.schedule_one import Algorithm
 from tests.benchmark import scheduling_cluster as cluster
+from tests.fakes.without_columns import WithoutColumns
 
 ROUNDS = 30
 EXACT_ROUNDS = 3
@@ -41,32 +41,6 @@ KINDS: Sequence[tuple[str, Callable[[str], corev1.Pod], float]] = (
 )
 
 Answer = tuple[list[str], Mapping[str, object], list[tuple[str, int]]]
-
-
-class WithoutColumns:
-    """A snapshot of which only framework.listers.NodeInfoLister is to be seen: everything goes by the exact rules."""
-
-    def __init__(self, snapshot: NodeInfoLister) -> None:
-        self._snapshot = snapshot
-
-    @property
-    def generation(self) -> int:
-        return self._snapshot.generation
-
-    def list(self) -> Sequence[NodeInfo]:
-        return self._snapshot.list()
-
-    def get(self, name: str) -> NodeInfo:
-        return self._snapshot.get(name)
-
-    def have_pods_with_affinity(self) -> Sequence[NodeInfo]:
-        return self._snapshot.have_pods_with_affinity()
-
-    def have_pods_with_required_anti_affinity(self) -> Sequence[NodeInfo]:
-        return self._snapshot.have_pods_with_required_anti_affinity()
-
-    def is_pvc_used_by_pods(self, key: str) -> bool:
-        return any(key in node.pvc_ref_counts for node in self.list())
 
 
 def built_plugins() -> Iterable[str]:
