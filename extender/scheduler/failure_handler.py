@@ -50,12 +50,17 @@ class Failure:
 
     @classmethod
     def of_status(cls, pod: corev1.Pod, status: Status, node_name: str) -> Failure:
-        """From Reserve on. A refusal reads as if the chosen node had been the only one."""
+        """Of Reserve, Permit and the wait in it. A refusal reads as if the chosen node had been the only one."""
         if not status.rejected:
-            return cls(status.message, False, node_name=node_name)
+            return cls.of_binding(status, node_name)
         diagnosis = Diagnosis(NodeToStatus({node_name: status}, unresolvable()))
         diagnosis.add_plugin_status(status)
         return cls.of_fit_error(FitError(pod, 1, diagnosis))
+
+    @classmethod
+    def of_binding(cls, status: Status, node_name: str) -> Failure:
+        """From PreBind on: nobody counts as having refused the pod, it is tried again after its back-off."""
+        return cls(status.message, status.rejected, node_name="" if status.rejected else node_name)
 
     @property
     def reason(self) -> str:

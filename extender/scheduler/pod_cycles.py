@@ -175,7 +175,7 @@ class PodCycles:
         framework, pod = attempt.framework, attempt.pod
         status = framework.run_pre_bind_pre_flights(attempt.state, pod, attempt.node_name)
         if not (status.success or status.skip):
-            self._binding_failed(attempt, status)
+            self._binding_failed(attempt, Failure.of_binding(status, attempt.node_name))
             return False
         attempt.pre_bind = status.success
         if attempt.pre_bind or framework.will_wait_on_permit(pod):
@@ -190,7 +190,7 @@ class PodCycles:
         status = framework.wait_on_permit(pod)
         if not status.success:
             state.write(REJECTION, status.message)
-            self._binding_failed(attempt, status)
+            self._binding_failed(attempt, Failure.of_status(pod, status, host))
             return False
         self._queue.done(pod.uid)  # from here on a failure is no refusal
         if attempt.pre_bind:
@@ -198,7 +198,7 @@ class PodCycles:
         if status.success:
             status = self._bind(attempt)
         if not status.success:
-            self._binding_failed(attempt, status)
+            self._binding_failed(attempt, Failure.of_binding(status, host))
             return False
         self._bound(attempt)
         framework.run_post_bind_plugins(state, pod, host)
@@ -235,18 +235,17 @@ class PodCycles:
             took = attempt.framework.clock() - entry.initial_attempt_timestamp
             metrics.pod_scheduling_sli_duration.labels(attempts).observe(took)
 
-    def _binding_failed(self, attempt: Attempt, status: Status) -> None:
+    def _binding_failed(self, attempt: Attempt, failure: Failure) -> None:
         """What the assumed pod took comes free, as if it had been deleted. Go: handleBindingCycleError.
 
         A pod that was refused hears nothing of its own room; after an error it does, and comes to the back-off queue.
         """
         pod = attempt.pod
         forgotten = self._unreserve_and_forget(attempt)
-        failure = Failure.of_status(pod, status, attempt.node_name)
-        if forgotten and not status.rejected:
+        if forgotten and not failure.rejected:
             self._queue.move_all_to_active_or_backoff_queue(events.ASSIGNED_POD_DELETE, pod, None)
         self._failures.handle(attempt.entry, failure, CLEAR_NOMINATED_NODE, attempt.started)
-        if forgotten and status.rejected:
+        if forgotten and failure.rejected:
             self._queue.move_all_to_active_or_backoff_queue(
                 events.ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid
             )

@@ -134,6 +134,7 @@ class Driver:
         attempt = self._parts.cycles.schedule_one(entry)
         if attempt is None or not self._parts.cycles.begin_binding(attempt):
             return
+        self._feed.pump()  # its expected node is seen, as it would be before anything slow ends
         waiting = attempt.framework.waiting_pods.get(entry.uid) if attempt.waits else None
         if waiting is None or waiting.decision is not None:
             self._finish(attempt)
