@@ -81,7 +81,7 @@ BEFORE_RESERVE = ("PreFilter", "Filter")
             REFUSED,
             BACKS_OFF,
             set(),
-            id="PreBind refuses: nobody counts as having refused",
+            id="PreBind refuses: counts for nobody",
         ),
         pytest.param("PreBind", BOOM, RUNNING.format("PreBind plugin"), FAILED, BACKS_OFF, set(), id="PreBind fails"),
         pytest.param("Bind", BOOM, RUNNING.format("Bind plugin"), FAILED, BACKS_OFF, set(), id="Bind fails"),

@@ -57,7 +57,8 @@ def test_a_gang_without_its_quorum_says_how_many_there_are(world: World) -> None
     world.pod("b", group="nginx")
     world.run()
     gang = world.gang("nginx")
-    assert (gang.state, gang.message) == ("Gathering", "2 of 3 members exist")
+    assert (gang.state, gang.members, gang.min_member) == ("Gathering", 2, 3)
+    assert gang.message
     assert "cannot find enough sibling pods, current pods number: 2, minMember of group: 3" in world.of("a").message
 
 
