@@ -18,6 +18,7 @@ COMMANDS = {
     "demo": "watch a gang refused, completed, held and bound, on an embedded cluster",
     "simulate": "run the scheduler over a cluster of YAML files until nothing moves",
     "evaluate": "what every plugin says of the scenarios in a file",
+    "explain": "what a gang waits for, and what would make it fit",
     "version": "print the version",
 }
 

@@ -1,0 +1,108 @@
+"""`gang-extender explain [NAMESPACE/NAME]`: what a gang waits for, and what would make it fit; without a name, all gangs.
+
+Asks the ops listener of a running extender, which answers loopback only: in the pod by `kubectl exec`, else through
+`kubectl port-forward`. The page's JSON is what `-o json` prints.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from urllib.parse import quote, urlsplit
+
+from extender.cli.errors import UsageError
+
+SERVER = "http://127.0.0.1:8889"
+SECONDS = 15.0
+
+
+class ExplainError(OSError):
+    """There is no answer to show: nobody listens, it is somebody else, or the group is not there."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("group", nargs="?", metavar="NAMESPACE/NAME", help="the group; without it, a list of all")
+    parser.add_argument(
+        "--server", default=SERVER, metavar="URL", help="the ops listener of a running extender (%(default)s)"
+    )
+    parser.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 with an answer, whatever it says of the gang; 1 where there is none."""
+    from extender.api import codec
+    from extender.cli import explain_text
+    from extender.plugins.coscheduling.gang_status import GangStatus, GangSummary
+
+    path = _path(args.group)
+    body = _get(_base(args.server), path, args.group)
+    if args.output != "text":
+        _dump(body, args.output)
+        return 0
+    now = datetime.now(UTC)
+    if args.group:
+        lines = explain_text.page(codec.decode(body, GangStatus), now)
+    else:
+        lines = explain_text.listing(codec.decode(body, list[GangSummary]), now)
+    print("\n".join(lines))
+    return 0
+
+
+def _path(group: str | None) -> str:
+    if not group:
+        return "/gangs"
+    namespace, slash, name = group.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise UsageError(f"{group}: wanted NAMESPACE/NAME")
+    return f"/gangs/{quote(namespace, safe='')}/{quote(name, safe='')}"
+
+
+def _base(server: str) -> str:
+    try:
+        parts = urlsplit(server)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise UsageError(f"--server {server}: wanted a URL such as {SERVER}")
+    return server.rstrip("/")
+
+
+def _get(base: str, path: str, group: str | None) -> bytes:
+    import urllib3
+
+    try:
+        with urllib3.PoolManager(retries=False, timeout=SECONDS) as http:
+            answer = http.request("GET", base + path, redirect=False)
+            status, body = answer.status, answer.data
+    except urllib3.exceptions.HTTPError as error:
+        raise ExplainError(f"no extender answers at {base}: {_cause(error)}") from error
+    if status == 200 and body[:1] in (b"{", b"["):
+        return body
+    if status == 404 and group and b"no such group" in body:
+        raise ExplainError(f"no group {group} is known; `gang-extender explain` lists those that are")
+    if status == 404:
+        raise ExplainError(f"{base} does not show gangs: they are on the ops port, and for loopback only")
+    raise ExplainError(f"{base}{path} answered {status}: {body[:200].decode(errors='replace').strip()}")
+
+
+def _cause(error: Exception) -> str:
+    """The system's own word at the bottom of the chain, where there is one."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return str(error)
+
+
+def _dump(body: bytes, output: str) -> None:
+    if output == "json":
+        sys.stdout.write(body.decode())
+        return
+    import json
+
+    import yaml
+
+    yaml.safe_dump(json.loads(body), sys.stdout, sort_keys=False, allow_unicode=True)

@@ -1,0 +1,117 @@
+"""Gangs as text for a terminal: a table of all, or a page on one. Pure: values and the time in, lines out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+from extender.plugins.coscheduling.gang_status import GangStatus, GangSummary, Member, MemberState, Shortfall
+
+SHOWN_MEMBERS = 40
+SHOWN_DOMAINS = 5
+LABEL_WIDTH = 12
+
+NO_GANGS = "no gangs: no pod that the extender has seen names a group, and there is no PodGroup"
+
+
+def listing(gangs: Sequence[GangSummary], now: datetime) -> Iterator[str]:
+    if not gangs:
+        yield NO_GANGS
+        return
+    rows = [
+        (
+            str(gang.place or ""),
+            gang.key,
+            gang.phase,
+            gang.reason or "-",
+            f"{gang.members.get(MemberState.BOUND, 0)}/{gang.min_member}",
+            counts(gang),
+            age(gang.waiting_since or gang.since, now),
+        )
+        for gang in gangs
+    ]
+    yield from table(("LINE", "GROUP", "PHASE", "REASON", "BOUND", "MEMBERS", "FOR"), rows)
+
+
+def page(status: GangStatus, now: datetime) -> Iterator[str]:
+    gang = status.gang
+    yield f"{gang.key}: {gang.phase} for {age(gang.since, now)}"
+    yield ""
+    yield from _fields(status, now)
+    yield ""
+    yield from _members(status.member_list)
+
+
+def _fields(status: GangStatus, now: datetime) -> Iterator[str]:
+    gang = status.gang
+    if gang.reason:
+        yield from _field("reason", [gang.reason, *([gang.message] if gang.message else [])])
+    yield from _field("minMember", [f"{gang.min_member}; there are {counts(gang) or 'no pods'}"])
+    if gang.place:
+        line = f"{gang.place} of {status.in_line}, by priority ({status.priority}), age and name"
+        yield from _field("in line", [line])
+    if gang.waiting_since is not None:
+        since = gang.waiting_since.strftime("%Y-%m-%dT%H:%M:%SZ")
+        yield from _field("waits since", [f"{since} ({age(gang.waiting_since, now)})"])
+    if status.fits_now:
+        yield from _field("now", ["it fits by now: it is planned at the next look"])
+    if status.shortfall is not None:
+        yield from _field("short", _shortfall(status.shortfall))
+    if status.reserved_for:
+        yield from _field("reserved for", status.reserved_for)
+    if status.refuted:
+        pairs = [f"{member} on {node}" for member, node in status.refuted]
+        yield from _field("refused", [*pairs[:SHOWN_DOMAINS], "(by kube-scheduler's own filters)"])
+    if status.relaxations:
+        yield from _field(
+            "would fit", [("or " if number else "") + each.text for number, each in enumerate(status.relaxations)]
+        )
+    if status.told:
+        yield from _field("pods hear", [status.told])
+
+
+def _field(label: str, texts: Iterable[str]) -> Iterator[str]:
+    for number, text in enumerate(texts):
+        yield f"  {'' if number else label:{LABEL_WIDTH}} {text}".rstrip()
+
+
+def _shortfall(short: Shortfall) -> Iterator[str]:
+    text = f"{short.placed} of {short.needed} members would find a place"
+    if short.resource:
+        text += f"; {short.resource} runs out first: {short.missing} more would be wanted"
+    yield text
+    if short.domains:
+        best = ", ".join(f"{domain.name} holds {domain.holds}" for domain in short.domains[:SHOWN_DOMAINS])
+        yield f"by {short.level}: {best}"
+
+
+def _members(members: Sequence[Member]) -> Iterator[str]:
+    rows = [(each.name, each.state.value, each.node or "-", ",".join(each.gates) or "-") for each in members]
+    if any(each.gates for each in members):
+        yield from table(("MEMBER", "STATE", "NODE", "GATES"), rows[:SHOWN_MEMBERS])
+    elif rows:
+        yield from table(("MEMBER", "STATE", "NODE"), [row[:3] for row in rows[:SHOWN_MEMBERS]])
+    if len(rows) > SHOWN_MEMBERS:
+        yield f"... and {len(rows) - SHOWN_MEMBERS} more: -o json has all"
+
+
+def counts(gang: GangSummary) -> str:
+    """`3 waiting, 1 gated`, the furthest first."""
+    states = [state.value for state in reversed(MemberState)]
+    return ", ".join(f"{number} {state}" for state in states if (number := gang.members.get(state, 0)))
+
+
+def age(then: datetime, now: datetime) -> str:
+    """In kubectl's manner: two units at most."""
+    seconds = max(0, int((now - then).total_seconds()))
+    for unit, size, below, divisor in (("d", 86400, "h", 3600), ("h", 3600, "m", 60), ("m", 60, "s", 1)):
+        if seconds >= size:
+            rest = seconds % size // divisor
+            return f"{seconds // size}{unit}{rest}{below}" if rest else f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    for row in (head, *rows):
+        yield "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
