@@ -6,7 +6,7 @@ scheduler-plugins: pkg/coscheduling/core/core.go (Permit), pkg/coscheduling/cosc
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from extender import metrics
 from extender.api import corev1
@@ -15,13 +15,18 @@ from extender.framework.status import SUCCESS, Status, unschedulable, wait
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.collaborators import REJECTED, SCHEDULED, TIMED_OUT, Collaborators, Verdict
 from extender.plugins.coscheduling.commit import Commit
+from extender.plugins.coscheduling.pod_group import GroupSpec
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
 from extender.plugins.coscheduling.preflight import preflight
+from extender.plugins.coscheduling.quorum import is_free, needs, note_start
 from extender.plugins.coscheduling.stops import Reason, stop_of_hold
+from extender.plugins.coscheduling.units import follow_unit, is_complete, missing_group, unit_of
 
 log = logging.getLogger(__name__)
 
 GetWaitingPod = Callable[[str], WaitingPod | None]
+Member = tuple[Group, str]
+"""A group and the UID of one of its members."""
 
 
 class Barrier:
@@ -52,58 +57,68 @@ class Barrier:
             if spec.invalid:
                 return unschedulable(spec.invalid), 0
             group.held[pod.uid] = node_name
-            missing = spec.min_member - len(group.assigned() | set(group.held))
-            if missing > 0:
-                seconds = float(spec.schedule_timeout_seconds or default_wait)
-                limit = self._with.hold_limit(spec.min_member)
-                if seconds > limit:
-                    log.warning(
-                        "wait clamped to the bind timeout group=%s seconds=%g limit=%g", group.key, seconds, limit
-                    )
-                log.debug("pod held pod=%s group=%s missing=%d", pod.key, group.key, missing)
-                return wait(), min(seconds, limit)
-            return self._start(group, arriving=pod.uid), 0
+            if is_free(group, spec, pod.uid):
+                return self._start([(group, pod.uid)], arriving=pod.uid), 0
+            unit = unit_of(manager, group)
+            if missing_group(manager, group) or not all(is_complete(manager, each) for each in unit):
+                return wait(), self._hold_seconds(group, spec, unit, default_wait)
+            others = [member for member in _waiting(unit) if member[1] != pod.uid]
+            return self._start([*others, (group, pod.uid)], arriving=pod.uid), 0
+
+    def _hold_seconds(self, group: Group, spec: GroupSpec, unit: Sequence[Group], default_wait: float) -> float:
+        specs = [self._manager.spec(each) for each in unit]
+        seconds = float(spec.schedule_timeout_seconds or default_wait)
+        limit = self._with.hold_limit(sum(each.min_member for each in specs if each is not None))
+        if seconds > limit:
+            log.warning("wait clamped to the bind timeout group=%s seconds=%g limit=%g", group.key, seconds, limit)
+        return min(seconds, limit)
 
     def recheck(self, group: Group) -> None:
-        """After minMember was lowered: starts the gang if it is complete now."""
+        """After minMember was lowered, or a group was named no longer: starts the gang if it is complete now."""
         with self._manager.lock:
             spec = self._manager.spec(group)
-            if spec is None or spec.invalid or not group.held:
+            if spec is None or spec.invalid or missing_group(self._manager, group):
                 return
-            waiting = [uid for uid in group.held if uid not in group.commits]
-            if len(group.assigned() | set(group.held)) >= spec.min_member and waiting:
-                self._start(group, arriving="")
+            unit = unit_of(self._manager, group)
+            waiting = _waiting(unit)
+            if waiting and all(is_complete(self._manager, each) for each in unit):
+                self._start(waiting, arriving="")
 
-    def _start(self, group: Group, arriving: str) -> Status:
+    def _start(self, starting: Sequence[Member], arriving: str) -> Status:
         """Pre-flight, then all holds are lifted; if one was decided otherwise meanwhile, nobody starts."""
         if not self._with.may_commit():
             return unschedulable("not the leader: nothing is committed")
-        waiting = [uid for uid in group.held if uid not in group.commits and uid != arriving]
-        starting = [*waiting, arriving] if arriving else waiting
+        waiting = [(group, uid) for group, uid in starting if uid != arriving]
         snapshot = self._with.newest_snapshot()
-        for uid in starting:
+        for group, uid in starting:
             info = group.members.get(uid)
             status = preflight(info.pod, group.held[uid], snapshot) if info is not None else SUCCESS
             if not status.success:
-                self._reject(group, waiting, status.message)
+                self._reject(waiting, status.message)
                 return status
-        commit = Commit(group.key, len(starting))
-        for uid in starting:
+        commit = Commit(" ".join(sorted({group.key for group, _ in starting})), len(starting))
+        for group, uid in starting:
             group.commits[uid] = commit
-        held = [self._get_waiting_pod(uid) for uid in waiting]
+        held = [self._get_waiting_pod(uid) for _, uid in waiting]
         lifted = [pod is not None and pod.allow(self._name) for pod in held]
         commit.decide(all(lifted))
         if not commit.begun:
-            for uid in starting:
+            for group, uid in starting:
                 group.commits.pop(uid, None)
-            self._reject(group, waiting, messages.NOT_ENOUGH_LEFT)
+            self._reject(waiting, messages.NOT_ENOUGH_LEFT)
             return unschedulable(messages.NOT_ENOUGH_LEFT)
-        log.info("gang starts group=%s members=%d", group.key, len(starting))
-        spec = self._manager.spec(group)
-        if spec is not None:
-            text = f"minMember of {spec.min_member} is complete: the gang starts"
-            self._with.verdicts.decided(group.pod_group, group.key, Verdict(True, SCHEDULED, text))
+        log.info("gang starts group=%s members=%d", commit.group, len(starting))
+        self._tell_start(starting)
         return SUCCESS
+
+    def _tell_start(self, starting: Sequence[Member]) -> None:
+        for group in {group.key: group for group, _ in starting}.values():
+            planned = {reservation.uid for reservation in self._manager.ledger.of_group(group.key)}
+            note_start(group, planned | {uid for of, uid in starting if of is group})
+            spec = self._manager.spec(group)
+            if spec is not None:
+                text = f"minMember of {spec.min_member} is complete: the gang starts"
+                self._with.verdicts.decided(group.pod_group, group.key, Verdict(True, SCHEDULED, text))
 
     def check_commit(self, pod: corev1.Pod, node_name: str) -> Status:
         """PreBind: a member goes on only with its gang; a single pod only onto a node that still takes it."""
@@ -129,6 +144,8 @@ class Barrier:
             info = group.members.get(pod.uid)
             if info is not None and not info.pod.node_name:
                 group.committed[pod.uid] = node_name
+            group.started.discard(pod.uid)
+            follow_unit(self._manager, group)
 
     def leave(self, pod: corev1.Pod, cause: str) -> bool:
         """Unreserve: the member's hold is over. Without it the rest cannot start, unless another takes its part.
@@ -148,26 +165,35 @@ class Barrier:
                 return False
             spec = manager.spec(group)
             replaced = pod.uid not in group.members
-            siblings = manager.siblings(group, pod.spec.scheduler_name)
-            if replaced and spec is not None and len(siblings) >= spec.min_member:
+            if spec is not None and is_free(group, spec, pod.uid):
                 return False
+            siblings = {info.pod.uid for info in manager.siblings(group, pod.spec.scheduler_name)}
+            if replaced and spec is not None and not needs(group, spec, siblings):
+                return False
+            unit = unit_of(manager, group)
             manager.drop_if_empty(group)
             stop = stop_of_hold(cause, manager.clock())
             group.stop(stop)
             reason = TIMED_OUT if stop.reason is Reason.HOLD_TIMED_OUT else REJECTED
             self._with.verdicts.decided(group.pod_group, group.key, Verdict(False, reason, cause, stop.reason))
-            self._reject(group, list(group.held), cause)
+            self._reject([(each, uid) for each in unit for uid in each.held], cause)
             return True
 
     def reject_all(self, group: Group, cause: str) -> None:
+        """The group's holds end, and those of groups that were to start with it."""
         with self._manager.lock:
-            self._reject(group, list(group.held), cause)
+            self._reject([(each, uid) for each in unit_of(self._manager, group) for uid in each.held], cause)
 
-    def _reject(self, group: Group, uids: Iterable[str], cause: str) -> None:
-        for uid in uids:
+    def _reject(self, members: Sequence[Member], cause: str) -> None:
+        for group, uid in members:
             commit = group.commits.get(uid)
             if commit is not None and commit.begun:
                 continue
             waiting = self._get_waiting_pod(uid)
             if waiting is not None:
                 waiting.reject(self._name, cause)
+
+
+def _waiting(unit: Sequence[Group]) -> list[Member]:
+    """Held members whose start has not begun."""
+    return [(group, uid) for group in unit for uid in group.held if uid not in group.commits]

@@ -7,12 +7,33 @@ scheduler-plugins: pkg/coscheduling/core/core.go (PreFilter)
 from __future__ import annotations
 
 from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.pod_group import GroupSpec
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.quorum import Needs, is_free, needs
 from extender.plugins.coscheduling.stops import NOT_FOUND, Gate, Reason
+from extender.plugins.coscheduling.units import missing_group, unit_of
 
 
-def shut_gate(manager: PodGroupManager, group: Group, scheduler_name: str, pod_name: str) -> Gate | None:
-    """The first that is shut for the group's members of this scheduler; None where all are open. The manager's lock is held."""
+def shut_gate(manager: PodGroupManager, group: Group, scheduler_name: str, pod_name: str, uid: str = "") -> Gate | None:
+    """The first that is shut for the group's members of this scheduler; None where all are open. The manager's lock is held.
+
+    uid: of the member that asks; one that need not wait for the others finds all open.
+    """
+    gate = _own_gate(manager, group, scheduler_name, pod_name, uid)
+    if gate is not None or not manager.gang_groups:
+        return gate
+    if other := missing_group(manager, group):
+        text = messages.waiting_for_group(other)
+        return Gate(Reason.COMPANION_NOT_READY, text, text, told=text)
+    for companion in unit_of(manager, group)[1:]:
+        gate = _own_gate(manager, companion, scheduler_name, "", "")
+        if gate is not None:
+            text = messages.companion_waits(companion.key, gate.cause)
+            return Gate(Reason.COMPANION_NOT_READY, text, text, told=text)
+    return None
+
+
+def _own_gate(manager: PodGroupManager, group: Group, scheduler_name: str, pod_name: str, uid: str) -> Gate | None:
     if manager.backing_off(group.key):
         text = messages.failed_recently(group.key)
         return Gate(Reason.BACKING_OFF, text, text)
@@ -21,15 +42,27 @@ def shut_gate(manager: PodGroupManager, group: Group, scheduler_name: str, pod_n
         return NOT_FOUND
     if spec.invalid:
         return Gate(Reason.INVALID_POD_GROUP, spec.invalid, spec.invalid)
-    siblings = manager.siblings(group, scheduler_name)
-    if len(siblings) < spec.min_member:
-        return Gate(
-            Reason.QUORUM_MISSING,
-            messages.waiting_for_members(spec.min_member),
-            messages.not_enough_siblings(pod_name, len(siblings), spec.min_member),
-        )
+    if is_free(group, spec, uid):
+        return None
+    siblings = {info.pod.uid for info in manager.siblings(group, scheduler_name)}
+    if missing := needs(group, spec, siblings):
+        return _quorum_gate(spec, missing, pod_name)
     if not group.planned:
-        ready = len(group.assigned()) + len(manager.plannable(group, scheduler_name))
-        if ready < spec.min_member:
+        ready = group.assigned() | {info.pod.uid for info in manager.plannable(group, scheduler_name)}
+        if needs(group, spec, ready):
             return Gate(Reason.GATED, messages.waiting_for_gates(spec.min_member), messages.gated_siblings(pod_name))
     return None
+
+
+def _quorum_gate(spec: GroupSpec, missing: Needs, pod_name: str) -> Gate:
+    """The group as a whole comes before its roles."""
+    minima = dict(spec.roles.minima)
+    if not missing.roles or missing.total > sum(number for _, number in missing.roles):
+        current = spec.min_member - missing.total
+        cause = messages.waiting_for_members(spec.min_member)
+        refusal = messages.not_enough_siblings(pod_name, current, spec.min_member)
+        return Gate(Reason.QUORUM_MISSING, cause, refusal, told=f"{current}")
+    role, short = missing.roles[0]
+    cause = messages.waiting_for_role(role, minima[role])
+    refusal = messages.not_enough_of_role(pod_name, role, minima[role] - short, minima[role])
+    return Gate(Reason.QUORUM_MISSING, cause, refusal, told=f"{role} {minima[role] - short}")

@@ -35,6 +35,29 @@ def waiting_for_members(minimum: int) -> str:
     return f"fewer pods exist than minMember of {minimum}"
 
 
+def not_enough_of_role(pod_name: str, role: str, current: int, minimum: int) -> str:
+    return (
+        f"pre-filter pod {pod_name} cannot find enough sibling pods of role {role}, "
+        f"current pods number: {current}, minimum of role: {minimum}"
+    )
+
+
+def waiting_for_role(role: str, minimum: int) -> str:
+    return f"fewer pods of role {role} exist than its minimum of {minimum}"
+
+
+def waiting_for_group(key: str) -> str:
+    return f"PodGroup {key}, which it is to start together with, is not found or does not name it"
+
+
+def companion_waits(key: str, cause: str) -> str:
+    return f"PodGroup {key}, which it is to start together with, cannot start: {cause}"
+
+
+def unit_does_not_fit(keys: Iterable[str], reason: str) -> str:
+    return f"PodGroups that start together ({', '.join(sorted(keys))}) do not fit: {reason}"
+
+
 def waiting_for_gates(minimum: int) -> str:
     return f"scheduling gates of others leave fewer pods than minMember of {minimum}"
 

@@ -65,15 +65,16 @@ def is_free(group: Group, spec: GroupSpec, uid: str) -> bool:
 
 def note_start(group: Group, uids: AbstractSet[str]) -> None:
     """These start now, with all that were planned together with them."""
-    group.started |= uids
+    group.started |= uids - group.assigned()
 
 
 def follow(group: Group, spec: GroupSpec | None) -> None:
     """Members came to nodes, or left them: has the gang been whole by now? With nobody left it is to start anew."""
-    if spec is None or spec.invalid or spec.match_policy is not MatchPolicy.ONCE_SATISFIED:
+    if spec is None or spec.invalid or spec.match_policy is MatchPolicy.WAITING_AND_RUNNING:
         return
     assigned = group.assigned()
-    if not assigned and not group.started:
+    if not assigned and not group.commits:
         group.once_whole = False
+        group.started.clear()
     elif not group.once_whole and not needs(group, spec, assigned):
         group.once_whole = True

@@ -22,6 +22,7 @@ class Reason(StrEnum):
     POD_GROUP_NOT_FOUND = "PodGroupNotFound"
     INVALID_POD_GROUP = "InvalidPodGroup"
     QUORUM_MISSING = "QuorumMissing"
+    COMPANION_NOT_READY = "CompanionNotReady"  # a group that is to start together is not there, or lacks members
     GATED = "Gated"
     BACKING_OFF = "BackingOff"
     MIN_RESOURCES = "MinResources"
@@ -74,11 +75,15 @@ def stop_of_hold(cause: str, since: float) -> Stop:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A gate that is shut. cause: constant for the gang; refusal: what the pod is told."""
+    """A gate that is shut. cause: constant for the gang; refusal: what the pod is told.
+
+    told: what of the refusal may become untrue while the gate stays shut; empty where nothing may.
+    """
 
     reason: Reason
     cause: str
     refusal: str
+    told: str = ""
 
 
 NOT_FOUND = Gate(Reason.POD_GROUP_NOT_FOUND, messages.POD_GROUP_NOT_FOUND, messages.POD_GROUP_NOT_FOUND)
