@@ -26,6 +26,7 @@ from extender.plugins import names
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.judge import FrameworkJudge
+from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.preemption_guard import PreemptionGuard
 from extender.plugins.registry import new_registry
 from extender.profile import new_map
@@ -93,6 +94,7 @@ def build(
         Collaborators(
             newest_snapshot=cache.snapshot,
             judge=_judge(surroundings),
+            topology=Topology(configuration.topology, packing=configuration.packing),
             steering=steering,
             verdicts=verdicts,
             submit=background.submit,

@@ -17,6 +17,7 @@ from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager, was_refused
+from extender.plugins.coscheduling.units import unit_of
 
 log = logging.getLogger(__name__)
 
@@ -60,11 +61,14 @@ class Arrivals:
 
     def _invited(self, group: Group) -> set[str] | None:
         """The members whose wave has come; None for all."""
-        settled = group.assigned() | set(group.held)
+        if not group.waves:
+            return None
+        unit = unit_of(self._manager, group)
+        coming = {uid for each in unit for uid in each.members.keys() - each.assigned() - each.held.keys()}
         invited: set[str] = set()
         for wave in group.waves:
             invited |= wave
-            if any(uid in group.members and uid not in settled for uid in wave):
+            if wave & coming:
                 return invited
         group.waves.clear()
         return None
@@ -75,7 +79,9 @@ class Arrivals:
             group = self._manager.find(pod)
             if group is None or not group.waves:
                 return
-        self.send(group)
+            unit = unit_of(self._manager, group)
+        for each in unit:
+            self.send(each)
 
     def lost(self, old: corev1.Pod, new: corev1.Pod) -> bool:
         """Our nomination is gone from the API, and we did not take it. Returns whether the group has to be planned again.
@@ -142,7 +148,7 @@ def needs_siblings(info: PodInfo) -> bool:
     )
 
 
-def cannot_be_woken(group: Group, waves: Sequence[frozenset[str]], caller: str) -> bool:
+def cannot_be_woken(unit: Sequence[Group], waves: Sequence[frozenset[str]], caller: str) -> bool:
     """Whether a member that is not gated needs another that will only be held: kube-scheduler's own filters refuse it
     until then, and no patch of ours wakes it after. One whose term matches itself passes as the first of its kind; the
     caller has passed.
@@ -153,5 +159,6 @@ def cannot_be_woken(group: Group, waves: Sequence[frozenset[str]], caller: str) 
         and uid not in group.gated
         and not all(term.matches(info.pod, {}) for term in info.required_affinity_terms)
         for uid in late
+        for group in unit
         if (info := group.members.get(uid)) is not None
     )

@@ -12,9 +12,10 @@ from typing import Protocol, TypeVar
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.framework.listers import NodeInfoLister
-from extender.plugins.coscheduling.planner import Judge
+from extender.plugins.coscheduling.planner import Judge, Topology
 
 T = TypeVar("T")
+UNTOLD = Topology()
 
 
 class Steering(Protocol):
@@ -72,7 +73,8 @@ class Collaborators:
     """newest_snapshot: the cluster now, assumed pods included. submit: runs a task in the background, once however
     often it is asked for before it starts. offload: runs a pure function where it stalls nobody, and returns its result.
     may_commit: whether we lead. hold_limit: the longest a hold of a gang of n may last, in seconds. may_plan: whether we
-    lead and have seen the whole cluster. ours: whether a pod is of a scheduler that we serve."""
+    lead and have seen the whole cluster. ours: whether a pod is of a scheduler that we serve.
+    topology: the levels that are configured."""
 
     newest_snapshot: Callable[[], NodeInfoLister]
     judge: Judge
@@ -85,6 +87,7 @@ class Collaborators:
     may_plan: Callable[[], bool] = lambda: True
     ours: Callable[[corev1.Pod], bool] = lambda pod: True
     ungate_refused: bool = False
+    topology: Topology = UNTOLD
 
 
 class NoSteering:

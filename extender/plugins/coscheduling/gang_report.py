@@ -29,13 +29,16 @@ from extender.plugins.coscheduling.gang_status import (
     GangSummary,
     Member,
     MemberState,
+    Relaxation,
     Shortfall,
     amount_text,
 )
 from extender.plugins.coscheduling.phases import phase_of
+from extender.plugins.coscheduling.pod_group import foreign_gates
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
 from extender.plugins.coscheduling.relaxation import Analysis, Question, analyse
 from extender.plugins.coscheduling.stops import Reason, Stop
+from extender.plugins.coscheduling.units import unit_of
 
 AT_ONCE = 50  # groups under one hold of the lock
 FRESH_SECONDS = 2.0  # how long an analysis is shown again
@@ -114,8 +117,11 @@ class GangReport:
                 told=why.told,
                 member_list=tuple(sorted(self._members(group), key=lambda member: member.name)),
                 refuted=self._refuted(group),
+                relaxations=self._at_the_gate(group, why.reason),
+                standby=not self._with.may_plan(),
             )
-            question = self._question(group) if key in places and why.verdict is not None else None
+            asks = why.reason == Reason.MIN_RESOURCES or why.verdict is not None
+            question = self._question(group) if asks and key in places else None
         if question is None:
             return status
         return self._with_analysis(key, status, question)
@@ -197,6 +203,24 @@ class GangReport:
                 gates=tuple(gate.name for gate in info.pod.spec.scheduling_gates),
             )
 
+    def _at_the_gate(self, group: Group, reason: str) -> tuple[Relaxation, ...]:
+        """What would open a gate that is shut; no plan is needed to say it."""
+        spec = self._manager.spec(group)
+        if spec is None or spec.invalid:
+            return ()
+        there = len(group.members)
+        if reason == Reason.QUORUM_MISSING and there < spec.min_member:
+            return (
+                Relaxation("MorePods", f"{_pods(spec.min_member - there)} more of the group"),
+                *((Relaxation("MinMember", f"minMember {there} instead of {spec.min_member}"),) if there else ()),
+            )
+        if reason == Reason.GATED:
+            gated = [info.pod for info in group.pending() if foreign_gates(info.pod, (self._manager.gate,))]
+            gates = sorted({gate.name for pod in gated for gate in pod.spec.scheduling_gates} - {self._manager.gate})
+            short = spec.min_member - (there - len(gated))
+            return (Relaxation("Gates", f"{_pods(short)} freed of the gates of others: {', '.join(gates)}"),)
+        return ()
+
     def _refuted(self, group: Group) -> tuple[tuple[str, str], ...]:
         now = self._manager.clock()
         return tuple(
@@ -214,8 +238,9 @@ class GangReport:
         if spec is None or spec.invalid or not pods:
             return None
         scheduler_name = min(pods, key=lambda pod: pod.name).spec.scheduler_name
-        request = self._admission.request(group, spec, scheduler_name, {})
-        return Question(request, spec.min_member, frozenset(group.members))
+        unit = unit_of(manager, group)
+        request = self._admission.requests.request(unit, scheduler_name)
+        return Question(request, spec.min_member, frozenset(uid for each in unit for uid in each.members))
 
     # Beyond it
 
@@ -229,6 +254,8 @@ class GangReport:
                 if not isinstance(found, Analysis):
                     raise TypeError(f"no analysis: {found!r}")
                 analysis = self._analyses[entry] = found
+        if status.gang.reason == Reason.MIN_RESOURCES:
+            return replace(status, relaxations=_without_min_resources(question, analysis))
         if analysis.verdict is None:
             return replace(status, fits_now=True)
         return replace(
@@ -245,6 +272,20 @@ class GangReport:
             promised = (pod.pod.uid for _, pod in question.request.promised if pod.pod.uid not in question.own)
             places = [self._manager.ledger.get(uid) for uid in promised]
         return tuple(sorted({place.group for place in places if place is not None}))
+
+
+def _pods(count: int) -> str:
+    return f"{count} pod" if count == 1 else f"{count} pods"
+
+
+def _without_min_resources(question: Question, analysis: Analysis) -> tuple[Relaxation, ...]:
+    """Whether the members themselves would fit, if minResources did not ask for more."""
+    if analysis.verdict is None:
+        return (Relaxation("MinResources", "without minResources, or with less: the members themselves fit"),)
+    first = Relaxation(
+        "MinResources", "less minResources alone does not help: the members themselves do not fit either"
+    )
+    return (first, *analysis.relaxations)
 
 
 def _shortfall(verdict: planner.Verdict) -> Shortfall:

@@ -97,7 +97,8 @@ class GangStatus(Shown, frozen=True):
 
     told: what pods are refused with. reserved_for: the groups whose places are in its way. refuted: (member, node) pairs that
     kube-scheduler refused. relaxations: the smallest first; computed when asked for, on the cluster as it is then.
-    fits_now: a plan is found at this moment, and the gang is about to be looked at.
+    fits_now: a plan is found at this moment, and the gang is about to be looked at. standby: who answers does not lead, plans
+    nothing, and knows of no plan or refusal.
     """
 
     gang: GangSummary
@@ -110,6 +111,7 @@ class GangStatus(Shown, frozen=True):
     refuted: tuple[tuple[str, str], ...] = ()
     relaxations: tuple[Relaxation, ...] = ()
     fits_now: bool = False
+    standby: bool = False
 
 
 def amount_text(resource: str, amount: int) -> str:

@@ -55,7 +55,7 @@ class Group:
     committed: dict[str, str] = field(default_factory=dict)  # UID -> node, from our binding to the watch's word
     commits: dict[str, Commit] = field(default_factory=dict)  # UID -> the start it is part of
     refused: set[str] = field(default_factory=set)  # parked in kube-scheduler by our word
-    told: dict[str, int] = field(default_factory=dict)  # UID -> how many siblings its refusal has named
+    told: dict[str, str] = field(default_factory=dict)  # UID -> what of its refusal may become untrue
     steered: dict[str, str] = field(default_factory=dict)  # UID -> node of our nomination, "" if it may be out of date
     gated: set[str] = field(default_factory=set)  # held back by our gate alone
     waves: list[frozenset[str]] = field(default_factory=list)  # of a plan: who is sent once those before are in place

@@ -30,7 +30,7 @@ def asked_of(requests: Resource) -> dict[str, int]:
     return {name: min(amount, _MOST) for name, amount in {**amounts, **requests.scalar}.items() if amount > 0}
 
 
-def _free(node: NodeInfo, name: str) -> int:
+def free(node: NodeInfo, name: str) -> int:
     allocatable, requested = node.allocatable, node.requested
     match name:
         case "cpu":
@@ -45,7 +45,7 @@ def _free(node: NodeInfo, name: str) -> int:
 
 
 def _column(nodes: Sequence[NodeInfo], name: str) -> IntColumn:
-    amounts = [_free(node, name) for node in nodes]
+    amounts = [free(node, name) for node in nodes]
     try:
         return np.array(amounts, dtype=np.int64)
     except OverflowError:
@@ -101,16 +101,16 @@ class Room:
 
 def capacity_for(node: NodeInfo, requests: Resource) -> int:
     """How many pods of these requests one node still takes."""
-    least = _free(node, PODS)
+    least = free(node, PODS)
     for name, amount in asked_of(requests).items():
-        least = min(least, _free(node, name) // amount)
+        least = min(least, free(node, name) // amount)
     return max(0, least)
 
 
 def insufficient(node: NodeInfo, requests: Resource) -> list[str]:
     """The resources of which the node has too little for one more pod."""
-    short = [PODS] if _free(node, PODS) < 1 else []
-    return short + [name for name, amount in asked_of(requests).items() if amount > _free(node, name)]
+    short = [PODS] if free(node, PODS) < 1 else []
+    return short + [name for name, amount in asked_of(requests).items() if amount > free(node, name)]
 
 
 def shortage(resource: str) -> str:

@@ -237,7 +237,7 @@ def test_who_cannot_be_woken(worker: corev1.Pod, caller: str, stuck: bool, world
     start(w, pod("m", "g"), worker)
     group = w.plugin.manager.groups["default/g"]
     placement = planner.Placement({"m": "n1", "w": "n1"}, (frozenset({"m"}), frozenset({"w"})))
-    assert cannot_be_woken(group, waves_of(placement), caller) is stuck
+    assert cannot_be_woken([group], waves_of(placement), caller) is stuck
 
 
 def test_a_gang_that_has_to_be_gated_is_told_so_and_nothing_is_kept_for_it(

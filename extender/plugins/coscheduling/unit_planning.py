@@ -1,0 +1,201 @@
+"""One plan of one unit: asked of the planner, noted in the ledger and sent out, or noted as denied before anybody hears of it.
+
+A unit is a group, or the groups that start together. Admission decides which unit is planned when.
+No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from extender import metrics
+from extender.framework.listers import NodeInfoLister, Nominator
+from extender.framework.status import SUCCESS, Status, unresolvable
+from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling.arrivals import Arrivals, cannot_be_woken, needs_siblings, waves_of
+from extender.plugins.coscheduling.collaborators import REJECTED, Collaborators, Verdict
+from extender.plugins.coscheduling.ledger import Reservation
+from extender.plugins.coscheduling.plan_request import PlanRequests
+from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.stops import Reason, Stop, stop_of_plan
+from extender.plugins.coscheduling.units import unit_of
+
+log = logging.getLogger(__name__)
+
+
+class UnitPlanning:
+    """One plan at a time: Admission's lock is held around `plan`. The manager's lock is taken, and not held while planning.
+
+    look: has the groups looked at that something has happened to, in the background.
+    """
+
+    def __init__(
+        self,
+        manager: PodGroupManager,
+        collaborators: Collaborators,
+        nominator: Nominator,
+        arrivals: Arrivals,
+        look: Callable[[], None],
+        *,
+        denied_seconds: float,
+        lease_seconds: float,
+    ) -> None:
+        self._manager = manager
+        self._with = collaborators
+        self._arrivals = arrivals
+        self._look = look
+        self._denied_seconds = denied_seconds
+        self._lease_seconds = lease_seconds
+        self.requests = PlanRequests(manager, nominator, collaborators.topology)
+
+    def plan(self, group: Group, scheduler_name: str, allowed: Mapping[str, frozenset[str]], *, caller: str) -> Status:
+        """Success if there are places in the ledger now; allowed and caller as the planner's request has them."""
+        manager = self._manager
+        epoch = manager.epoch  # before the snapshot: what comes free after it voids a denial
+        snapshot = self._with.newest_snapshot()
+        with manager.lock:
+            if manager.spec(group) is None:
+                return unresolvable(messages.POD_GROUP_NOT_FOUND)
+            unit = unit_of(manager, group)
+            request = self.requests.request(unit, scheduler_name, allowed, caller=caller)
+            gap = {name: None for each in unit for name in self._gap(each, request, snapshot)}
+        if gap:
+            return self._deny(unit, Stop(Reason.MIN_RESOURCES, messages.resource_gap(tuple(gap))), epoch)
+        result = self._with.offload(planner.plan, snapshot, request, self._with.judge)
+        if not isinstance(result, planner.Placement):
+            if self._let_go(unit):  # perhaps the gang fits otherwise than beside the places that it still has
+                status = self.plan(group, scheduler_name, allowed, caller=caller)
+                if not status.success:
+                    self._room_came_free()  # for others
+                return status
+            stop = stop_of_plan(self._min_member(unit), result)
+            log.info("gang refused group=%s reason=%s message=%r", group.key, stop.reason, stop.message)
+            return self._deny(unit, stop, epoch)
+        waves = waves_of(result)
+        with manager.lock:
+            stuck = cannot_be_woken(unit, waves, caller)
+        if stuck:
+            return self._deny(unit, Stop(Reason.NEEDS_GATE, messages.needs_gate(manager.gate)), epoch)
+        self._note(unit, request, result, waves, caller)
+        return SUCCESS
+
+    def _gap(self, group: Group, request: planner.Request, snapshot: NodeInfoLister) -> tuple[str, ...]:
+        spec = self._manager.spec(group)
+        if spec is None or group.key in self._manager.permitted or not request.needed:
+            return ()
+        return self.requests.resource_gap(group, spec, snapshot)
+
+    def _min_member(self, unit: Sequence[Group]) -> int:
+        specs = (self._manager.spec(group) for group in unit)
+        return sum(spec.min_member for spec in specs if spec is not None)
+
+    def _room_came_free(self) -> None:
+        with self._manager.lock:
+            self._manager.room_came_free()
+        self._look()
+
+    def _let_go(self, unit: Sequence[Group]) -> bool:
+        """Gives up the unit's places but those of held members. Returns whether there were any."""
+        found = False
+        with self._manager.lock:
+            for group in unit:
+                uids = [r.uid for r in self._manager.ledger.of_group(group.key) if r.uid not in group.held]
+                self._manager.release_places(group, uids)
+                group.waves.clear()
+                group.planned = False
+                group.refused.update(uid for uid in uids if uid not in group.gated)
+                found = found or bool(uids)
+        return found
+
+    def _deny(self, unit: Sequence[Group], stop: Stop, epoch: int) -> Status:
+        """Noted before anybody hears of it; not noted, but looked at again, if something came free meanwhile."""
+        manager = self._manager
+        with manager.lock:
+            fresh = manager.epoch == epoch
+            for group in unit:
+                group.stop(replace(stop, since=manager.clock()))
+                if fresh:
+                    manager.denied[group.key] = stop.message
+                else:
+                    manager.dirty.add(group.key)
+                manager.permitted.pop(group.key, None)
+        if not fresh:
+            self._look()
+        metrics.podgroup_schedule_attempts.labels("unschedulable").inc()
+        for group in unit:
+            self._tell_denied(group, stop)
+        return unresolvable(messages.denied(unit[0].key, self._denied_seconds, stop.message))
+
+    def _tell_denied(self, group: Group, stop: Stop) -> None:
+        verdict = Verdict(False, REJECTED, stop.message, stop.reason)
+        with self._manager.lock:
+            pod_group = group.pod_group
+            gated = [info.pod for uid in group.gated if not needs_siblings(info := group.members[uid])]
+        if pod_group is None and gated:
+            self._with.verdicts.decided(None, group.key, verdict, min(gated, key=lambda pod: pod.name))
+        else:
+            self._with.verdicts.decided(pod_group, group.key, verdict)
+        self._arrivals.withdraw(group)
+        if gated and self._with.ungate_refused:
+            self._with.steering.ungate(gated)
+
+    def _note(
+        self,
+        unit: Sequence[Group],
+        request: planner.Request,
+        result: planner.Placement,
+        waves: list[frozenset[str]],
+        caller: str,
+    ) -> None:
+        manager = self._manager
+        expires = manager.clock() + self._lease_seconds
+        with manager.lock:
+            for info in request.members:
+                node_name = result.nodes.get(info.pod.uid)
+                group = next((each for each in unit if info.pod.uid in each.members), None)
+                if node_name is None or group is None:
+                    continue
+                manager.ledger.reserve(Reservation(info, group.key, node_name, expires))
+            for group in unit:
+                group.planned = True
+                group.waves[:0] = waves
+                group.repatched.clear()
+                group.stopped = None
+                manager.denied.pop(group.key, None)
+                manager.permitted[group.key] = True
+            displaced = self._displaced(unit, result)
+        for group in unit:
+            log.info("gang planned group=%s members=%d", group.key, len(result.nodes))
+            metrics.podgroup_schedule_attempts.labels("planned").inc()
+            self._arrivals.send(group, caller)
+            self._arrivals.withdraw(group)
+        for key in displaced:
+            self.drop(key)
+
+    def _displaced(self, unit: Sequence[Group], result: planner.Placement) -> set[str]:
+        """Groups of lower priority with a promise on a node that this plan uses: they are planned again."""
+        priority = min(group.priority for group in unit)
+        keys = {group.key for group in unit}
+        return {
+            other.group
+            for node_name in set(result.nodes.values())
+            for other in self._manager.ledger.on_node(node_name)
+            if other.group not in keys and other.priority < priority
+        }
+
+    def drop(self, key: str) -> None:
+        """Takes back the places of a unit that are not held. Our nominations go with the next look, if no plan renews them."""
+        manager = self._manager
+        with manager.lock:
+            group = manager.groups.get(key)
+            if group is None:
+                return
+            unit = unit_of(manager, group)
+            if self._let_go(unit):
+                manager.room_came_free()
+            for each in unit:
+                manager.forget_notes(each.key)
+                manager.dirty.add(each.key)
+        self._look()
