@@ -138,6 +138,10 @@ class NodeTable(Protocol):
         """The row of the node; None for a node that is not here."""
         ...
 
+    def rows_named(self, names: Sequence[str]) -> Rows | None:
+        """The rows of these nodes; None if one is not here."""
+        ...
+
     def allocatable(self, resource: str) -> IntColumn: ...
 
     def requested(self, resource: str) -> IntColumn:

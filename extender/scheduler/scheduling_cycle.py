@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from extender.api import corev1
 from extender.api.extenderv1 import MAX_EXTENDER_PRIORITY, ExtenderFilterResult, HostPriority
 from extender.api.metav1 import ObjectMeta
+from extender.framework.columnar import NodeRows, table_of
 from extender.framework.interface import MAX_NODE_SCORE
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
+from extender.framework.runtime.columnar_scoring import NodeScores, names_of
 from extender.framework.runtime.framework import Framework
 from extender.framework.runtime.metrics_recorder import sampled_state
 from extender.framework.status import Code, Status
@@ -41,17 +43,13 @@ class SchedulingCycle:
                 nodes = [node for node in nodes if node.name in allowed]
             elif not framework.has_filter_plugins_left(state):
                 return ExtenderFilterResult(node_names=list(names))
-            passed: list[str] = []
-            refused: dict[str, str] = {}
-            for node in nodes:
-                status = framework.run_filter_plugins(state, pod, node)
-                if status.success:
-                    passed.append(node.name)
-                elif status.code is Code.ERROR:
-                    return ExtenderFilterResult(error=status.message)
-                else:
-                    refused[node.name] = status.message
-            return ExtenderFilterResult(node_names=passed, failed_and_unresolvable_nodes=refused)
+            found = framework.filter_nodes(state, pod, nodes, nominated=False)
+            if found.error is not None:
+                return ExtenderFilterResult(error=found.error.message)
+            refused = {name: status.message for name, status in found.statuses.items()}
+            return ExtenderFilterResult(
+                node_names=list(names_of(found.feasible)), failed_and_unresolvable_nodes=refused
+            )
 
     def prioritize(self, framework: Framework, pod: corev1.Pod, names: Sequence[str]) -> list[HostPriority]:
         """The weighted scores of the profile, scaled to 0..10, in whole numbers. Without score plugins all are 0."""
@@ -67,15 +65,20 @@ class SchedulingCycle:
             best = framework.total_score_weight(state) * MAX_NODE_SCORE
             if best <= 0:
                 return [HostPriority(host=name, score=0) for name in names]
+            totals = scores.totals.tolist() if isinstance(scores, NodeScores) else [one.total_score for one in scores]
             return [
-                HostPriority(host=entry.name, score=entry.total_score * MAX_EXTENDER_PRIORITY // best)
-                for entry in scores
+                HostPriority(host=name, score=total * MAX_EXTENDER_PRIORITY // best)
+                for name, total in zip(names, totals, strict=True)
             ]
 
-    def _offered(self, framework: Framework, names: Sequence[str]) -> list[NodeInfo]:
+    def _offered(self, framework: Framework, names: Sequence[str]) -> Sequence[NodeInfo]:
         """The snapshot's view of the nodes; one that our watch has not shown yet is taken on kube-scheduler's word."""
         snapshot = self._newest_snapshot()
         framework.set_snapshot(snapshot)
+        table = table_of(snapshot)
+        rows = table.rows_named(names) if table is not None else None
+        if table is not None and rows is not None:
+            return NodeRows(table, rows)
         nodes = []
         for name in names:
             try:

@@ -29,7 +29,9 @@ class Riding(Generic[C]):
 
     __slots__ = ("_base", "_build", "_stale", "_value")
 
-    def __init__(self, build: Callable[[Sequence[NodeInfo]], C], base: C | None = None, stale: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self, build: Callable[[Sequence[NodeInfo]], C], base: C | None = None, stale: frozenset[int] = frozenset()
+    ) -> None:
         self._build = build
         self._value: C | None = None
         self._base = base

@@ -77,6 +77,10 @@ class Table:
     def position(self, name: str) -> int | None:
         return self._index.get(name)
 
+    def rows_named(self, names: Sequence[str]) -> Rows | None:
+        rows = list(map(self._index.get, names))
+        return None if None in rows else np.array(rows, dtype=np.intp)
+
     def resources(self) -> Columns:
         return self._resources.get(self.nodes)
 
