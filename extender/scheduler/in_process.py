@@ -32,6 +32,7 @@ from extender.scheduler.verdicts import GroupVerdicts
 log = logging.getLogger(__name__)
 
 POP_SECONDS = 0.5
+LET_GO_SECONDS = 0.1  # a binding may have come to its wait after it was looked for
 JOBS_AT_A_TIME = 16
 
 
@@ -94,7 +95,9 @@ class InProcessScheduler:
             self._loop.join()
         self._let_go()
         for thread in list(self._threads):
-            thread.join()
+            while thread.is_alive():
+                thread.join(LET_GO_SECONDS)
+                self._let_go()
         self._parts.informers.stop()
         self._environment.background.stop()
         self._environment.jobs.stop()
@@ -112,6 +115,7 @@ class InProcessScheduler:
 
         for framework in self._parts.profiles.values():
             framework.iterate_over_waiting_pods(reject)
+            framework.pods_in_pre_bind.cancel_all("the scheduler stops")
 
     def _tick(self) -> None:
         if self._parts.coscheduling is not None:

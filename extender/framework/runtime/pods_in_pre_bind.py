@@ -49,6 +49,13 @@ class PodsInPreBindMap:
         with self._lock:
             return self._pods.get(uid)
 
+    def cancel_all(self, message: str) -> None:
+        """For a scheduler that stops."""
+        with self._lock:
+            running = list(self._pods.values())
+        for pod in running:
+            pod.cancel_pod(message)
+
     @contextmanager
     def running(self, uid: str) -> Iterator[PodInPreBind]:
         """The pod is known for as long as this lasts."""
