@@ -65,6 +65,7 @@ class WorkerPool:
         self._changed = threading.Condition()  # guards everything below
         self._work: deque[Callable[[], None]] = deque()
         self._threads: set[threading.Thread] = set()
+        self._idle = 0  # threads that wait, or have been told to go on and have not
         self._stopping = False
 
     def submit(self, work: Callable[[], None]) -> None:
@@ -72,7 +73,7 @@ class WorkerPool:
             if self._stopping:
                 return
             self._work.append(work)
-            if len(self._threads) < min(self._size, len(self._work)):
+            if self._idle < len(self._work) and len(self._threads) < self._size:
                 thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._threads.add(thread)
                 thread.start()
@@ -98,7 +99,9 @@ class WorkerPool:
         while True:
             with self._changed:
                 if not self._work and not self._stopping:
+                    self._idle += 1
                     self._changed.wait(10)
+                    self._idle -= 1
                 if not self._work:
                     self._threads.discard(threading.current_thread())
                     return
