@@ -47,7 +47,10 @@ podgroup_schedule_attempts = _counter(
     "gang_extender_podgroup_schedule_attempts", "Plans of whole gangs by result.", "result"
 )
 permit_wait_duration = _histogram(
-    "gang_extender_permit_wait_duration_seconds", "How long members were held for their gang, by how it ended.", _FAST, "result"
+    "gang_extender_permit_wait_duration_seconds",
+    "How long members were held for their gang, by how it ended.",
+    _FAST,
+    "result",
 )
 partial_commits = _counter("gang_extender_partial_commits", "Bindings that failed while their gang was starting.")
 steering_failures = _counter("gang_extender_steering_failures", "Patches of members that were given up.")

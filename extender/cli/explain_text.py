@@ -53,6 +53,12 @@ def _fields(status: GangStatus, now: datetime) -> Iterator[str]:
     if gang.waiting_since is not None:
         since = gang.waiting_since.strftime("%Y-%m-%dT%H:%M:%SZ")
         yield from _field("waits since", [f"{since} ({age(gang.waiting_since, now)})"])
+    if status.standby:
+        yield from _field(
+            "standby", ["this extender does not lead: it knows no plans and refusals; ask the one that does"]
+        )
+    if doing := _doing(status):
+        yield from _field("now", [doing])
     if status.fits_now:
         yield from _field("now", ["it fits by now: it is planned at the next look"])
     if status.shortfall is not None:
@@ -68,6 +74,20 @@ def _fields(status: GangStatus, now: datetime) -> Iterator[str]:
         )
     if status.told:
         yield from _field("pods hear", [status.told])
+
+
+def _doing(status: GangStatus) -> str:
+    """What happens to a gang that does not wait for a plan."""
+    coming = [each.name for each in status.member_list if each.state is MemberState.PLANNED]
+    names = ", ".join(coming[:SHOWN_DOMAINS]) + (" ..." if len(coming) > SHOWN_DOMAINS else "")
+    match status.gang.phase:
+        case "Planned":
+            return f"its places are kept; kube-scheduler has to bring {names}" if coming else "its places are kept"
+        case "Assembling":
+            return f"held until all are there; still to come: {names}" if coming else "held until all are there"
+        case "Committing":
+            return "its bindings are being made"
+    return ""
 
 
 def _field(label: str, texts: Iterable[str]) -> Iterator[str]:

@@ -47,7 +47,9 @@ def test_a_gang_that_is_too_big_says_how_short_it_is_and_runs_when_that_is_there
     cluster.node("node-2", cpu="4")
     cluster.recorder.await_bound(*names, within=5)
     cluster.recorder.wait(
-        lambda: status(module_programs, "default/train")["gang"]["phase"] == "Bound", within=5, what="explain says Bound"
+        lambda: status(module_programs, "default/train")["gang"]["phase"] == "Bound",
+        within=5,
+        what="explain says Bound",
     )
     said = status(module_programs, "default/train")
     assert (said["gang"]["reason"], said["gang"]["members"]["bound"], said["relaxations"]) == ("", 6, [])

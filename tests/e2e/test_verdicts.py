@@ -30,7 +30,9 @@ def test_a_gang_is_rejected_for_want_of_room_and_starts_when_there_is_some(
     recorder = cluster.recorder
     recorder.await_message(names[0], "minMember of 3 does not fit: Insufficient cpu", within=5)
     recorder.wait(
-        lambda: condition(cluster, "train") == ("False", "InsufficientResources"), within=5, what="the condition says no"
+        lambda: condition(cluster, "train") == ("False", "InsufficientResources"),
+        within=5,
+        what="the condition says no",
     )
 
     cluster.node("node-2", cpu="2")

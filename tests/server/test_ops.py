@@ -47,10 +47,8 @@ METRICS = [
     "gang_extender_held_binds_limit",
     "gang_extender_permit_wait_duration_seconds",
     "gang_extender_podgroup_schedule_attempts_total",
-    "gang_extender_gangs",
     "gang_extender_bind_conflicts_total",
     "gang_extender_partial_commits_total",
-    "gang_extender_cache_age_seconds",
     "gang_extender_watch_restarts_total",
     "gang_extender_api_requests_total",
     "gang_extender_build_info",
@@ -64,7 +62,6 @@ METRICS = [
     "scheduler_preemption_attempts_total",
     "scheduler_preemption_victims",
     "scheduler_goroutines",
-    "scheduler_pending_pods",
     "scheduler_queue_incoming_pods_total",
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,13 @@ from typing import Any
 import pytest
 import yaml
 
+from extender.backend.cache.cache import Cache
+from extender.client.embedded import EmbeddedAPI
+from extender.client.informer import InformerFactory
 from extender.metrics import REGISTRY
+from extender.plugins.coscheduling.pod_group import GroupLabels
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 FILES = sorted(MANIFESTS.rglob("*.yaml"))
@@ -129,6 +136,11 @@ def test_every_alert_is_about_a_metric_that_there_is() -> None:
         for metric in re.findall(r"gang_extender_[a-z_]+", rule["expr"])
     }
     exported = {f"{family.name}_total" if family.type == "counter" else family.name for family in REGISTRY.collect()}
+    manager = PodGroupManager(GroupLabels(), denied_seconds=1, permitted_seconds=1, clock=time.monotonic)
+    exported |= {
+        gauge().name
+        for gauge in (*of_cache(Cache()), *of_informers(InformerFactory(EmbeddedAPI())), *of_gangs(manager))
+    }
     assert asked
     assert asked <= exported
 
