@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-BENCHMARKS = ("snapshot", "scheduling", "planner", "held_binds", "gangs")
+BENCHMARKS = ("snapshot", "scheduling", "planner", "victims", "held_binds", "gangs")
 
 
 def main(names: list[str]) -> int:

@@ -21,12 +21,16 @@ def split_by_violation(
     others: list[PodInfo] = []
     for info in pods:
         violated = False
-        for index, pdb in enumerate(pdbs):
-            if _counts_for(pdb, info.pod):
-                allowed[index] -= 1
-                violated = violated or allowed[index] < 0
+        for index in budgets_of(info.pod, pdbs):
+            allowed[index] -= 1
+            violated = violated or allowed[index] < 0
         (violating if violated else others).append(info)
     return violating, others
+
+
+def budgets_of(pod: corev1.Pod, pdbs: Sequence[policyv1.PodDisruptionBudget]) -> tuple[int, ...]:
+    """The positions of those that count the pod's eviction."""
+    return tuple(index for index, pdb in enumerate(pdbs) if _counts_for(pdb, pod))
 
 
 def _counts_for(pdb: policyv1.PodDisruptionBudget, pod: corev1.Pod) -> bool:

@@ -6,7 +6,7 @@ columns; made of plain nodes they have none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from extender.framework.listers import NodeInfoLister
@@ -67,6 +67,25 @@ def with_pods(cluster: Cluster, promised: Iterable[tuple[str, PodInfo]]) -> Node
                 continue
         if all(info.pod.metadata.uid != pod.pod.metadata.uid for info in node.pods):
             node.add_pod(pod)
+    return with_nodes(snapshot, changed)
+
+
+def without_pods(cluster: Cluster, gone: Mapping[str, Collection[str]]) -> NodeInfoLister:
+    """The cluster without these pods: node name -> UIDs."""
+    snapshot = snapshot_of(cluster)
+    changed: dict[str, NodeInfo] = {}
+    for name, uids in gone.items():
+        node = snapshot.get(name)
+        here = [info for info in node.pods if info.pod.metadata.uid in uids]
+        if here:
+            changed[name] = node.clone()
+            for info in here:
+                changed[name].remove_pod(info.pod)
+    return with_nodes(snapshot, changed)
+
+
+def with_nodes(snapshot: NodeInfoLister, changed: Mapping[str, NodeInfo]) -> NodeInfoLister:
+    """With these in place of those of the same names."""
     if not changed:
         return snapshot
     if isinstance(snapshot, Replaceable):

@@ -1,88 +1,75 @@
 """How many alike members find room once some pods are gone, by adding up: what a plan would say, without planning.
 
-It holds for gangs whose members mind nothing but room; the searches for victims ask it in place of the planner and have
-the planner confirm what they found.
+It holds for gangs whose members mind nothing but room; the search for victims asks it in place of the planner, and has the
+planner confirm what it found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.framework.node_info import NodeInfo
+from extender.framework.listers import NodeInfoLister
 from extender.framework.resource import PODS
-from extender.plugins.coscheduling.planner.members import looks_at_others, shape_of
-from extender.plugins.coscheduling.planner.request import Request
+from extender.plugins import names
+from extender.plugins.coscheduling.hypothetical import with_pods
+from extender.plugins.coscheduling.planner import Judge, Request, shape_of
+from extender.plugins.coscheduling.planner.members import looks_at_others
 from extender.plugins.coscheduling.planner.room import asked_of, free
 from extender.plugins.coscheduling.preemption.evictable import Evictable
 
-MOST = 2**31
-"""More members than this no node is said to hold."""
+_MOST = 2**61
 
 
 class RoomEstimate:
-    """Free amounts of the nodes, and what each victim would give back. Changes with `give` and `take_back`."""
+    """Columns: what is free on each node, and what each victim would give back."""
 
-    def __init__(self, nodes: Sequence[NodeInfo], eligible: Sequence[bool], request: Request) -> None:
-        """eligible: the nodes that the members' other filters do not mind."""
-        self._asked = {PODS: 1, **asked_of(request.members[0].requests)}
+    def __init__(self, cluster: NodeInfoLister, request: Request, judge: Judge, everybody: Sequence[Evictable]) -> None:
+        promised = with_pods(cluster, request.promised)
+        member = request.members[0]
+        statuses = judge.begin(member.pod, promised).filter_all()
+        nodes = promised.list()
+        self._asked = {**asked_of(member.requests), PODS: 1}
         self._needed = request.needed
-        self._at = {node.name: index for index, node in enumerate(nodes)}
-        self._free = [{name: free(node, name) for name in self._asked} for node in nodes]
-        self._eligible = list(eligible)
-        self._capacity: NDArray[np.int64] = np.array(
-            [self._holds(index) for index in range(len(nodes))], dtype=np.int64
-        )
+        self._eligible = np.array([s.success or s.plugin == names.NODE_RESOURCES_FIT for s in statuses], dtype=np.bool_)
+        self._free = {
+            name: np.array([_bounded(free(node, name)) for node in nodes], dtype=np.int64) for name in self._asked
+        }
+        at = {node.name: index for index, node in enumerate(nodes)}
+        self._number = {victim.uid: number for number, victim in enumerate(everybody)}
+        self._node = np.array([at[victim.node_name] for victim in everybody], dtype=np.intp)
+        self._gives = {
+            name: np.array([_bounded(_amount(victim, name)) for victim in everybody], dtype=np.int64)
+            for name in self._asked
+        }
 
     @staticmethod
     def applies(request: Request) -> bool:
         """Whether members are alike, mind nothing but room, and may go anywhere."""
-        if request.allowed or request.excluded or request.topology.required:
+        if request.allowed or request.excluded or request.topology.required or request.minima or not request.members:
             return False
         if any(looks_at_others(member) for member in request.members):
             return False
         return len({shape_of(member) for member in request.members}) == 1
 
     def fits(self, victims: Iterable[Evictable]) -> bool:
-        """Whether the gang would, if these went as well."""
-        victims = list(victims)
-        self.give(victims)
-        fits = self.enough
-        self.take_back(victims)
-        return fits
-
-    @property
-    def enough(self) -> bool:
-        return int(self._capacity.sum()) >= self._needed
-
-    def give(self, victims: Iterable[Evictable]) -> None:
-        self._move(victims, 1)
-
-    def take_back(self, victims: Iterable[Evictable]) -> None:
-        self._move(victims, -1)
-
-    def _move(self, victims: Iterable[Evictable], sign: int) -> None:
-        changed = set()
-        for victim in victims:
-            index = self._at[victim.node_name]
-            amounts = self._free[index]
-            for name in self._asked:
-                amounts[name] += sign * _amount(victim, name)
-            changed.add(index)
-        for index in changed:
-            self._capacity[index] = self._holds(index)
-
-    def _holds(self, index: int) -> int:
-        if not self._eligible[index]:
-            return 0
-        amounts: Mapping[str, int] = self._free[index]
-        return max(0, min(MOST, *(amounts[name] // asked for name, asked in self._asked.items())))
-
-    def holds(self, node_name: str) -> int:
-        return int(self._capacity[self._at[node_name]])
+        """Whether the gang would, if these went."""
+        gone = np.array([self._number[victim.uid] for victim in victims], dtype=np.intp)
+        where = self._node[gone]
+        least: NDArray[np.int64] | None = None
+        for name, asked in self._asked.items():
+            column = self._free[name].copy()
+            np.add.at(column, where, self._gives[name][gone])
+            holds = column // asked
+            least = holds if least is None else np.minimum(least, holds)
+        return least is not None and int(np.clip(least, 0, self._needed)[self._eligible].sum()) >= self._needed
 
 
 def _amount(victim: Evictable, name: str) -> int:
     return 1 if name == PODS else victim.info.requests.amount(name)
+
+
+def _bounded(amount: int) -> int:
+    return max(-_MOST, min(_MOST, amount))

@@ -65,6 +65,12 @@ class Evictable:
     def uid(self) -> str:
         return self.info.pod.metadata.uid
 
+    @property
+    def importance(self) -> tuple[int, float]:
+        """Ascending: of lower priority, then running for less long. A pod without a start time counts as started now."""
+        started = self.info.pod.status.start_time
+        return self.info.pod.priority, -started.timestamp() if started is not None else float("-inf")
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:

@@ -8,20 +8,25 @@ nodes; on those, whoever need not go is spared, the most important first.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from extender.api import policyv1
-from extender.framework.node_info import NodeInfo
-from extender.framework.preemption.disruption_budgets import split_by_violation
+from extender.framework.listers import NodeInfoLister
 from extender.framework.preemption.ordering import ABOVE_ANY_PRIORITY, more_important_pod
+from extender.framework.resource import PODS
 from extender.framework.sort_slice import sort_slice
 from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.hypothetical import Cluster, snapshot_of, without_pods
 from extender.plugins.coscheduling.planner import Judge, Placement, Request, Verdict
 from extender.plugins.coscheduling.planner.request import Deadline
+from extender.plugins.coscheduling.planner.room import asked_of, free
+from extender.plugins.coscheduling.preemption.budgets import Budgets
+from extender.plugins.coscheduling.preemption.estimate import RoomEstimate
 from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, with_their_gangs
 from extender.plugins.coscheduling.preemption.sparing import Sparing
 
+DOMAINS = 8  # of the required level, in which victims are looked for
 DISPENSING_SHARE = 0.2  # of the planner's time budget
 
 Cost = tuple[int, int, int, int, int]
@@ -43,7 +48,7 @@ class VictimPlan:
 
 
 def plan_with_victims(
-    nodes: Sequence[NodeInfo],
+    cluster: Cluster,
     request: Request,
     judge: Judge,
     evictable: Sequence[Evictable],
@@ -54,13 +59,32 @@ def plan_with_victims(
 
     The verdict is that of the cluster without anybody who may go: then nobody goes.
     """
-    return _Problem(nodes, request, judge, evictable, pdbs, going).solve()
+    problem = _Problem(cluster, request, judge, evictable, pdbs, going)
+    at_once = problem.plan(())
+    if isinstance(at_once, Placement):
+        return problem.chosen(at_once, ())
+    if not evictable:
+        return at_once
+    if RoomEstimate.applies(request):
+        estimate = RoomEstimate(problem.cluster, request, judge, evictable)
+        if estimate.fits(evictable) and (found := problem.search(estimate.fits)) is not None:
+            return found
+    everything = problem.plan(evictable)
+    if not isinstance(everything, Placement):
+        return everything
+    found = problem.search(lambda gone: isinstance(problem.plan(gone), Placement))
+    if found is None:  # the planner's budget ran out half way: what is known to do does
+        return problem.chosen(everything, problem.unspared(everything, evictable))
+    return found
+
+
+Fits = Callable[[Collection[Evictable]], bool]
 
 
 class _Problem:
     def __init__(
         self,
-        nodes: Sequence[NodeInfo],
+        cluster: Cluster,
         request: Request,
         judge: Judge,
         evictable: Sequence[Evictable],
@@ -69,71 +93,81 @@ class _Problem:
     ) -> None:
         self._request = request
         self._judge = judge
-        self._pdbs = pdbs
         self._evictable = evictable
+        self._budgets = Budgets(pdbs, evictable)
+        self.cluster = snapshot_of(cluster)
         gone = frozenset(going)
         self._left_from = {
             info.pod.metadata.uid: node.name
-            for node in (nodes if gone else ())
+            for node in (self.cluster.list() if gone else ())
             for info in node.pods
             if info.pod.metadata.uid in gone
         }
-        self._nodes = [_without(node, gone) for node in nodes] if gone else list(nodes)
-        self._at = {node.name: index for index, node in enumerate(self._nodes)}
+        if gone:
+            self.cluster = without_pods(self.cluster, dict.fromkeys(self._left_from.values(), gone))
+        self._at = {node.name: index for index, node in enumerate(self.cluster.list())}
 
-    def solve(self) -> VictimPlan | Verdict:
-        free = self._plan(())
-        if isinstance(free, Placement):
-            return self._chosen(free, ())
-        everything = self._plan(self._evictable)
-        if not isinstance(everything, Placement):
-            return everything
-        best = self._among(self._least_important(), everything)
-        if best.cost[0]:  # a pod of higher priority may save a budget
-            best = min(best, self._among(self._evictable, everything), key=lambda plan: plan.cost)
-        return best
-
-    def _among(self, allowed: Sequence[Evictable], everything: Placement) -> VictimPlan:
-        """A plan with victims from among these, whose going is known to help."""
-        chosen = self._dispensed(self._cheapest_nodes(allowed))
-        placement = self._plan(chosen)
-        if not isinstance(placement, Placement):  # the planner's budget ran out half way: what is known to do does
-            chosen, placement = list(self._evictable), everything
-        return self._chosen(placement, self._unspared(placement, chosen))
-
-    def _plan(self, gone: Collection[Evictable]) -> Placement | Verdict:
+    def plan(self, gone: Collection[Evictable]) -> Placement | Verdict:
         return planner.plan(self._stripped(gone), self._request, self._judge)
 
-    def _fits_without(self, gone: Collection[Evictable]) -> bool:
-        return isinstance(self._plan(gone), Placement)
+    def _stripped(self, gone: Collection[Evictable]) -> NodeInfoLister:
+        return without_pods(self.cluster, _by_node(gone))
 
-    def _stripped(self, gone: Collection[Evictable]) -> list[NodeInfo]:
-        nodes = list(self._nodes)
-        for name, uids in _by_node(gone).items():
-            nodes[self._at[name]] = _without(nodes[self._at[name]], uids)
-        return nodes
+    def search(self, fits: Fits) -> VictimPlan | None:
+        """The best that is found; everybody's going is known to help. None if no plan comes of it."""
+        found = [plan for region in self._regions(fits) if (plan := self._in_region(region, fits)) is not None]
+        return min(found, key=lambda plan: plan.cost, default=None)
 
-    def _least_important(self) -> list[Evictable]:
+    def _regions(self, fits: Fits) -> Iterator[Sequence[Evictable]]:
+        """Whoever may go; by domain, where the gang has to stay in one."""
+        keys = {
+            level.key
+            for level in self._request.topology.levels
+            if self._request.topology.required in (level.name, level.key)
+        }
+        if not self._request.topology.required or not keys:
+            yield self._evictable
+            return
+        (key,) = keys
+        domains: dict[str, list[Evictable]] = {}
+        for victim in self._evictable:
+            node = self.cluster.get(victim.node_name).node
+            if node is not None and (name := node.labels.get(key)) is not None:
+                domains.setdefault(name, []).append(victim)
+        in_order = sorted(domains, key=lambda name: (self._cost(domains[name]), name))
+        helpful = [name for name in in_order if fits(domains[name])]
+        yield from (domains[name] for name in helpful[:DOMAINS])
+
+    def _in_region(self, region: Sequence[Evictable], fits: Fits) -> VictimPlan | None:
+        best = self._among(self._least_important(region, fits), fits)
+        if best is not None and best.cost[0]:  # a pod of higher priority may save a budget
+            other = self._among(region, fits)
+            return best if other is None else min(best, other, key=lambda plan: plan.cost)
+        return best
+
+    def _among(self, allowed: Sequence[Evictable], fits: Fits) -> VictimPlan | None:
+        """A plan with victims from among these, whose going helps."""
+        chosen = self._dispensed(self._cheapest_nodes(allowed, fits), fits)
+        placement = self.plan(chosen)
+        if not isinstance(placement, Placement):
+            return None
+        return self.chosen(placement, self.unspared(placement, chosen))
+
+    def _least_important(self, region: Sequence[Evictable], fits: Fits) -> list[Evictable]:
         """The smallest set of the kind 'everybody up to here' that helps: budgets first, then priority, then gangs."""
-        violating = self._violating(self._evictable)
-
-        def rank(victim: Evictable) -> tuple[bool, int, bool]:
-            return victim.uid in violating, victim.pod.priority, victim.kind is Kind.BREAKING
-
-        ranks = sorted({rank(victim) for victim in self._evictable})
+        violating = self._budgets.violating(region)
+        rank = {
+            victim.uid: (victim.uid in violating, victim.pod.priority, victim.kind is Kind.BREAKING)
+            for victim in region
+        }
+        ranks = sorted(set(rank.values()))
 
         def up_to(position: int) -> list[Evictable]:
-            return [victim for victim in self._evictable if rank(victim) <= ranks[position]]
+            return [victim for victim in region if rank[victim.uid] <= ranks[position]]
 
-        return up_to(_first(len(ranks) - 1, lambda position: self._fits_without(up_to(position))))
+        return up_to(_first(len(ranks) - 1, lambda position: fits(up_to(position))))
 
-    def _violating(self, victims: Sequence[Evictable]) -> set[str]:
-        """Those beyond what their budgets allow, if all went: the least important use the budget up."""
-        infos = [victim.info for victim in victims]
-        sort_slice(infos, lambda a, b: more_important_pod(b.pod, a.pod))
-        return {info.pod.metadata.uid for info in split_by_violation(infos, self._pdbs)[0]}
-
-    def _cheapest_nodes(self, allowed: Sequence[Evictable]) -> list[Evictable]:
+    def _cheapest_nodes(self, allowed: Sequence[Evictable], fits: Fits) -> list[Evictable]:
         """Who goes if only as many nodes are cleared as it takes, the cheapest for what they give first."""
         by_node: dict[str, list[Evictable]] = {}
         for victim in allowed:
@@ -143,9 +177,9 @@ class _Problem:
         def on(count: int) -> list[Evictable]:
             return [victim for name in order[:count] for victim in by_node[name]]
 
-        return on(_first(len(order), lambda count: self._fits_without(on(count))))
+        return on(_first(len(order), lambda count: fits(on(count))))
 
-    def _dispensed(self, chosen: Sequence[Evictable]) -> list[Evictable]:
+    def _dispensed(self, chosen: Sequence[Evictable], fits: Fits) -> list[Evictable]:
         """Without those that another placement can do without, the costliest first, for as long as there is time."""
         started = Deadline.of(self._request)
         left = self._costliest_first(chosen)
@@ -153,49 +187,46 @@ class _Problem:
             if started.spent(DISPENSING_SHARE):
                 break
             others = [other for other in left if other is not victim]
-            if self._fits_without(others):
+            if fits(others):
                 left = others
         return left
 
     def _costliest_first(self, victims: Sequence[Evictable]) -> list[Evictable]:
         """Whoever breaks a gang, then whom a budget protects, then by importance."""
-        violating = self._violating(victims)
-
-        def before(a: Evictable, b: Evictable) -> bool:
-            first = a.kind is Kind.BREAKING, a.uid in violating, a.kind
-            second = b.kind is Kind.BREAKING, b.uid in violating, b.kind
-            return first > second if first != second else more_important_pod(a.pod, b.pod)
-
-        ordered = list(victims)
-        sort_slice(ordered, before)
-        return ordered
+        violating = self._budgets.violating(victims)
+        return sorted(
+            victims,
+            key=lambda each: (each.kind is Kind.BREAKING, each.uid in violating, each.kind, each.importance),
+            reverse=True,
+        )
 
     def _price(self, node_name: str, victims: Sequence[Evictable]) -> tuple[float, ...]:
         """Of clearing a node as far as the gang can use it, for each member that finds room there by it."""
-        node = self._nodes[self._at[node_name]]
-        asked = self._request.members[0].requests
+        node = self.cluster.get(node_name)
+        asked = {**asked_of(self._request.members[0].requests), PODS: 1}
+        left = {name: free(node, name) for name in asked}
         most = len(self._request.members)
-        before = min(most, planner.capacity_for(node, asked))
-        after, taken = before, []
-        node = node.clone()
-        for victim in _cheapest_first(victims):
+        before = after = _holds(left, asked, most)
+        taken = []
+        for victim in sorted(victims, key=lambda each: (each.kind, each.importance)):
             if after >= most:
                 break
-            node.remove_pod(victim.pod)
+            for name in left:
+                left[name] += 1 if name == PODS else victim.info.requests.amount(name)
             taken.append(victim)
-            after = min(most, planner.capacity_for(node, asked))
+            after = _holds(left, asked, most)
         gained = max(after - before, 1e-9)
         violations, _, gangs, total, count = self._cost(taken)
         return violations / gained, gangs / gained, total / gained, count / gained
 
-    def _unspared(self, placement: Placement, gone: Collection[Evictable]) -> list[Evictable]:
+    def unspared(self, placement: Placement, gone: Collection[Evictable]) -> list[Evictable]:
         """Who of those has to go for this placement. Whoever breaks a gang is asked about first, then by importance."""
         used = set(placement.nodes.values())
         order = self._costliest_first([victim for victim in gone if victim.node_name in used])
-        sparing = Sparing(self._stripped(gone), self._request, self._judge, placement)
+        sparing = Sparing(list(self._stripped(gone).list()), self._request, self._judge, placement)
         return with_their_gangs([victim for victim in order if not sparing.spare(victim)], self._evictable)
 
-    def _chosen(self, placement: Placement, victims: Sequence[Evictable]) -> VictimPlan:
+    def chosen(self, placement: Placement, victims: Sequence[Evictable]) -> VictimPlan:
         used = set(placement.nodes.values())
         awaited = frozenset(uid for uid, name in self._left_from.items() if name in used)
         ordered = list(victims)
@@ -204,7 +235,7 @@ class _Problem:
 
     def _cost(self, victims: Sequence[Evictable]) -> Cost:
         return (
-            len(self._violating(victims)),
+            len(self._budgets.violating(victims)),
             max((victim.pod.priority for victim in victims), default=0),
             len({victim.gang for victim in victims if victim.kind is Kind.BREAKING}),
             sum(victim.pod.priority + ABOVE_ANY_PRIORITY for victim in victims),
@@ -224,18 +255,5 @@ def _by_node(victims: Collection[Evictable]) -> dict[str, set[str]]:
     return uids
 
 
-def _without(node: NodeInfo, uids: Collection[str]) -> NodeInfo:
-    """A copy without these pods; the node itself where it has none of them."""
-    here = [info for info in node.pods if info.pod.metadata.uid in uids]
-    if not here:
-        return node
-    node = node.clone()
-    for info in here:
-        node.remove_pod(info.pod)
-    return node
-
-
-def _cheapest_first(victims: Sequence[Evictable]) -> list[Evictable]:
-    ordered = list(victims)
-    sort_slice(ordered, lambda a, b: a.kind < b.kind if a.kind != b.kind else more_important_pod(b.pod, a.pod))
-    return ordered
+def _holds(left: Mapping[str, int], asked: Mapping[str, int], most: int) -> int:
+    return max(0, min(most, *(left[name] // amount for name, amount in asked.items())))

@@ -66,7 +66,7 @@ class Cluster:
         snapshot = self._cache.snapshot()
         evictable = evictable_pods(snapshot, self._gangs, rules or Rules(priority))
         request = request or Request(members=infos, needed=len(infos) if needed is None else needed)
-        return plan_with_victims(snapshot.list(), request, self._judge, evictable, pdbs, going)
+        return plan_with_victims(snapshot, request, self._judge, evictable, pdbs, going)
 
 
 @pytest.fixture
