@@ -138,6 +138,13 @@ def bound_together(shapes: Sequence[Shape]) -> dict[str, frozenset[int]]:
     return {key: frozenset(numbers) for key, numbers in result.items()}
 
 
+def may_be_first(shape: Shape) -> bool:
+    """Whether required affinity lets a member go anywhere as long as there is nobody that it asks for: it asks for its like."""
+    first = shape.members.first
+    terms = first.required_affinity_terms
+    return bool(terms) and all(term.namespace_selector is not None or _asks_for(term, first) for term in terms)
+
+
 def orders(shapes: Sequence[Shape], bounds: Sequence[IntColumn]) -> list[Order]:
     """Each order once. Shapes come in with the largest first."""
     depth = _depths(shapes)
@@ -147,6 +154,9 @@ def orders(shapes: Sequence[Shape], bounds: Sequence[IntColumn]) -> list[Order]:
         list(range(len(shapes))),
         sorted(range(len(shapes)), key=lambda n: (nodes[n], n)),
         sorted(range(len(shapes)), key=lambda n: (depth[n], -n)),
+        sorted(
+            range(len(shapes)), key=lambda n: (not may_be_first(shapes[n]), n)
+        ),  # where nobody is, they may go anywhere
     ]
     unique = dict.fromkeys(tuple(numbers) for numbers in wanted)
     return [[(n, member) for n in numbers for member in shapes[n].members.members] for numbers in unique]

@@ -1,8 +1,9 @@
 """The order of arrival in which kube-scheduler, judging one pod at a time, accepts each planned member on its node.
 
 Required affinity to a member needs that member in place, DoNotSchedule spread counts only those in place: a sibling that is
-nominated is counted against a pod and never for it. All else can only get worse as members come, and the whole placement was
-judged: for that any order will do.
+nominated is counted against a pod and never for it. Required affinity of a pod to pods like itself lets the first of them go
+anywhere, and only the first: whoever it would match must not come before it elsewhere. All else can only get worse as members
+come, and the whole placement was judged: for that any order will do.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from extender.plugins.coscheduling.planner.constrained import Shape, Step
 from extender.plugins.coscheduling.planner.labels import label_of
 from extender.plugins.coscheduling.planner.members import DO_NOT_SCHEDULE
 from extender.plugins.coscheduling.planner.request import Deadline, Trial
+from extender.plugins.coscheduling.planner.search import may_be_first
 
 Waves = tuple[frozenset[str], ...]
 
@@ -51,6 +53,15 @@ def _spread_keys(shape: Shape) -> list[str]:
     return sorted({c.topology_key for c in constraints if c.when_unsatisfiable == DO_NOT_SCHEDULE})
 
 
+def _keys_of_firsts(shape: Shape) -> list[str]:
+    """The labels by which a member that may be the first of its kind looks at those that come after it; none for others."""
+    return (
+        sorted({term.topology_key for term in shape.members.first.required_affinity_terms})
+        if may_be_first(shape)
+        else []
+    )
+
+
 class _Arrival:
     """The cluster with the waves so far in place."""
 
@@ -58,6 +69,7 @@ class _Arrival:
         self._nodes = list(nodes)
         self._shapes = shapes
         self._keys = [_spread_keys(shape) for shape in shapes]
+        self._keys_of_firsts = [_keys_of_firsts(shape) for shape in shapes]
         self._trials = [shape.trial.clone() for shape in shapes]
         self._own: set[int] = set()  # nodes that are clones already
 
@@ -75,13 +87,14 @@ class _Arrival:
         wave: list[Step] = []
         with_wave = [trial.clone() for trial in self._trials]
         refused: set[tuple[int, int]] = set()
+        harmless: set[object] = set()
         for step in waiting:
             number, member, at = step
             if (number, at) in refused:
                 continue
             node = self._nodes[at]
             accepted = self._trials[number].filter(node).success and with_wave[number].filter(node).success
-            if accepted and self._whoever_comes_first(step, wave):
+            if accepted and self._whoever_comes_first(step, wave) and self._firsts_may_be_second(step, wave, harmless):
                 wave.append(step)
                 for trial in with_wave:
                     trial.add_pod(member, node)
@@ -107,6 +120,24 @@ class _Arrival:
                 if not self._accepted(other, [*before, step]):
                     return False
         return True
+
+    def _firsts_may_be_second(self, step: Step, wave: Sequence[Step], harmless: set[object]) -> bool:
+        """Where one does not mind any single other coming before it, it minds none of them. harmless: pairs judged before."""
+        if not any(self._keys_of_firsts):
+            return True
+        for other in wave:
+            for one, before in ((step, other), (other, step)):
+                keys = self._keys_of_firsts[one[0]]
+                if not keys:
+                    continue
+                pair = (one[0], self._labels(one, keys), before[0], self._labels(before, keys))
+                if pair not in harmless and not self._accepted(one, [before]):
+                    return False
+                harmless.add(pair)
+        return True
+
+    def _labels(self, step: Step, keys: Sequence[str]) -> tuple[str | None, ...]:
+        return tuple(label_of(self._nodes[step[2]], key) for key in keys)
 
     def _sharing(self, step: Step, wave: Sequence[Step], key: str) -> list[Step]:
         value = label_of(self._nodes[step[2]], key)
