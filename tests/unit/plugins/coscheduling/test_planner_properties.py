@@ -33,12 +33,26 @@ KINDS: dict[str, PodBuilder] = {
     .spread_constraint(1, HOSTNAME, label_selector=GANG)
     .spread_constraint(1, ZONE, label_selector=GANG),
     "one a host": member().pod_anti_affinity(HOSTNAME, GANG),
+    "spread over zones by three": member().spread_constraint(1, ZONE, label_selector=GANG, minDomains=3),
+    "spread of masters": member().spread_constraint(1, ZONE, label_selector=selector({"role": "master"})),
+    "spread by index": member().spread_constraint(1, RACK, label_selector=GANG, matchLabelKeys=["index"]),
+    "together, yet spread": member()
+    .pod_affinity(ZONE, GANG)
+    .spread_constraint(1, HOSTNAME, label_selector=GANG)
+    .pod_anti_affinity(HOSTNAME, selector({"role": "master"})),
+    "together in zone and rack": member().pod_affinity(ZONE, GANG).pod_affinity(RACK, GANG),
+    "on one host": member().pod_affinity(HOSTNAME, GANG),
+    "beside the web": member().pod_affinity(ZONE, selector({"app": "web"})),
     "one a rack": member().pod_anti_affinity(RACK, GANG),
     "together in a zone": member().pod_affinity(ZONE, GANG),
     "beside the master": member().pod_affinity(RACK, selector({"role": "master"})),
     "the master": member(2).label("role", "master"),
     "away from the web": member().pod_anti_affinity(ZONE, selector({"app": "web"})),
+    "away from all masters": member().pod_anti_affinity(
+        ZONE, selector({"role": "master"}), namespaceSelector=selector({})
+    ),
     "with a port": member().host_port(80),
+    "large with a port": member(2).host_port(80),
     "in zone a": member().node_selector({ZONE: "a"}),
 }
 
