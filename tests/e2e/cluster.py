@@ -116,9 +116,14 @@ class Cluster:
         self.api.delete(f"{paths.POD_GROUPS.format(namespace='default')}/{name}")
 
     def events(self, name: str) -> list[str]:
-        """The notes of the events about an object of this name, oldest first."""
-        found = self.api.items(paths.EVENTS.format(namespace="default"))
-        mine = [event for event in found if event["regarding"]["name"] == name]
+        """The notes of the events about an object of this name, oldest first; those of earlier tests' pods do not count."""
+        uids = {change.pod.uid for change in self.recorder.history()}
+        mine = [
+            event
+            for event in self.api.items(paths.EVENTS.format(namespace="default"))
+            if event["regarding"]["name"] == name
+            and (event["regarding"].get("kind") != "Pod" or event["regarding"].get("uid") in uids)
+        ]
         mine.sort(key=lambda event: str(event["metadata"]["creationTimestamp"]))
         return [f"{event['reason']}: {event.get('note', '')}" for event in mine]
 
@@ -173,5 +178,6 @@ class Cluster:
         self.delete_all_pods()
         if self.has_crd():
             self.api.delete(paths.POD_GROUPS.format(namespace="default"))
+        self.api.delete(paths.EVENTS.format(namespace="default"))
         self.api.delete(paths.NODES)
         eventually(lambda: not self.api.items(paths.NODES), within=15, what="all nodes are gone")

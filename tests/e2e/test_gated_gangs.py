@@ -81,7 +81,9 @@ def test_a_refused_gang_stays_gated_without_one_attempt_and_starts_when_room_com
     cluster.pod_group("big", min_member=3)
     before = filter_calls(module_programs.extender)
     names = gang(cluster, "big", 3)
-    eventually(lambda: condition_of_group(cluster, "big")[0] == "GangRejected", within=5, what="the group says why")
+    eventually(
+        lambda: condition_of_group(cluster, "big")[0] == "InsufficientResources", within=5, what="the group says why"
+    )
     assert condition_of_group(cluster, "big")[1] == "minMember of 3 does not fit: Insufficient cpu"
     cluster.recorder.settle()
     assert cluster.recorder.bound() == set()

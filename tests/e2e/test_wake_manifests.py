@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import MANIFESTS, SIDECAR
-from tests.e2e.processes import eventually
-from tests.e2e.test_gate_manifests import GATE, POD, STRATEGIC, gates, is_refused
+from tests.e2e.test_gate_manifests import GATE, POD, STRATEGIC, await_guard, gates, is_refused
 
 
 def test_the_gate_and_the_wake_annotation_are_free_and_nothing_else(cluster: Cluster) -> None:
@@ -15,8 +14,7 @@ def test_the_gate_and_the_wake_annotation_are_free_and_nothing_else(cluster: Clu
         plane.kubectl("apply", "--server-side", "-k", str(MANIFESTS / overlay))
     try:
         cluster.pod("web", schedulingGates=[GATE])
-        label = {"metadata": {"labels": {"a": "b"}}}
-        eventually(lambda: is_refused(account, "web", label), within=20, what="the guard is in force", every=0.2)
+        await_guard(account, "web")
         for value in ("1", "2"):
             wake = {"metadata": {"annotations": {"gang-extender.dev/wake": value}}}
             account.call("PATCH", POD.format("web"), wake, STRATEGIC)
