@@ -10,8 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from extender.api.schedulingv1alpha1 import PodGroup
+from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.plugins.coscheduling import koordinator
 from extender.plugins.coscheduling.gang_groups import GROUPS_ANNOTATION, Keys, parse_groups
+from extender.plugins.coscheduling.group_topology import PREFERRED, REQUIRED
 from extender.plugins.coscheduling.match_policy import MATCH_POLICY_ANNOTATION, MatchPolicy, parse_match_policy
 from extender.plugins.coscheduling.roles import (
     NO_ROLES,
@@ -54,6 +57,20 @@ _BY_DEFAULT_OF_KOORDINATOR = Asked(match_policy=MatchPolicy.ONCE_SATISFIED)
 def relevant(annotations: Mapping[str, str]) -> tuple[str | None, ...]:
     """Equal where two sets of annotations ask for the same."""
     return tuple(annotations.get(key) for key in KEYS) if annotations else (None,) * len(KEYS)
+
+
+def naming(annotations: Mapping[str, str]) -> tuple[str | None, ...]:
+    """What of a pod's annotations may change its group, or what that asks for."""
+    named = (
+        (annotations.get(koordinator.NAME), annotations.get(koordinator.MIN_AVAILABLE)) if annotations else (None,) * 2
+    )
+    return named + relevant(annotations)
+
+
+def asks_for(pod_group: PodGroup | InTreePodGroup) -> object:
+    """Equal where nothing has changed that counts: conditions, other annotations and managed fields do not."""
+    annotations = pod_group.metadata.annotations
+    return pod_group.spec, relevant(annotations), annotations.get(REQUIRED), annotations.get(PREFERRED)
 
 
 def names_groups(annotations: Mapping[str, str]) -> bool:

@@ -13,6 +13,7 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_READY, PodGroup
 from extender.framework.events import ASSIGNED_POD, NODE, POD_GROUP, UNSCHEDULABLE_POD, ActionType
 from extender.framework.interface import ClusterEvent, ClusterEventWithHint, QueueingHint
+from extender.plugins.coscheduling.group_annotations import asks_for
 from extender.plugins.coscheduling.pod_group import GroupLabels
 from extender.plugins.hints import QUEUE, QUEUE_SKIP, pair
 
@@ -56,7 +57,7 @@ class GroupHints:
 
     def after_pod_group(self, pod: corev1.Pod, old: object, new: object) -> QueueingHint:
         before, after = pair(PodGroup, old, new)
-        if before is not None and after is not None and before.spec == after.spec:
+        if before is not None and after is not None and asks_for(before) == asks_for(after):
             return QUEUE_SKIP  # our own conditions
         group, changed = self.labels.group_of(pod), after or before
         if group is None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.quorum import needs, runs
 from extender.plugins.coscheduling.stops import AFTER_A_HOLD
 
 
@@ -44,7 +45,7 @@ def phase_of(manager: PodGroupManager, group: Group) -> Phase:
     if group.commits.keys() - assigned:
         return Phase.COMMITTING
     spec = manager.spec(group)
-    if spec is not None and not spec.invalid and len(assigned) >= spec.min_member:
+    if spec is not None and not spec.invalid and runs(group, spec):
         return Phase.BOUND
     if group.held:
         return Phase.ASSEMBLING
@@ -52,7 +53,7 @@ def phase_of(manager: PodGroupManager, group: Group) -> Phase:
         return Phase.PLANNED
     if manager.backing_off(group.key):
         return Phase.BACKING_OFF
-    if spec is not None and len(group.members) < spec.min_member:
+    if spec is not None and needs(group, spec, group.members.keys()):
         return Phase.GATHERING
     if group.stopped is not None:
         return Phase.TIMED_OUT if group.stopped.reason in AFTER_A_HOLD else Phase.DENIED

@@ -22,7 +22,7 @@ from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.commit import Commit
 from extender.plugins.coscheduling.gang_groups import GangGroups
-from extender.plugins.coscheduling.group_annotations import names_groups
+from extender.plugins.coscheduling.group_annotations import names_groups, relevant
 from extender.plugins.coscheduling.ledger import Ledger
 from extender.plugins.coscheduling.pod_group import (
     GroupLabels,
@@ -146,14 +146,20 @@ class PodGroupManager:
         return group
 
     def _put(self, group: Group, pod: corev1.Pod, ref: GroupRef) -> None:
+        known = group.members.get(pod.uid)
         group.members[pod.uid] = PodInfo(pod)
+        if ref.lightweight and (
+            known is None
+            or group.refs.get(pod.uid) != ref
+            or relevant(known.pod.metadata.annotations) != relevant(pod.metadata.annotations)
+        ):
+            group.spec = None  # what its pods say is what it asks for
         if group.refs.get(pod.uid) != ref:
             group.refs[pod.uid] = ref
         if pod.gated and not pod.node_name and not foreign_gates(pod, (self.gate,)):
             group.gated.add(pod.uid)
         else:
             group.gated.discard(pod.uid)
-        group.spec = None
         if ref.lightweight and names_groups(pod.metadata.annotations):
             self.spec(group)  # whom it names counts at once
         self._group_by_uid[pod.uid] = group.key
@@ -197,7 +203,9 @@ class PodGroupManager:
             return None
         group = self.groups[key]
         group.members.pop(uid, None)
-        group.refs.pop(uid, None)
+        ref = group.refs.pop(uid, None)
+        if ref is not None and ref.lightweight:
+            group.spec = None
         group.committed.pop(uid, None)
         group.commits.pop(uid, None)
         group.started.discard(uid)
@@ -207,7 +215,6 @@ class PodGroupManager:
         group.gated.discard(uid)
         group.repatched.discard(uid)
         group.excluded = {pair: until for pair, until in group.excluded.items() if pair[0] != uid}
-        group.spec = None
         self.ledger.release(uid)
         self.drop_if_empty(group)
         return group
@@ -323,7 +330,14 @@ class PodGroupManager:
         """Priority of the lowest member first, then age, then name."""
         spec = self.spec(group)
         created = spec.created if spec is not None else None
-        return -group.priority, created or _FAR_FUTURE, group.key
+        return -self._priority(group), created or _FAR_FUTURE, group.key
+
+    def _priority(self, group: Group) -> int:
+        """Of the lowest member, of those that start together too."""
+        keys = self.gang_groups.unit(group.key)
+        if len(keys) == 1 or self.gang_groups.was_whole(keys):
+            return group.priority
+        return min(each.priority for key in keys if (each := self.groups.get(key)) is not None)
 
     def release_places(self, group: Group, uids: Iterable[str] | None = None) -> None:
         """Takes back the group's reservations, or those of some members."""

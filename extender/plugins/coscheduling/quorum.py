@@ -63,6 +63,14 @@ def is_free(group: Group, spec: GroupSpec, uid: str) -> bool:
     return False
 
 
+def runs(group: Group, spec: GroupSpec) -> bool:
+    """Whether nobody of it waits for the others any more. With only-waiting a batch that waits is a gang of its own."""
+    assigned = group.assigned()
+    if spec.match_policy is MatchPolicy.ONLY_WAITING and past(group, spec):
+        return group.members.keys() <= assigned | group.started
+    return bool(assigned) and not needs(group, spec, assigned)
+
+
 def note_start(group: Group, uids: AbstractSet[str]) -> None:
     """These start now, with all that were planned together with them."""
     group.started |= uids - group.assigned()

@@ -1,0 +1,196 @@
+"""What the watch says of pods, groups and nodes, brought to the groups: who is counted, what plan is void, who is looked at again.
+
+The Coscheduling plugin hands every event on to here; what follows runs in the background. Each informer calls from its own
+thread. scheduler-plugins has queueing hints in this place: here a group that an event can help is planned by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from extender.api import corev1
+from extender.api.schedulingv1alpha1 import PodGroup
+from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.admission import Admission
+from extender.plugins.coscheduling.barrier import Barrier
+from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.group_annotations import asks_for, naming
+from extender.plugins.coscheduling.ledger import Reservation
+from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.quorum import needs
+from extender.plugins.coscheduling.units import follow_unit, missing_group, unit_of
+
+
+class GroupEvents:
+    """The manager's lock is taken for the bookkeeping of each event, and let go before anything is planned or patched."""
+
+    def __init__(
+        self, manager: PodGroupManager, admission: Admission, barrier: Barrier, collaborators: Collaborators
+    ) -> None:
+        self._manager = manager
+        self._admission = admission
+        self._barrier = barrier
+        self._with = collaborators
+
+    def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        """Keeps the members; a group that gained its quorum, or room that came free, is looked at in the background."""
+        manager = self._manager
+        freed = old is not None and bool(old.node_name) and (new is None or (new.terminal and not old.terminal))
+        membership = _membership_changed(old, new)
+        with manager.lock:
+            before = manager.groups.get(ref.key) if old is not None and (ref := manager.labels.group_of(old)) else None
+            concerned = self._units([before])
+            group = manager.pod_changed(new) if new is not None else manager.pod_gone(old) if old is not None else None
+            concerned |= self._units([group])
+            if group is not None and membership:
+                if _on_a_node(old) or _on_a_node(new):
+                    follow_unit(manager, group)
+                for key in concerned:
+                    manager.forget_notes(key)
+            void = self._void(concerned)
+            look = group is not None and membership and self._matters(group, new)
+            if look:
+                manager.dirty.update(concerned & manager.groups.keys())
+        self._drop(void)
+        if new is not None and new.node_name:
+            self._admission.arrivals.settled(new)
+        if freed or void:
+            self.room_came_free()
+        elif look or self._lost_nomination(old, new):
+            self._admission.look()
+
+    def on_pod_group(self, old: PodGroup | None, new: PodGroup | None) -> None:
+        """Our own conditions are no news."""
+        manager = self._manager
+        if new is not None and old is not None and asks_for(old) == asks_for(new):
+            with manager.lock:
+                manager.pod_group_changed(new)
+        elif new is not None:
+            self._object_changed(new.key, lambda: manager.pod_group_changed(new), gone=False)
+        elif old is not None:
+            self._object_changed(old.key, lambda: manager.pod_group_gone(old), gone=True)
+
+    def on_in_tree_pod_group(self, old: InTreePodGroup | None, new: InTreePodGroup | None) -> None:
+        """kube-scheduler's own object, where it is watched."""
+        manager = self._manager
+        if new is not None and (old is None or asks_for(old) != asks_for(new)):
+            self._object_changed(new.key, lambda: manager.in_tree_changed(new), gone=False)
+        elif new is None and old is not None:
+            self._object_changed(old.key, lambda: manager.in_tree_gone(old), gone=True)
+
+    def _object_changed(self, key: str, change: Callable[[], Group | None], *, gone: bool) -> None:
+        """What the group was to start with until now, and what it is to start with from now on, is looked at anew."""
+        manager = self._manager
+        with manager.lock:
+            concerned = self._units([manager.groups.get(key)])
+            group = change()
+            if group is None:
+                return
+            concerned |= self._units([group])
+            groups = [group, *(manager.groups[each] for each in sorted(concerned - {key}) if each in manager.groups)]
+            follow_unit(manager, group)
+            for each in groups:
+                if gone:
+                    self._barrier.reject_all(each, messages.GROUP_DELETED)
+                else:
+                    self._barrier.recheck(each)
+                manager.forget_notes(each.key)
+            manager.dirty.update(each.key for each in groups)
+            void = [key] if gone else self._void(concerned)
+            parked = [
+                each.members[uid].pod for each in groups for uid in each.refused - each.gated if uid in each.members
+            ]
+        self._drop(void)
+        self._admission.look()
+        self._with.steering.wake(parked)
+
+    def on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
+        """A node that came or got better may help; one that went takes the plans on it with it."""
+        if new is None and old is not None:
+            with self._manager.lock:
+                for reservation in list(self._manager.ledger.on_node(old.name)):
+                    self._lose(reservation)
+            self._admission.look()
+        elif new is not None and (old is None or _node_may_help(old, new)):
+            self.room_came_free()
+
+    def room_came_free(self) -> None:
+        with self._manager.lock:
+            self._manager.room_came_free()
+        self._admission.look()
+
+    # Under the manager's lock
+
+    def _units(self, groups: Sequence[Group | None]) -> set[str]:
+        """The keys of these groups, and of those that they start together with."""
+        return {each.key for group in groups if group is not None for each in unit_of(self._manager, group)}
+
+    def _void(self, keys: Iterable[str]) -> list[str]:
+        """Groups whose plan cannot come to a start any more: one of the unit lost its quorum, or is gone."""
+        groups = self._manager.groups
+        planned = [group for key in sorted(keys) if (group := groups.get(key)) is not None and group.planned]
+        return [group.key for group in planned if not self._may_start(group)]
+
+    def _may_start(self, group: Group) -> bool:
+        manager = self._manager
+        for each in unit_of(manager, group):
+            spec = manager.spec(each)
+            if spec is None or spec.invalid or needs(each, spec, each.members.keys()):
+                return False
+        return not missing_group(manager, group)
+
+    def _matters(self, group: Group, new: corev1.Pod | None) -> bool:
+        """Whether a group that waits may have a plan after this: not if the pod has its place or its node already."""
+        if not any(each.refused or each.gated for each in unit_of(self._manager, group)):
+            return False
+        return new is None or (not new.node_name and self._manager.ledger.get(new.uid) is None)
+
+    def _lose(self, reservation: Reservation) -> None:
+        """A member's node is gone: it alone is placed anew."""
+        group = self._manager.groups.get(reservation.group)
+        if group is not None and reservation.uid not in group.held:
+            self._manager.lose_places(group, [reservation.uid])
+            if reservation.uid not in group.gated:
+                group.refused.add(reservation.uid)
+
+    # Beyond it
+
+    def _drop(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self._admission.drop_plan(key)
+
+    def _lost_nomination(self, old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
+        """Whether the group has to be planned again because the member's nomination was cleared, and not by us."""
+        if old is None or new is None or old.uid != new.uid or new.node_name:
+            return False
+        if not old.status.nominated_node_name or new.status.nominated_node_name:
+            return False
+        return self._admission.arrivals.lost(old, new)
+
+
+def _on_a_node(pod: corev1.Pod | None) -> bool:
+    return pod is not None and bool(pod.node_name)
+
+
+def _membership_changed(old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
+    """Came, went, is going, lost a gate, or got to a node: what can change a verdict on the group."""
+    if old is None or new is None:
+        return True
+    return (
+        old.metadata.labels != new.metadata.labels
+        or naming(old.metadata.annotations) != naming(new.metadata.annotations)
+        or old.deleting != new.deleting
+        or old.spec.scheduling_gates != new.spec.scheduling_gates
+        or old.spec.node_name != new.spec.node_name
+        or old.terminal != new.terminal
+    )
+
+
+def _node_may_help(old: corev1.Node, new: corev1.Node) -> bool:
+    return (
+        old.spec != new.spec
+        or old.status.allocatable != new.status.allocatable
+        or old.metadata.labels != new.metadata.labels
+        or old.not_ready != new.not_ready
+    )
