@@ -7,139 +7,57 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from extender.client.connection import Connection
 from extender.config.defaults import whole_profile
 from extender.config.plugin_args import VolumeBindingArgs
 from extender.config.types import KubeSchedulerConfiguration
 from extender.plugins.registry import new_in_tree_registry
-from extender.plugins.volume_binding.matching import BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE
+from extender.plugins.volume_binding.matching import BOUND_BY_CONTROLLER, SELECTED_NODE
 from extender.scheduler.in_process import InProcessScheduler
-from extender.simulation.volume_controller import VolumeController
-from tests.e2e.api import Json, Refused
 from tests.e2e.cluster import Cluster
 from tests.e2e.processes import eventually
+from tests.e2e.storage import CLAIMS, DRIVER, HOSTNAME, VOLUMES, Storage
 
 MIRROR = "mirror"
-CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
-VOLUMES = "/api/v1/persistentvolumes"
-CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
-DRIVER = "csi.example.com"
-HOSTNAME = "kubernetes.io/hostname"
 
 
-class Storage:
-    """Volumes, claims and classes of a test, gone after it; and the scheduler that looks at them."""
+class Mirror(Storage):
+    """With the scheduler that looks at them, in this process."""
 
     def __init__(self, cluster: Cluster, bind_timeout_seconds: int) -> None:
-        self.cluster = cluster
-        self.api = cluster.api
-        self._connection = Connection.from_kubeconfig(str(cluster.plane.kubeconfig()))
-        self.controller = VolumeController(self._connection)
+        super().__init__(cluster)
         profile = replace(
             whole_profile(MIRROR), plugin_config={"VolumeBinding": VolumeBindingArgs(bind_timeout_seconds)}
         )
         configuration = KubeSchedulerConfiguration((profile,))
-        self._scheduler = InProcessScheduler(self._connection, configuration, new_in_tree_registry())
+        self._scheduler = InProcessScheduler(self.connection, configuration, new_in_tree_registry())
 
     def start(self) -> None:
         self._scheduler.start()
 
     def stop(self) -> None:
         self._scheduler.stop()
-        self._connection.close()
-        self.cluster.delete_all_pods()
-        for path in (CLAIMS, VOLUMES):
-            for obj in self.api.items(path):
-                self._remove(f"{path}/{obj['metadata']['name']}")
-        self.api.delete(CLASSES)
-
-    def _remove(self, path: str) -> None:
-        """What protects an object in use is taken off by a controller that is not here."""
-        self.api.patch(path, {"metadata": {"finalizers": None}})
-        try:
-            self.api.delete(path)
-        except Refused as refused:
-            if refused.code != 404:
-                raise
-
-    def storage_class(self, name: str, provisioner: str = "kubernetes.io/no-provisioner", **fields: Any) -> None:
-        body = {"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"}
-        self.api.create(CLASSES, {**body, **fields})
-
-    def volume(self, name: str, node: str, storage_class: str = "local") -> None:
-        """A disk of one node, available."""
-        here = {"key": HOSTNAME, "operator": "In", "values": [node]}
-        spec = {
-            "capacity": {"storage": "10Gi"},
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": storage_class,
-            "local": {"path": f"/disks/{name}"},
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},
-        }
-        self.api.create(VOLUMES, {"metadata": {"name": name}, "spec": spec})
-        self.api.patch(f"{VOLUMES}/{name}/status", {"status": {"phase": "Available"}})
-
-    def claim(self, name: str, storage_class: str = "local") -> None:
-        spec = {
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": storage_class,
-            "resources": {"requests": {"storage": "5Gi"}},
-        }
-        self.api.create(CLAIMS, {"metadata": {"name": name}, "spec": spec})
+        super().stop()
 
     def pod(self, name: str, claim: str) -> None:
         volume = {"name": "data", "persistentVolumeClaim": {"claimName": claim}}
         self.cluster.pod(name, scheduler_name=MIRROR, volumes=[volume])
 
-    def get(self, path: str, name: str) -> Json:
-        return self.api.get(f"{path}/{name}")
-
-    def await_claim_of(self, volume: str) -> Json:
-        """The claimRef that the scheduler writes."""
-        found: list[Json] = []
-
-        def written() -> bool:
-            found[:] = [self.get(VOLUMES, volume)["spec"].get("claimRef")]
-            return bool(found[0])
-
-        eventually(written, within=10, what=f"{volume} is meant for a claim")
-        return found[0]
-
-    def await_selected_node(self, claim: str) -> str:
-        def selected() -> str:
-            return str(self.get(CLAIMS, claim)["metadata"].get("annotations", {}).get(SELECTED_NODE, ""))
-
-        eventually(selected, within=10, what=f"{claim} is wanted on a node")
-        return selected()
-
-    def bind(self, volume: str, claim: str) -> None:
-        """What the controller of persistent volumes writes once a volume is meant for a claim."""
-        annotations = {BIND_COMPLETED: "yes", BOUND_BY_CONTROLLER: "yes"}
-        self.api.patch(f"{VOLUMES}/{volume}/status", {"status": {"phase": "Bound"}})
-        self.api.patch(f"{CLAIMS}/{claim}", {"metadata": {"annotations": annotations}, "spec": {"volumeName": volume}})
-        self.api.patch(f"{CLAIMS}/{claim}/status", {"status": {"phase": "Bound"}})
-
-    def node_of(self, pod: str) -> str:
-        found = self.cluster.recorder.pod(pod) or {"spec": {}}
-        return str(found["spec"].get("nodeName", ""))
-
 
 @pytest.fixture
-def storage(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Storage]:
+def storage(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Mirror]:
     """Its parameter: bindTimeoutSeconds."""
     for name in ("node-1", "node-2"):
         cluster.node(name)
-    made = Storage(cluster, getattr(request, "param", 600))
+    made = Mirror(cluster, getattr(request, "param", 600))
     made.start()
     yield made
     made.stop()
 
 
-def test_a_volume_of_one_node_is_bound_and_the_pod_follows_it(storage: Storage) -> None:
+def test_a_volume_of_one_node_is_bound_and_the_pod_follows_it(storage: Mirror) -> None:
     storage.storage_class("local")
     storage.volume("disk", "node-2")
     storage.claim("data")
@@ -154,7 +72,7 @@ def test_a_volume_of_one_node_is_bound_and_the_pod_follows_it(storage: Storage) 
     assert storage.node_of("web") == "node-2"
 
 
-def test_two_pods_get_two_volumes_and_a_third_hears_why_not(storage: Storage) -> None:
+def test_two_pods_get_two_volumes_and_a_third_hears_why_not(storage: Mirror) -> None:
     storage.storage_class("local")
     for number in (1, 2):
         storage.volume(f"disk-{number}", f"node-{number}")
@@ -174,7 +92,7 @@ def test_two_pods_get_two_volumes_and_a_third_hears_why_not(storage: Storage) ->
     assert {storage.node_of(name) for name in recorder.bound()} == {"node-1", "node-2"}
 
 
-def test_a_bind_that_is_undone_is_tried_again(storage: Storage) -> None:
+def test_a_bind_that_is_undone_is_tried_again(storage: Mirror) -> None:
     """The controller drops the claim from the volume: the pod is told, and gets the volume at its next attempt."""
     storage.storage_class("local")
     storage.volume("disk", "node-1")
@@ -190,7 +108,7 @@ def test_a_bind_that_is_undone_is_tried_again(storage: Storage) -> None:
 
 
 @pytest.mark.parametrize("storage", [2], indirect=True)
-def test_a_controller_that_does_not_answer(storage: Storage) -> None:
+def test_a_controller_that_does_not_answer(storage: Mirror) -> None:
     """After bindTimeoutSeconds the attempt is over; the next one finds the volume meant for the claim already."""
     storage.storage_class("local")
     storage.volume("disk", "node-1")
@@ -202,7 +120,7 @@ def test_a_controller_that_does_not_answer(storage: Storage) -> None:
     storage.cluster.recorder.await_bound("web", within=15)
 
 
-def test_a_volume_is_provisioned_on_the_second_attempt(storage: Storage) -> None:
+def test_a_volume_is_provisioned_on_the_second_attempt(storage: Mirror) -> None:
     """The provisioner gives up once, which it says by taking the annotation off."""
     topology = {"matchLabelExpressions": [{"key": HOSTNAME, "values": ["node-2"]}]}
     storage.storage_class("fast", DRIVER, allowedTopologies=[topology])
@@ -222,7 +140,7 @@ def test_a_volume_is_provisioned_on_the_second_attempt(storage: Storage) -> None
     assert storage.node_of("web") == "node-2"
 
 
-def test_a_claim_that_comes_late_wakes_its_pod(storage: Storage) -> None:
+def test_a_claim_that_comes_late_wakes_its_pod(storage: Mirror) -> None:
     storage.storage_class("local")
     storage.volume("disk", "node-1")
     storage.pod("web", "data")
@@ -233,7 +151,7 @@ def test_a_claim_that_comes_late_wakes_its_pod(storage: Storage) -> None:
     storage.cluster.recorder.await_bound("web", within=10)
 
 
-def test_a_scheduler_that_stops_does_not_wait_for_volumes(storage: Storage) -> None:
+def test_a_scheduler_that_stops_does_not_wait_for_volumes(storage: Mirror) -> None:
     """The fixture stops it long before bindTimeoutSeconds."""
     storage.storage_class("local")
     storage.volume("disk", "node-1")
