@@ -183,6 +183,24 @@ class Connection:
             body["dryRun"] = ["All"]
         self._call("DELETE", _path(resource, namespace, name), body=body)
 
+    def evict(self, pod: corev1.Pod, *, dry_run: bool = False) -> None:
+        options: dict[str, Any] = {"preconditions": {"uid": pod.uid}}
+        if dry_run:
+            options["dryRun"] = ["All"]
+        metadata = {"name": pod.name, "namespace": pod.namespace}
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata, "deleteOptions": options}
+        self._call("POST", _path(PODS, pod.namespace, pod.name, "eviction"), body=body)
+
+    def may(self, verb: str, resource: ResourceType[Any], subresource: str = "") -> bool:
+        wanted = {"verb": verb, "group": resource.group, "resource": resource.plural, "subresource": subresource}
+        body = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": wanted},
+        }
+        answer = self._call("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=body)
+        return self._decode(answer, _AccessReview).status.allowed
+
     def bind(self, binding: corev1.Binding) -> None:
         meta = binding.metadata
         body = {"apiVersion": "v1", "kind": "Binding", **codec.to_builtins(binding)}
@@ -269,6 +287,16 @@ class Connection:
                 self._identity.refresh()
             raise error_of(response.status, data, retry_after)
         return response
+
+
+class _AccessStatus(Object, frozen=True, gc=False):
+    allowed: bool = False
+
+
+class _AccessReview(Object, frozen=True):
+    """authorization.k8s.io/v1 SelfSubjectAccessReview."""
+
+    status: _AccessStatus = _AccessStatus()
 
 
 class _Version(Object, frozen=True, gc=False):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from extender.client.errors import ApiError, NotFoundError
+from extender.client.errors import ApiError, ForbiddenError, NotFoundError
 from extender.client.interface import API, PODS, ResourceType
 from extender.client.reflector import Reflector
 from extender.client.store import Store
@@ -71,7 +71,10 @@ class _Progress:
 
 
 class Informer(Generic[T]):
-    """One kind of object. An optional kind that the server does not serve counts as synced and empty."""
+    """One kind of object. An optional kind that the server does not serve counts as synced and empty.
+
+    may_be_forbidden: it counts so too where we may not read it.
+    """
 
     def __init__(
         self,
@@ -79,6 +82,7 @@ class Informer(Generic[T]):
         resource: ResourceType[T],
         *,
         optional: bool = False,
+        may_be_forbidden: bool = False,
         namespace: str = "",
         field_selector: str = "",
         clock: Callable[[], float] = time.monotonic,
@@ -87,6 +91,7 @@ class Informer(Generic[T]):
         self.field_selector = field_selector
         self.store: Store[T] = Store()
         self._optional = optional
+        self._may_be_forbidden = may_be_forbidden
         self._clock = clock
         self._handlers: list[EventHandler] = []
         self._progress = _Progress(heard=clock())
@@ -154,11 +159,11 @@ class Informer(Generic[T]):
 
     def failed(self, error: ApiError) -> None:
         self._progress.error = str(error)
-        if isinstance(error, NotFoundError):
+        if isinstance(error, NotFoundError) or (self._may_be_forbidden and isinstance(error, ForbiddenError)):
             self._gone()
 
     def _gone(self) -> None:
-        """The server does not serve this kind (any more)."""
+        """The server does not serve this kind (any more), or not to us."""
         self._progress.served = False
         for obj in self.store.list():
             self.store.remove(obj.metadata.key)
@@ -176,7 +181,13 @@ class InformerFactory:
         self._informers: dict[ResourceType[Any], Informer[Any]] = {}
 
     def informer(
-        self, resource: ResourceType[T], *, optional: bool = False, namespace: str = "", field_selector: str = ""
+        self,
+        resource: ResourceType[T],
+        *,
+        optional: bool = False,
+        may_be_forbidden: bool = False,
+        namespace: str = "",
+        field_selector: str = "",
     ) -> Informer[T]:
         informer = self._informers.get(resource)
         if informer is None:
@@ -186,6 +197,7 @@ class InformerFactory:
                 self._api,
                 resource,
                 optional=optional,
+                may_be_forbidden=may_be_forbidden,
                 namespace=namespace,
                 field_selector=field_selector,
                 clock=self._clock,

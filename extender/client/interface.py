@@ -193,6 +193,14 @@ class API(Protocol):
         dry_run: bool = False,
     ) -> None: ...
 
+    def evict(self, pod: corev1.Pod, *, dry_run: bool = False) -> None:
+        """POST pods/{name}/eviction, with the UID as precondition. Raises TooManyRequestsError where a budget forbids it."""
+        ...
+
+    def may(self, verb: str, resource: ResourceType[Any], subresource: str = "") -> bool:
+        """Whether we have the permission, in every namespace (SelfSubjectAccessReview)."""
+        ...
+
     def bind(self, binding: corev1.Binding) -> None:
         """POST pods/{name}/binding. Raises ConflictError for a UID that differs, a pod assigned already, deleting or gated."""
         ...

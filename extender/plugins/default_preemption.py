@@ -31,6 +31,7 @@ from extender.framework.preemption.disruption_budgets import split_by_violation
 from extender.framework.preemption.evaluator import Evaluator
 from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, Executor
 from extender.framework.preemption.interface import PreemptionInterface
+from extender.framework.preemption.node_trial import BrokenTrialError, NodeTrial
 from extender.framework.preemption.ordering import more_important_pod, sort_by_importance
 from extender.framework.sort_slice import sort_slice
 from extender.framework.status import SUCCESS, Code, Status, error, unresolvable
@@ -99,7 +100,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions, P
         pdbs: Sequence[policyv1.PodDisruptionBudget],
     ) -> tuple[tuple[corev1.Pod, ...], int, Status]:
         """All pods of lower priority leave; then as many as fit come back, budgets first, the important before others."""
-        trial = _Trial(self._handle, state, pod, node)
+        trial = NodeTrial(self._handle, state, pod, node)
         potential = [info for info in node.pods if _may_preempt(pod, info)]
         if not potential:
             return (), 0, NO_VICTIMS
@@ -113,48 +114,11 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions, P
             violating, others = split_by_violation(potential, pdbs)
             unspared = [info.pod for info in violating if not trial.reprieved(info)]
             victims = unspared + [info.pod for info in others if not trial.reprieved(info)]
-        except _BrokenTrialError as failure:
+        except BrokenTrialError as failure:
             return (), 0, error(str(failure))
         if violating and others:
             sort_by_importance(victims)
         return tuple(victims), len(unspared), SUCCESS
-
-
-class _BrokenTrialError(Exception):
-    """A plugin could not follow."""
-
-
-class _Trial:
-    """One node, changed pod by pod, with the plugins' state kept true to it."""
-
-    def __init__(self, handle: Handle, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> None:
-        self._handle = handle
-        self._state = state
-        self._pod = pod
-        self._node = node
-
-    def fits(self) -> Status:
-        return self._handle.run_filter_plugins_with_nominated_pods(self._state, self._pod, self._node)
-
-    def remove(self, info: PodInfo) -> None:
-        self._node.remove_pod(info.pod)
-        self._check(self._handle.run_pre_filter_extension_remove_pod(self._state, self._pod, info, self._node))
-
-    def add(self, info: PodInfo) -> None:
-        self._node.add_pod(info)
-        self._check(self._handle.run_pre_filter_extension_add_pod(self._state, self._pod, info, self._node))
-
-    def reprieved(self, info: PodInfo) -> bool:
-        """Whether the preemptor fits beside it; if not, the pod is gone again."""
-        self.add(info)
-        if self.fits().success:
-            return True
-        self.remove(info)
-        return False
-
-    def _check(self, status: Status) -> None:
-        if not status.success:
-            raise _BrokenTrialError(status.message)
 
 
 def _may_preempt(preemptor: corev1.Pod, victim: PodInfo) -> bool:

@@ -34,7 +34,7 @@ def run() -> None:
     judge = FrameworkJudge(Framework(planning_profile(), new_registry(), _around(cache)))
     members = [make_pod().name(f"m{i}").priority(100).req(cpu="4").info() for i in range(MEMBERS)]
     request = Request(members=members, needed=MEMBERS)
-    evictable = evictable_pods(snapshot, (), Rules(100))
+    evictable = evictable_pods(snapshot.list(), (), Rules(100))
     empty = [
         make_node().name(f"n{i}").label(HOSTNAME, f"n{i}").capacity(cpu=10, memory="64Gi").info() for i in range(NODES)
     ]

@@ -19,8 +19,10 @@ from extender.client.errors import (
     ConflictError,
     InvalidError,
     NotFoundError,
+    TooManyRequestsError,
 )
 from extender.client.interface import (
+    POD_DISRUPTION_BUDGETS,
     POD_GROUPS,
     PODS,
     PRIORITY_CLASSES,
@@ -48,6 +50,7 @@ class EmbeddedAPI:
         self._changed = threading.Condition(threading.RLock())  # guards everything, the history included
         self._history = History(self._changed)
         self._objects: dict[str, dict[str, Raw]] = {}
+        self._values: dict[str, dict[str, Any]] = {}  # the same objects as structs: frozen, so handed out as they are
         self._absent = {str(resource) for resource in absent}
         self._created = 0
         self._events: dict[str, Raw] = {}
@@ -65,11 +68,12 @@ class EmbeddedAPI:
     ) -> Page[T]:
         selects = _selector(field_selector, namespace)
         with self._changed:
-            objects = [obj for _, obj in sorted(self._of(resource).items()) if selects(obj)]
+            keys = [key for key, obj in sorted(self._of(resource).items()) if selects(obj)]
             start = int(continue_token or 0)
-            part = objects[start : start + limit]
-            following = str(start + limit) if start + limit < len(objects) else ""
-            return Page([_decode(obj, resource) for obj in part], str(self._history.version), following)
+            part = keys[start : start + limit]
+            following = str(start + limit) if start + limit < len(keys) else ""
+            values = self._values[str(resource)] if part else {}
+            return Page([values[key] for key in part], str(self._history.version), following)
 
     def watch(
         self,
@@ -91,7 +95,7 @@ class EmbeddedAPI:
 
     def get(self, resource: ResourceType[T], name: str, namespace: str = "") -> T:
         with self._changed:
-            return _decode(self._find(resource, name, namespace), resource)
+            return self._value(resource, self._find(resource, name, namespace))
 
     def create(self, resource: ResourceType[T], body: Mapping[str, Any], namespace: str = "") -> T:
         with self._changed:
@@ -130,7 +134,7 @@ class EmbeddedAPI:
                 kept = "status" if subresource != "status" else "spec"
                 new = {**new, kept: old[kept]} if kept in old else {k: v for k, v in new.items() if k != kept}
             if new == old:
-                return _decode(old, resource)
+                return self._value(resource, old)
             return self._store(resource, new)
 
     def delete(
@@ -151,10 +155,26 @@ class EmbeddedAPI:
                 raise ConflictError(_uid_text(resource, name, preconditions.uid, meta["uid"]), reason="Conflict")
             if dry_run:
                 return
-            del self._of(resource)[_key(old)]
+            del self._of(resource)[_key(old)], self._values[str(resource)][_key(old)]
             version = self._history.next_version()
             gone = {**old, "metadata": {**meta, "resourceVersion": str(version)}}
             self._history.append(Change(version, str(resource), EventType.DELETED, gone, old))
+
+    def evict(self, pod: corev1.Pod, *, dry_run: bool = False) -> None:
+        """A budget that is used up forbids it; nobody counts it down here: there is no disruption controller."""
+        with self._changed:
+            for raw in self._of(POD_DISRUPTION_BUDGETS).values():
+                budget = self._value(POD_DISRUPTION_BUDGETS, raw)
+                selector = budget.spec.selector
+                concerned = selector is not None and not selector.empty and selector.matches(pod.labels)
+                if budget.metadata.namespace == pod.namespace and concerned and budget.status.disruptions_allowed <= 0:
+                    text = "Cannot evict pod as it would violate the pod's disruption budget."
+                    raise TooManyRequestsError(text, reason="TooManyRequests")
+            self.delete(PODS, pod.name, pod.namespace, preconditions=Preconditions(uid=pod.uid), dry_run=dry_run)
+
+    def may(self, verb: str, resource: ResourceType[Any], subresource: str = "") -> bool:
+        """Nobody is refused anything here."""
+        return True
 
     def bind(self, binding: corev1.Binding) -> None:
         meta, node = binding.metadata, binding.target.name
@@ -230,9 +250,15 @@ class EmbeddedAPI:
             raise InvalidError(f'{resource.kind} "{obj["metadata"]["name"]}" is invalid: {error}') from error
         previous = objects.get(key)
         objects[key] = obj
+        self._values.setdefault(str(resource), {})[key] = decoded
         event_type = EventType.ADDED if previous is None else EventType.MODIFIED
-        self._history.append(Change(version, str(resource), event_type, obj, previous))
+        self._history.append(Change(version, str(resource), event_type, obj, previous, decoded))
         return decoded
+
+    def _value(self, resource: ResourceType[T], obj: Raw) -> T:
+        """Of an object that is there."""
+        value: T = self._values[str(resource)][_key(obj)]
+        return value
 
 
 def _decode(obj: Raw, resource: ResourceType[T]) -> T:

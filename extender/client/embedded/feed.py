@@ -59,13 +59,13 @@ class Feed:
     def _bring(self, target: _Target, change: Change) -> None:
         informer = target.informer
         if change.type is EventType.DELETED or not target.selects(change.object):
-            obj = codec.convert(change.object, informer.resource.type)
+            obj = _value(target, change)
             old = informer.store.remove(obj.metadata.key)
             if old is not None:
                 informer.changed(obj, None)
                 self._seen(informer.resource, old, None)
             return
-        new = codec.convert(change.object, informer.resource.type)
+        new = _value(target, change)
         old = informer.store.put(new)
         informer.changed(old, new)
         self._seen(informer.resource, old, new)
@@ -75,6 +75,10 @@ class _Target:
     def __init__(self, informer: Informer[Any]) -> None:
         self.informer = informer
         self.selects = field_selector(informer.field_selector, "")
+
+
+def _value(target: _Target, change: Change) -> Any:
+    return change.value if change.value is not None else codec.convert(change.object, target.informer.resource.type)
 
 
 def _age(obj: Any) -> tuple[datetime, int]:

@@ -24,13 +24,15 @@ Raw = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One version of one object. `previous` is what it was before, for selectors."""
+    """One version of one object. `previous` is what it was before, for selectors; `value` the object as a struct, where
+    it was made already."""
 
     version: int
     resource: str
     type: EventType
     object: Raw
     previous: Raw | None
+    value: Any = None
 
 
 class History:
@@ -117,4 +119,5 @@ class EmbeddedWatch(Generic[T]):
             event_type = EventType.DELETED
         else:
             return None
-        return WatchEvent(event_type, self._decode(change.object), str(change.version))
+        value = change.value if change.value is not None else self._decode(change.object)
+        return WatchEvent(event_type, value, str(change.version))

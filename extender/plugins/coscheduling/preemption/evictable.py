@@ -5,12 +5,13 @@ A member of a running gang goes singly only while its gang has members to spare;
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from extender.api import corev1
-from extender.framework.listers import NodeInfoLister
+from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.ordering import sort_by_importance
 
@@ -33,19 +34,24 @@ class GangVictims(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunningGang:
-    """minMember, and who runs: UID -> node name."""
+    """minMember, and who runs: UID -> the pod and its node. roles: their minima, and the role of each that has one (by UID)."""
 
     key: str
     min_member: int
-    running: Mapping[str, str]
-
-    @property
-    def to_spare(self) -> int:
-        return max(0, len(self.running) - self.min_member)
+    running: Mapping[str, tuple[PodInfo, str]]
+    minima: Mapping[str, int] = field(default_factory=dict)
+    role_of: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
-        return len(self.running) >= self.min_member > 0
+        return self.whole_with(self.running)
+
+    def whole_with(self, uids: Collection[str]) -> bool:
+        """Whether it can run with these members."""
+        if not 0 < self.min_member <= len(uids):
+            return False
+        there = Counter(self.role_of.get(uid, "") for uid in uids)
+        return all(there[role] >= minimum for role, minimum in self.minima.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,37 +97,45 @@ class Rules:
         return started is not None and started.timestamp() <= self.started_before
 
 
-def evictable_pods(snapshot: NodeInfoLister, gangs: Iterable[RunningGang], rules: Rules) -> list[Evictable]:
-    """Of all nodes. A gang of which one member may not go is not broken; its surplus may go all the same."""
+def evictable_pods(nodes: Iterable[NodeInfo], gangs: Iterable[RunningGang], rules: Rules) -> list[Evictable]:
+    """Of these nodes, and all members of gangs of which one is there. A gang of which one member may not go is not broken;
+    its surplus may go all the same."""
     gang_of = {uid: gang for gang in gangs if gang.complete for uid in gang.running}
-    singles: list[Evictable] = []
-    members: dict[str, list[tuple[PodInfo, str]]] = {}
-    for node in snapshot.list():
+    found: list[Evictable] = []
+    touched: dict[str, RunningGang] = {}
+    for node in nodes:
         for info in node.pods:
-            if not rules.may_go(info.pod):
-                continue
-            gang = gang_of.get(info.pod.metadata.uid)
-            if gang is None or rules.gang_victims is GangVictims.ANY:
-                singles.append(Evictable(info, node.name, Kind.LONE, gang.key if gang else ""))
-            else:
-                members.setdefault(gang.key, []).append((info, node.name))
-    for gang in {gang.key: gang for gang in gang_of.values()}.values():
-        singles += _of_gang(gang, members.get(gang.key, ()), rules)
-    return singles
+            uid = info.pod.metadata.uid
+            gang = gang_of.get(uid)
+            if gang is not None and rules.gang_victims is not GangVictims.ANY:
+                touched[gang.key] = gang
+            elif rules.may_go(info.pod):
+                found.append(Evictable(info, node.name, Kind.LONE, gang.key if gang else ""))
+    for gang in touched.values():
+        found += _of_gang(gang, rules)
+    return found
 
 
-def _of_gang(gang: RunningGang, members: Sequence[tuple[PodInfo, str]], rules: Rules) -> list[Evictable]:
+def _of_gang(gang: RunningGang, rules: Rules) -> list[Evictable]:
     """The least important members are the ones to spare."""
-    infos = {info.pod.metadata.uid: (info, node_name) for info, node_name in members}
-    pods = [info.pod for info, _ in members]
+    pods = [info.pod for uid, (info, _) in gang.running.items() if rules.may_go(info.pod)]
+    whole = len(pods) == len(gang.running) and rules.gang_victims is GangVictims.WHOLE_OR_SURPLUS
     sort_by_importance(pods)
-    spare = {pod.metadata.uid for pod in pods[len(pods) - gang.to_spare :]} if gang.to_spare else set()
-    whole = len(members) == len(gang.running) and rules.gang_victims is GangVictims.WHOLE_OR_SURPLUS
+    spare = _spare(gang, pods)
     return [
-        Evictable(info, node_name, Kind.SURPLUS if uid in spare else Kind.BREAKING, gang.key)
-        for uid, (info, node_name) in infos.items()
-        if uid in spare or whole
+        Evictable(*gang.running[pod.uid], Kind.SURPLUS if pod.uid in spare else Kind.BREAKING, gang.key)
+        for pod in pods
+        if pod.uid in spare or whole
     ]
+
+
+def _spare(gang: RunningGang, pods: Sequence[corev1.Pod]) -> set[str]:
+    """Who may go with the gang still whole: of those that may go at all, the least important."""
+    left = set(gang.running)
+    for pod in reversed(pods):
+        if gang.whole_with(left - {pod.uid}):
+            left.discard(pod.uid)
+    return set(gang.running) - left
 
 
 def with_their_gangs(victims: Collection[Evictable], everybody: Iterable[Evictable]) -> list[Evictable]:

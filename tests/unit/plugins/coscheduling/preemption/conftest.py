@@ -33,13 +33,13 @@ class Cluster:
         self._cache = Cache()
         for node in nodes:
             self._cache.add_node(node.obj())
-        running: dict[str, dict[str, str]] = {key: {} for key in gangs or {}}
+        running: dict[str, dict[str, tuple[PodInfo, str]]] = {key: {} for key in gangs or {}}
         for builder in pods:
             pod = builder.obj()
             self._cache.add_pod(pod)
             key = pod.labels.get(POD_GROUP_LABEL)
             if key in running:
-                running[key][pod.uid] = pod.node_name
+                running[key][pod.uid] = PodInfo(pod), pod.node_name
         self._gangs = [RunningGang(key, count, running[key]) for key, count in (gangs or {}).items()]
         api = EmbeddedAPI()
         around = Surroundings(
@@ -64,7 +64,7 @@ class Cluster:
         infos = [PodInfo(member.obj()) for member in members]
         priority = min(info.pod.priority for info in infos)
         snapshot = self._cache.snapshot()
-        evictable = evictable_pods(snapshot, self._gangs, rules or Rules(priority))
+        evictable = evictable_pods(snapshot.list(), self._gangs, rules or Rules(priority))
         request = request or Request(members=infos, needed=len(infos) if needed is None else needed)
         return plan_with_victims(snapshot, request, self._judge, evictable, pdbs, going)
 
