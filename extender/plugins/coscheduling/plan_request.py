@@ -46,16 +46,15 @@ class PlanRequests:
         *,
         caller: str = "",
     ) -> planner.Request:
-        """What is to be planned for the unit now. The first group asks, and its topology is that of all."""
+        """What is to be planned for the unit now."""
         members: list[PodInfo] = []
         minima: list[planner.Minimum] = []
         needed = 0
         for group in unit:
-            unplaced, own = self._of_group(group, scheduler_name)
+            unplaced, own = self._of_group(group, scheduler_name, alone=len(unit) == 1)
             members += unplaced
             minima += own
             needed += own[-1].needed if own else 0
-        spec = self._manager.spec(unit[0])
         members.sort(key=lambda info: (info.pod.uid != caller, info.pod.name))
         return planner.Request(
             members=members,
@@ -63,27 +62,34 @@ class PlanRequests:
             allowed=allowed or {},
             excluded=self._excluded(unit),
             promised=self._promised(unit),
-            topology=topology_of(self._topology, spec.pod_group if spec is not None else None),
+            topology=topology_of(self._topology, [group.pod_group or group.in_tree for group in unit]),
             placed=[node for group in unit for node in self._nodes(group)],
             minima=minima if len(minima) > 1 else (),
         )
 
-    def _of_group(self, group: Group, scheduler_name: str) -> tuple[list[PodInfo], list[planner.Minimum]]:
+    def _of_group(
+        self, group: Group, scheduler_name: str, *, alone: bool
+    ) -> tuple[list[PodInfo], list[planner.Minimum]]:
         """Members without a place, and the minima that they have to meet: the roles', then the whole group's."""
         spec = self._manager.spec(group)
         placed = self.placed(group)
         unplaced = [info for info in self._manager.plannable(group, scheduler_name) if info.pod.uid not in placed]
         if spec is None:
             return unplaced, []
-        missing = needs(group, spec, placed)
+        missing, asked = needs(group, spec, placed), dict(spec.roles.minima)
+        of = "" if alone else f" of {group.key}"
         minima = [
             planner.Minimum(
-                frozenset(info.pod.uid for info in unplaced if spec.roles.role_of(info.pod) == role), number
+                frozenset(info.pod.uid for info in unplaced if spec.roles.role_of(info.pod) == role),
+                number,
+                f"role {role}{of}",
+                asked[role],
             )
             for role, number in missing.roles
         ]
         if missing.total:
-            minima.append(planner.Minimum(frozenset(info.pod.uid for info in unplaced), missing.total))
+            everybody = frozenset(info.pod.uid for info in unplaced)
+            minima.append(planner.Minimum(everybody, missing.total, f"minMember{of}", spec.min_member))
         return unplaced, minima
 
     def _nodes(self, group: Group) -> list[str]:

@@ -7,7 +7,7 @@ Kubernetes: the reasons of conditions are CamelCase words that programs may rely
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -89,9 +89,13 @@ class Gate:
 NOT_FOUND = Gate(Reason.POD_GROUP_NOT_FOUND, messages.POD_GROUP_NOT_FOUND, messages.POD_GROUP_NOT_FOUND)
 
 
-def stop_of_plan(min_member: int, result: object) -> Stop:
-    """What the planner said of a gang that it could not place."""
+def stop_of_plan(keys: Sequence[str], min_member: int, result: object) -> Stop:
+    """What the planner said of a gang, or of groups that start together, that it could not place."""
     if not isinstance(result, Verdict):
         return Stop(Reason.NOT_TRIED, "no plan")
-    text = f"minMember of {min_member} does not fit: {result.reason}"
+    text = (
+        f"minMember of {min_member} does not fit: {result.reason}"
+        if len(keys) == 1
+        else messages.unit_does_not_fit(keys, result.reason)
+    )
     return Stop(OF_CAUSE.get(result.cause, Reason.INSUFFICIENT_RESOURCES), text, verdict=result)

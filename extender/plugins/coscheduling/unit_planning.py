@@ -70,7 +70,8 @@ class UnitPlanning:
                 if not status.success:
                     self._room_came_free()  # for others
                 return status
-            stop = stop_of_plan(self._min_member(unit), result)
+            spec = manager.spec(group)
+            stop = stop_of_plan([each.key for each in unit], spec.min_member if spec is not None else 0, result)
             log.info("gang refused group=%s reason=%s message=%r", group.key, stop.reason, stop.message)
             return self._deny(unit, stop, epoch)
         waves = waves_of(result)
@@ -86,10 +87,6 @@ class UnitPlanning:
         if spec is None or group.key in self._manager.permitted or not request.needed:
             return ()
         return self.requests.resource_gap(group, spec, snapshot)
-
-    def _min_member(self, unit: Sequence[Group]) -> int:
-        specs = (self._manager.spec(group) for group in unit)
-        return sum(spec.min_member for spec in specs if spec is not None)
 
     def _room_came_free(self) -> None:
         with self._manager.lock:

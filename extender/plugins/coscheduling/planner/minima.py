@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.planner.request import Minimum, Placement, Request, Verdict
+from extender.plugins.coscheduling.planner.request import Cause, Deadline, Minimum, Placement, Request, Verdict
 
 PlanOne = Callable[[Request], Placement | Verdict]
 """A plan of a request without minima."""
 
 
 def plan_minima(request: Request, plan: PlanOne) -> Placement | Verdict:
-    minima = request.minima
+    """The verdict names the minimum that does not even fit alone, if there is one."""
+    minima, deadline = request.minima, Deadline.of(request)
     request = replace(request, minima=())
     result = plan(request)
     if isinstance(result, Placement) and _met(result, minima):
@@ -27,7 +28,19 @@ def plan_minima(request: Request, plan: PlanOne) -> Placement | Verdict:
         if isinstance(placed, Placement):
             return _with_the_others(request, core, placed, plan)
         result = placed  # it says what the minima lack
-    return result
+    return _named(request, minima, result, plan, deadline) if isinstance(result, Verdict) else result
+
+
+def _named(request: Request, minima: Sequence[Minimum], verdict: Verdict, plan: PlanOne, deadline: Deadline) -> Verdict:
+    everybody = {info.pod.uid for info in request.members}
+    for minimum in minima:
+        if not minimum.name or minimum.uids >= everybody or verdict.cause is Cause.BUDGET or deadline.spent(1.0):
+            continue
+        core = _core(sorted(request.members, key=_size), [minimum])
+        alone = plan(replace(request, members=core, needed=minimum.needed))
+        if isinstance(alone, Verdict) and alone.cause is not Cause.BUDGET:
+            return replace(alone, reason=f"{minimum.name}: {alone.reason}")
+    return verdict
 
 
 def _met(placement: Placement, minima: Sequence[Minimum]) -> bool:

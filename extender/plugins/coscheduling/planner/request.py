@@ -55,10 +55,15 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class Minimum:
-    """At least `needed` of these members (UIDs). A role's minimum comes before that of its group, which counts it too."""
+    """At least `needed` of these members (UIDs). A role's minimum comes before that of its group, which counts it too.
+
+    name: what the minimum is of, for verdicts: `role worker`. asked: the whole minimum, those with a place counted too.
+    """
 
     uids: frozenset[str]
     needed: int
+    name: str = ""
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
