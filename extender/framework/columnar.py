@@ -10,8 +10,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import itemgetter
-from typing import Protocol, TypeAlias, TypeVar, overload, runtime_checkable
+from typing import Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,7 +178,13 @@ class ColumnarLister(Protocol):
 
 
 def table_of(snapshot: NodeInfoLister) -> NodeTable | None:
-    return snapshot.table() if isinstance(snapshot, ColumnarLister) else None
+    return cast(ColumnarLister, snapshot).table() if _has_columns(type(snapshot)) else None
+
+
+@lru_cache(maxsize=64)
+def _has_columns(lister: type) -> bool:
+    """Kept, since a protocol is compared member by member."""
+    return issubclass(lister, ColumnarLister)
 
 
 class NodeRows(Sequence[NodeInfo]):
@@ -207,7 +214,35 @@ class NodeRows(Sequence[NodeInfo]):
         return iter(taken(self.table.nodes, self.rows))
 
     def names(self) -> Sequence[str]:
-        return taken(self.table.names, self.rows)
+        """Looked up when they are asked for: of most nodes nobody asks."""
+        return _Names(self.table.names, self.rows)
+
+
+class _Names(Sequence[str]):
+    """The names of some rows."""
+
+    __slots__ = ("_names", "_rows")
+
+    def __init__(self, names: Sequence[str], rows: Rows) -> None:
+        self._names = names
+        self._rows = rows
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return taken(self._names, self._rows[index])
+        return self._names[int(self._rows[index])]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(taken(self._names, self._rows))
 
 
 def taken(values: Sequence[T], at: NDArray[np.integer]) -> Sequence[T]:

@@ -7,7 +7,7 @@ kube-scheduler: k8s.io/kube-scheduler/framework/interface.go (Code, Status)
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 
 
@@ -65,7 +65,7 @@ class Status:
         return ", ".join(self.reasons)
 
     def with_plugin(self, plugin: str) -> Status:
-        return replace(self, plugin=plugin)
+        return self if self.plugin == plugin else Status(self.code, self.reasons, plugin)
 
 
 SUCCESS = Status()

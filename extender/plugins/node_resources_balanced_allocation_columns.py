@@ -45,6 +45,8 @@ def _fraction(taken: IntColumn, there: IntColumn, has: Mask) -> Floats:
 
 def _balance(parts: Sequence[tuple[Mask, Floats]], count: int) -> IntColumn:
     """Nodes that have the same of the resources are computed together."""
+    if all(has.all() for has, _ in parts):
+        return _scores(_spread([full for _, full in parts], count))
     which = np.zeros(count, dtype=np.int64)
     for bit, (has, _) in enumerate(parts):
         which |= has.astype(np.int64) << bit
@@ -52,8 +54,12 @@ def _balance(parts: Sequence[tuple[Mask, Floats]], count: int) -> IntColumn:
     for bits in np.unique(which).tolist():
         here = which == bits
         spread = _spread([full[here] for bit, (_, full) in enumerate(parts) if bits >> bit & 1], int(here.sum()))
-        result[here] = ((1 - spread) * float(MAX_NODE_SCORE)).astype(np.int64)
+        result[here] = _scores(spread)
     return result
+
+
+def _scores(spread: Floats) -> IntColumn:
+    return ((1 - spread) * float(MAX_NODE_SCORE)).astype(np.int64)
 
 
 def _spread(fractions: Sequence[Floats], count: int) -> Floats:

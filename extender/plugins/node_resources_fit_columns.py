@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from extender.api.quantity import MAX_INT64
-from extender.framework.columnar import IntColumn, Mask, NodeTable, Verdicts
+from extender.framework.columnar import ALL_PASS, IntColumn, Mask, NodeTable, Verdicts
 from extender.framework.resource import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resource
 from extender.framework.status import Status, unresolvable, unschedulable
 
@@ -40,6 +40,8 @@ def _wants(asked: Resource, is_ignored: Callable[[str], bool]) -> Iterator[tuple
 
 def _named(codes: IntColumn, reasons: list[str]) -> Verdicts:
     refused = np.flatnonzero(codes)
+    if not len(refused):
+        return ALL_PASS
     different, places = np.unique(codes[refused], return_inverse=True)
     numbers = np.zeros(len(codes), dtype=np.int32)
     numbers[refused] = places + 1

@@ -234,7 +234,7 @@ class Algorithm:
     def select_host(self, scores: Sequence[NodePluginScores]) -> str:
         """One of the best, by the injected random source. Go: selectHost."""
         if isinstance(scores, NodeScores):
-            return self.rng.choice(scores.best())
+            return scores.names[self.rng.choice(scores.best())]
         best = max(entry.total_score for entry in scores)
         return self.rng.choice([entry.name for entry in scores if entry.total_score == best])
 

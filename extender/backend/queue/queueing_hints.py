@@ -71,20 +71,24 @@ def _node_taint_companion(plugin: str, registered: Sequence[ClusterEventWithHint
 
 
 class QueueingHints:
-    """Immutable. Asked under the queue's lock: hint functions are quick and never call the queue."""
+    """Immutable but for what it keeps of its answers. Asked under the queue's lock: hint functions are quick and never call the queue."""
 
     def __init__(self, rows_of: Mapping[str, Sequence[HintRow]]) -> None:
         """By scheduler name."""
         self._rows_of = dict(rows_of)
+        self._interest: dict[ClusterEvent, bool] = {}  # what of_interest has found so far
 
     def events_of(self, scheduler_name: str, plugin: str) -> Sequence[ClusterEvent]:
         return [row.event for row in self._rows_of.get(scheduler_name, ()) if row.plugin == plugin]
 
     def of_interest(self, event: ClusterEvent) -> bool:
         """Whether any plugin of any profile wants to hear of it. Go: isEventOfInterest."""
-        return events.is_wildcard(event) or any(
-            events.matches(row.event, event) for rows in self._rows_of.values() for row in rows
-        )
+        known = self._interest.get(event)
+        if known is None:
+            known = self._interest[event] = events.is_wildcard(event) or any(
+                events.matches(row.event, event) for rows in self._rows_of.values() for row in rows
+            )
+        return known
 
     def wanted_events(self) -> Mapping[str, int]:
         """Resource -> all the actions that any plugin of any profile waits for. Go: unionedGVKs."""

@@ -208,6 +208,8 @@ def _cut(table: NodeTable, order: Rows, passes: np.ndarray, judgement: _Judgemen
         order = order[: int(found[-1]) + 1]
     codes = judgement.codes[order]
     refused = np.flatnonzero(codes)
+    if not len(refused):
+        return Filtered(NodeRows(table, order[found]), {}, (), len(order))
     names, statuses = taken(table.names, order[refused]), taken(judgement.statuses, codes[refused])
     distinct = [judgement.statuses[number] for number in np.unique(codes[refused]).tolist()]
     return Filtered(NodeRows(table, order[found]), dict(zip(names, statuses)), distinct, len(order))

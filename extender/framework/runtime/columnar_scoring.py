@@ -121,9 +121,10 @@ class NodeScores(Sequence[NodePluginScores]):
     def __len__(self) -> int:
         return len(self.names)
 
-    def best(self) -> list[str]:
-        """The names of those with the highest total."""
-        return [self.names[i] for i in np.flatnonzero(self.totals == self.totals.max()).tolist()]
+    def best(self) -> list[int]:
+        """Where those with the highest total are."""
+        at: list[int] = np.flatnonzero(self.totals == self.totals.max()).tolist()
+        return at
 
 
 class _OneNode(Mapping[str, int]):
