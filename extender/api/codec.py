@@ -49,10 +49,14 @@ def decode(data: bytes, type_: type[T]) -> T:
     return value
 
 
-def convert(value: Any, type_: type[T]) -> T:
-    """The same for a value that is already parsed (YAML, a dict in a test). Nulls are dropped first: to Kubernetes they mean unset."""
+def convert(value: Any, type_: type[T], *, nulls: bool = True) -> T:
+    """The same for a value that is already parsed (YAML, a dict in a test). Nulls are dropped first: to Kubernetes they mean unset.
+
+    nulls: False where it is known that there are none.
+    """
     try:
-        return msgspec.convert(without_nulls(value), type_, dec_hook=_decode_hook, strict=True)
+        plain = without_nulls(value) if nulls else value
+        return msgspec.convert(plain, type_, dec_hook=_decode_hook, strict=True)
     except (msgspec.ValidationError, RecursionError) as error:
         raise DecodeError(str(error)) from error
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from extender.api.codec import DecodeError
 from extender.cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +58,10 @@ def run(args: argparse.Namespace) -> int:
     _log(args.verbosity)
     clock = VirtualClock()
     extender_configuration, configuration = _read_config(args.config)
-    cluster = load_cluster(args.files, clock.text)
+    try:
+        cluster = load_cluster(args.files, clock.text)
+    except (DecodeError, OSError) as error:  # files are this command's arguments: wrong use
+        raise UsageError(str(error)) from error
     if configuration is None:
         configuration = whole_configuration(cluster, extender_configuration)
     report = _simulated(args, cluster, configuration, clock)

@@ -11,14 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from extender.api.codec import DecodeError, convert, without_nulls
 from extender.client.embedded.api import EmbeddedAPI
 from extender.client.embedded.defaults import suffix
+from extender.client.embedded.documents import Document, collected_afterwards, read_documents
 from extender.client.errors import ApiError
 from extender.client.interface import NAMESPACES, POD_GROUPS, PODS, RESOURCE_TYPES, ResourceType
-from extender.config.yaml_file import StrictLoader
 
 Raw = dict[str, Any]
 
@@ -33,37 +31,6 @@ IGNORED = frozenset(
 )  # fmt: skip
 
 
-class _Loader(StrictLoader):
-    """Refuses a key that stands twice: YAML would silently keep the last."""
-
-
-def _mapping(loader: Any, node: yaml.MappingNode) -> Raw:
-    loader.flatten_mapping(node)
-    result: Raw = {}
-    for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        if key in result:
-            raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key!r}", key_node.start_mark)
-        result[key] = loader.construct_object(value_node, deep=True)
-    return result
-
-
-_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One object, and where it stands."""
-
-    path: Path
-    line: int
-    object: Raw
-
-    @property
-    def place(self) -> str:
-        return f"{self.path}:{self.line}"
-
-
 @dataclass(slots=True)
 class Loaded:
     """What was made of the files: objects by kind, and the kinds that do not matter here."""
@@ -74,7 +41,11 @@ class Loaded:
 
 def load_files(api: EmbeddedAPI, paths: Sequence[Path | str]) -> Loaded:
     """Creates everything in the files, what others refer to first. Raises DecodeError or OSError; then nothing was created."""
-    documents = [document for path in paths for document in read_documents(Path(path))]
+    with collected_afterwards():
+        return _load(api, [document for path in paths for document in read_documents(Path(path))])
+
+
+def _load(api: EmbeddedAPI, documents: Sequence[Document]) -> Loaded:
     loaded = Loaded()
     objects = []
     for document in documents:
@@ -94,42 +65,6 @@ def load_files(api: EmbeddedAPI, paths: Sequence[Path | str]) -> Loaded:
 def _rank(resource: ResourceType[Any]) -> int:
     """Pods come last, groups before them: what is created names what exists."""
     return {str(NAMESPACES): 0, str(POD_GROUPS): 2, str(PODS): 3}.get(str(resource), 1)
-
-
-def read_documents(path: Path) -> Iterator[Document]:
-    """Each object of a file; the items of a List one by one."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise DecodeError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from error
-    loader = _Loader(text)
-    try:
-        while loader.check_node():
-            node = loader.get_node()
-            line = node.start_mark.line + 1
-            obj = loader.construct_document(node)
-            yield from _items(path, line, obj)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise DecodeError(f"{path}:{mark.line + 1 if mark else 1}: {error.problem or error}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise DecodeError(f"{path}: {error}") from error
-    finally:
-        loader.dispose()
-
-
-def _items(path: Path, line: int, obj: Any) -> Iterator[Document]:
-    if obj is None:
-        return
-    if not isinstance(obj, dict) or not isinstance(obj.get("kind"), str):
-        raise DecodeError(f"{path}:{line}: $.kind: an object with apiVersion and kind is wanted")
-    if obj["kind"].endswith("List") and isinstance(obj.get("items"), list):
-        for item in obj["items"]:
-            if isinstance(item, dict) and "kind" not in item:  # kubectl get --raw leaves it out
-                item = {**item, "kind": obj["kind"].removesuffix("List"), "apiVersion": obj.get("apiVersion", "v1")}
-            yield from _items(path, line, item)
-        return
-    yield Document(path, line, obj)
 
 
 def _objects(document: Document, loaded: Loaded) -> Iterable[tuple[ResourceType[Any], Raw]]:
@@ -179,6 +114,6 @@ def _pods_of(document: Document, workload: Raw) -> Iterator[Raw]:
 
 def _check(document: Document, resource: ResourceType[Any], obj: Raw) -> None:
     try:
-        convert(obj, resource.type)
+        convert(obj, resource.type, nulls=False)
     except DecodeError as error:
         raise DecodeError(f"{document.place}: {error}") from error

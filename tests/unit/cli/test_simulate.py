@@ -100,10 +100,10 @@ def test_the_table_is_for_people(cluster: str, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
-        pytest.param("kind: Pod\nspec: [", 1, "cluster.yaml:3: ", id="no YAML: the line"),
-        pytest.param("apiVersion: v1\nkind: Pod\nspec: {nodeName: 3}\n", 1, "$.spec.nodeName", id="the field"),
-        pytest.param("apiVersion: x/v1\nkind: Whatever\n", 1, "x/v1 Whatever is not known here", id="an unknown kind"),
-        pytest.param("just text", 1, "cluster.yaml:1: $.kind: ", id="no object"),
+        pytest.param("kind: Pod\nspec: [", 2, "cluster.yaml:3: ", id="no YAML: the line"),
+        pytest.param("apiVersion: v1\nkind: Pod\nspec: {nodeName: 3}\n", 2, "$.spec.nodeName", id="the field"),
+        pytest.param("apiVersion: x/v1\nkind: Whatever\n", 2, "x/v1 Whatever is not known here", id="an unknown kind"),
+        pytest.param("just text", 2, "cluster.yaml:1: $.kind: ", id="no object"),
     ],
 )
 def test_a_bad_cluster_file(
