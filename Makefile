@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test control-plane e2e check benchmark clean
+.PHONY: install demo test control-plane e2e check benchmark parity-oracle clean
 
 install: $(VENV)/.installed
 
@@ -33,6 +33,12 @@ check: install
 
 benchmark: install
 	$(BIN)/python -m tests.benchmark
+
+# `evaluate` beside the real plugins, compiled with Go, on thousands of scenarios that nobody has seen; SEED=n makes others.
+SEED ?= 1
+COUNT ?= 1000
+parity-oracle: install
+	$(BIN)/python -m tests.parity.record_fresh --compare $(SEED) $(COUNT)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info
