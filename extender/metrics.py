@@ -55,6 +55,12 @@ permit_wait_duration = _histogram(
 partial_commits = _counter("gang_extender_partial_commits", "Bindings that failed while their gang was starting.")
 steering_failures = _counter("gang_extender_steering_failures", "Patches of members that were given up.")
 bind_conflicts = _counter("gang_extender_bind_conflicts", "Bindings answered with 409.")
+shadows = _counter(
+    "gang_extender_shadows",
+    "Times that nodes were kept free for a gang in line (begun), and how that ended (started, expired, gone).",
+    "result",
+)
+shadow_nodes = _gauge("gang_extender_shadow_nodes", "Nodes that are kept free for the gang that is first in line.")
 preemption_vetoes = _counter("gang_extender_preemption_vetoes", "Candidates or calls vetoed, by reason.", "reason")
 
 # The API

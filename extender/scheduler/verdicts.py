@@ -49,12 +49,13 @@ class GroupVerdicts:
         with self._lock:
             if self._last.get(pod_group.metadata.uid) == verdict:
                 return
-            self._last[pod_group.metadata.uid] = verdict
+            if not verdict.event_only:
+                self._last[pod_group.metadata.uid] = verdict
         reference: corev1.ObjectReference = pod_group_reference(pod_group)
         self._recorder.event(
             reference, "Normal" if verdict.scheduled else "Warning", verdict.reason, "Scheduling", verdict.message
         )
-        if not self.events_only:
+        if not (self.events_only or verdict.event_only):
             self._pool.submit(lambda: self._patch(pod_group, verdict))
 
     def _tell_member(self, key: str, verdict: Verdict, member: corev1.Pod | None) -> None:
@@ -64,7 +65,8 @@ class GroupVerdicts:
         with self._lock:
             if self._last.get(key) == verdict:
                 return
-            self._last[key] = verdict
+            if not verdict.event_only:
+                self._last[key] = verdict
         self._recorder.event(pod_reference(member), "Warning", verdict.reason, "Scheduling", verdict.message)
 
     def _patch(self, pod_group: PodGroup, verdict: Verdict) -> None:

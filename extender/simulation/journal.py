@@ -42,5 +42,6 @@ class Journal:
         self._news((regarding.uid, reason, note))
 
     def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None) -> None:
-        self.verdicts[key] = verdict
+        if not verdict.event_only:
+            self.verdicts[key] = verdict
         self._news((key, verdict))

@@ -26,6 +26,7 @@ from extender.plugins.coscheduling.units import unit_of
 
 log = logging.getLogger(__name__)
 
+BEGUN_SECONDS = 2.0  # after which no further plan is made before the first answer
 ATTEMPTS = 3  # plans for one call: each leaves out what kube-scheduler has refused so far
 
 
@@ -56,6 +57,8 @@ class Admission:
             lease_seconds=lease_seconds,
         )
         self.requests = self._units.requests
+        self.shadows = self._units.shadows
+        self._begun_finished = threading.Event()
         self.observer = GangObserver(manager, collaborators)
 
     def admit(self, pod: corev1.Pod, offered: frozenset[str]) -> tuple[str | None, Status]:
@@ -148,6 +151,32 @@ class Admission:
         if pod.uid in group.steered:
             group.steered[pod.uid] = ""
 
+    def finish_begun(self) -> None:
+        """Once since we lead: the gangs of which a part runs are planned before anybody is answered, whatever their priority.
+
+        They began to start before a restart, and nobody else may have the room that their missing members need.
+        """
+        if self._begun_finished.is_set() or not self._with.may_plan():
+            return
+        manager = self._manager
+        with self._planning:
+            if self._begun_finished.is_set():
+                return
+            until = manager.clock() + BEGUN_SECONDS
+            with manager.lock:
+                begun = sorted(filter(manager.begun, manager.groups.values()), key=manager.order)
+                manager.dirty.update(group.key for group in begun)
+            for group in begun:
+                if manager.clock() >= until:
+                    self.look()  # the others follow in the background
+                    break
+                self._plan_if_it_waits(group)
+            self._begun_finished.set()
+
+    def begin_anew(self) -> None:
+        """We lead no more: what others begin meanwhile is to be finished when we do again."""
+        self._begun_finished.clear()
+
     def look(self) -> None:
         """Has `plan_waiting` run in the background."""
         self._with.submit("plan", self.plan_waiting)
@@ -171,19 +200,24 @@ class Admission:
             with manager.lock:
                 if limit is not None and manager.order(group) > limit:
                     return
-                manager.dirty.discard(group.key)
-                scheduler_name = self._waits(group)
-            if scheduler_name is not None:
-                self._units.plan(group, scheduler_name, {}, caller="")
-            else:
-                self.arrivals.withdraw(group)
+            self._plan_if_it_waits(group)
+
+    def _plan_if_it_waits(self, group: Group) -> None:
+        with self._manager.lock:
+            self._manager.dirty.discard(group.key)
+            scheduler_name = self._waits(group)
+        if scheduler_name is not None:
+            self._units.plan(group, scheduler_name, {}, caller="")
+        else:
+            self.arrivals.withdraw(group)
 
     def _waits(self, group: Group) -> str | None:
         """The scheduler of the members that a plan would help; None where there are none, or the gates are shut. Lock held."""
         manager = self._manager
         if group.key in manager.denied:
             return None
-        unplaced = ((group.refused | group.gated) & group.members.keys()) - self.requests.placed(group)
+        waiting = group.members.keys() if manager.begun(group) else group.refused | group.gated
+        unplaced = (waiting & group.members.keys()) - self.requests.placed(group)
         pods = [pod for uid in unplaced if self._with.ours(pod := group.members[uid].pod)]
         if not pods:
             return None

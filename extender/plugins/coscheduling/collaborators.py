@@ -46,12 +46,14 @@ class Verdict:
     """What was decided of a gang, for its users. The message is constant for one cause.
 
     reason: of the event, one of those below. why: of the condition, one of stops.Reason; empty: the event's.
+    event_only: a thing that has happened; what was decided last still holds.
     """
 
     scheduled: bool
     reason: str
     message: str
     why: str = ""
+    event_only: bool = False
 
 
 SCHEDULED = "GangScheduled"
@@ -69,12 +71,29 @@ class Verdicts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ShadowRules:
+    """When the first gang in line that finds no room has nodes kept free for it, for how long, and how many at most."""
+
+    after_seconds: float = 0.0
+    max_seconds: float = 0.0
+    max_nodes_percent: int = 0
+
+    @property
+    def on(self) -> bool:
+        return self.max_seconds > 0 and self.max_nodes_percent > 0
+
+
+NO_SHADOWS = ShadowRules()
+
+
+@dataclass(frozen=True, slots=True)
 class Collaborators:
     """newest_snapshot: the cluster now, assumed pods included. submit: runs a task in the background, once however
     often it is asked for before it starts. offload: runs a pure function where it stalls nobody, and returns its result.
     may_commit: whether we lead. hold_limit: the longest a hold of a gang of n may last, in seconds. may_plan: whether we
     lead and have seen the whole cluster. ours: whether a pod is of a scheduler that we serve.
-    topology: the levels that are configured."""
+    topology: the levels that are configured. ring: wakes all parked pods that we have refused by one event, these among
+    them; None: they are woken one by one."""
 
     newest_snapshot: Callable[[], NodeInfoLister]
     judge: Judge
@@ -88,6 +107,11 @@ class Collaborators:
     ours: Callable[[corev1.Pod], bool] = lambda pod: True
     ungate_refused: bool = False
     topology: Topology = UNTOLD
+    shadow: ShadowRules = NO_SHADOWS
+    ring: Callable[[Sequence[corev1.Pod]], None] | None = None
+
+    def wake_refused(self, pods: Sequence[corev1.Pod]) -> None:
+        (self.ring or self.steering.wake)(pods)
 
 
 class NoSteering:

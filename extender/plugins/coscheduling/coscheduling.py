@@ -32,8 +32,7 @@ from extender.framework.interface import (
     ReservePlugin,
 )
 from extender.framework.node_info import NodeInfo
-from extender.framework.pod_info import PodInfo
-from extender.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
+from extender.framework.status import SKIP, SUCCESS, Status, unschedulable
 from extender.plugins import names
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.admission import Admission
@@ -45,12 +44,13 @@ from extender.plugins.coscheduling.hints import GroupHints
 from extender.plugins.coscheduling.pod_group import GroupLabels
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
 from extender.plugins.coscheduling.quorum import needs
+from extender.plugins.coscheduling.reserved_room import Kept, ReservedRoom
 from extender.plugins.coscheduling.stops import Reason, Stop
 from extender.plugins.coscheduling.units import unit_of
 
 log = logging.getLogger(__name__)
 
-RESERVATIONS = "Reservations" + names.COSCHEDULING
+KEPT = "Kept" + names.COSCHEDULING
 REJECTION = "Rejection" + names.COSCHEDULING  # the binding cycle leaves why WaitOnPermit ended
 DEFAULT_WAIT_SECONDS = 60.0
 
@@ -97,6 +97,7 @@ class Coscheduling(
             lease_seconds=self._wait_seconds,
         )
         self.barrier = Barrier(self.name, self.manager, collaborators, self._handle.get_waiting_pod)
+        self.room = ReservedRoom(self.manager, collaborators, self.admission.shadows, self.admission.look)
         self.events = GroupEvents(self.manager, self.admission, self.barrier, collaborators)
 
     def report(self, judge: planner.Judge) -> GangReport:
@@ -112,41 +113,21 @@ class Coscheduling(
     def pre_filter(
         self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
+        self.admission.finish_begun()
         node_name, status = self.admission.admit(pod, frozenset(node.name for node in nodes))
         if not status.success:
             return None, status
         if node_name is not None:
             return PreFilterResult(frozenset((node_name,))), SUCCESS
-        reserved = self._reserved_against(pod)
-        if not reserved:
+        kept = self.room.kept_from(pod)
+        if kept is None:
             return None, SKIP
-        state.write(RESERVATIONS, reserved)
+        state.write(KEPT, kept)
         return None, SUCCESS
 
-    def _reserved_against(self, pod: corev1.Pod) -> dict[str, list[PodInfo]]:
-        """Node -> promised pods of equal or higher priority."""
-        reserved: dict[str, list[PodInfo]] = {}
-        with self.manager.lock:
-            for reservation in self.manager.ledger:
-                if reservation.uid != pod.uid and reservation.priority >= pod.priority:
-                    reserved.setdefault(reservation.node_name, []).append(reservation.pod_info)
-        return reserved
-
     def filter(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> Status:
-        reserved: dict[str, list[PodInfo]] | None = state.get(RESERVATIONS, dict)
-        promised = reserved.get(node.name) if reserved else None
-        if not promised:
-            return SUCCESS
-        here = {info.pod.uid for info in node.pods}
-        coming = [info for info in promised if info.pod.uid not in here]
-        if not coming:
-            return SUCCESS
-        hypothetical = node.clone()
-        for info in coming:
-            hypothetical.add_pod(info)
-        if planner.insufficient(hypothetical, PodInfo(pod).requests):
-            return unresolvable(messages.ROOM_RESERVED)
-        return SUCCESS
+        kept = state.get(KEPT, Kept)
+        return self.room.judge(kept, pod, node) if kept is not None else SUCCESS
 
     # PostFilter
 
@@ -177,6 +158,7 @@ class Coscheduling(
     # Reserve, Permit, PreBind, PostBind
 
     def reserve(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
+        self.room.arrived(pod, node_name)
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:
@@ -204,6 +186,7 @@ class Coscheduling(
     # What the watch says
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        self.room.on_pod(old, new)
         self.events.on_pod(old, new)
 
     def on_pod_group(self, old: PodGroup | None, new: PodGroup | None) -> None:
@@ -213,10 +196,12 @@ class Coscheduling(
         self.events.on_in_tree_pod_group(old, new)
 
     def on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
+        self.room.on_node(old, new)
         self.events.on_node(old, new)
 
     def tick(self) -> None:
         """About once a second: plans whose members did not come are given up, texts that have become untrue are renewed."""
+        self.room.tick()
         with self.manager.lock:
             self.manager.prune()
             due = self.manager.due()
@@ -231,6 +216,7 @@ class Coscheduling(
             with self.manager.lock:  # others have their turn first
                 self._give_up(key)
             self.admission.look()
+        self.admission.shadows.tick()
 
     def _give_up(self, key: str) -> None:
         """The group, and those that were to start with it, are denied for a while. Lock held."""
@@ -248,8 +234,10 @@ class Coscheduling(
         """Who begins to lead plans what waits; who leads no more keeps no place for anybody."""
         before, self._planning = self._planning, self.collaborators.may_plan()
         if self._planning and not before:
+            self.admission.finish_begun()
             self.events.room_came_free()
         elif before and not self._planning:
+            self.admission.begin_anew()
             with self.manager.lock:
                 planned = {reservation.group for reservation in self.manager.ledger}
             for key in sorted(planned):

@@ -138,7 +138,7 @@ class GangReport:
                     group = manager.groups.get(key)
                     if group is not None and group.members and phase_of(manager, group) in WAITING_PHASES:
                         waiting.append(manager.order(group))
-        return [key for _, _, key in sorted(waiting)]
+        return [place[-1] for place in sorted(waiting)]
 
     def _why(self, group: Group, places: dict[str, int]) -> _Why:
         seen = self._admission.observer.see(group)

@@ -6,7 +6,7 @@ its nominated pods vanish on a restart or a preemption, so they are only the hin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from extender.api import corev1
@@ -41,6 +41,8 @@ class Ledger:
     def __init__(self) -> None:
         self._by_uid: dict[str, Reservation] = {}
         self._by_node: dict[str, dict[str, Reservation]] = {}
+        self._against: dict[int, Mapping[str, Sequence[PodInfo]]] = {}  # priority -> ..., until the next change
+        self._given_up = False
 
     def __len__(self) -> int:
         return len(self._by_uid)
@@ -56,13 +58,19 @@ class Ledger:
 
     def reserve(self, reservation: Reservation) -> None:
         """A second reservation of a pod takes the place of its first."""
-        self.release(reservation.uid)
+        before = self._by_uid.get(reservation.uid)
+        if before is not None:
+            self.release(before.uid, bound=before.node_name == reservation.node_name)
+        self._against.clear()
         self._by_uid[reservation.uid] = reservation
         self._by_node.setdefault(reservation.node_name, {})[reservation.uid] = reservation
 
-    def release(self, uid: str) -> Reservation | None:
+    def release(self, uid: str, *, bound: bool = False) -> Reservation | None:
+        """bound: the pod is on that node now, so the room does not come free for others."""
         reservation = self._by_uid.pop(uid, None)
         if reservation is not None:
+            self._against.clear()
+            self._given_up = self._given_up or not bound
             on_node = self._by_node[reservation.node_name]
             del on_node[uid]
             if not on_node:
@@ -71,3 +79,19 @@ class Ledger:
 
     def of_group(self, group: str) -> list[Reservation]:
         return [reservation for reservation in self._by_uid.values() if reservation.group == group]
+
+    def against(self, priority: int) -> Mapping[str, Sequence[PodInfo]]:
+        """Node -> the pods whose places hold against one of this priority. Not to be changed."""
+        found = self._against.get(priority)
+        if found is None:
+            by_node: dict[str, list[PodInfo]] = {}
+            for reservation in self._by_uid.values():
+                if reservation.priority >= priority:
+                    by_node.setdefault(reservation.node_name, []).append(reservation.pod_info)
+            found = self._against[priority] = by_node
+        return found
+
+    def given_up(self) -> bool:
+        """Whether a place has ended without a binding since this was last asked."""
+        given_up, self._given_up = self._given_up, False
+        return given_up

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 POD_GROUP_NOT_FOUND = "PodGroup not found"
 ROOM_RESERVED = "node(s) had their room reserved for a gang"
+SHADOWED = "node(s) were kept free for a gang that waits for room"
 OPTIMISTIC_REJECTION = "optimistic rejection in PostFilter"
 REJECTION_IN_UNRESERVE = "rejection in Unreserve"
 MEMBER_DELETED = "a member of the PodGroup was deleted while waiting"
@@ -56,6 +57,14 @@ def companion_waits(key: str, cause: str) -> str:
 
 def unit_does_not_fit(keys: Iterable[str], reason: str) -> str:
     return f"PodGroups that start together ({', '.join(sorted(keys))}) do not fit: {reason}"
+
+
+def kept_free(minimum: int) -> str:
+    return f"minMember of {minimum} does not fit: nodes are kept free for a gang that is first in line"
+
+
+def shadow_begins(domain: str, nodes: int) -> str:
+    return f"it is first in line: room that comes free on {nodes} node(s) of {domain} is kept for it"
 
 
 def waiting_for_gates(minimum: int) -> str:

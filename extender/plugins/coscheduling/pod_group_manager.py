@@ -326,11 +326,16 @@ class PodGroupManager:
             if info.pod.spec.scheduler_name == scheduler_name and not foreign_gates(info.pod, (self.gate,))
         ]
 
-    def order(self, group: Group) -> tuple[int, datetime, str]:
-        """Priority of the lowest member first, then age, then name."""
+    def begun(self, group: Group) -> bool:
+        """Whether a part of it runs, and that is less than minMember: nobody has anything of it until it is completed."""
+        spec = self.spec(group)
+        return spec is not None and 0 < len(group.assigned()) < spec.min_member
+
+    def order(self, group: Group) -> tuple[bool, int, datetime, str]:
+        """What has begun comes first, then the priority of the lowest member, then age, then name."""
         spec = self.spec(group)
         created = spec.created if spec is not None else None
-        return -self._priority(group), created or _FAR_FUTURE, group.key
+        return not self.begun(group), -self._priority(group), created or _FAR_FUTURE, group.key
 
     def _priority(self, group: Group) -> int:
         """Of the lowest member, of those that start together too."""

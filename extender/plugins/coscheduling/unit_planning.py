@@ -17,8 +17,10 @@ from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.arrivals import Arrivals, cannot_be_woken, needs_siblings, waves_of
 from extender.plugins.coscheduling.collaborators import REJECTED, Collaborators, Verdict
 from extender.plugins.coscheduling.ledger import Reservation
+from extender.plugins.coscheduling.lost_places import recheck
 from extender.plugins.coscheduling.plan_request import PlanRequests
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.shadow import Shadows
 from extender.plugins.coscheduling.stops import Reason, Stop, stop_of_plan
 from extender.plugins.coscheduling.units import unit_of
 
@@ -49,6 +51,7 @@ class UnitPlanning:
         self._denied_seconds = denied_seconds
         self._lease_seconds = lease_seconds
         self.requests = PlanRequests(manager, nominator, collaborators.topology)
+        self.shadows = Shadows(manager, collaborators, self.requests, look)
 
     def plan(self, group: Group, scheduler_name: str, allowed: Mapping[str, frozenset[str]], *, caller: str) -> Status:
         """Success if there are places in the ledger now; allowed and caller as the planner's request has them."""
@@ -60,10 +63,12 @@ class UnitPlanning:
                 return unresolvable(messages.POD_GROUP_NOT_FOUND)
             unit = unit_of(manager, group)
             request = self.requests.request(unit, scheduler_name, allowed, caller=caller)
+            kept = self.shadows.kept_from_unit(unit)
             gap = {name: None for each in unit for name in self._gap(each, request, snapshot)}
         if gap:
             return self._deny(unit, Stop(Reason.MIN_RESOURCES, messages.resource_gap(tuple(gap))), epoch)
-        result = self._with.offload(planner.plan, snapshot, request, self._with.judge)
+        permitted = self.shadows.without(request, kept, snapshot) if kept else request
+        result = self._with.offload(planner.plan, snapshot, permitted, self._with.judge)
         if not isinstance(result, planner.Placement):
             if self._let_go(unit):  # perhaps the gang fits otherwise than beside the places that it still has
                 status = self.plan(group, scheduler_name, allowed, caller=caller)
@@ -72,6 +77,10 @@ class UnitPlanning:
                 return status
             spec = manager.spec(group)
             stop = stop_of_plan([each.key for each in unit], spec.min_member if spec is not None else 0, result)
+            if kept and isinstance(
+                self._with.offload(planner.plan, snapshot, request, self._with.judge), planner.Placement
+            ):
+                stop = Stop(Reason.ORDERED_AFTER_OTHERS, messages.kept_free(spec.min_member if spec is not None else 0))
             log.info("gang refused group=%s reason=%s message=%r", group.key, stop.reason, stop.message)
             return self._deny(unit, stop, epoch)
         waves = waves_of(result)
@@ -79,7 +88,7 @@ class UnitPlanning:
             stuck = cannot_be_woken(unit, waves, caller)
         if stuck:
             return self._deny(unit, Stop(Reason.NEEDS_GATE, messages.needs_gate(manager.gate)), epoch)
-        self._note(unit, request, result, waves, caller)
+        self._note(unit, request, result, waves, caller, snapshot)
         return SUCCESS
 
     def _gap(self, group: Group, request: planner.Request, snapshot: NodeInfoLister) -> tuple[str, ...]:
@@ -118,6 +127,7 @@ class UnitPlanning:
                 else:
                     manager.dirty.add(group.key)
                 manager.permitted.pop(group.key, None)
+            self.shadows.denied(unit[0], stop)
         if not fresh:
             self._look()
         metrics.podgroup_schedule_attempts.labels("unschedulable").inc()
@@ -145,6 +155,7 @@ class UnitPlanning:
         result: planner.Placement,
         waves: list[frozenset[str]],
         caller: str,
+        snapshot: NodeInfoLister,
     ) -> None:
         manager = self._manager
         expires = manager.clock() + self._lease_seconds
@@ -162,25 +173,14 @@ class UnitPlanning:
                 group.stopped = None
                 manager.denied.pop(group.key, None)
                 manager.permitted[group.key] = True
-            displaced = self._displaced(unit, result)
+            self.shadows.planned(unit)
         for group in unit:
             log.info("gang planned group=%s members=%d", group.key, len(result.nodes))
             metrics.podgroup_schedule_attempts.labels("planned").inc()
             self._arrivals.send(group, caller)
             self._arrivals.withdraw(group)
-        for key in displaced:
-            self.drop(key)
-
-    def _displaced(self, unit: Sequence[Group], result: planner.Placement) -> set[str]:
-        """Groups of lower priority with a promise on a node that this plan uses: they are planned again."""
-        priority = min(group.priority for group in unit)
-        keys = {group.key for group in unit}
-        return {
-            other.group
-            for node_name in set(result.nodes.values())
-            for other in self._manager.ledger.on_node(node_name)
-            if other.group not in keys and other.priority < priority
-        }
+        if recheck(manager, set(result.nodes.values()), snapshot):  # places of lower priority that were taken
+            self._look()
 
     def drop(self, key: str) -> None:
         """Takes back the places of a unit that are not held. Our nominations go with the next look, if no plan renews them."""

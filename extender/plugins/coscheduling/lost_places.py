@@ -1,0 +1,73 @@
+"""Places in the ledger that have no room any more, and what becomes of their members: they alone are planned again.
+
+ReservedRoom asks after a pod came to a node or the node changed, UnitPlanning after a gang of higher priority took places.
+kube-scheduler: pkg/scheduler/framework/preemption (prepareCandidate clears nominations of lower priority likewise)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from extender.framework.listers import NodeInfoLister
+from extender.framework.node_info import NodeInfo
+from extender.framework.pod_info import PodInfo
+from extender.framework.resource import PODS, Resource
+from extender.plugins.coscheduling.ledger import Reservation
+from extender.plugins.coscheduling.planner.room import Amounts, asked_of, free
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+
+
+def fits_beside(asked: Amounts, node: NodeInfo, coming: Iterable[PodInfo]) -> bool:
+    """Whether the node has room for a pod beside these, which are to come."""
+    total, count = Resource(), 0
+    for info in coming:
+        total.add(info.requests)
+        count += 1
+    return free(node, PODS) > count and all(
+        amount + total.amount(name) <= free(node, name) for name, amount in asked.items()
+    )
+
+
+def no_longer_fit(node: NodeInfo, places: Iterable[Reservation]) -> list[Reservation]:
+    """Those for which the node has no room left; the higher priority keeps its place, of equal ones the older place.
+
+    A place that never expires is one whose room is still to come free, by preemption.
+    """
+    here = {info.pod.uid for info in node.pods}
+    kept: list[PodInfo] = []
+    lost = []
+    for place in sorted(places, key=lambda place: -place.priority):
+        if place.uid in here or place.expires == math.inf:
+            continue
+        if node.unschedulable or not fits_beside(asked_of(place.pod_info.requests), node, kept):
+            lost.append(place)
+        else:
+            kept.append(place.pod_info)
+    return lost
+
+
+def lose_place(manager: PodGroupManager, place: Reservation) -> bool:
+    """One member is to be planned again, beside the places of its gang that are still good. The manager's lock is held."""
+    group = manager.groups.get(place.group)
+    if group is None or place.uid in group.held:
+        return False
+    manager.lose_places(group, [place.uid])
+    if place.uid not in group.gated:
+        group.refused.add(place.uid)
+    return True
+
+
+def recheck(manager: PodGroupManager, node_names: Iterable[str], snapshot: NodeInfoLister) -> bool:
+    """Gives up the places on these nodes that are good no more. Returns whether there were any."""
+    lost = False
+    with manager.lock:
+        for name in node_names:
+            places = list(manager.ledger.on_node(name))
+            try:
+                node = snapshot.get(name) if places else None
+            except KeyError:
+                continue
+            for place in no_longer_fit(node, places) if node is not None else ():
+                lost = lose_place(manager, place) or lost
+    return lost
