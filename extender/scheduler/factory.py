@@ -23,7 +23,7 @@ from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile
 from extender.framework.runtime.framework import Framework, Surroundings
 from extender.framework.runtime.metrics_recorder import record
 from extender.plugins import names
-from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.collaborators import Collaborators, ShadowRules
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.judge import FrameworkJudge
 from extender.plugins.coscheduling.planner import Topology
@@ -31,6 +31,7 @@ from extender.plugins.coscheduling.preemption_guard import PreemptionGuard
 from extender.plugins.registry import new_registry
 from extender.profile import new_map
 from extender.scheduler.background import Background
+from extender.scheduler.bell import Bell
 from extender.scheduler.binding_cycle import BindingCycle
 from extender.scheduler.event_handlers import NodeHandlers, PodGroupHandlers, PodHandlers
 from extender.scheduler.in_flight import InFlight
@@ -89,6 +90,14 @@ def build(
         wakes_by_annotation=WakeBy(api, configuration.wake_by).annotation,
     )
     verdicts = GroupVerdicts(api, recorder, lambda: leadership.leading)
+    lease = configuration.leader_lease
+    bell = Bell(
+        api,
+        lease.namespace if lease is not None else "",
+        lambda: leadership.leading,
+        steering.background,
+        steering.wake,
+    )
     background = Background(every_tick=coscheduling.tick)
     coscheduling.connect(
         Collaborators(
@@ -106,6 +115,8 @@ def build(
                 not configuration.scheduler_names or pod.spec.scheduler_name in configuration.scheduler_names
             ),
             ungate_refused=configuration.ungate_refused,
+            shadow=_shadow_rules(configuration),
+            ring=bell.ring,
         )
     )
     _watch(configuration, informers, cache, nominator, coscheduling, first, leadership)
@@ -139,6 +150,12 @@ def build(
 def hold_limit(bind_timeout_seconds: float, members: int) -> float:
     """The longest hold that leaves a gang of so many its commit before kube-scheduler gives up on the call."""
     return max(1.0, bind_timeout_seconds - COMMIT_SECONDS - COMMIT_SECONDS_PER_MEMBER * members)
+
+
+def _shadow_rules(configuration: ExtenderConfiguration) -> ShadowRules:
+    return ShadowRules(
+        configuration.shadow_after_seconds, configuration.shadow_max_seconds, configuration.shadow_max_nodes_percent
+    )
 
 
 def _profiles(configuration: ExtenderConfiguration) -> Iterable[KubeSchedulerProfile]:

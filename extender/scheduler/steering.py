@@ -83,6 +83,10 @@ class StatusSteering:
         for pod in pods:
             self._wish(_Wish(pod, None, None, ungate=True, wake=False))
 
+    def background(self, work: Callable[[], None]) -> None:
+        """Runs it on one of the threads that patch."""
+        self._pool.submit(work)
+
     def has_ungated(self, pod: corev1.Pod) -> bool:
         """The API server has shown the pod without any gate; gates never come back. The watch may say so later."""
         with self._lock:

@@ -188,7 +188,7 @@ class PodGroupManager:
             group.commits.pop(pod.uid, None)
             group.refused.discard(pod.uid)
             group.started.discard(pod.uid)
-            self.ledger.release(pod.uid)
+            self.ledger.release(pod.uid, bound=True)
         return group
 
     def pod_gone(self, pod: corev1.Pod) -> Group | None:

@@ -17,6 +17,7 @@ from extender.client.informer import InformerFactory
 from extender.metrics import REGISTRY
 from extender.plugins.coscheduling.pod_group import GroupLabels
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.scheduler.bell import NAME
 from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
@@ -118,7 +119,14 @@ def test_the_extender_is_given_no_right_that_it_has_no_use_for() -> None:
         for verb in rule["verbs"]
         if verb not in ("get", "list", "watch")
     }
-    assert set(writes) == {"pods/binding", "pods/status", "podgroups/status", "events"}
+    assert set(writes) == {"pods/binding", "pods/status", "podgroups/status", "events", "csistoragecapacities"}
+
+
+def test_of_storage_the_bell_alone_is_ours() -> None:
+    create, patch = (rule for rule in rules() if "csistoragecapacities" in rule["resources"])
+    assert create["verbs"] == ["create"]
+    assert patch["resourceNames"] == [NAME]
+    assert patch["verbs"] == ["patch"]
 
 
 def test_one_lease_alone_may_be_read() -> None:
