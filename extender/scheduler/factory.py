@@ -104,6 +104,7 @@ def build(
             newest_snapshot=cache.snapshot,
             judge=_judge(surroundings),
             topology=Topology(configuration.topology, packing=configuration.packing),
+            pack_single_pods=True,
             steering=steering,
             verdicts=verdicts,
             submit=background.submit,

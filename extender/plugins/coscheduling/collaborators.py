@@ -92,7 +92,8 @@ class Collaborators:
     often it is asked for before it starts. offload: runs a pure function where it stalls nobody, and returns its result.
     may_commit: whether we lead. hold_limit: the longest a hold of a gang of n may last, in seconds. may_plan: whether we
     lead and have seen the whole cluster. ours: whether a pod is of a scheduler that we serve.
-    topology: the levels that are configured. ring: wakes all parked pods that we have refused by one event, these among
+    topology: the levels that are configured. pack_single_pods: whether prioritize keeps such pods off free domains.
+    ring: wakes all parked pods that we have refused by one event, these among
     them; None: they are woken one by one."""
 
     newest_snapshot: Callable[[], NodeInfoLister]
@@ -107,6 +108,7 @@ class Collaborators:
     ours: Callable[[corev1.Pod], bool] = lambda pod: True
     ungate_refused: bool = False
     topology: Topology = UNTOLD
+    pack_single_pods: bool = False
     shadow: ShadowRules = NO_SHADOWS
     ring: Callable[[Sequence[corev1.Pod]], None] | None = None
 

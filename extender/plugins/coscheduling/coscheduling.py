@@ -1,7 +1,8 @@
 """The Coscheduling plugin: a group of pods starts whole or not at all.
 
-PreFilter admits by plan, Filter guards the places promised to others, Permit holds until the quorum is there, PreBind
-starts only whole gangs. What it knows of groups is in pod_group_manager, the gates in admission, the holds in barrier.
+PreFilter admits by plan, Filter guards the places promised to others, Score keeps single pods off free domains, Permit
+holds until the quorum is there, PreBind starts only whole gangs. What it knows of groups is in pod_group_manager, the gates
+in admission, the holds in barrier.
 scheduler-plugins: pkg/coscheduling/coscheduling.go
 """
 
@@ -15,6 +16,7 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.config.plugin_args import CoschedulingArgs
+from extender.framework.columnar import IntColumn, NodeTable, Rows, ScoreColumns
 from extender.framework.cycle_state import CycleState
 from extender.framework.handle import Handle
 from extender.framework.interface import (
@@ -29,10 +31,12 @@ from extender.framework.interface import (
     PreBindPlugin,
     PreFilterPlugin,
     PreFilterResult,
+    PreScorePlugin,
     ReservePlugin,
+    ScorePlugin,
 )
 from extender.framework.node_info import NodeInfo
-from extender.framework.status import SKIP, SUCCESS, Status, unschedulable
+from extender.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from extender.plugins import names
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.admission import Admission
@@ -45,12 +49,14 @@ from extender.plugins.coscheduling.pod_group import GroupLabels
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
 from extender.plugins.coscheduling.quorum import needs
 from extender.plugins.coscheduling.reserved_room import Kept, ReservedRoom
+from extender.plugins.coscheduling.single_pods import PackingScores, SinglePods, outside_domain
 from extender.plugins.coscheduling.stops import Reason, Stop
 from extender.plugins.coscheduling.units import unit_of
 
 log = logging.getLogger(__name__)
 
 KEPT = "Kept" + names.COSCHEDULING
+PACKING = "Packing" + names.COSCHEDULING
 REJECTION = "Rejection" + names.COSCHEDULING  # the binding cycle leaves why WaitOnPermit ended
 DEFAULT_WAIT_SECONDS = 60.0
 
@@ -59,6 +65,9 @@ class Coscheduling(
     PreFilterPlugin,
     FilterPlugin,
     PostFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    ScoreColumns,
     ReservePlugin,
     PermitPlugin,
     PreBindPlugin,
@@ -96,6 +105,7 @@ class Coscheduling(
             denied_seconds=float(self._args.denied_pg_expiration_time_seconds),
             lease_seconds=self._wait_seconds,
         )
+        self.single_pods = SinglePods(self.manager, collaborators.topology)
         self.barrier = Barrier(self.name, self.manager, collaborators, self._handle.get_waiting_pod)
         self.room = ReservedRoom(self.manager, collaborators, self.admission.shadows, self.admission.look)
         self.events = GroupEvents(self.manager, self.admission, self.barrier, collaborators)
@@ -119,11 +129,15 @@ class Coscheduling(
             return None, status
         if node_name is not None:
             return PreFilterResult(frozenset((node_name,))), SUCCESS
+        level, inside = self.single_pods.confined_to(pod, nodes, self._handle.snapshot())
+        if inside is not None and not inside:
+            return None, unresolvable(outside_domain(level))
         kept = self.room.kept_from(pod)
-        if kept is None:
+        if kept is not None:
+            state.write(KEPT, kept)
+        elif inside is None:
             return None, SKIP
-        state.write(KEPT, kept)
-        return None, SUCCESS
+        return PreFilterResult(inside) if inside is not None else None, SUCCESS
 
     def filter(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> Status:
         kept = state.get(KEPT, Kept)
@@ -154,6 +168,20 @@ class Coscheduling(
         """podGroupBackoffSeconds: a group that was just rejected is not tried for so long."""
         if self._args.pod_group_backoff_seconds > 0:
             self.manager.back_off(group.key, float(self._args.pod_group_backoff_seconds))
+
+    # PreScore and Score
+
+    def pre_score(self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Status:
+        if not self.collaborators.pack_single_pods or len(nodes) < 2:
+            return SKIP
+        state.write(PACKING, self.single_pods.scores(pod, nodes, self._handle.snapshot()))
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> tuple[int, Status]:
+        return state.read(PACKING, PackingScores).of(node.name), SUCCESS
+
+    def score_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable, rows: Rows) -> IntColumn | None:
+        return state.read(PACKING, PackingScores).by_row[rows]
 
     # Reserve, Permit, PreBind, PostBind
 

@@ -7,6 +7,7 @@ a level's label belongs to no domain of that level.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -76,3 +77,28 @@ class Domains:
             if len(ids) == 1 and NONE not in ids:
                 return self.names[level][ids.pop()]
         return ""
+
+
+@runtime_checkable
+class _Labelled(Protocol):
+    """A snapshot that knows when which nodes there are, or a label of one, last changed."""
+
+    node_generation: int
+
+
+class DomainCache:
+    """The domains by the labels that were seen last. Not locked: a thread that comes late computes them once more."""
+
+    def __init__(self, levels: Sequence[TopologyLevel]) -> None:
+        self.levels = tuple(levels)
+        self._kept: tuple[int, int, Domains] | None = None  # (node generation, number of nodes, domains)
+
+    def of(self, snapshot: NodeInfoLister) -> Domains:
+        if not isinstance(snapshot, _Labelled):
+            return Domains(snapshot, self.levels)
+        known, count = self._kept, len(snapshot.list())
+        if known is not None and known[:2] == (snapshot.node_generation, count):
+            return known[2]
+        domains = Domains(snapshot, self.levels)
+        self._kept = (snapshot.node_generation, count, domains)
+        return domains

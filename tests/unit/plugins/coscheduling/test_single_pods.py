@@ -1,0 +1,112 @@
+"""Stories of pods that come singly, through the plugin: where prioritize sends them, and where a member may go at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from extender.api import corev1
+from extender.api.codec import convert
+from extender.config.types import TopologyLevel
+from extender.framework.cycle_state import CycleState
+from extender.framework.status import SKIP
+from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.group_topology import REQUIRED
+from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
+
+RACKS = planner.Topology((TopologyLevel("rack", "rack"),))
+NewWorld = Callable[..., World]
+
+
+def in_rack(name: str, rack: str, cpu: str = "4") -> corev1.Node:
+    return convert(
+        {"metadata": {"name": name, "labels": {"rack": rack}}, "status": {"allocatable": {"cpu": cpu, "pods": "110"}}},
+        corev1.Node,
+    )
+
+
+def required(name: str, level: str, min_member: int) -> Any:
+    group = pod_group(name, min_member)
+    metadata = {"name": name, "namespace": "default", "annotations": {REQUIRED: level}}
+    return convert({"metadata": metadata, "spec": {"minMember": group.spec.min_member}}, type(group))
+
+
+def prioritize(world: World, asked: corev1.Pod, **others: Any) -> Mapping[str, int]:
+    """Node -> score; empty where the plugin has nothing to say."""
+    state, nodes = CycleState(), world.snapshot().list()
+    status = world.plugin.pre_score(state, asked, nodes)
+    if status.skip:
+        return {}
+    return {info.name: world.plugin.score(state, asked, info)[0] for info in nodes}
+
+
+@pytest.fixture
+def racks(world: NewWorld) -> World:
+    """Rack 1 with a pod on one of two nodes, rack 2 free."""
+    made = world([in_rack("a1", "1"), in_rack("a2", "1"), in_rack("b1", "2"), in_rack("b2", "2")])
+    made.connect(topology=RACKS, pack_single_pods=True)
+    made.on_nodes["there"] = pod("there", node_name="a1")
+    return made
+
+
+def test_a_single_pod_is_kept_off_a_free_rack(racks: World) -> None:
+    found = prioritize(racks, pod("single"))
+    assert found["a1"] > found["a2"] > found["b1"] == found["b2"]
+
+
+def test_a_promised_rack_is_not_free(racks: World) -> None:
+    """A gang that is planned in rack 2 has it in use before it is there."""
+    members = [pod(f"m{i}", "g", cpu="4") for i in range(2)]
+    racks.plugin.on_pod_group(None, required("g", "rack", 2))
+    racks.create(*members)
+    assert racks.filter(members[0], list(racks.nodes)) in ("b1", "b2")
+    found = prioritize(racks, pod("single"))
+    assert found["b1"] == found["b2"] > found["a1"] > found["a2"]
+
+
+def test_without_being_asked_to_it_says_nothing(world: NewWorld) -> None:
+    made = world([node("n1"), node("n2")])
+    assert prioritize(made, pod("single")) == {}
+
+
+def test_a_choice_of_one_is_none(racks: World) -> None:
+    assert racks.plugin.pre_score(CycleState(), pod("single"), racks.snapshot().list()[:1]) == SKIP
+
+
+def placed(world: World, *node_names: str) -> None:
+    """A gang that is to stay in one rack, its quorum running on these nodes."""
+    world.plugin.on_pod_group(None, required("g", "rack", len(node_names)))
+    for number, name in enumerate(node_names):
+        member = pod(f"m{number}", "g", node_name=name)
+        world.on_nodes[member.name] = member
+        world.create(member)
+
+
+def test_an_extra_member_is_sent_beside_its_gang(racks: World) -> None:
+    placed(racks, "b1", "b2")
+    extra = pod("extra", "g")
+    racks.create(extra)
+    found = prioritize(racks, extra)
+    assert min(found["b1"], found["b2"]) > max(found["a1"], found["a2"])
+
+
+def test_an_extra_member_may_not_leave_the_rack_that_its_gang_has_to_stay_in(racks: World) -> None:
+    placed(racks, "b1", "b2")
+    extra = pod("extra", "g")
+    racks.create(extra)
+    nodes = racks.snapshot().list()
+    result, status = racks.plugin.pre_filter(CycleState(), extra, nodes)
+    assert status.success
+    assert result is not None
+    assert result.node_names == {"b1", "b2"}
+    result, status = racks.plugin.pre_filter(CycleState(), extra, nodes[:2])
+    assert status.message == "node(s) are outside of the rack that the gang is in"
+
+
+def test_an_extra_member_of_a_gang_that_asks_for_nothing_goes_anywhere(racks: World) -> None:
+    racks.plugin.on_pod_group(None, pod_group("g", 1))
+    member, extra = pod("m0", "g", node_name="b1"), pod("extra", "g")
+    racks.create(member, extra)
+    assert racks.plugin.pre_filter(CycleState(), extra, racks.snapshot().list()) == (None, SKIP)
