@@ -128,8 +128,8 @@ class Arrivals:
         for other in ledger.of_group(group.key):
             free = other.uid not in group.held and other.uid != own.uid
             if free and other.node_name in offered and planner.shape_of(other.pod_info) == shape:
-                ledger.reserve(Reservation(own.pod_info, group.key, other.node_name, own.expires))
-                ledger.reserve(Reservation(other.pod_info, group.key, own.node_name, other.expires))
+                ledger.reserve(Reservation(own.pod_info, group.key, other.node_name, own.expires, own.firm))
+                ledger.reserve(Reservation(other.pod_info, group.key, own.node_name, other.expires, other.firm))
                 group.moved = other.uid in group.steered
                 return other.node_name
         return None

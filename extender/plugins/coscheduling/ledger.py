@@ -15,12 +15,16 @@ from extender.framework.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """One member's place. `expires` in seconds of the clock: a member that never comes loses it."""
+    """One member's place. `expires` in seconds of the clock: a member that never comes loses it.
+
+    firm: holds whatever the others' priority, for a gang of which a part runs already.
+    """
 
     pod_info: PodInfo
     group: str
     node_name: str
     expires: float
+    firm: bool = False
 
     @property
     def uid(self) -> str:
@@ -33,6 +37,9 @@ class Reservation:
     @property
     def priority(self) -> int:
         return self.pod_info.pod.priority
+
+    def holds_against(self, priority: int) -> bool:
+        return self.firm or self.priority >= priority
 
 
 class Ledger:
@@ -86,7 +93,7 @@ class Ledger:
         if found is None:
             by_node: dict[str, list[PodInfo]] = {}
             for reservation in self._by_uid.values():
-                if reservation.priority >= priority:
+                if reservation.holds_against(priority):
                     by_node.setdefault(reservation.node_name, []).append(reservation.pod_info)
             found = self._against[priority] = by_node
         return found

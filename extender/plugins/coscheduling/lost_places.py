@@ -30,14 +30,14 @@ def fits_beside(asked: Amounts, node: NodeInfo, coming: Iterable[PodInfo]) -> bo
 
 
 def no_longer_fit(node: NodeInfo, places: Iterable[Reservation]) -> list[Reservation]:
-    """Those for which the node has no room left; the higher priority keeps its place, of equal ones the older place.
+    """Those for which the node has no room left; what is firm and the higher priority keep theirs, of equal ones the older place.
 
     A place that never expires is one whose room is still to come free, by preemption.
     """
     here = {info.pod.uid for info in node.pods}
     kept: list[PodInfo] = []
     lost = []
-    for place in sorted(places, key=lambda place: -place.priority):
+    for place in sorted(places, key=lambda place: (not place.firm, -place.priority)):
         if place.uid in here or place.expires == math.inf:
             continue
         if node.unschedulable or not fits_beside(asked_of(place.pod_info.requests), node, kept):

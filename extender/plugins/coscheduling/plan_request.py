@@ -111,7 +111,7 @@ class PlanRequests:
         return [
             (reservation.node_name, reservation.pod_info)
             for reservation in self._manager.ledger
-            if reservation.group in keys or reservation.priority >= priority
+            if reservation.group in keys or reservation.holds_against(priority)
         ] + self._nominated(unit, priority)
 
     def _nominated(self, unit: Sequence[Group], priority: int) -> list[tuple[str, PodInfo]]:

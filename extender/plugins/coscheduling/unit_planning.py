@@ -165,7 +165,7 @@ class UnitPlanning:
                 group = next((each for each in unit if info.pod.uid in each.members), None)
                 if node_name is None or group is None:
                     continue
-                manager.ledger.reserve(Reservation(info, group.key, node_name, expires))
+                manager.ledger.reserve(Reservation(info, group.key, node_name, expires, firm=manager.begun(group)))
             for group in unit:
                 group.planned = True
                 group.waves[:0] = waves

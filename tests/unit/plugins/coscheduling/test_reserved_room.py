@@ -1,0 +1,220 @@
+"""Places that others may not have, what takes them all the same, and who is told when they end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from extender.api import corev1
+from extender.framework.cycle_state import CycleState
+from extender.plugins.coscheduling import messages
+from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
+from tests.unit.plugins.coscheduling.single import refusals
+
+Make = Callable[..., World]
+
+
+class Bell:
+    def __init__(self) -> None:
+        self.rings: list[list[str]] = []
+
+    def __call__(self, pods: Sequence[corev1.Pod]) -> None:
+        self.rings.append(sorted(pod.name for pod in pods))
+
+
+@pytest.fixture
+def bell() -> Bell:
+    return Bell()
+
+
+@pytest.fixture
+def planned(world: Make, bell: Bell) -> World:
+    """A gang of two, of priority 5, that has places for one each on n1 and n2; n3 is full."""
+    w = world([node("n1", "2"), node("n2", "2"), node("n3", "2")])
+    w.connect(ring=bell)
+    for name in ("n1", "n2"):
+        runs(w, pod(f"there-{name}", cpu="1", node_name=name))
+    runs(w, pod("there-n3", cpu="2", node_name="n3"))
+    w.plugin.on_pod_group(None, pod_group("g", 2))
+    members = [pod(f"g{i}", "g", priority=5) for i in range(2)]
+    w.create(*members)
+    assert {w.filter(member) for member in members} == {"n1", "n2"}
+    w.run_tasks()
+    return w
+
+
+def runs(w: World, there: corev1.Pod) -> None:
+    w.on_nodes[there.uid] = there
+    w.plugin.on_pod(None, there)
+
+
+def gone(w: World, there: corev1.Pod) -> None:
+    w.on_nodes.pop(there.uid, None)
+    w.plugin.on_pod(there, None)
+
+
+def places(w: World) -> dict[str, str]:
+    return {place.pod.name: place.node_name for place in w.plugin.manager.ledger}
+
+
+@pytest.mark.parametrize(
+    ("priority", "kept"),
+    [
+        pytest.param(4, True, id="lower"),
+        pytest.param(5, True, id="equal"),
+        pytest.param(6, False, id="higher"),
+    ],
+)
+def test_promised_room_is_kept_from(priority: int, kept: bool, planned: World) -> None:
+    found = refusals(planned, pod("single", priority=priority))
+    assert found == ({"n1": messages.ROOM_RESERVED, "n2": messages.ROOM_RESERVED} if kept else {})
+
+
+def test_a_member_that_is_on_the_node_by_now_is_not_counted_twice(planned: World) -> None:
+    w = planned
+    taken = places(w)["g0"]
+    w.nodes[taken] = node(taken, "3")
+    w.on_nodes["g0"] = pod("g0", "g", priority=5, node_name=taken)  # assumed; its place is still in the ledger
+    assert taken not in refusals(w, pod("single"))
+
+
+def test_a_pod_of_higher_priority_takes_a_place_and_that_one_alone_moves(planned: World) -> None:
+    w = planned
+    gone(w, w.on_nodes["there-n3"])
+    w.run_tasks()
+    w.steered.clear()
+    before = places(w)
+    lost = next(name for name, place in before.items() if place == "n1")
+    kept = next(name for name in before if name != lost)
+    runs(w, pod("urgent", priority=9, node_name="n1"))
+    w.run_tasks()
+    assert places(w) == {lost: "n3", kept: "n2"}
+    assert w.steered == [(lost, "n3")]
+
+
+def test_a_place_is_lost_when_our_own_binding_takes_it_too(planned: World) -> None:
+    w = planned
+    gone(w, w.on_nodes["there-n3"])
+    w.run_tasks()
+    urgent = pod("urgent", priority=9)
+    w.on_nodes["urgent"] = pod("urgent", priority=9, node_name="n1")  # assumed
+    assert w.plugin.reserve(CycleState(), urgent, "n1").success
+    w.run_tasks()
+    assert sorted(places(w).values()) == ["n2", "n3"]
+
+
+def test_a_pod_that_fits_beside_the_places_moves_nobody(planned: World) -> None:
+    w = planned
+    gone(w, w.on_nodes["there-n1"])
+    w.run_tasks()
+    before, plans = places(w), w.plans
+    runs(w, pod("urgent", priority=9, node_name="n1"))
+    w.run_tasks()
+    assert places(w) == before
+    assert w.plans == plans
+
+
+def test_where_no_other_place_is_left_the_gang_gives_up_all_and_says_why(planned: World) -> None:
+    w = planned
+    runs(w, pod("urgent", priority=9, node_name="n1"))
+    w.run_tasks()
+    assert not places(w)
+    assert "minMember of 2 does not fit: Insufficient cpu" in w.filter(pod("g0", "g", priority=5))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param(node("n1", "2", unschedulable=True), id="cordoned"),
+        pytest.param(node("n1", "1"), id="with less to give"),
+    ],
+)
+def test_a_node_that_became_worse_loses_its_places_and_the_others_stay(changed: corev1.Node, planned: World) -> None:
+    w = planned
+    gone(w, w.on_nodes["there-n3"])
+    w.run_tasks()
+    before, w.nodes["n1"] = w.nodes["n1"], changed
+    w.plugin.on_node(before, changed)
+    w.run_tasks()
+    assert sorted(places(w).values()) == ["n2", "n3"]
+
+
+def test_a_gang_of_higher_priority_takes_only_the_places_that_it_needs(world: Make) -> None:
+    w = world([node("n1", "2"), node("n2", "2"), node("n3", "1")])
+    w.plugin.on_pod_group(None, pod_group("low", 3))
+    w.plugin.on_pod_group(None, pod_group("high", 2))
+    low = [pod(f"l{i}", "low", priority=1) for i in range(3)]
+    w.create(*low)
+    w.filter(low[0])
+    before = places(w)
+    high = [pod(f"h{i}", "high", priority=9) for i in range(2)]
+    w.create(*high)
+    assert w.filter(high[0]) in w.nodes
+    moved = [name for name in before if places(w).get(name) != before[name]]
+    assert len(moved) == 2
+    w.steered.clear()
+    w.run_tasks()
+    assert {name for name, _ in w.steered} <= set(moved)
+
+
+ENDS: list[tuple[str, Callable[[World], None]]] = [
+    ("a member is deleted", lambda w: gone(w, pod("g0", "g", priority=5))),
+    ("the group is deleted", lambda w: w.plugin.on_pod_group(pod_group("g", 2), None)),
+    ("a binding fails", lambda w: w.plugin.admission.drop_plan("default/g")),
+    ("nobody comes", lambda w: setattr(w.clock, "now", w.clock.now + 61)),
+]
+
+
+@pytest.mark.parametrize("ends", [pytest.param(end, id=name) for name, end in ENDS])
+def test_whoever_was_refused_for_a_place_is_woken_once_it_ends(
+    ends: Callable[[World], None], planned: World, bell: Bell
+) -> None:
+    w = planned
+    refused = [pod("s1"), pod("s2")]
+    w.create(*refused)
+    for single in refused:
+        assert refusals(w, single)
+    w.plugin.tick()
+    assert not bell.rings
+    w.nodes.clear()  # so that no further plan is made
+    w.on_nodes.clear()
+    ends(w)
+    for _ in range(3):
+        w.run_tasks()
+        w.plugin.tick()
+    assert bell.rings == [["s1", "s2"]]
+
+
+def test_nobody_is_woken_for_a_place_whose_member_came(planned: World, bell: Bell) -> None:
+    w = planned
+    assert refusals(w, pod("single"))
+    for name, place in places(w).items():
+        bound = pod(name, "g", priority=5, node_name=place)
+        runs(w, bound)
+    w.plugin.tick()
+    assert not bell.rings
+
+
+def test_who_found_a_place_meanwhile_is_not_woken(planned: World, bell: Bell) -> None:
+    w = planned
+    single = pod("single")
+    assert refusals(w, single)
+    w.plugin.on_pod(single, pod("single", node_name="n3"))
+    w.plugin.admission.drop_plan("default/g")
+    w.plugin.tick()
+    assert not bell.rings
+
+
+def test_the_bell_is_rung_once_a_second_at_most(planned: World, bell: Bell) -> None:
+    w = planned
+    for _ in range(2):
+        refusals(w, pod("single"))
+        w.plugin.manager.release_places(w.plugin.manager.groups["default/g"])
+        w.plugin.tick()
+        w.create(pod("g0", "g", priority=5))
+        w.filter(pod("g0", "g", priority=5))
+    assert len(bell.rings) == 1
+    w.clock.now += 1
+    w.plugin.tick()
+    assert len(bell.rings) == 2
