@@ -1,6 +1,6 @@
 """`make benchmark`: runs every benchmark, or those that are named; prints, asserts nothing.
 
-A benchmark is a module here with `run() -> None`.
+A benchmark is a module here with `run() -> None`. BENCHMARK_ROUNDS: how often the gangs' contenders take turns (5).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-BENCHMARKS = ("snapshot", "scheduling", "planner", "victims", "held_binds", "gangs")
+BENCHMARKS = ("snapshot", "scheduling", "planner", "victims", "held_binds", "contention", "gangs", "parked", "memory")
 
 
 def main(names: list[str]) -> int:

@@ -1,104 +1,82 @@
-"""One gang of 512 on 1,000 nodes, on the real control plane: with the extender, and, in turn, kube-scheduler without it.
+"""Gangs on 1,000 nodes, last member created -> all bound: ours, kube-scheduler alone, and its own alpha gangs, in turn.
 
-Last member created -> all bound. The pods are created by another process, since the API server drops a watcher that is
-slow to read. Without Go, or binaries named by KUBEBUILDER_ASSETS, it says so and does nothing.
+One gang of 512; 64 gangs of 16 whose pods are made shuffled; a gang of 1,000. With kube-scheduler's default QPS of 50 as
+well, under which it binds no more than 50 pods a second by itself: bindings through an extender do not count against it.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import statistics
-import tempfile
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from functools import partial
 
-from tests.e2e.build import UnavailableError, binaries
-from tests.e2e.cluster import Cluster
-from tests.e2e.control_plane import ControlPlane, Scheduler
-from tests.e2e.extender import Extender
+from tests.benchmark.contenders import (
+    ALONE,
+    ALONE_50,
+    GATED,
+    GATED_50,
+    IN_TREE,
+    PLAIN,
+    Contender,
+    Running,
+    for_each_round,
+    rival_plane,
+)
+from tests.benchmark.gang_load import History, Load, Watcher, clear, create_gangs, create_nodes
+from tests.benchmark.table import Table
+from tests.e2e.control_plane import ControlPlane
 
 NODES = 1000
-MEMBERS = 512
-ROUNDS = 3
-CREATORS = 8
 WITHIN = 120.0
+ONE = Load(gangs=1, members=512)
+MANY = Load(gangs=64, members=16)
+HUGE = Load(gangs=1, members=1000)
+ALL = (GATED, IN_TREE, PLAIN, ALONE, GATED_50, ALONE_50)
 
 
-def _create(plane: ControlPlane, work: Callable[[Cluster, int], None], count: int) -> None:
-    plane.forget_connections()  # they are the parent's
-
-    def part(first: int) -> None:
-        cluster = Cluster(plane)
-        for index in range(first, count, CREATORS):
-            work(cluster, index)
-
-    with ThreadPoolExecutor(CREATORS) as pool:
-        list(pool.map(part, range(CREATORS)))
-
-
-def _node(cluster: Cluster, index: int) -> None:
-    cluster.node(f"node-{index}", cpu="4")
-
-
-def _member(cluster: Cluster, index: int) -> None:
-    cluster.pod(f"member-{index}", group="big", requests={"cpu": "1"})
+def one_round(plane: ControlPlane, table: Table, load: Load, contender: Contender, number: int) -> None:
+    folder = plane.folder / f"{load.gangs}-of-{load.members}-{contender.name}-{number}"
+    with Running(contender, plane, folder) as running:
+        watcher = Watcher(plane)
+        scheduler, ours = running.scheduler_seconds, running.our_seconds
+        history = History(create_gangs(plane, contender, load), watcher.await_bound(load.expected, WITHIN))
+        watcher.stop()
+        table.add(
+            contender.name,
+            bound=len(history.bound),
+            seconds=history.seconds,
+            scheduler_cpu=running.scheduler_seconds - scheduler,
+            cpu_per_pod=(running.our_seconds - ours) * 1000 / max(1, len(history.bound)),
+        )
+    clear(plane, contender)
 
 
-def _start(plane: ControlPlane, work: Callable[[Cluster, int], None], count: int) -> None:
-    process = multiprocessing.get_context("fork").Process(target=_create, args=(plane, work, count))
-    process.start()
-    process.join()
+def _compare(plane: ControlPlane, load: Load, what: str) -> None:
+    table = Table(f"{what} on {NODES} nodes, last member created -> all bound")
+    for_each_round(ALL, partial(one_round, plane, table, load))
+    for contender in ALL:
+        table.row(contender.name, "seconds", "s")
+        table.row(contender.name, "scheduler_cpu", "s")
+    table.row(GATED.name, "cpu_per_pod", "ms", "at most 4")
+    table.row(PLAIN.name, "cpu_per_pod", "ms", "at most 4")
+    table.ratio("seconds", GATED.name, IN_TREE.name, "at most 1.05")
+    table.ratio("seconds", ALONE_50.name, GATED_50.name, "at least 3")
 
 
-def _round(plane: ControlPlane, folder: Path, *, extended: bool) -> float:
-    extender = Extender(folder, plane.kubeconfig()).start() if extended else None
-    scheduler = Scheduler(plane, folder, extender=extender.url if extender else None)
-    scheduler.start()
-    cluster = Cluster(plane)
-    cluster.recorder.start()
-    try:
-        cluster.pod_group("big", MEMBERS)
-        _start(plane, _member, MEMBERS)
-        created = time.monotonic()
-        cluster.recorder.await_bound(*(f"member-{i}" for i in range(MEMBERS)), within=WITHIN)
-        return time.monotonic() - created
-    finally:
-        scheduler.stop()
-        if extender is not None:
-            extender.stop()
-        cluster.recorder.stop()
-        cluster.api.delete("/api/v1/namespaces/default/pods")
-        cluster.delete_pod_group("big")
-        while cluster.api.items("/api/v1/namespaces/default/pods", limit=1):
-            time.sleep(0.1)
+def _huge(plane: ControlPlane) -> None:
+    table = Table(f"one gang of {HUGE.members} on {NODES} nodes, gated")
+    for_each_round((GATED,), partial(one_round, plane, table, HUGE))
+    table.row(GATED.name, "bound", "pods", f"{HUGE.members}")
+    table.row(GATED.name, "seconds", "s")
+    table.row(GATED.name, "cpu_per_pod", "ms", "at most 4")
 
 
 def run() -> None:
-    try:
-        found = binaries(print)
-    except UnavailableError as error:
-        print(f"not run: {error}")
-        return
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        plane = ControlPlane(found, folder / "plane")
-        plane.start()
-        try:
-            Cluster(plane).install_crd()
-            _start(plane, _node, NODES)
-            with_us: list[float] = []
-            without: list[float] = []
-            print(f"a gang of {MEMBERS} on {NODES} nodes, {ROUNDS} rounds in turn; last member created -> all bound")
-            for number in range(ROUNDS):
-                with_us.append(_round(plane, folder / f"with-{number}", extended=True))
-                without.append(_round(plane, folder / f"without-{number}", extended=False))
-                print(f"  round {number + 1}: with {with_us[-1]:6.2f} s   without {without[-1]:6.2f} s", flush=True)
-            ours, theirs = statistics.median(with_us), statistics.median(without)
-            print(f"  median : with {ours:6.2f} s   without {theirs:6.2f} s   difference {ours - theirs:+.2f} s")
-        finally:
-            plane.stop()
+    with rival_plane() as plane:
+        if plane is None:
+            return
+        create_nodes(plane, NODES, "4")
+        _compare(plane, ONE, "one gang of 512")
+        _compare(plane, MANY, "64 gangs of 16, shuffled,")
+        _huge(plane)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,180 @@
+"""Who starts the gangs: kube-scheduler with our extender (pods gated, or plain), alone, or with its own alpha gang cycle.
+
+All run in turn against one etcd and one API server, that has the in-tree gang API switched on for everybody. Used by the
+benchmarks contention, in_tree_gangs and parked. Without Go, or binaries named by KUBEBUILDER_ASSETS, they say so.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from extender.api.schedulingv1alpha1 import GANG_GATE, POD_GROUP_LABEL
+from tests.e2e.api import POD_GROUPS, Json
+from tests.e2e.build import UnavailableError, binaries
+from tests.e2e.cluster import Cluster
+from tests.e2e.control_plane import SCHEDULER_NAME, ControlPlane, Scheduler
+from tests.e2e.extender import Extender
+
+IN_TREE_API = "scheduling.k8s.io/v1alpha2"
+IN_TREE_GROUPS = f"/apis/{IN_TREE_API}/namespaces/{{namespace}}/podgroups"
+DEFAULT_QPS = 50
+RAISED_QPS = 5000
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def rounds() -> int:
+    """Medians are of five runs; BENCHMARK_ROUNDS=1 for a first look."""
+    return int(os.environ.get("BENCHMARK_ROUNDS", "5"))
+
+
+@dataclass(frozen=True)
+class Contender:
+    """extended: with our extender. gated: pods are created with our gate. in_tree: the scheduler's own gangs."""
+
+    name: str
+    extended: bool = False
+    gated: bool = False
+    in_tree: bool = False
+    qps: int = RAISED_QPS
+
+
+GATED = Contender("ours, gated", extended=True, gated=True)
+PLAIN = Contender("ours, plain", extended=True)
+IN_TREE = Contender("in-tree gangs", in_tree=True)
+ALONE = Contender("kube-scheduler alone")
+GATED_50 = Contender("ours, gated, QPS 50", extended=True, gated=True, qps=DEFAULT_QPS)
+ALONE_50 = Contender("kube-scheduler alone, QPS 50", qps=DEFAULT_QPS)
+
+
+class RivalPlane(ControlPlane):
+    """With the in-tree gang API, which is alpha and off by default."""
+
+    def _apiserver_command(self, etcd: int) -> list[str]:
+        flags = ["--feature-gates=GenericWorkload=true", f"--runtime-config={IN_TREE_API}=true"]
+        return [*super()._apiserver_command(etcd), *flags]
+
+
+@contextmanager
+def rival_plane() -> Iterator[ControlPlane | None]:
+    """None, and a word why, where there are no binaries."""
+    try:
+        found = binaries(print)
+    except UnavailableError as error:
+        print(f"not run: {error}")
+        yield None
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        plane = RivalPlane(found, Path(folder) / "plane")
+        plane.start()
+        try:
+            Cluster(plane).install_crd()
+            yield plane
+        finally:
+            plane.stop()
+
+
+class Running:
+    """A contender's processes, from `with` to its end. seconds: CPU of all of a process's session so far."""
+
+    def __init__(self, contender: Contender, plane: ControlPlane, folder: Path) -> None:
+        self.extender = Extender(folder, plane.kubeconfig()) if contender.extended else None
+        self.scheduler = Scheduler(
+            plane,
+            folder,
+            extender=self.extender.url if self.extender is not None else None,
+            qps=contender.qps,
+            change=partial(_as_users_have_it, contender),
+            flags=("--feature-gates=GenericWorkload=true,GangScheduling=true",) if contender.in_tree else (),
+        )
+
+    def __enter__(self) -> Running:
+        if self.extender is not None:
+            self.extender.start()
+        self.scheduler.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.scheduler.stop()
+        if self.extender is not None:
+            self.extender.stop()
+
+    @property
+    def scheduler_seconds(self) -> float:
+        return cpu_seconds(self.scheduler.program.pid)
+
+    @property
+    def our_seconds(self) -> float:
+        return cpu_seconds(self.extender.program.pid) if self.extender is not None else 0.0
+
+
+def _as_users_have_it(contender: Contender, config: dict[str, Any]) -> None:
+    """Who does without us has no need to look at all nodes; kube-scheduler's own burst is twice its QPS."""
+    config["clientConnection"]["burst"] = 2 * contender.qps
+    if not contender.extended:
+        del config["percentageOfNodesToScore"]
+
+
+def cpu_seconds(session: int) -> float:
+    """User and system time of all processes of a session: gunicorn's master and its worker."""
+    return sum(int(stat[11]) + int(stat[12]) for stat in processes_of(session).values()) / TICKS
+
+
+def processes_of(session: int) -> dict[int, list[str]]:
+    """The fields of /proc/PID/stat after the name, by PID."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended
+        if int(fields[3]) == session:
+            found[int(entry.name)] = fields
+    return found
+
+
+def group_body(contender: Contender, name: str, members: int) -> tuple[str, Json]:
+    """The path and the object that say how many must start together."""
+    if contender.in_tree:
+        spec: Json = {"schedulingPolicy": {"gang": {"minCount": members}}}
+        body = {"apiVersion": IN_TREE_API, "kind": "PodGroup", "metadata": {"name": name}, "spec": spec}
+        return IN_TREE_GROUPS.format(namespace="default"), body
+    spec = {"minMember": members, "scheduleTimeoutSeconds": 60}
+    body = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "metadata": {"name": name}, "spec": spec}
+    return POD_GROUPS.format(namespace="default"), body
+
+
+def pod_body(contender: Contender, name: str, group: str, cpu: str = "1") -> Json:
+    """A member; a single pod where group is empty."""
+    container = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": {"cpu": cpu}}}
+    metadata: Json = {"name": name}
+    spec: Json = {
+        "schedulerName": SCHEDULER_NAME,
+        "terminationGracePeriodSeconds": 0,
+        "containers": [container],
+    }
+    if group and contender.in_tree:
+        spec["schedulingGroup"] = {"podGroupName": group}
+    elif group and contender.extended:
+        metadata["labels"] = {POD_GROUP_LABEL: group}
+        if contender.gated:
+            spec["schedulingGates"] = [{"name": GANG_GATE}]
+    return {"metadata": metadata, "spec": spec}
+
+
+def for_each_round(contenders: tuple[Contender, ...], act: Callable[[Contender, int], None]) -> None:
+    """Interleaved: every contender once, then every contender again."""
+    for number in range(rounds()):
+        for contender in contenders:
+            act(contender, number)

@@ -1,0 +1,69 @@
+"""32 gangs of 16 with room for 12, pods created shuffled on 100 nodes: who starts how many, how soon, at what cost.
+
+Ours gated and plain, beside the scheduler's own alpha gangs, in turn. The CPU of the ten seconds after shows who is idle.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from pathlib import Path
+
+from tests.benchmark.contenders import GATED, IN_TREE, PLAIN, Contender, Running, for_each_round, rival_plane
+from tests.benchmark.gang_load import History, Load, Watcher, clear, create_gangs, create_nodes
+from tests.benchmark.table import Table
+from tests.e2e.control_plane import ControlPlane
+
+NODES = 100
+LOAD = Load(gangs=32, members=16, starts=12)
+WITHIN = 60.0
+IDLE_SECONDS = 10.0
+
+
+def _round(plane: ControlPlane, table: Table, contender: Contender, number: int) -> None:
+    folder = plane.folder / f"contention-{contender.name}-{number}"
+    with Running(contender, plane, Path(folder)) as running:
+        watcher = Watcher(plane)
+        scheduler, ours = running.scheduler_seconds, running.our_seconds
+        created = create_gangs(plane, contender, LOAD)
+        watcher.await_bound(LOAD.expected, WITHIN)
+        after = running.scheduler_seconds, running.our_seconds
+        time.sleep(IDLE_SECONDS)
+        idle = running.scheduler_seconds, running.our_seconds
+        history = History(created, watcher.await_bound(0, 0))
+        watcher.stop()
+    waits = history.waits(LOAD)
+    table.add(
+        contender.name,
+        whole=len(waits),
+        partial=history.partial(LOAD),
+        slowest=max(waits, default=float("inf")),
+        scheduler_cpu=after[0] - scheduler,
+        our_cpu=after[1] - ours,
+        scheduler_idle=idle[0] - after[0],
+        our_idle=idle[1] - after[1],
+    )
+    clear(plane, contender)
+
+
+def run() -> None:
+    with rival_plane() as plane:
+        if plane is None:
+            return
+        create_nodes(plane, NODES, "2")
+        table = Table(f"{LOAD.gangs} gangs of {LOAD.members}, room for {LOAD.starts}, shuffled, {NODES} nodes")
+        for_each_round((GATED, PLAIN, IN_TREE), partial(_round, plane, table))
+        for contender, seconds in ((GATED, 1.5), (PLAIN, 5), (IN_TREE, 0)):
+            who = contender.name
+            known = bool(seconds)
+            table.row(who, "whole", "gangs", "all 12" if known else "")
+            table.row(who, "partial", "gangs", "none" if known else "")
+            table.row(who, "slowest", "s", f"at most {seconds} after its last pod" if known else "")
+            table.row(who, "scheduler_cpu", "s", "at most 8" if known else "")
+            table.row(who, "our_cpu", "s", "at most 4" if known else "")
+            table.row(who, "scheduler_idle", "s", f"CPU of the next {IDLE_SECONDS:g} s")
+            table.row(who, "our_idle", "s", f"CPU of the next {IDLE_SECONDS:g} s")
+
+
+if __name__ == "__main__":
+    run()
