@@ -17,7 +17,7 @@ from extender.plugins.coscheduling.barrier import Barrier
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.group_annotations import asks_for, naming
 from extender.plugins.coscheduling.ledger import Reservation
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager, was_refused
 from extender.plugins.coscheduling.quorum import needs
 from extender.plugins.coscheduling.units import follow_unit, missing_group, unit_of
 
@@ -50,6 +50,8 @@ class GroupEvents:
                     manager.forget_notes(key)
             void = self._void(concerned)
             look = group is not None and membership and self._matters(group, new)
+            if group is not None and self._parked_unasked(group, old, new):
+                look = True
             if look:
                 manager.dirty.update(concerned & manager.groups.keys())
         self._drop(void)
@@ -96,7 +98,7 @@ class GroupEvents:
                 else:
                     self._barrier.recheck(each)
                 manager.forget_notes(each.key)
-            manager.dirty.update(each.key for each in groups)
+            manager.dirty.update(each.key for each in groups if each.key in manager.groups)
             void = [key] if gone else self._void(concerned)
             parked = [
                 each.members[uid].pod for each in groups for uid in each.refused - each.gated if uid in each.members
@@ -145,6 +147,18 @@ class GroupEvents:
         if not any(each.refused or each.gated for each in unit_of(self._manager, group)):
             return False
         return new is None or (not new.node_name and self._manager.ledger.get(new.uid) is None)
+
+    def _parked_unasked(self, group: Group, old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
+        """Whether kube-scheduler has refused a member before it asked us, by its own filters: its gang gets its verdict
+        all the same. Once, for each time that the pod becomes refused."""
+        if new is None or new.node_name or new.uid in group.refused or not was_refused(new):
+            return False
+        if (old is not None and was_refused(old)) or new.uid in group.held or new.uid not in group.members:
+            return False
+        if self._manager.ledger.get(new.uid) is not None:
+            return False  # its place is refuted, or not: that is told by its nomination
+        group.refused.add(new.uid)
+        return True
 
     def _lose(self, reservation: Reservation) -> None:
         """A member's node is gone: it alone is placed anew."""

@@ -68,7 +68,7 @@ class KubeScheduler:
         self.groups: dict[str, PodGroup] = {}
         self.active: dict[str, None] = {}
         self.told: dict[str, str] = {}
-        self.nominated: dict[str, str] = {}
+        self._backing_off: set[str] = set()
         self.starts: list[frozenset[str]] = []  # the names of those that started in one go
 
     # What users do
@@ -87,7 +87,6 @@ class KubeScheduler:
             known = self.pods.pop(pod.uid)
             self.active.pop(pod.uid, None)
             self.told.pop(pod.name, None)
-            self.nominated.pop(pod.uid, None)
             if known.node_name:
                 self.world.on_nodes.pop(pod.uid)
             self.plugin.on_pod(known, None)
@@ -114,9 +113,11 @@ class KubeScheduler:
     # What it does itself
 
     def run(self) -> None:
-        """Until nothing moves."""
+        """Until nothing moves; back-offs have ended."""
+        self.active.update(dict.fromkeys(self._backing_off & self.pods.keys()))
+        self._backing_off.clear()
         for _ in range(1000):
-            self._wake()
+            self.wake()
             if self.world.tasks:
                 self.world.run_tasks()
             elif self.active:
@@ -125,7 +126,7 @@ class KubeScheduler:
                 return
         raise AssertionError("it never comes to rest")
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
         world = self.world
         by_name = {pod.name: pod for pod in self.pods.values() if not pod.node_name}
         for name, node_name in world.steered:
@@ -138,16 +139,29 @@ class KubeScheduler:
     def _touched(self, pod: corev1.Pod | None, node_name: str) -> None:
         if pod is None or pod.uid in self.world.waiting:
             return
-        if node_name:
-            self.nominated[pod.uid] = node_name
-            if pod.gated:
-                ungated = structs.replace(pod, spec=structs.replace(pod.spec, scheduling_gates=()))
-                self.pods[pod.uid] = ungated
-                self.plugin.on_pod(pod, ungated)
-        else:
-            self.nominated.pop(pod.uid, None)
-        if not self.pods[pod.uid].gated:
+        self._patch(pod.uid, nominated_node_name=node_name)
+        if node_name and pod.gated:
+            nominated = self.pods[pod.uid]
+            self.pods[pod.uid] = structs.replace(nominated, spec=structs.replace(nominated.spec, scheduling_gates=()))
+            self.plugin.on_pod(nominated, self.pods[pod.uid])
+        if not self.pods[pod.uid].gated and pod.uid not in self._backing_off:
             self.active[pod.uid] = None
+
+    def _patch(self, uid: str, **status: object) -> None:
+        old = self.pods[uid]
+        new = structs.replace(old, status=structs.replace(old.status, **status))
+        if new != old:
+            self.pods[uid] = new
+            self.plugin.on_pod(old, new)
+
+    def _refused(self, pod: corev1.Pod, text: str, reason: str = "Unschedulable") -> None:
+        """Parked; its nomination is cleared. After an error it is tried again by itself."""
+        self.told[pod.name] = text
+        if reason != "Unschedulable":
+            self._backing_off.add(pod.uid)
+        condition = corev1.PodCondition(type="PodScheduled", status="False", reason=reason, message=text)
+        if pod.uid in self.pods:
+            self._patch(pod.uid, conditions=(condition,), nominated_node_name="")
 
     def attempt(self, uid: str) -> None:
         del self.active[uid]
@@ -158,9 +172,9 @@ class KubeScheduler:
             for info in snapshot.list()
             if info.requested.milli_cpu + asked.milli_cpu <= info.allocatable.milli_cpu and not info.unschedulable
         ]
-        nominated = [info for info in fitting if info.name == self.nominated.get(uid)]
+        nominated = [info for info in fitting if info.name == pod.status.nominated_node_name]
         state = CycleState()
-        node_name = ""
+        node_name, text = "", "Insufficient cpu"
         if fitting:
             result, status = plugin.pre_filter(state, pod, nominated or fitting)
             if status.success or status.skip:
@@ -169,13 +183,11 @@ class KubeScheduler:
                     info.name for info in fitting if info.name in allowed and plugin.filter(state, pod, info).success
                 ]
                 node_name = passing[0] if passing else ""
-            if not node_name:
-                self.told[pod.name] = status.message or "reserved"
-        else:
-            self.told[pod.name] = "Insufficient cpu"
-        self.nominated.pop(uid, None)
+            text = status.message or "reserved"
         if node_name:
             self._bind(pod, node_name)
+        else:
+            self._refused(pod, text)
 
     def _bind(self, pod: corev1.Pod, node_name: str) -> None:
         self.world.on_nodes[pod.uid] = on_node(pod, node_name)
@@ -188,8 +200,8 @@ class KubeScheduler:
         if status.success:
             self._settle({pod.uid: node_name})
             return
-        self.told[pod.name] = status.message
         self._let_go(pod, status.message)
+        self._refused(pod, status.message, "SchedulerError")
         self._settle()
 
     def _settle(self, starting: Mapping[str, str] | None = None) -> None:
@@ -201,11 +213,15 @@ class KubeScheduler:
                 each = waiting.pop(uid)
                 if each.decision == "allowed":
                     started[uid] = each.node_name
-                elif uid in self.pods:
-                    self.told[each.pod.name] = each.decision
-                    self._let_go(each.pod, each.decision.removeprefix("rejected: "))
                 else:
-                    self._let_go(each.pod, each.decision)
+                    cause = each.decision.removeprefix("rejected: ")
+                    self._let_go(each.pod, cause)
+                    self._refused(each.pod, cause, "SchedulerError")
+        if started:
+            self._start(started)
+
+    def _start(self, started: Mapping[str, str]) -> None:
+        """By UID: the node."""
         names = {self._binding(uid, node_name) for uid, node_name in started.items()} - {""}
         if names:
             self.starts.append(frozenset(names))
@@ -224,8 +240,6 @@ class KubeScheduler:
         state = CycleState()
         state.write(REJECTION, cause)
         self.plugin.unreserve(state, pod, "")
-        if pod.uid in self.pods:
-            self.plugin.admission.look()
 
     # What can be seen
 

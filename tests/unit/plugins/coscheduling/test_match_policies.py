@@ -177,3 +177,16 @@ def test_a_policy_that_there_is_not_is_refused_by_its_key(kube: KubeScheduler) -
     assert text in kube.told["g0"]
     assert (kube.running(), kube.reason()) == (set(), "InvalidPodGroup")
     assert list(broken(kube)) == []
+
+
+# Whom kube-scheduler refuses before it asks
+
+
+def test_a_gang_that_kube_scheduler_s_own_filters_refuse_has_its_verdict_too(kube: KubeScheduler) -> None:
+    kube.apply(group(minimum=2))
+    kube.create(*members(2, cpu=9))
+    kube.run()
+    assert kube.told == {"g0": "Insufficient cpu", "g1": "Insufficient cpu"}
+    assert kube.world.plans == 1, "once for all its members"
+    assert kube.reason() == "InsufficientResources"
+    assert kube.world.verdicts == ["default/g GangRejected: minMember of 2 does not fit: Insufficient cpu"]

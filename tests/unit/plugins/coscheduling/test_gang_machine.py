@@ -1,0 +1,220 @@
+"""A small world in which anything may happen in any order: pods come and go, are tried, held and timed out, groups change
+what they ask for, nodes come, time passes. What may never be, never is; and whoever waits has a reason that is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from extender.api import corev1
+from extender.plugins.coscheduling.group_annotations import asked_by
+from extender.plugins.coscheduling.match_policy import MatchPolicy
+from tests.unit.plugins.coscheduling.conftest import World, node
+from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, broken, group, member
+
+GROUPS = ("a", "b", "c")
+UNSAID = ("", "NotTried", "OrderedAfterOthers")
+
+
+class Starts:
+    """What a start has to be, told from pods and PodGroups alone."""
+
+    def __init__(self, kube: KubeScheduler) -> None:
+        self._kube = kube
+        self._whole: set[str] = set()  # groups that have been whole since their first member ran
+        self._units_whole: set[frozenset[str]] = set()
+        self.wrong: list[str] = []
+
+    def judge(self, starting: Mapping[str, str]) -> None:
+        """Before they are bound."""
+        keys = {self._key(self._kube.pods[uid]) for uid in starting if uid in self._kube.pods}
+        for key in sorted(keys):
+            unit = self._unit(key)
+            alone = unit in self._units_whole or len(unit) == 1
+            for each in [key] if alone else sorted(unit):
+                if not self._enough(each, set(starting)):
+                    self.wrong.append(f"{each} starts with too few: {sorted(starting)}")
+
+    def follow(self) -> None:
+        """After anything has happened."""
+        bound = {key: self._bound(key) for key in self._kube.groups}
+        for key, uids in bound.items():
+            if self._minima_met(key, uids):
+                self._whole.add(key)
+            elif not uids:
+                self._whole.discard(key)
+        for unit in {self._unit(key) for key in self._kube.groups}:
+            if all(key in bound and self._minima_met(key, bound[key]) for key in unit):
+                self._units_whole.add(unit)
+            elif not any(bound.get(key) for key in unit):
+                self._units_whole.discard(unit)
+
+    def _enough(self, key: str, starting: set[str]) -> bool:
+        pod_group = self._kube.groups.get(key)
+        if pod_group is None:
+            return False
+        bound, mine = self._bound(key), {uid for uid in starting if self._key(self._kube.pods[uid]) == key}
+        policy = asked_by(pod_group.metadata.annotations, key).match_policy
+        if policy is MatchPolicy.ONCE_SATISFIED and key in self._whole:
+            return True
+        if policy is MatchPolicy.ONLY_WAITING and len(bound) >= pod_group.spec.min_member:
+            known = self._kube.plugin.manager.groups[key].started
+            return mine <= known and (not mine or self._minima_met(key, mine | known) or len(mine) == 1)
+        return self._minima_met(key, bound | mine)
+
+    def _minima_met(self, key: str, uids: set[str]) -> bool:
+        pod_group = self._kube.groups.get(key)
+        if pod_group is None:
+            return False
+        asked = asked_by(pod_group.metadata.annotations, key)
+        roles = [asked.roles.role_of(self._kube.pods[uid]) for uid in uids if uid in self._kube.pods]
+        enough = len(uids) >= max(pod_group.spec.min_member, asked.roles.total)
+        return enough and all(roles.count(role) >= minimum for role, minimum in asked.roles.minima)
+
+    def _bound(self, key: str) -> set[str]:
+        return {uid for uid, pod in self._kube.pods.items() if pod.node_name and self._key(pod) == key}
+
+    def _key(self, pod: corev1.Pod) -> str:
+        return f"default/{pod.labels['scheduling.x-k8s.io/pod-group']}"
+
+    def _unit(self, key: str) -> frozenset[str]:
+        named = {each.key: asked_by(each.metadata.annotations, each.key).groups for each in self._kube.groups.values()}
+        unit, before = {key}, set[str]()
+        while unit != before:
+            before = set(unit)
+            unit |= {other for one in before for other in named.get(one, ())}
+            unit |= {one for one, others in named.items() if unit & set(others)}
+        return frozenset(unit)
+
+
+class Watched(KubeScheduler):
+    starts_judged: Starts
+
+    def _settle(self, starting: Mapping[str, str] | None = None) -> None:
+        super()._settle(starting)
+        self.starts_judged.follow()
+
+    def _start(self, started: Mapping[str, str]) -> None:
+        self.starts_judged.judge(started)
+        super()._start(started)
+
+
+class GangMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.kube = Watched(World([node("n1", "3"), node("n2", "2")]))
+        self.kube.starts_judged = Starts(self.kube)
+        self.count = 0
+
+    @initialize(asked=st.lists(st.integers(1, 3), min_size=3, max_size=3))
+    def groups_are_there(self, asked: list[int]) -> None:
+        self.kube.apply(*(group(name, minimum) for name, minimum in zip(GROUPS, asked, strict=True)))
+
+    @rule(
+        name=st.sampled_from(GROUPS), cpu=st.integers(1, 2), gated=st.booleans(), role=st.sampled_from(("", "master"))
+    )
+    def pod_is_created(self, name: str, cpu: int, gated: bool, role: str) -> None:
+        self.count += 1
+        self.kube.create(member(f"{name}{self.count}", name, cpu=cpu, gated=gated, role=role))
+
+    @rule(name=st.sampled_from(GROUPS), count=st.integers(2, 4), gated=st.booleans())
+    def pods_are_created(self, name: str, count: int, gated: bool) -> None:
+        for _ in range(count):
+            self.pod_is_created(name, 1, gated, "")
+
+    @precondition(lambda self: self.kube.pods)
+    @rule(data=st.data())
+    def pod_is_deleted(self, data: st.DataObject) -> None:
+        self.kube.delete(self.kube.pods[data.draw(st.sampled_from(sorted(self.kube.pods)))])
+
+    @precondition(lambda self: self.kube.active)
+    @rule(data=st.data())
+    def pod_is_tried(self, data: st.DataObject) -> None:
+        self.kube.attempt(data.draw(st.sampled_from(sorted(self.kube.active))))
+
+    @rule()
+    def patches_and_plans_are_made(self) -> None:
+        self.kube.world.run_tasks()
+        self.kube.wake()
+
+    @precondition(lambda self: self.kube.world.waiting)
+    @rule(data=st.data())
+    def hold_ends(self, data: st.DataObject) -> None:
+        self.kube.time_out(self.kube.pods[data.draw(st.sampled_from(sorted(self.kube.world.waiting)))])
+
+    @rule(
+        name=st.sampled_from(GROUPS),
+        minimum=st.integers(0, 4),
+        policy=st.sampled_from(("", *MatchPolicy)),
+        names=st.sampled_from(("", "a", "b", "default/a,c")),
+        roles=st.sampled_from(("", "master=1", "nonsense")),
+    )
+    def group_asks_for_something_else(self, name: str, minimum: int, policy: str, names: str, roles: str) -> None:
+        asked = {"match_policy": policy, "groups": names, "roles": roles}
+        self.kube.apply(group(name, minimum, **{key: value for key, value in asked.items() if value}))
+
+    @rule(name=st.sampled_from(GROUPS))
+    def group_is_plain_again(self, name: str) -> None:
+        self.kube.apply(group(name, 2))
+
+    @rule(name=st.sampled_from(GROUPS))
+    def group_is_deleted(self, name: str) -> None:
+        if f"default/{name}" in self.kube.groups:
+            self.kube.remove(self.kube.groups[f"default/{name}"])
+
+    @precondition(lambda self: len(self.kube.world.nodes) < 4)
+    @rule(cpu=st.sampled_from(("1", "2")))
+    def node_is_added(self, cpu: str) -> None:
+        added = node(f"n{len(self.kube.world.nodes) + 1}", cpu)
+        self.kube.world.nodes[added.name] = added
+        self.kube.plugin.on_node(None, added)
+
+    @rule(seconds=st.sampled_from((1.0, 4.0, 61.0)))
+    def time_passes(self, seconds: float) -> None:
+        self.kube.world.clock.now += seconds
+        self.kube.plugin.tick()
+
+    @rule()
+    def everything_comes_to_rest(self) -> None:
+        for _ in range(3):
+            self.kube.run()
+            self.time_passes(4.0)
+        self.kube.run()
+        assert list(self._without_a_reason()) == []
+
+    def _without_a_reason(self) -> Iterable[str]:
+        """Of the groups with pods to be placed: those that nobody can say why of, and those that would fit."""
+        report = self.kube.plugin.report(self.kube.plugin.collaborators.judge)
+        for gang in report.summaries():
+            status = report.status(gang.key)
+            assert status is not None
+            bound = gang.members["bound"]
+            if gang.phase in ("Bound", "Planned", "Assembling", "Committing") or sum(gang.members.values()) == bound:
+                continue
+            if status.fits_now:
+                yield f"{gang.key} would fit: {gang.reason} {gang.message}"
+            if gang.reason in UNSAID or not gang.message or not status.told:
+                yield f"{gang.key} is {gang.phase} for {gang.reason!r}"
+            if not gang.place:
+                yield f"{gang.key} has no place in line"
+
+    @invariant()
+    def nothing_is_broken(self) -> None:
+        assert list(broken(self.kube)) == []
+        assert self.kube.starts_judged.wrong == []
+
+    def teardown(self) -> None:
+        self.everything_comes_to_rest()
+        self.kube.delete(*list(self.kube.pods.values()))
+        for each in list(self.kube.groups.values()):
+            self.kube.remove(each)
+        manager = self.kube.plugin.manager
+        assert (manager.groups, len(manager.ledger), bool(manager.gang_groups)) == ({}, 0, False)
+
+
+GangMachine.TestCase.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
+TestGangMachine = GangMachine.TestCase
