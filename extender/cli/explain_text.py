@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from extender.plugins.coscheduling.gang_status import GangStatus, GangSummary, Member, MemberState, Shortfall
+from extender.plugins.coscheduling.gang_status import GangStatus, GangSummary, KeptFree, Member, MemberState, Shortfall
 
 SHOWN_MEMBERS = 40
 SHOWN_DOMAINS = 5
@@ -59,6 +59,8 @@ def _fields(status: GangStatus, now: datetime) -> Iterator[str]:
         )
     if doing := _doing(status):
         yield from _field("now", [doing])
+    if status.kept_free is not None:
+        yield from _field("kept free", _kept_free(status.kept_free, now))
     if status.fits_now:
         yield from _field("now", ["it fits by now: it is planned at the next look"])
     if status.shortfall is not None:
@@ -74,6 +76,13 @@ def _fields(status: GangStatus, now: datetime) -> Iterator[str]:
         )
     if status.told:
         yield from _field("pods hear", [status.told])
+
+
+def _kept_free(kept: KeptFree, now: datetime) -> Iterator[str]:
+    """until lies ahead: age() of now, seen from there."""
+    count = f"{len(kept.nodes)} node" + ("" if len(kept.nodes) == 1 else "s")
+    yield f"{count} of {kept.domain} for {age(now, kept.until)} more: nobody of its priority or below is admitted there"
+    yield ", ".join(kept.nodes[:SHOWN_DOMAINS]) + (" ..." if len(kept.nodes) > SHOWN_DOMAINS else "")
 
 
 def _doing(status: GangStatus) -> str:

@@ -7,6 +7,7 @@ No counterpart upstream.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from collections import Counter
@@ -27,6 +28,7 @@ from extender.plugins.coscheduling.gang_status import (
     Domain,
     GangStatus,
     GangSummary,
+    KeptFree,
     Member,
     MemberState,
     Relaxation,
@@ -43,6 +45,7 @@ from extender.plugins.coscheduling.units import unit_of
 AT_ONCE = 50  # groups under one hold of the lock
 FRESH_SECONDS = 2.0  # how long an analysis is shown again
 KEPT = 100
+AFTER_THE_SHADOW = Relaxation("Shadow", "the nodes that are kept free for it, once it has started or its turn is over")
 
 
 def wall_clock() -> datetime:
@@ -119,12 +122,17 @@ class GangReport:
                 refuted=self._refuted(group),
                 relaxations=self._at_the_gate(group, why.reason),
                 standby=not self._with.may_plan(),
+                kept_free=self._kept_free(group),
             )
+            shadow = self._admission.shadows.current
+            kept = self._admission.shadows.kept_from_unit(unit_of(manager, group))
             asks = why.reason == Reason.MIN_RESOURCES or why.verdict is not None
             question = self._question(group) if asks and key in places else None
+        if shadow is not None and why.reason == Reason.ORDERED_AFTER_OTHERS and kept:
+            status = replace(status, reserved_for=(shadow.group,), relaxations=(AFTER_THE_SHADOW,))
         if question is None:
             return status
-        return self._with_analysis(key, status, question)
+        return self._with_analysis(key, status, question, kept)
 
     # Under the manager's lock
 
@@ -179,8 +187,14 @@ class GangReport:
         )
 
     def _at(self, then: float) -> datetime:
-        age = timedelta(seconds=max(0.0, self._manager.clock() - then))
-        return (self._wall() - age).replace(microsecond=0)
+        """A time of the clock that has passed, or is to come."""
+        return (self._wall() + timedelta(seconds=then - self._manager.clock())).replace(microsecond=0)
+
+    def _kept_free(self, group: Group) -> KeptFree | None:
+        shadow = self._admission.shadows.current
+        if shadow is None or group.key not in shadow.keys:
+            return None
+        return KeptFree(shadow.domain, tuple(sorted(shadow.nodes)), self._at(shadow.since), self._at(shadow.until))
 
     def _state(self, group: Group, uid: str) -> MemberState:
         info = group.members[uid]
@@ -244,13 +258,17 @@ class GangReport:
 
     # Beyond it
 
-    def _with_analysis(self, key: str, status: GangStatus, question: Question) -> GangStatus:
+    def _with_analysis(self, key: str, status: GangStatus, question: Question, kept: frozenset[str]) -> GangStatus:
+        """kept: nodes that are another's shadow, where it may not go now."""
         with self._analysing:
             entry = (key, self._manager.epoch)
             analysis = self._analyses.get(entry)
             if analysis is None:
-                nodes = self._with.newest_snapshot().list()
-                found = self._with.offload(analyse, nodes, question, self._judge, time.monotonic)
+                snapshot = self._with.newest_snapshot()
+                if kept:
+                    request = self._admission.shadows.without(question.request, kept, snapshot)
+                    question = dataclasses.replace(question, request=request)
+                found = self._with.offload(analyse, snapshot.list(), question, self._judge, time.monotonic)
                 if not isinstance(found, Analysis):
                     raise TypeError(f"no analysis: {found!r}")
                 analysis = self._analyses[entry] = found

@@ -68,6 +68,15 @@ class Relaxation(Shown, frozen=True):
     text: str
 
 
+class KeptFree(Shown, frozen=True):
+    """The nodes that are kept free for the gang, the first in line that finds no room."""
+
+    domain: str
+    nodes: tuple[str, ...]
+    since: datetime
+    until: datetime
+
+
 class GangSummary(Shown, frozen=True):
     """A line of the list.
 
@@ -98,7 +107,7 @@ class GangStatus(Shown, frozen=True):
     told: what pods are refused with. reserved_for: the groups whose places are in its way. refuted: (member, node) pairs that
     kube-scheduler refused. relaxations: the smallest first; computed when asked for, on the cluster as it is then.
     fits_now: a plan is found at this moment, and the gang is about to be looked at. standby: who answers does not lead, plans
-    nothing, and knows of no plan or refusal.
+    nothing, and knows of no plan or refusal. kept_free: its shadow, while it has one.
     """
 
     gang: GangSummary
@@ -112,6 +121,7 @@ class GangStatus(Shown, frozen=True):
     relaxations: tuple[Relaxation, ...] = ()
     fits_now: bool = False
     standby: bool = False
+    kept_free: KeptFree | None = None
 
 
 def amount_text(resource: str, amount: int) -> str:

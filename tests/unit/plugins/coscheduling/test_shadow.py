@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from extender.api import corev1
+from extender.cli.explain_text import page
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.collaborators import ShadowRules
 from extender.plugins.coscheduling.shadow import Shadow, is_pinned
-from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
+from tests.unit.plugins.coscheduling.conftest import Room, World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.single import refusals
 
 Make = Callable[..., World]
@@ -244,3 +245,27 @@ def test_a_plan_that_was_made_before_keeps_its_places(story: Story) -> None:
     before = {member.name: story.w.filter(member) for member in early}
     assert story.after(0) is not None
     assert {member.name: story.w.filter(member) for member in early} == before
+
+
+def test_the_pages_show_it_and_whom_the_others_wait_for(story: Story) -> None:
+    story.gang("g")
+    story.after(300)
+    other = story.gang("other", day=2, cpu="1")
+    story.runs(pod("more", node_name="n2"))
+    story.w.plugin.on_node(None, node("n9", "0"))
+    story.w.run_tasks()
+    story.w.filter(other[0])
+    report = story.w.plugin.report(Room())
+    own = report.status("default/g")
+    assert own is not None
+    assert own.kept_free is not None
+    assert own.kept_free.nodes == ("n0", "n1")
+    assert (own.kept_free.until - own.kept_free.since).total_seconds() == 600
+    assert any("2 nodes of the cluster for 10m more" in line for line in page(own, own.kept_free.since))
+    status = report.status("default/other")
+    assert status is not None
+    assert status.kept_free is None
+    assert status.gang.reason == "OrderedAfterOthers"
+    assert status.reserved_for == ("default/g",)
+    assert [each.kind for each in status.relaxations] == ["Shadow"]
+    assert (status.gang.place, status.in_line) == (2, 2)
