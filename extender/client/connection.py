@@ -23,6 +23,7 @@ from extender import metrics
 from extender.api import codec, corev1
 from extender.api.metav1 import ListMeta, Object
 from extender.client.answers import error_of
+from extender.client.connections import PlainPool, TlsPool
 from extender.client.errors import ConnectionFailedError, UnauthorizedError
 from extender.client.identity import Identity
 from extender.client.interface import PODS, Page, PatchType, Preconditions, ResourceType, Watch
@@ -88,10 +89,10 @@ class Connection:
         context = self._identity.ssl_context()
         host, port = url.host or "localhost", url.port
         if context is None:
-            return urllib3.HTTPConnectionPool(host, port or 80, **options)
+            return PlainPool(host, port or 80, **options)
         if name := self._identity.server_hostname:
             options["server_hostname"] = name
-        return urllib3.HTTPSConnectionPool(
+        return TlsPool(
             host, port or 443, ssl_context=context, assert_hostname=None if context.check_hostname else False, **options
         )
 

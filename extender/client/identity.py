@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ssl
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from kubernetes import config as kubernetes_config
 
 from extender.client.errors import ConnectionFailedError
 
+HEADERS_SECONDS = (
+    10.0  # how long headers are kept: the library sets up everything anew each time it is asked for a token
+)
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
 
@@ -26,10 +30,13 @@ class IdentityError(Exception):
 class Identity:
     """Host, TLS and headers. `refresh` reads the token again: it rotates about hourly, and a 401 says it has."""
 
-    def __init__(self, load: Callable[[], Any]) -> None:
+    def __init__(self, load: Callable[[], Any], clock: Callable[[], float] = time.monotonic) -> None:
         self._load = load
-        self._lock = threading.Lock()  # guards _configuration
+        self._clock = clock
+        self._lock = threading.Lock()  # guards the three below
         self._configuration = load()
+        self._headers: dict[str, str] = {}
+        self._kept_until = clock()
 
     @classmethod
     def from_kubeconfig(cls, path: str | None = None, context: str | None = None) -> Identity:
@@ -68,16 +75,22 @@ class Identity:
     def headers(self) -> dict[str, str]:
         """The Authorization header, if there is one. The library renews a token of the service account that has aged."""
         with self._lock:
-            try:
-                # the name that the library keeps it under depends on its version
-                token = self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
-            except OSError as error:
-                raise ConnectionFailedError(f"token could not be read: {error}") from error
-            if token:
-                return {"Authorization": token}
-            if self._configuration.username:
-                return {"Authorization": self._configuration.get_basic_auth_token()}
-            return {}
+            if self._clock() >= self._kept_until:
+                self._headers = self._read_headers()
+                self._kept_until = self._clock() + HEADERS_SECONDS
+            return self._headers
+
+    def _read_headers(self) -> dict[str, str]:
+        try:
+            # the name that the library keeps it under depends on its version
+            token = self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+        except OSError as error:
+            raise ConnectionFailedError(f"token could not be read: {error}") from error
+        if token:
+            return {"Authorization": token}
+        if self._configuration.username:
+            return {"Authorization": self._configuration.get_basic_auth_token()}
+        return {}
 
     def refresh(self) -> None:
         with self._lock:
@@ -85,6 +98,7 @@ class Identity:
                 self._configuration = self._load()
             except IdentityError as error:
                 raise ConnectionFailedError(str(error)) from error
+            self._kept_until = self._clock()
 
     def ssl_context(self) -> ssl.SSLContext | None:
         """None for plain http. Only the server's own CA is trusted where the configuration names one."""
