@@ -26,6 +26,7 @@ from extender.plugins import names
 from extender.plugins.coscheduling.collaborators import Collaborators, ShadowRules
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.judge import FrameworkJudge
+from extender.plugins.coscheduling.largest_gang import LargestGang
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.preemption_guard import PreemptionGuard
 from extender.plugins.registry import new_registry
@@ -36,7 +37,7 @@ from extender.scheduler.binding_cycle import BindingCycle
 from extender.scheduler.event_handlers import NodeHandlers, PodGroupHandlers, PodHandlers
 from extender.scheduler.in_flight import InFlight
 from extender.scheduler.leadership import Leadership, LeaseHandlers
-from extender.scheduler.live_metrics import LiveMetrics, of_cache, of_gangs, of_informers
+from extender.scheduler.live_metrics import LiveMetrics, of_cache, of_gangs, of_informers, of_room
 from extender.scheduler.preemption_cycle import PreemptionCycle
 from extender.scheduler.scheduler import Parts, Scheduler
 from extender.scheduler.scheduling_cycle import SchedulingCycle
@@ -143,7 +144,14 @@ def build(
             recorder=recorder,
             verdicts=verdicts,
             report=coscheduling.report(_judge(surroundings)),
-            live_metrics=LiveMetrics([*of_cache(cache), *of_informers(informers), *of_gangs(coscheduling.manager)]),
+            live_metrics=LiveMetrics(
+                [
+                    *of_cache(cache),
+                    *of_informers(informers),
+                    *of_gangs(coscheduling.manager),
+                    *of_room(LargestGang(coscheduling.manager, cache.snapshot, coscheduling.collaborators.topology)),
+                ]
+            ),
         )
     )
 

@@ -15,7 +15,9 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from extender.backend.cache.cache import Cache
 from extender.backend.queue.scheduling_queue import PriorityQueue
 from extender.client.informer import InformerFactory
+from extender.framework.resource import CPU
 from extender.metrics import REGISTRY
+from extender.plugins.coscheduling.largest_gang import Largest
 from extender.plugins.coscheduling.phases import count_phases
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 
@@ -111,3 +113,19 @@ def of_gangs(manager: PodGroupManager) -> Iterable[Gauge]:
         return _family("gang_extender_gangs", "Groups by phase.", ("phase",), counts.items())
 
     return (gangs,)
+
+
+def of_room(largest: Callable[[], Largest]) -> Iterable[Gauge]:
+    def members() -> GaugeMetricFamily:
+        counts = {(level,): count for level, count in largest().members.items()}
+        text = "The largest gang of reference members that fits into one domain of the level."
+        return _family("gang_extender_largest_gang_members", text, ("level",), counts.items())
+
+    def reference() -> GaugeMetricFamily:
+        amounts = {
+            (name,): amount / 1000 if name == CPU else float(amount) for name, amount in largest().reference.items()
+        }
+        text = "What the reference member asks for: the median of members that wait, else of all."
+        return _family("gang_extender_reference_member_request", text, ("resource",), amounts.items())
+
+    return members, reference

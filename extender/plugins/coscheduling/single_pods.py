@@ -50,12 +50,12 @@ class SinglePods:
         self._domains = DomainCache(topology.levels)
 
     def scores(self, pod: corev1.Pod, nodes: Sequence[NodeInfo], snapshot: NodeInfoLister) -> PackingScores:
-        position = _position_in(snapshot)
+        position = position_in(snapshot)
         rows = _rows_of(nodes, snapshot, position)
         with self._manager.lock:
             group = self._manager.group_of(pod)
             siblings = _counted(_places(self._manager, group), position) if group is not None else None
-            promised = list(_promised(self._manager, pod.uid, position))
+            promised = list(promised_to_others(self._manager, pod.uid, position))
         resources = {CPU, MEMORY, *PodInfo(pod).requests.scalar}
         wishes = Wishes(self._topology.packing, siblings)
         usage = Usage.of(snapshot, resources, promised)
@@ -79,7 +79,7 @@ class SinglePods:
             return "", None
         if level is None or not places:
             return "", None
-        domains, position = self._domains.of(snapshot), _position_in(snapshot)
+        domains, position = self._domains.of(snapshot), position_in(snapshot)
         own = domains.with_nodes(level, _counted(places, position))
         rows = _rows_of(nodes, snapshot, position)
         inside = rows[np.isin(domains.ids[level][rows], sorted(own))]
@@ -106,7 +106,7 @@ def _places(manager: PodGroupManager, group: Group) -> Iterator[str]:
             yield node_name
 
 
-def _promised(manager: PodGroupManager, uid: str, position: Position) -> Iterator[tuple[int, PodInfo]]:
+def promised_to_others(manager: PodGroupManager, uid: str, position: Position) -> Iterator[tuple[int, PodInfo]]:
     """Places of pods that are not on their node yet, nor assumed there. Lock held."""
     for reservation in manager.ledger:
         group = manager.groups.get(reservation.group)
@@ -120,7 +120,7 @@ def _counted(places: Iterable[str], position: Position) -> Counter[int]:
     return Counter(at for name in places if (at := position(name)) is not None)
 
 
-def _position_in(snapshot: NodeInfoLister) -> Position:
+def position_in(snapshot: NodeInfoLister) -> Position:
     table = table_of(snapshot)
     if table is not None:
         return table.position

@@ -14,7 +14,8 @@ from extender.client.informer import InformerState
 from extender.framework import events
 from extender.framework.interface import PreEnqueuePlugin
 from extender.framework.status import SUCCESS, Status, unresolvable
-from extender.scheduler.live_metrics import Gauge, LiveMetrics, of_cache, of_informers, of_queue
+from extender.plugins.coscheduling.largest_gang import Largest
+from extender.scheduler.live_metrics import Gauge, LiveMetrics, of_cache, of_informers, of_queue, of_room
 from tests.objects import make_node, make_pod
 
 PROFILE = "default-scheduler"
@@ -98,6 +99,16 @@ def test_watches_say_when_the_server_was_heard_last() -> None:
 
     informers: Any = Informers()
     assert scrape(of_informers(informers)) == {'gang_extender_cache_age_seconds{resource="pods"}': 2.5}
+
+
+def test_the_largest_gang_is_told_by_level() -> None:
+    largest: Any = lambda: Largest({"cluster": 40, "rack": 8}, {"cpu": 1500, "memory": 1024})  # noqa: E731
+    assert scrape(of_room(largest)) == {
+        'gang_extender_largest_gang_members{level="cluster"}': 40,
+        'gang_extender_largest_gang_members{level="rack"}': 8,
+        'gang_extender_reference_member_request{resource="cpu"}': 1.5,
+        'gang_extender_reference_member_request{resource="memory"}': 1024,
+    }
 
 
 def test_stopping_what_was_never_started_is_harmless() -> None:
