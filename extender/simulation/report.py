@@ -114,7 +114,7 @@ def _state(
     if new.uid in held and not message:  # who was refused before is held again and again
         return WAITING, ""
     if not message and new.spec.scheduling_gates:
-        message = f"{GATED}: {', '.join(gate.name for gate in new.spec.scheduling_gates)}"
+        message = GATED
     return PENDING, message
 
 

@@ -96,7 +96,7 @@ def test_a_gated_pod_is_left_alone(world: World) -> None:
     world.run()
     pod = world.of("gated")
     assert (pod.state, pod.attempts) == ("Pending", 0)
-    assert pod.message == "Scheduling is blocked due to non-empty scheduling gates: example.com/wait"
+    assert pod.message == "Scheduling is blocked due to non-empty scheduling gates"
 
 
 def test_a_gang_behind_our_gate_is_let_through(world: World) -> None:
