@@ -61,6 +61,15 @@ shadows = _counter(
     "result",
 )
 shadow_nodes = _gauge("gang_extender_shadow_nodes", "Nodes that are kept free for the gang that is first in line.")
+gang_preemption_attempts = _counter(
+    "gang_extender_preemption_attempts",
+    "Searches for victims of whole gangs by result: victims, waiting (for pods that go anyway), none, failed.",
+    "result",
+)
+gang_preemption_victims = _histogram(
+    "gang_extender_preemption_victims", "Victims of one gang.", (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+)
+gangs_broken = _counter("gang_extender_gangs_broken", "Running gangs that were preempted as a whole.")
 preemption_vetoes = _counter("gang_extender_preemption_vetoes", "Candidates or calls vetoed, by reason.", "reason")
 
 # The API

@@ -24,6 +24,7 @@ from extender.config.yaml_file import read_document
 API_VERSION = "gang-extender.dev/v1alpha1"
 KIND = "ExtenderConfiguration"
 GANG_VICTIMS = ("wholeOrSurplus", "surplusOnly", "any")
+EVICT_THROUGH = ("delete", "eviction")
 WAKE_BY = ("auto", "status", "annotation")
 DAY = 86400.0
 
@@ -53,6 +54,14 @@ def _configuration(root: Section) -> ExtenderConfiguration:
         topology=_topology(root),
         packing=Packing(root.choice("packing", [packing.value for packing in Packing], default.packing.value)),
         gang_victims=root.choice("gangVictims", GANG_VICTIMS, default.gang_victims),
+        gang_preemption=root.flag("gangPreemption", default.gang_preemption),
+        victim_minimum_run_seconds=root.seconds(
+            "victimMinimumRunSeconds", default.victim_minimum_run_seconds, low=0, high=30 * DAY
+        ),
+        preemption_delay_seconds=root.seconds(
+            "preemptionDelaySeconds", default.preemption_delay_seconds, low=0, high=DAY
+        ),
+        evict_through=root.choice("evictThrough", EVICT_THROUGH, default.evict_through),
         shadow_after_seconds=root.seconds("shadowAfterSeconds", default.shadow_after_seconds, low=0, high=DAY),
         shadow_max_seconds=root.seconds("shadowMaxSeconds", default.shadow_max_seconds, low=0, high=DAY),
         shadow_max_nodes_percent=root.integer("shadowMaxNodesPercent", default.shadow_max_nodes_percent, high=100),

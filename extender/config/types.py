@@ -149,6 +149,10 @@ class ExtenderConfiguration:
     topology: tuple[TopologyLevel, ...] = ()
     packing: Packing = Packing.FEWEST_NODES
     gang_victims: str = "wholeOrSurplus"
+    gang_preemption: bool = True
+    victim_minimum_run_seconds: float = 0.0
+    preemption_delay_seconds: float = 0.0
+    evict_through: str = "delete"
     shadow_after_seconds: float = 300.0
     shadow_max_seconds: float = 600.0
     shadow_max_nodes_percent: int = 25

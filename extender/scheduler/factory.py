@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from extender import metrics
-from extender.api import corev1
+from extender.api import corev1, policyv1
 from extender.backend.cache.cache import Cache
 from extender.backend.queue.nominator import Nominator
 from extender.client.events import Recorder
 from extender.client.informer import InformerFactory
-from extender.client.interface import API, LEASES, NAMESPACES, NODES, POD_GROUPS, PODS
+from extender.client.interface import API, LEASES, NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS
 from extender.config.defaults import behind_profile, planning_profile
 from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile
 from extender.framework.runtime.framework import Framework, Surroundings
@@ -28,13 +28,18 @@ from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.judge import FrameworkJudge
 from extender.plugins.coscheduling.largest_gang import LargestGang
 from extender.plugins.coscheduling.planner import Topology
-from extender.plugins.coscheduling.preemption_guard import PreemptionGuard
+from extender.plugins.coscheduling.preemption.evictable import GangVictims
+from extender.plugins.coscheduling.preemption.eviction import Evictor
+from extender.plugins.coscheduling.preemption.gang_preemption import PreemptionWorld
+from extender.plugins.coscheduling.preemption.preemption import Preemption
+from extender.plugins.coscheduling.preemption.rules import PreemptionRules
 from extender.plugins.registry import new_registry
 from extender.profile import new_map
 from extender.scheduler.background import Background
 from extender.scheduler.bell import Bell
 from extender.scheduler.binding_cycle import BindingCycle
-from extender.scheduler.event_handlers import NodeHandlers, PodGroupHandlers, PodHandlers
+from extender.scheduler.event_handlers import NodeHandlers, Observer, PodGroupHandlers, PodHandlers
+from extender.scheduler.evictor import ApiEvictor
 from extender.scheduler.in_flight import InFlight
 from extender.scheduler.leadership import Leadership, LeaseHandlers
 from extender.scheduler.live_metrics import LiveMetrics, of_cache, of_gangs, of_informers, of_room
@@ -99,7 +104,14 @@ def build(
         steering.background,
         steering.wake,
     )
-    background = Background(every_tick=coscheduling.tick)
+    evictor = ApiEvictor(
+        api,
+        recorder,
+        lambda: leadership.leading,
+        clock,
+        by_eviction_api=configuration.evict_through == "eviction",
+    )
+    background = Background(every_tick=lambda: _tick(coscheduling, preemption, evictor))
     coscheduling.connect(
         Collaborators(
             newest_snapshot=cache.snapshot,
@@ -121,10 +133,10 @@ def build(
             ring=bell.ring,
         )
     )
-    _watch(configuration, informers, cache, nominator, coscheduling, first, leadership)
-    guard = PreemptionGuard(
-        coscheduling.manager, coscheduling.collaborators, coscheduling.barrier, cache.is_assumed_pod
+    preemption = Preemption(
+        coscheduling, _in_tree(surroundings), preemption_world(configuration, surroundings, cache, evictor)
     )
+    _watch(configuration, informers, cache, nominator, [coscheduling, preemption], first, leadership)
     metrics.held_binds_limit.set(MAX_HELD_BINDS)
     return Scheduler(
         Parts(
@@ -136,11 +148,13 @@ def build(
             leadership=leadership,
             in_flight=InFlight(MAX_HELD_BINDS),
             scheduling_cycle=SchedulingCycle(cache.snapshot),
-            preemption_cycle=PreemptionCycle(cache.snapshot, guard),
+            preemption_cycle=PreemptionCycle(cache.snapshot, preemption.guard),
             binding_cycle=BindingCycle(cache),
             coscheduling=coscheduling,
             steering=steering,
             background=background,
+            preemption=preemption,
+            evictor=evictor,
             recorder=recorder,
             verdicts=verdicts,
             report=coscheduling.report(_judge(surroundings)),
@@ -175,7 +189,38 @@ def _profiles(configuration: ExtenderConfiguration) -> Iterable[KubeSchedulerPro
 
 def _judge(surroundings: Surroundings) -> FrameworkJudge:
     """With a framework of its own, for one plan at a time."""
-    return FrameworkJudge(Framework(planning_profile(), new_registry(), replace(surroundings, record=None)))
+    return FrameworkJudge(_in_tree(surroundings))
+
+
+def _in_tree(surroundings: Surroundings) -> Framework:
+    """The in-tree filters, for hypothetical states."""
+    return Framework(planning_profile(), new_registry(), replace(surroundings, record=None))
+
+
+def preemption_world(
+    configuration: ExtenderConfiguration, surroundings: Surroundings, cache: Cache, evictor: Evictor
+) -> PreemptionWorld:
+    """What preemption needs, by the configuration."""
+    rules = PreemptionRules(
+        configuration.gang_preemption,
+        GangVictims(configuration.gang_victims),
+        configuration.victim_minimum_run_seconds,
+        configuration.preemption_delay_seconds,
+    )
+    return PreemptionWorld(
+        judge=_judge(surroundings),
+        evictor=evictor,
+        rules=rules,
+        pdbs=lambda: list(surroundings.lister(policyv1.PodDisruptionBudget).list()),
+        is_assumed=cache.is_assumed_pod,
+        wall=time.time,
+    )
+
+
+def _tick(coscheduling: Coscheduling, preemption: Preemption, evictor: ApiEvictor) -> None:
+    evictor.tick()
+    coscheduling.tick()
+    preemption.tick()
 
 
 def _coscheduling_of(framework: Framework) -> Coscheduling:
@@ -190,17 +235,18 @@ def _watch(
     informers: InformerFactory,
     cache: Cache,
     nominator: Nominator,
-    coscheduling: Coscheduling,
+    observers: Sequence[Observer],
     framework: Framework,
     leadership: Leadership,
 ) -> None:
     def reject_waiting_pod(pod: corev1.Pod) -> None:
         framework.reject_waiting_pod(pod.uid)
 
-    informers.informer(PODS).add_handler(PodHandlers(cache, nominator, [coscheduling], reject_waiting_pod))
-    informers.informer(NODES).add_handler(NodeHandlers(cache, [coscheduling]))
-    informers.informer(POD_GROUPS, optional=True).add_handler(PodGroupHandlers([coscheduling]))
+    informers.informer(PODS).add_handler(PodHandlers(cache, nominator, observers, reject_waiting_pod))
+    informers.informer(NODES).add_handler(NodeHandlers(cache, observers))
+    informers.informer(POD_GROUPS, optional=True).add_handler(PodGroupHandlers(observers))
     informers.informer(NAMESPACES)
+    informers.informer(POD_DISRUPTION_BUDGETS, optional=True)
     if configuration.leader_lease is not None:
         lease = configuration.leader_lease
         informers.informer(LEASES, namespace=lease.namespace, field_selector=f"metadata.name={lease.name}").add_handler(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from extender.api import corev1
 from extender.api.extenderv1 import MetaPod, MetaVictims
 from extender.framework.listers import NodeInfoLister
-from extender.plugins.coscheduling.preemption_guard import OfferedCandidate, PreemptionGuard
+from extender.plugins.coscheduling.preemption.guard import OfferedCandidate, PreemptionGuard
 
 log = logging.getLogger(__name__)
 

@@ -28,9 +28,11 @@ from extender.client.interface import API, NODES, POD_GROUPS, PODS
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.gang_report import GangReport
+from extender.plugins.coscheduling.preemption.preemption import Preemption
 from extender.scheduler import attempts
 from extender.scheduler.background import Background
 from extender.scheduler.binding_cycle import BindingCycle
+from extender.scheduler.evictor import ApiEvictor
 from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooManyHeldBindsError
 from extender.scheduler.interface import GANG, GANGS, Caller, Check, Page
 from extender.scheduler.leadership import Leadership
@@ -63,6 +65,8 @@ class Parts:
     coscheduling: Coscheduling
     steering: StatusSteering
     background: Background
+    preemption: Preemption
+    evictor: ApiEvictor
     recorder: Recorder
     verdicts: GroupVerdicts
     report: GangReport
@@ -187,6 +191,7 @@ class Scheduler:
     def start(self) -> None:
         self._parts.live_metrics.start()
         self._parts.informers.start()
+        self._parts.evictor.tick()
         self._parts.background.start()
         self._parts.recorder.start()
 
@@ -197,6 +202,7 @@ class Scheduler:
     def stop(self) -> None:
         self.drain("shutting down")
         self._parts.background.stop()
+        self._parts.evictor.stop()
         self._parts.steering.stop()
         self._parts.informers.stop()
         self._parts.verdicts.stop()

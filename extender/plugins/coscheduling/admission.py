@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 
 from extender.api import corev1
 from extender.framework.listers import Nominator
@@ -31,7 +32,7 @@ ATTEMPTS = 3  # plans for one call: each leaves out what kube-scheduler has refu
 
 
 class Admission:
-    """Lock order: _planning, then the manager's lock. Planning itself runs under _planning only, one plan at a time."""
+    """Lock order: planning, then the manager's lock. Planning itself runs under `planning` only, one plan at a time."""
 
     def __init__(
         self,
@@ -45,7 +46,7 @@ class Admission:
         self._manager = manager
         self._with = collaborators
         self._denied_seconds = denied_seconds
-        self._planning = threading.Lock()
+        self.planning = threading.Lock()
         self.arrivals = Arrivals(manager, collaborators)
         self._units = UnitPlanning(
             manager,
@@ -114,6 +115,15 @@ class Admission:
             ledger.release(pod.uid)
         return None
 
+    def waits_for_plan(self, pod: corev1.Pod) -> bool:
+        """Whether the pod is of a gang that has to have a plan before this member may go anywhere."""
+        with self._manager.lock:
+            group = self._manager.group_of(pod)
+            if group is None:
+                return False
+            spec = self._manager.spec(group)
+            return spec is None or bool(spec.invalid) or self._needs_plan(group, pod)
+
     def _needs_plan(self, group: Group, pod: corev1.Pod) -> bool:
         """An extra member of a gang that has its quorum passes as a single pod."""
         spec = self._manager.spec(group)
@@ -125,7 +135,7 @@ class Admission:
         """Plans those that come first, then the pod's own group, until the pod has a place that was offered."""
         manager = self._manager
         allowed = {pod.uid: offered} if len(offered) > 1 or not pod.status.nominated_node_name else {}
-        with self._planning:
+        with self.planning:
             self._plan_waiting(before=group)
             for _ in range(ATTEMPTS):
                 status = self._units.plan(group, pod.spec.scheduler_name, allowed, caller=pod.uid)
@@ -159,7 +169,7 @@ class Admission:
         if self._begun_finished.is_set() or not self._with.may_plan():
             return
         manager = self._manager
-        with self._planning:
+        with self.planning:
             if self._begun_finished.is_set():
                 return
             until = manager.clock() + BEGUN_SECONDS
@@ -183,7 +193,7 @@ class Admission:
 
     def plan_waiting(self) -> None:
         """Plans every group that waits and may fit now, in order, and steers the members that are parked."""
-        with self._planning:
+        with self.planning:
             self._plan_waiting(before=None)
 
     def _plan_waiting(self, before: Group | None) -> None:
@@ -227,6 +237,10 @@ class Admission:
         if not self._needs_plan(group, pod) and not unplaced & group.gated:
             return None
         return pod.spec.scheduler_name
+
+    def on_no_room(self, call: Callable[[Group, str], None]) -> None:
+        """call: told, with the scheduler's name, of each group that finds no room. It returns at once."""
+        self._units.on_no_room = call
 
     def drop_plan(self, key: str) -> None:
         """Takes back the places of a group, and of those it is to start with, that are not held."""

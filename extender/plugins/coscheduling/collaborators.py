@@ -60,6 +60,7 @@ SCHEDULED = "GangScheduled"
 REJECTED = "GangRejected"
 TIMED_OUT = "GangTimeout"
 WAITING = "GangWaiting"
+PREEMPTING = "GangPreempting"
 
 
 class Verdicts(Protocol):

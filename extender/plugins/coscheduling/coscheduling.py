@@ -81,11 +81,11 @@ class Coscheduling(
     def __init__(self, args: CoschedulingArgs, handle: Handle) -> None:
         self._args = args
         self._handle = handle
-        self._wait_seconds = float(args.permit_waiting_time_seconds or DEFAULT_WAIT_SECONDS)
+        self.wait_seconds = float(args.permit_waiting_time_seconds or DEFAULT_WAIT_SECONDS)
         self.manager = PodGroupManager(
             GroupLabels(tuple(args.pod_group_labels)),
             denied_seconds=float(args.denied_pg_expiration_time_seconds),
-            permitted_seconds=self._wait_seconds,
+            permitted_seconds=self.wait_seconds,
             clock=handle.clock,
             gate=args.scheduling_gate,
         )
@@ -103,7 +103,7 @@ class Coscheduling(
             collaborators,
             self._handle.nominator,
             denied_seconds=float(self._args.denied_pg_expiration_time_seconds),
-            lease_seconds=self._wait_seconds,
+            lease_seconds=self.wait_seconds,
         )
         self.single_pods = SinglePods(self.manager, collaborators.topology)
         self.barrier = Barrier(self.name, self.manager, collaborators, self._handle.get_waiting_pod)
@@ -200,7 +200,7 @@ class Coscheduling(
         self.admission.drop_plan(group.key)
 
     def permit(self, state: CycleState, pod: corev1.Pod, node_name: str) -> tuple[Status, float]:
-        decided = self.barrier.arrive(pod, node_name, self._wait_seconds)
+        decided = self.barrier.arrive(pod, node_name, self.wait_seconds)
         self.admission.arrivals.settled(pod)
         return decided
 

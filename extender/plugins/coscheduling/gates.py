@@ -44,6 +44,8 @@ def _own_gate(manager: PodGroupManager, group: Group, scheduler_name: str, pod_n
         return Gate(Reason.INVALID_POD_GROUP, spec.invalid, spec.invalid)
     if is_free(group, spec, uid):
         return None
+    if group.preempting is not None:
+        return Gate(Reason.PREEMPTING, messages.PREEMPTING, messages.PREEMPTING)
     siblings = {info.pod.uid for info in manager.siblings(group, scheduler_name)}
     if missing := needs(group, spec, siblings):
         return _quorum_gate(spec, missing, pod_name)

@@ -19,6 +19,11 @@ NOT_ENOUGH_LEFT = "the PodGroup fell below its minMember while waiting"
 PLACE_NOT_OFFERED = "planned node was not among the nodes that passed kube-scheduler's filters"
 MEMBERS_DID_NOT_COME = "planned members did not come for their places"
 PREEMPTED = "preempting to accommodate a higher priority pod"
+PREEMPTING = "the gang waits for pods of lower priority to go from its nodes"
+PREEMPTION_OFF = "preemption for whole gangs is switched off (gangPreemption)"
+PREEMPTION_NEVER = "a member has preemptionPolicy Never"
+PREEMPTION_NOT_PERMITTED = "preemption for whole gangs is off: no permission to evict pods"
+VICTIMS_DID_NOT_GO = "pods that were to make room for the gang did not go in time"
 
 
 def not_enough_siblings(pod_name: str, current: int, minimum: int) -> str:
@@ -76,6 +81,15 @@ def needs_gate(gate: str) -> str:
         "members with required affinity to other members have to be created with the scheduling gate "
         f"{gate}: kube-scheduler's own filters refuse them until those are bound"
     )
+
+
+def evicts(count: int) -> str:
+    pods = "1 pod" if count == 1 else f"{count} pods"
+    return f"evicting {pods} of lower priority; the gang starts when their room is free"
+
+
+def preemption_failed(cause: str) -> str:
+    return f"nobody was evicted for the gang: {cause}"
 
 
 def failed_recently(key: str) -> str:

@@ -33,6 +33,7 @@ from extender.plugins.coscheduling.pod_group import (
     spec_of_labels,
     spec_of_pod_group,
 )
+from extender.plugins.coscheduling.preempting import Preempting
 from extender.plugins.coscheduling.stops import Stop
 
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
@@ -63,6 +64,7 @@ class Group:
     moved: bool = False  # a place has changed hands since members were last sent
     excluded: dict[tuple[str, str], float] = field(default_factory=dict)  # (UID, node) -> until
     planned: bool = False
+    preempting: Preempting | None = None  # planned too, but somebody has to go first
     in_tree: InTreePodGroup | None = None
     started: set[str] = field(default_factory=set)  # UIDs: their start has begun, and they are not on a node yet
     once_whole: bool = False  # minMember of them have run since the first came to a node

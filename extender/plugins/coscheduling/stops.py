@@ -36,6 +36,8 @@ class Reason(StrEnum):
     NEEDS_GATE = "NeedsGate"
     REFUTED_BY_SCHEDULER = "RefutedByScheduler"
     MEMBERS_DID_NOT_COME = "MembersDidNotCome"
+    PREEMPTING = "Preempting"  # its places are kept, and those whose room it needs are going
+    PREEMPTION_FAILED = "PreemptionFailed"
     HOLD_TIMED_OUT = "HoldTimedOut"
     HOLD_ENDED = "HoldEnded"  # a member, a node or the caller went while members were held
 

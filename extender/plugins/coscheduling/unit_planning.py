@@ -26,6 +26,10 @@ from extender.plugins.coscheduling.units import unit_of
 
 log = logging.getLogger(__name__)
 
+EVICTIONS_MAY_CURE = frozenset(
+    (planner.Cause.ROOM, planner.Cause.NODES, planner.Cause.AFFINITY, planner.Cause.TOPOLOGY)
+)
+
 
 class UnitPlanning:
     """One plan at a time: Admission's lock is held around `plan`. The manager's lock is taken, and not held while planning.
@@ -52,6 +56,7 @@ class UnitPlanning:
         self._lease_seconds = lease_seconds
         self.requests = PlanRequests(manager, nominator, collaborators.topology)
         self.shadows = Shadows(manager, collaborators, self.requests, look)
+        self.on_no_room: Callable[[Group, str], None] = lambda group, scheduler_name: None
 
     def plan(self, group: Group, scheduler_name: str, allowed: Mapping[str, frozenset[str]], *, caller: str) -> Status:
         """Success if there are places in the ledger now; allowed and caller as the planner's request has them."""
@@ -66,6 +71,7 @@ class UnitPlanning:
             kept = self.shadows.kept_from_unit(unit)
             gap = {name: None for each in unit for name in self._gap(each, request, snapshot)}
         if gap:
+            self.on_no_room(group, scheduler_name)
             return self._deny(unit, Stop(Reason.MIN_RESOURCES, messages.resource_gap(tuple(gap))), epoch)
         permitted = self.shadows.without(request, kept, snapshot) if kept else request
         result = self._with.offload(planner.plan, snapshot, permitted, self._with.judge)
@@ -82,7 +88,10 @@ class UnitPlanning:
             ):
                 stop = Stop(Reason.ORDERED_AFTER_OTHERS, messages.kept_free(spec.min_member if spec is not None else 0))
             log.info("gang refused group=%s reason=%s message=%r", group.key, stop.reason, stop.message)
-            return self._deny(unit, stop, epoch)
+            status = self._deny(unit, stop, epoch)
+            if isinstance(result, planner.Verdict) and result.cause in EVICTIONS_MAY_CURE:
+                self.on_no_room(group, scheduler_name)
+            return status
         waves = waves_of(result)
         with manager.lock:
             stuck = cannot_be_woken(unit, waves, caller)
@@ -111,6 +120,7 @@ class UnitPlanning:
                 self._manager.release_places(group, uids)
                 group.waves.clear()
                 group.planned = False
+                group.preempting = None
                 group.refused.update(uid for uid in uids if uid not in group.gated)
                 found = found or bool(uids)
         return found

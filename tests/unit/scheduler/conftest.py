@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from extender.api.extenderv1 import (
 )
 from extender.client.embedded import EmbeddedAPI
 from extender.client.interface import NODES, POD_GROUPS, PODS
+from extender.client.status_patch import patch_pod_status
 from extender.config.types import ExtenderConfiguration
 from extender.scheduler import factory
 from extender.scheduler.scheduler import Scheduler
@@ -46,8 +48,8 @@ class Peer:
 class Bench:
     """What happens in the cluster is awaited, never slept for."""
 
-    def __init__(self, configuration: ExtenderConfiguration | None = None) -> None:
-        self.api = EmbeddedAPI()
+    def __init__(self, configuration: ExtenderConfiguration | None = None, api: EmbeddedAPI | None = None) -> None:
+        self.api = api or EmbeddedAPI()
         self.scheduler: Scheduler = factory.build(configuration or ExtenderConfiguration(), self.api)
         self.scheduler.start()
         assert self.scheduler._parts.informers.wait_for_sync(SECONDS)
@@ -69,8 +71,16 @@ class Bench:
         key = f"default/{name}"
         self.until(lambda: self.store(POD_GROUPS).get(key) is not None, f"group {name} is seen")
 
-    def pod(self, name: str, group: str = "", cpu: str = "1", node: str = "", **spec: Any) -> corev1.Pod:
-        labels = {GROUP_LABEL: group} if group else {}
+    def pod(
+        self,
+        name: str,
+        group: str = "",
+        cpu: str = "1",
+        node: str = "",
+        labels: Mapping[str, str] | None = None,
+        **spec: Any,
+    ) -> corev1.Pod:
+        labels = {**(labels or {}), **({GROUP_LABEL: group} if group else {})}
         container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
         body = {
             "metadata": {"name": name, "labels": labels},
@@ -126,14 +136,40 @@ class Bench:
         names = {p.uid: p.name for p in self.api.list_page(PODS).items}
         return {n: {names[victim.uid] for victim in left.pods} for n, left in answer.node_name_to_meta_victims.items()}
 
+    def preempted(self, victim: corev1.Pod) -> None:
+        """What kube-scheduler does to a victim."""
+        condition = corev1.PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
+        patch_pod_status(self.api, victim, condition=condition)
+        self.api.delete(PODS, victim.name, victim.namespace)
+
+    def there(self, pod: corev1.Pod) -> bool:
+        return any(each.uid == pod.uid for each in self.api.list_page(PODS).items)
+
+    def flush(self) -> None:
+        """All that was asked of the background by now has been done."""
+        done = threading.Event()
+        self.scheduler._parts.background.submit("flush", done.set)
+        assert done.wait(SECONDS)
+
+    def may_evict(self) -> bool:
+        return self.scheduler._parts.evictor.allowed()
+
     def node_of(self, pod: corev1.Pod) -> str:
         return self.api.get(PODS, pod.name, pod.namespace).node_name
 
 
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    made = Bench()
+@contextmanager
+def running(configuration: ExtenderConfiguration | None = None, api: EmbeddedAPI | None = None) -> Iterator[Bench]:
+    made = Bench(configuration, api)
     try:
         yield made
     finally:
         made.stop()
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    """With permissions known: they are asked for in the background."""
+    with running() as made:
+        made.until(made.may_evict, "evictions are allowed")
+        yield made

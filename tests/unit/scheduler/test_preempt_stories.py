@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.unit.scheduler.conftest import SECONDS, Bench
+from extender.client.embedded import EmbeddedAPI
+from extender.client.interface import PODS, ResourceType
+from extender.config.types import ExtenderConfiguration
+from tests.unit.scheduler.conftest import SECONDS, Bench, running
 
 
 def test_no_gang_is_left_in_fractions_the_whole_of_it_goes_from_one_node(bench: Bench) -> None:
@@ -15,16 +20,65 @@ def test_no_gang_is_left_in_fractions_the_whole_of_it_goes_from_one_node(bench: 
     assert bench.preempt(vip, {"n1": running[:1]}) == {"n1": {"r0", "r1", "r2"}}
 
 
-def test_a_gang_that_runs_on_other_nodes_too_is_left_alone(bench: Bench) -> None:
-    bench.node("n1", cpu="1")
-    bench.node("n2", cpu="1")
-    bench.node("n3", cpu="1")
+def test_a_gang_that_runs_on_other_nodes_too_goes_last_and_whole(bench: Bench) -> None:
+    for name in ("n1", "n2", "n3"):
+        bench.node(name, cpu="1")
     bench.pod_group("running", 2)
-    here, _there = bench.pod("r0", "running", node="n1"), bench.pod("r1", "running", node="n2")
+    here, there = bench.pod("r0", "running", node="n1"), bench.pod("r1", "running", node="n2")
     lone = bench.pod("lone", node="n3")
     vip = bench.pod("vip", priority=100)
-    assert bench.preempt(vip, {"n1": [here]}) == {}
     assert bench.preempt(vip, {"n1": [here], "n3": [lone]}) == {"n3": {"lone"}}
+    assert bench.preempt(vip, {"n1": [here]}) == {"n1": {"r0"}}
+    assert bench.there(there), "kube-scheduler has not chosen it yet"
+    bench.preempted(here)
+    bench.until(lambda: not bench.there(there), "the rest of the gang goes too")
+
+
+def test_a_gang_that_ends_for_another_reason_takes_nobody_along(bench: Bench) -> None:
+    bench.node("n1", cpu="1")
+    bench.node("n2", cpu="1")
+    bench.pod_group("running", 2)
+    here, there = bench.pod("r0", "running", node="n1"), bench.pod("r1", "running", node="n2")
+    vip = bench.pod("vip", priority=100)
+    assert bench.preempt(vip, {"n1": [here]}) == {"n1": {"r0"}}
+    bench.api.delete(PODS, here.name, here.namespace)
+    marker = bench.pod("marker")
+    assert bench.there(marker)
+    assert bench.there(there)
+
+
+@pytest.mark.parametrize(
+    ("gang_victims", "victims"),
+    [
+        pytest.param("surplusOnly", {}, id="surplus only: the gang is left alone"),
+        pytest.param("any", {"n1": {"r0"}}, id="any: as kube-scheduler would have it"),
+    ],
+)
+def test_what_may_go_of_a_gang_is_configured(gang_victims: str, victims: dict[str, set[str]]) -> None:
+    with running(ExtenderConfiguration(gang_victims=gang_victims)) as bench:
+        bench.node("n1", cpu="1")
+        bench.node("n2", cpu="1")
+        bench.pod_group("running", 2)
+        here, _ = bench.pod("r0", "running", node="n1"), bench.pod("r1", "running", node="n2")
+        assert bench.preempt(bench.pod("vip", priority=100), {"n1": [here]}) == victims
+
+
+def test_without_permission_to_evict_a_gang_that_runs_elsewhere_too_is_left_alone() -> None:
+    class Unpermitted(EmbeddedAPI):
+        def may(self, verb: str, resource: ResourceType[Any], subresource: str = "") -> bool:
+            return False
+
+    with running(api=Unpermitted()) as bench:
+        bench.node("n1", cpu="1")
+        bench.node("n2", cpu="1")
+        bench.pod_group("wide", 2)
+        bench.pod_group("narrow", 1)
+        here, _ = bench.pod("w0", "wide", node="n1"), bench.pod("w1", "wide", node="n2")
+        vip = bench.pod("vip", priority=100)
+        assert bench.preempt(vip, {"n1": [here]}) == {}
+        bench.node("n3", cpu="1")
+        narrow = bench.pod("x0", "narrow", node="n3")
+        assert bench.preempt(vip, {"n1": [here], "n3": [narrow]}) == {"n3": {"x0"}}
 
 
 def test_what_a_gang_has_above_its_quorum_may_go(bench: Bench) -> None:
@@ -47,19 +101,22 @@ def test_held_members_are_let_go_and_never_evicted(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("members", "cpu", "evicts"),
-    [
-        pytest.param(1, "1", False, id="a gang without its quorum evicts nobody"),
-        pytest.param(2, "3", False, id="a gang that does not fit even then evicts nobody"),
-        pytest.param(2, "1", True, id="a gang that fits once the victims are gone may evict"),
-    ],
+    "members", [pytest.param(1, id="without its quorum"), pytest.param(2, id="that would fit once the victim is gone")]
 )
-def test_a_gang_evicts_only_if_it_can_start(bench: Bench, members: int, cpu: str, evicts: bool) -> None:
+def test_kube_scheduler_evicts_nobody_for_single_members_of_a_gang(bench: Bench, members: int) -> None:
     bench.node("n1", cpu="2")
     victim = bench.pod("low", node="n1", cpu="2")
     bench.pod_group("high", 2)
-    gang = [bench.pod(f"h{i}", "high", cpu, priority=100) for i in range(members)]
-    assert bench.preempt(gang[0], {"n1": [victim]}) == ({"n1": {"low"}} if evicts else {})
+    gang = [bench.pod(f"h{i}", "high", priority=100) for i in range(members)]
+    assert bench.preempt(gang[0], {"n1": [victim]}) == {}
+
+
+def test_an_extra_member_of_a_gang_that_runs_evicts_as_a_single_pod(bench: Bench) -> None:
+    bench.node("n1", cpu="2")
+    bench.pod_group("high", 1)
+    bench.pod("h0", "high", node="n1", priority=100)
+    victim = bench.pod("low", node="n1")
+    assert bench.preempt(bench.pod("h1", "high", priority=100), {"n1": [victim]}) == {"n1": {"low"}}
 
 
 def test_a_victim_that_is_unknown_takes_its_candidate_out(bench: Bench) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 from extender.api import corev1
 from extender.framework.node_info import NodeInfo
@@ -24,12 +24,12 @@ class Kind(IntEnum):
     BREAKING = 2  # without it its gang cannot run: all of it goes, or none
 
 
-class GangVictims(IntEnum):
-    """The configuration's `gangVictims`. Go has no counterpart."""
+class GangVictims(Enum):
+    """The configuration's `gangVictims`: what of a running gang may go. ANY: gangs are nothing special."""
 
-    WHOLE_OR_SURPLUS = 0
-    SURPLUS_ONLY = 1
-    ANY = 2
+    WHOLE_OR_SURPLUS = "wholeOrSurplus"
+    SURPLUS_ONLY = "surplusOnly"
+    ANY = "any"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,45 @@
+"""What preemption of ours asks of whoever may delete pods. Behind kube-scheduler and in-process it is scheduler/evictor.
+
+kube-scheduler: pkg/scheduler/framework/preemption/executor.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from extender.api import corev1
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """victims: the least important first. on_behalf_of: the gang or pod that needs the room, in words for events."""
+
+    victims: Sequence[corev1.Pod]
+    on_behalf_of: str
+    scheduler_name: str
+
+
+Done = Callable[[str], None]
+"""Called once from another thread: with why nobody was evicted, or empty when all have been told to go."""
+
+
+class Evictor(Protocol):
+    def allowed(self) -> bool:
+        """Whether we have the permissions, as far as is known."""
+        ...
+
+    def evict(self, eviction: Eviction, done: Done) -> None:
+        """Returns at once. All are tried on the server first: where one may not go, nobody does."""
+        ...
+
+
+class NoEvictor:
+    """For a framework that only answers questions."""
+
+    def allowed(self) -> bool:
+        return False
+
+    def evict(self, eviction: Eviction, done: Done) -> None:
+        done("evictions are off")

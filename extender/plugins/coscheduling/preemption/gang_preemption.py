@@ -1,0 +1,375 @@
+"""Preemption for a whole gang: victims such that all of it fits, or nobody goes, for no member, at no time.
+
+A gang that was refused for want of room comes here. Its victims are searched for in the background; if there are any, its
+places are reserved, the victims are told, and once they have gone the members are sent as after any plan. Nothing of it
+keeps a verb waiting.
+kube-scheduler: pkg/scheduler/framework/preemption/podgrouppreemption.go does the like for its own gangs (alpha)
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from extender import metrics
+from extender.api import corev1, policyv1
+from extender.framework.listers import NodeInfoLister
+from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling.arrivals import cannot_be_woken, waves_of
+from extender.plugins.coscheduling.collaborators import PREEMPTING, Verdict
+from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.hypothetical import without_pods
+from extender.plugins.coscheduling.ledger import Reservation
+from extender.plugins.coscheduling.lost_places import lose_place
+from extender.plugins.coscheduling.pod_group_manager import Group
+from extender.plugins.coscheduling.preempting import Preempting
+from extender.plugins.coscheduling.preemption.evictable import Rules, RunningGang, evictable_pods
+from extender.plugins.coscheduling.preemption.eviction import Eviction, Evictor
+from extender.plugins.coscheduling.preemption.planning import VictimPlan, plan_with_victims
+from extender.plugins.coscheduling.preemption.rules import PreemptionRules
+from extender.plugins.coscheduling.preemption.running_gangs import IsAssumed, releasable, running_gangs
+from extender.plugins.coscheduling.stops import Reason, Stop
+from extender.plugins.coscheduling.units import unit_of
+
+log = logging.getLogger(__name__)
+
+AGAIN_SECONDS = (2.0, 5.0, 15.0, 60.0)  # how long a gang for which nobody can go is left alone, time after time
+GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is being deleted may take
+DEFAULT_GRACE_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionWorld:
+    """What preemption needs of the scheduler around it. judge: nobody else's. wall: seconds since 1970."""
+
+    judge: planner.Judge
+    evictor: Evictor
+    rules: PreemptionRules
+    pdbs: Callable[[], Sequence[policyv1.PodDisruptionBudget]]
+    is_assumed: IsAssumed
+    wall: Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a search for victims is made of. released: held members of others that would let go, UID -> group."""
+
+    unit: Sequence[Group]
+    request: planner.Request
+    rules: Rules
+    gangs: Sequence[RunningGang]
+    released: dict[str, str]
+
+
+class GangPreemption:
+    """Lock order: _planning (Admission's: one plan at a time), then the manager's lock. The search itself takes neither."""
+
+    def __init__(self, coscheduling: Coscheduling, around: PreemptionWorld) -> None:
+        self._manager = coscheduling.manager
+        self._with = coscheduling.collaborators
+        self._admission = coscheduling.admission
+        self._arrivals = coscheduling.admission.arrivals
+        self._barrier = coscheduling.barrier
+        self._lease_seconds = coscheduling.wait_seconds
+        self._judge = around.judge
+        self._evictor = around.evictor
+        self._rules = around.rules
+        self._pdbs = around.pdbs
+        self._is_assumed = around.is_assumed
+        self._wall = around.wall
+        self._wanted: dict[str, str] = {}  # key -> scheduler; the manager's lock guards this and the next
+        self._tried: dict[str, tuple[int, float]] = {}  # key -> how often in vain, not before
+
+    # Who wants it
+
+    def refused(self, group: Group, scheduler_name: str) -> None:
+        """The gang found no room. Returns at once."""
+        with self._manager.lock:
+            if not self._rules.enabled or not group.members:
+                return
+            self._wanted[group.key] = scheduler_name
+        self._with.submit("preempt", self.look)
+
+    def tick(self) -> None:
+        """About once a second: gangs whose time has come are looked at, preemptions that take too long given up."""
+        now = self._manager.clock()
+        with self._manager.lock:
+            for key in [key for key in self._tried if key not in self._manager.groups]:
+                del self._tried[key]
+            due = any(self._not_before(key) <= now for key in self._wanted)
+            late = [g.key for g in self._manager.groups.values() if g.preempting and g.preempting.until <= now]
+        for key in late:
+            log.warning("victims did not go in time group=%s", key)
+            self._give_up(key, messages.VICTIMS_DID_NOT_GO)
+        if due:
+            self._with.submit("preempt", self.look)
+
+    def _not_before(self, key: str) -> float:
+        group = self._manager.groups.get(key)
+        since = group.stopped.since if group is not None and group.stopped is not None else 0.0
+        return max(self._tried.get(key, (0, 0.0))[1], since + self._rules.delay_seconds)
+
+    def look(self) -> None:
+        """In the background: each gang that wants it, in order."""
+        manager = self._manager
+        if not self._with.may_plan():
+            return
+        with manager.lock:
+            now = manager.clock()
+            groups = [manager.groups[key] for key in self._wanted if key in manager.groups]
+            due = sorted((g for g in groups if self._not_before(g.key) <= now), key=manager.order)
+            names = {group.key: self._wanted.pop(group.key) for group in due}
+        for group in due:
+            self._try(group, names[group.key])
+
+    # The search
+
+    def barred(self, unit: Sequence[Group]) -> str:
+        """Why the unit may evict nobody; empty if it may. Lock held."""
+        pending = [info.pod for group in unit for info in group.pending()]
+        if not self._rules.enabled:
+            return messages.PREEMPTION_OFF
+        if any(pod.spec.preemption_policy == "Never" for pod in pending):
+            return messages.PREEMPTION_NEVER
+        return "" if self._evictor.allowed() else messages.PREEMPTION_NOT_PERMITTED
+
+    def situation(self, unit: Sequence[Group], scheduler_name: str) -> Situation:
+        """Lock held."""
+        manager = self._manager
+        priority = min((info.pod.priority for group in unit for info in group.pending()), default=0)
+        released = releasable(manager, priority)
+        started = self._wall() - self._rules.minimum_run_seconds if self._rules.minimum_run_seconds else None
+        rules = Rules(priority, self._rules.gang_victims, started_before=started)
+        return Situation(
+            unit, self._admission.requests.request(unit, scheduler_name), rules, running_gangs(manager), released
+        )
+
+    def search(self, situation: Situation, snapshot: NodeInfoLister) -> VictimPlan | planner.Verdict:
+        """Off the event loop. Pods that are being deleted, and held members that would let go, give room for nothing."""
+        pods = [info.pod for node in snapshot.list() for info in node.pods]
+        assumed = {pod.uid for pod in pods if self._is_assumed(pod)}
+        going = {pod.uid for pod in pods if self._goes_anyway(pod)} | (assumed & situation.released.keys())
+        rules = Rules(
+            situation.rules.priority,
+            situation.rules.gang_victims,
+            protected=assumed,
+            started_before=situation.rules.started_before,
+        )
+        evictable = evictable_pods(snapshot.list(), situation.gangs, rules)
+        found = self._with.offload(
+            plan_with_victims, snapshot, situation.request, self._judge, evictable, self._pdbs(), going
+        )
+        if not isinstance(found, VictimPlan | planner.Verdict):
+            raise TypeError(f"no plan with victims: {found!r}")
+        return found
+
+    def _goes_anyway(self, pod: corev1.Pod) -> bool:
+        """One that takes much longer than it was given is not counted on."""
+        stamp = pod.metadata.deletion_timestamp
+        return stamp is not None and not pod.terminal and stamp.timestamp() + GOING_SECONDS > self._wall()
+
+    def _try(self, group: Group, scheduler_name: str) -> None:
+        manager = self._manager
+        with manager.lock:
+            unit = unit_of(manager, group)
+            if any(each.planned or each.preempting or each.key not in manager.groups for each in unit):
+                return
+            if self.barred(unit):
+                self._wanted[group.key] = scheduler_name
+                self._in_vain(unit)
+                return
+            situation = self.situation(unit, scheduler_name)
+        if not situation.request.needed:
+            return
+        found = self.search(situation, self._with.newest_snapshot())
+        if not isinstance(found, VictimPlan):
+            metrics.gang_preemption_attempts.labels("none").inc()
+            with manager.lock:
+                self._in_vain(unit)
+            return
+        with self._admission.planning:
+            begun = self._begin(unit, scheduler_name, found)
+        if begun is not None:
+            self._carry_out(unit, scheduler_name, found, begun)
+
+    def _in_vain(self, unit: Sequence[Group]) -> None:
+        """Lock held."""
+        for group in unit:
+            times = self._tried.get(group.key, (0, 0.0))[0]
+            pause = AGAIN_SECONDS[min(times, len(AGAIN_SECONDS) - 1)]
+            self._tried[group.key] = times + 1, self._manager.clock() + pause
+
+    # The decision
+
+    def _begin(self, unit: Sequence[Group], scheduler_name: str, found: VictimPlan) -> dict[str, str] | None:
+        """Reserves the places if the plan still holds. Returns the held members that have to let go; None if it does not."""
+        manager = self._manager
+        snapshot = self._with.newest_snapshot()
+        with manager.lock:
+            if any(group.planned or group.preempting or group.key not in manager.groups for group in unit):
+                return None
+            situation = self.situation(unit, scheduler_name)
+            released = {uid: key for uid, key in situation.released.items() if uid in found.awaited}
+        victims = {victim.uid for victim in found.victims}
+        stripped = without_pods(snapshot, _on_nodes(snapshot, victims | found.awaited))
+        placement = self._with.offload(planner.plan, stripped, situation.request, self._with.judge)
+        if not isinstance(placement, planner.Placement) or not _needs_all(found, placement):
+            self.refused(unit[0], scheduler_name)
+            return None
+        until = max([self._until(info.pod) for info in _of(snapshot, victims | found.awaited)], default=self._wall())
+        with manager.lock:
+            waves = waves_of(placement)
+            if cannot_be_woken(unit, waves, ""):
+                for group in unit:
+                    group.stop(Stop(Reason.NEEDS_GATE, messages.needs_gate(manager.gate), manager.clock()))
+                return None
+            waits_for = (victims | found.awaited) - released.keys()
+            names = tuple(victim.pod.key for victim in found.victims)
+            deadline = manager.clock() + until - self._wall() + GOING_SECONDS
+            self._note(unit, situation.request, placement, waves, Preempting(waits_for, names, deadline))
+            self._displace(unit, placement)
+        return released
+
+    def _displace(self, unit: Sequence[Group], placement: planner.Placement) -> None:
+        """Members of lower priority whose places are on these nodes are planned again. Lock held."""
+        keys = {group.key for group in unit}
+        priority = min(group.priority for group in unit)
+        for name in set(placement.nodes.values()):
+            for place in list(self._manager.ledger.on_node(name)):
+                if place.group not in keys and place.priority < priority:
+                    lose_place(self._manager, place)
+
+    def _until(self, pod: corev1.Pod) -> float:
+        """When it should have gone, if it is told now."""
+        stamp = pod.metadata.deletion_timestamp
+        if stamp is not None:
+            return stamp.timestamp()
+        seconds = pod.spec.termination_grace_period_seconds
+        return self._wall() + (DEFAULT_GRACE_SECONDS if seconds is None else seconds)
+
+    def _note(
+        self,
+        unit: Sequence[Group],
+        request: planner.Request,
+        placement: planner.Placement,
+        waves: list[frozenset[str]],
+        preempting: Preempting,
+    ) -> None:
+        """Lock held."""
+        manager = self._manager
+        for info in request.members:
+            node_name = placement.nodes.get(info.pod.uid)
+            group = next((each for each in unit if info.pod.uid in each.members), None)
+            if node_name is not None and group is not None:
+                manager.ledger.reserve(Reservation(info, group.key, node_name, math.inf))
+        for group in unit:
+            group.planned = True
+            group.waves[:0] = waves
+            group.repatched.clear()
+            group.preempting = preempting
+            group.stop(Stop(Reason.PREEMPTING, messages.PREEMPTING, manager.clock()))
+            manager.denied.pop(group.key, None)
+            self._tried.pop(group.key, None)
+
+    def _carry_out(
+        self, unit: Sequence[Group], scheduler_name: str, found: VictimPlan, released: dict[str, str]
+    ) -> None:
+        for key in sorted(set(released.values())):
+            if (holder := self._manager.groups.get(key)) is not None:
+                self._barrier.reject_all(holder, messages.PREEMPTED)
+        key = unit[0].key
+        log.info("gang preempts group=%s victims=%d", key, len(found.victims))
+        metrics.gang_preemption_attempts.labels("victims" if found.victims else "waiting").inc()
+        for group in unit:
+            text = messages.evicts(len(found.victims)) if found.victims else messages.PREEMPTING
+            verdict = Verdict(False, PREEMPTING, text, Reason.PREEMPTING)
+            self._with.verdicts.decided(group.pod_group, group.key, verdict)
+        if found.victims:
+            metrics.gang_preemption_victims.observe(len(found.victims))
+            metrics.gangs_broken.inc(len(found.broken_gangs))
+            victims = sorted(found.victims, key=lambda victim: victim.importance)
+            eviction = Eviction([victim.pod for victim in victims], f"PodGroup {key}", scheduler_name)
+            self._evictor.evict(eviction, lambda failure: self._told(key, failure))
+        self._forget_those_gone(unit)
+
+    def _forget_those_gone(self, unit: Sequence[Group]) -> None:
+        """Who went between the plan and now is not heard of any more."""
+        there = {info.pod.uid for node in self._with.newest_snapshot().list() for info in node.pods}
+        with self._manager.lock:
+            for group in unit:
+                if group.preempting is not None:
+                    group.preempting.waits_for &= there
+        self._room_is_free(unit)
+
+    def _told(self, key: str, failure: str) -> None:
+        if failure:
+            log.warning("gang preempts nobody group=%s error=%s", key, failure)
+            metrics.gang_preemption_attempts.labels("failed").inc()
+            self._give_up(key, messages.preemption_failed(failure))
+
+    def _give_up(self, key: str, text: str) -> None:
+        manager = self._manager
+        with manager.lock:
+            group = manager.groups.get(key)
+            if group is None or group.preempting is None:
+                return
+            unit = unit_of(manager, group)
+            self._in_vain(unit)
+        self._admission.drop_plan(key)
+        with manager.lock:
+            for each in unit:
+                each.stop(Stop(Reason.PREEMPTION_FAILED, text, manager.clock()))
+                manager.denied[each.key] = text
+
+    # Its end
+
+    def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        """A victim has gone: with the last of them the gang's members are sent."""
+        if old is None or not old.node_name or (new is not None and not new.terminal):
+            return
+        finished: list[Sequence[Group]] = []
+        with self._manager.lock:
+            for group in self._manager.groups.values():
+                if group.preempting is not None and old.uid in group.preempting.waits_for:
+                    group.preempting.waits_for.discard(old.uid)  # the groups of a unit share it
+                    if not group.preempting.waits_for:
+                        finished.append(unit_of(self._manager, group))
+        for unit in finished:
+            self._room_is_free(unit)
+
+    def _room_is_free(self, unit: Sequence[Group]) -> None:
+        manager = self._manager
+        with manager.lock:
+            if any(group.preempting is None or group.preempting.waits_for for group in unit):
+                return
+            expires = manager.clock() + self._lease_seconds
+            for group in unit:
+                group.preempting = None
+                group.stopped = None
+                for place in manager.ledger.of_group(group.key):
+                    manager.ledger.reserve(replace(place, expires=expires))
+                manager.permitted[group.key] = True
+        log.info("room for a preempting gang is free group=%s", unit[0].key)
+        for group in unit:
+            self._arrivals.send(group)
+
+
+def _needs_all(found: VictimPlan, placement: planner.Placement) -> bool:
+    """Whether every victim makes room where somebody goes now, or goes because its gang does."""
+    used = set(placement.nodes.values())
+    return all(victim.node_name in used or victim.gang in found.broken_gangs for victim in found.victims)
+
+
+def _on_nodes(snapshot: NodeInfoLister, uids: Collection[str]) -> dict[str, Collection[str]]:
+    return {
+        node.name: here
+        for node in snapshot.list()
+        if (here := {info.pod.uid for info in node.pods if info.pod.uid in uids})
+    }
+
+
+def _of(snapshot: NodeInfoLister, uids: Collection[str]) -> Iterator[PodInfo]:
+    return (info for node in snapshot.list() for info in node.pods if info.pod.uid in uids)

@@ -1,0 +1,70 @@
+"""All of preemption that knows gangs, put together: the guard of the preempt verb, preemption for whole gangs, what they keep.
+
+Built around a connected Coscheduling; hears of pods after it, so that victims are gone from the groups by then.
+No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+from extender.api import corev1
+from extender.api.schedulingv1alpha1 import PodGroup
+from extender.framework.runtime.framework import Framework
+from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption, PreemptionWorld
+from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
+from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
+
+
+class Preemption:
+    """Observes pods as the plugins do."""
+
+    def __init__(self, coscheduling: Coscheduling, framework: Framework, world: PreemptionWorld) -> None:
+        """framework: the in-tree filters, for the guard alone."""
+        self._manager = coscheduling.manager
+        self._admission = coscheduling.admission
+        self._rest = RestOfGangs(self._manager, world.evictor)
+        self.guard = PreemptionGuard(
+            self._manager,
+            coscheduling.admission,
+            coscheduling.barrier,
+            self._rest,
+            framework,
+            newest_snapshot=coscheduling.collaborators.newest_snapshot,
+            pdbs=world.pdbs,
+            is_assumed=world.is_assumed,
+            gang_victims=world.rules.gang_victims,
+        )
+        self.gangs = GangPreemption(coscheduling, world)
+        coscheduling.admission.on_no_room(self.gangs.refused)
+
+    def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        self._rest.on_pod(old, new)
+        self.gangs.on_pod(old, new)
+        pod = new or old
+        if pod is not None and (new is None or new.node_name or new.terminal):
+            self._give_back(pod.uid)
+
+    def on_pod_group(self, old: PodGroup | None, new: PodGroup | None) -> None:
+        """Coscheduling drops the plan of a group that goes, and with it its preemption."""
+
+    def on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
+        """A place on a node that goes is lost as any other."""
+
+    def tick(self) -> None:
+        """About once a second."""
+        self.gangs.tick()
+        now = self._manager.clock()
+        with self._manager.lock:
+            late = [place.uid for place in self._manager.ledger if not place.group and place.expires <= now]
+        for uid in late:
+            self._give_back(uid)
+
+    def _give_back(self, uid: str) -> None:
+        """The place that the guard has kept for a single pod is needed no more."""
+        with self._manager.lock:
+            place = self._manager.ledger.get(uid)
+            if place is None or place.group:
+                return
+            self._manager.ledger.release(uid)
+            self._manager.room_came_free()
+        self._admission.look()

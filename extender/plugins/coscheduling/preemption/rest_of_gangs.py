@@ -1,0 +1,82 @@
+"""Members on other nodes of a gang that kube-scheduler breaks: evicted once the watch shows that it does.
+
+The guard's answer is not yet an eviction: kube-scheduler may choose another node, or nobody. What it has chosen shows on the
+victim: the condition DisruptionTarget, with the reason PreemptionByScheduler, and then its deletion.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cachetools import TTLCache
+
+from extender import metrics
+from extender.api import corev1
+from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.preemption.eviction import Eviction, Evictor
+from extender.plugins.coscheduling.preemption.reselection import Selection
+
+log = logging.getLogger(__name__)
+
+EXPECTED_SECONDS = 60.0  # kube-scheduler evicts within moments; a victim that goes later goes for another reason
+MAX_EXPECTED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    preemptor: corev1.Pod
+    broken: frozenset[str]
+    pods: Sequence[corev1.Pod]
+
+
+class RestOfGangs:
+    """The manager's lock guards what is expected; evictions are asked for outside it."""
+
+    def __init__(self, manager: PodGroupManager, evictor: Evictor) -> None:
+        self._manager = manager
+        self._evictor = evictor
+        self._expected: TTLCache[str, _Rest] = TTLCache(MAX_EXPECTED, EXPECTED_SECONDS, timer=manager.clock)
+
+    def allowed(self) -> bool:
+        return self._evictor.allowed()
+
+    def expect(self, preemptor: corev1.Pod, chosen: Selection) -> None:
+        """An older answer for this preemptor counts no longer."""
+        rest = _Rest(preemptor, chosen.broken, [victim.pod for victim in chosen.elsewhere])
+        with self._manager.lock:
+            for uid in [uid for uid, known in self._expected.items() if known.preemptor.uid == preemptor.uid]:
+                del self._expected[uid]
+            for victim in chosen.victims:
+                self._expected[victim.uid] = rest
+
+    def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        pod = new or old
+        if pod is None or (new is not None and not new.deleting) or not self._expected:
+            return
+        with self._manager.lock:
+            rest = self._expected.get(pod.uid)
+            if rest is None or not (_was_preempted(pod) or (old is not None and _was_preempted(old))):
+                return
+            for uid in [uid for uid, known in self._expected.items() if known is rest]:
+                del self._expected[uid]
+        metrics.gangs_broken.inc(len(rest.broken))
+        if rest.pods:
+            log.info("rest of preempted gangs goes groups=%s pods=%d", " ".join(sorted(rest.broken)), len(rest.pods))
+            preemptor = rest.preemptor
+            eviction = Eviction(rest.pods, f"pod {preemptor.uid}", preemptor.spec.scheduler_name)
+            self._evictor.evict(eviction, lambda failure: _report(failure, rest.broken))
+
+
+def _was_preempted(pod: corev1.Pod) -> bool:
+    return any(
+        known.type == DISRUPTION_TARGET and known.status == "True" and known.reason == PREEMPTION_BY_SCHEDULER
+        for known in pod.status.conditions
+    )
+
+
+def _report(failure: str, broken: frozenset[str]) -> None:
+    if failure:
+        log.error("rest of preempted gangs was not evicted groups=%s error=%s", " ".join(sorted(broken)), failure)

@@ -1,0 +1,146 @@
+"""Evicts the victims of whole gangs: all tried on the server first, then told one after the other.
+
+Each gets the condition DisruptionTarget and is deleted with its UID as precondition, as kube-scheduler does it; by
+configuration it is evicted through the Eviction API, where budgets may forbid what the dry run has just allowed.
+kube-scheduler: pkg/scheduler/framework/preemption/executor.go (PreemptPod)
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+
+from extender.api import corev1
+from extender.client.errors import ApiError, ConflictError, NotFoundError, TooManyRequestsError
+from extender.client.interface import API, PODS, EventRecorder, Preconditions, pod_reference
+from extender.client.status_patch import patch_pod_status
+from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
+from extender.plugins.coscheduling.preemption.eviction import Done, Eviction
+from extender.scheduler.background import WorkerPool
+
+log = logging.getLogger(__name__)
+
+ASK_AGAIN_SECONDS = 60.0  # how often permissions are asked for anew
+PAUSES = (0.1, 0.5, 2.0)  # seconds between tries of a call that may yet succeed
+
+
+class ApiEvictor:
+    """Fulfils coscheduling's Evictor. One eviction of many victims at a time, on a thread of its own."""
+
+    def __init__(
+        self,
+        api: API,
+        recorder: EventRecorder,
+        leading: Callable[[], bool],
+        clock: Callable[[], float],
+        *,
+        by_eviction_api: bool = False,
+    ) -> None:
+        self._api = api
+        self._recorder = recorder
+        self._leading = leading
+        self._clock = clock
+        self._by_eviction_api = by_eviction_api
+        self._pool = WorkerPool("evictor", 1)
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()  # guards the two below
+        self._allowed = False
+        self._ask_at = 0.0
+
+    def allowed(self) -> bool:
+        with self._lock:
+            return self._allowed
+
+    def tick(self) -> None:
+        """Asks for our permissions when it is time; `told` of a change is not needed: gangs are looked at again anyway."""
+        with self._lock:
+            if self._clock() < self._ask_at:
+                return
+            self._ask_at = self._clock() + ASK_AGAIN_SECONDS
+        self._pool.submit(self._ask)
+
+    def _ask(self) -> None:
+        wanted = (("create", "eviction"),) if self._by_eviction_api else (("delete", ""), ("patch", "status"))
+        try:
+            allowed = all(self._api.may(verb, PODS, subresource) for verb, subresource in wanted)
+        except ApiError as error:
+            log.info("permissions could not be asked for error=%s", error)
+            with self._lock:
+                self._ask_at = self._clock() + 1.0
+            return
+        with self._lock:
+            changed, self._allowed = allowed != self._allowed, allowed
+        if changed:
+            log.info("preemption for whole gangs is %s", "on" if allowed else "off: no permission to evict pods")
+
+    def evict(self, eviction: Eviction, done: Done) -> None:
+        self._pool.submit(lambda: done(self._evict(eviction)))
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._pool.stop()
+
+    def _evict(self, eviction: Eviction) -> str:
+        """Why nobody was told to go; empty if they were."""
+        if not self._leading():
+            return "not the leader"
+        victims = self._those_that_are_there(eviction.victims)
+        if isinstance(victims, str):
+            return victims
+        for victim in victims:
+            if failure := self._tell(victim, eviction):
+                log.error("victim was not evicted victim=%s error=%s", victim.key, failure)
+        return ""
+
+    def _those_that_are_there(self, victims: Sequence[corev1.Pod]) -> list[corev1.Pod] | str:
+        """A dry run of all: who is gone by now needs no eviction; where one may not go nobody does."""
+        there = []
+        for victim in victims:
+            try:
+                self._retried(lambda victim=victim: self._remove(victim, dry_run=True))  # type: ignore[misc]
+            except (NotFoundError, ConflictError):
+                continue
+            except TooManyRequestsError as error:
+                return f'pod "{victim.key}" may not be evicted: {error}'
+            except ApiError as error:
+                return f'pod "{victim.key}" cannot be deleted: {error}'
+            there.append(victim)
+        return there
+
+    def _tell(self, victim: corev1.Pod, eviction: Eviction) -> str:
+        try:
+            self._retried(lambda: self._mark_and_remove(victim, eviction))
+        except (NotFoundError, ConflictError):
+            return ""  # gone, or another pod of that name
+        except ApiError as error:
+            return str(error)
+        note = f"Preempted by {eviction.on_behalf_of} on node {victim.node_name}"
+        self._recorder.event(pod_reference(victim), "Normal", "Preempted", "Preempting", note)
+        return ""
+
+    def _mark_and_remove(self, victim: corev1.Pod, eviction: Eviction) -> None:
+        if not self._by_eviction_api:  # which sets a condition of its own
+            message = f"{eviction.scheduler_name}: preempting to accommodate a higher priority pod"
+            condition = corev1.PodCondition(
+                type=DISRUPTION_TARGET, status="True", reason=PREEMPTION_BY_SCHEDULER, message=message
+            )
+            patch_pod_status(self._api, victim, condition=condition)
+        self._remove(victim, dry_run=False)
+
+    def _remove(self, victim: corev1.Pod, *, dry_run: bool) -> None:
+        if self._by_eviction_api:
+            self._api.evict(victim, dry_run=dry_run)
+            return
+        held = Preconditions(uid=victim.uid)
+        self._api.delete(PODS, victim.name, victim.namespace, preconditions=held, dry_run=dry_run)
+
+    def _retried(self, call: Callable[[], None]) -> None:
+        """What the server refuses is refused; what did not come through is tried again."""
+        for pause in (*PAUSES, None):
+            try:
+                call()
+                break
+            except ApiError as error:
+                if pause is None or (0 < error.code < 500) or self._stopping.wait(pause):
+                    raise

@@ -1,0 +1,271 @@
+"""A gang that needs the room of others gets it whole, or nobody goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from extender.api import corev1
+from extender.client.embedded import EmbeddedAPI
+from extender.client.errors import ForbiddenError
+from extender.client.interface import POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, Preconditions, ResourceType
+from extender.config.types import ExtenderConfiguration
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.pod_group_manager import Group
+from tests.unit.scheduler.conftest import Bench, running
+
+KEY = "default/high"
+VIP = 100
+
+
+class SlowAPI(EmbeddedAPI):
+    """Pods that are deleted take their time, as where there is a kubelet: `finish` ends it."""
+
+    def delete(
+        self,
+        resource: ResourceType[Any],
+        name: str,
+        namespace: str = "",
+        *,
+        preconditions: Preconditions | None = None,
+        grace_period_seconds: int | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        super().delete(resource, name, namespace, preconditions=preconditions, dry_run=True)
+        if not dry_run:
+            self.patch(PODS, name, {"metadata": {"deletionTimestamp": "2999-01-01T00:00:00Z"}}, namespace=namespace)
+
+    def finish(self, pod: corev1.Pod) -> None:
+        super().delete(PODS, pod.name, pod.namespace)
+
+
+class Firm(EmbeddedAPI):
+    """One pod may not be deleted."""
+
+    def delete(self, resource: ResourceType[Any], name: str, namespace: str = "", **options: Any) -> None:
+        if name == "low1":
+            raise ForbiddenError("not this one", reason="Forbidden")
+        super().delete(resource, name, namespace, **options)
+
+
+def full(bench: Bench, *priorities: int, **spec: Any) -> list[corev1.Pod]:
+    """A node for each, with one pod that fills it."""
+    for i in range(len(priorities)):
+        bench.node(f"n{i}", cpu="1")
+    return [bench.pod(f"low{i}", node=f"n{i}", priority=p, **spec) for i, p in enumerate(priorities)]
+
+
+def gang(bench: Bench, count: int, **spec: Any) -> list[corev1.Pod]:
+    bench.pod_group("high", count)
+    return [bench.pod(f"h{i}", "high", priority=VIP, **spec) for i in range(count)]
+
+
+def refused(bench: Bench, pod: corev1.Pod) -> str:
+    """What filter tells it, offered what is left of the nodes by kube-scheduler's own filters."""
+    answer = bench.filter(pod, "n0")
+    assert not answer.node_names
+    return answer.failed_and_unresolvable_nodes["n0"]
+
+
+def group(bench: Bench) -> Group:
+    return bench.scheduler._parts.coscheduling.manager.groups[KEY]
+
+
+def reserved(bench: Bench) -> dict[str, str]:
+    """Member -> node."""
+    ledger = bench.scheduler._parts.coscheduling.manager.ledger
+    return {place.pod.name: place.node_name for place in ledger}
+
+
+def gone(bench: Bench, *pods: corev1.Pod) -> None:
+    for pod in pods:
+        bench.until(lambda pod=pod: not bench.there(pod), f"{pod.name} goes")  # type: ignore[misc]
+
+
+def nominated(bench: Bench, *pods: corev1.Pod) -> set[str]:
+    names = {pod.name: bench.api.get(PODS, pod.name, pod.namespace).status.nominated_node_name for pod in pods}
+    return set(names.values())
+
+
+def condition(bench: Bench) -> tuple[str, str]:
+    conditions = bench.api.get(POD_GROUPS, "high", "default").status.conditions
+    return next(((each.reason, each.message) for each in conditions if each.type == "Scheduled"), ("", ""))
+
+
+def test_three_victims_for_three_members_and_nobody_more(bench: Bench) -> None:
+    victims = full(bench, 0, 0, 0, 5)
+    members = gang(bench, 3)
+    for member in members:
+        refused(bench, member)
+    gone(bench, *victims[:3])
+    bench.until(lambda: nominated(bench, *members) == {"n0", "n1", "n2"}, "the members are sent to their places")
+    assert bench.there(victims[3]), "more important than the others, and not needed"
+    answers = [bench.bind(member, node) for member, node in zip(members, ("n0", "n1", "n2"), strict=True)]
+    assert [answer.result(5) for answer in answers] == ["", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("priorities", "members", "spec", "configuration", "why"),
+    [
+        pytest.param((0, 0, VIP), 3, {}, {}, "", id="one node is held by an equal"),
+        pytest.param((0,), 2, {}, {}, "", id="there are too few nodes"),
+        pytest.param((0, 0), 2, {"preemptionPolicy": "Never"}, {}, messages.PREEMPTION_NEVER, id="policy Never"),
+        pytest.param((0, 0), 2, {}, {"gang_preemption": False}, messages.PREEMPTION_OFF, id="it is switched off"),
+        pytest.param((0, 0), 2, {}, {"preemption_delay_seconds": 3600.0}, "", id="an autoscaler has its time first"),
+        pytest.param((0, 0), 2, {}, {"victim_minimum_run_seconds": 3600.0}, "", id="they have only just begun"),
+    ],
+)
+def test_nobody_goes_where_not_all_members_would_fit_or_may_preempt(
+    priorities: tuple[int, ...], members: int, spec: dict[str, Any], configuration: dict[str, Any], why: str
+) -> None:
+    with running(ExtenderConfiguration(**configuration)) as bench:
+        bench.until(bench.may_evict, "evictions are allowed")
+        pods = full(bench, *priorities)
+        refused(bench, gang(bench, members, **spec)[0])
+        looked = bench.scheduler._parts.preemption.gangs
+        bench.scheduler._parts.background.submit("preempt", looked.look)
+        bench.flush()
+        assert all(bench.there(pod) for pod in pods)
+        assert reserved(bench) == {}
+        if why:
+            with looked._manager.lock:
+                assert looked.barred([group(bench)]) == why
+
+
+def test_without_permission_it_is_off_and_says_so() -> None:
+    class Unpermitted(EmbeddedAPI):
+        def may(self, verb: str, resource: ResourceType[Any], subresource: str = "") -> bool:
+            return False
+
+    with running(api=Unpermitted()) as bench:
+        (victim,) = full(bench, 0)
+        refused(bench, gang(bench, 1)[0])
+        bench.flush()
+        assert bench.there(victim)
+        looked = bench.scheduler._parts.preemption.gangs
+        with looked._manager.lock:
+            assert looked.barred([group(bench)]) == messages.PREEMPTION_NOT_PERMITTED
+
+
+@pytest.fixture
+def slow() -> Iterator[Bench]:
+    with running(api=SlowAPI()) as bench:
+        bench.until(bench.may_evict, "evictions are allowed")
+        yield bench
+
+
+def finish(bench: Bench, *pods: corev1.Pod) -> None:
+    assert isinstance(bench.api, SlowAPI)
+    for pod in pods:
+        bench.api.finish(pod)
+
+
+def going(bench: Bench, *pods: corev1.Pod) -> None:
+    for pod in pods:
+        bench.until(lambda pod=pod: bench.api.get(PODS, pod.name, pod.namespace).deleting, f"{pod.name} is told")  # type: ignore[misc]
+
+
+def test_the_places_are_kept_while_the_victims_take_their_time(slow: Bench) -> None:
+    victims = full(slow, 0, 0)
+    members = gang(slow, 2)
+    refused(slow, members[0])
+    going(slow, *victims)
+    assert set(reserved(slow).values()) == {"n0", "n1"}
+    slow.until(lambda: condition(slow)[0] == "Preempting", "the group says what it waits for")
+    finish(slow, victims[0])
+    slow.until(lambda: slow.store(PODS).get(victims[0].key) is None, "the first has gone")
+    assert messages.PREEMPTING in refused(slow, members[0]), "half a gang's room is no room"
+    third = slow.pod("third", priority=VIP)
+    assert messages.ROOM_RESERVED in refused(slow, third), "the place is not lost to another"
+    finish(slow, victims[1])
+    slow.until(lambda: nominated(slow, members[0]) == {reserved(slow)["h0"]}, "the parked member is sent")
+    assert slow.filter(members[0], "n0", "n1").node_names == [reserved(slow)["h0"]]
+
+
+def test_a_gang_that_is_deleted_meanwhile_leaves_nothing_reserved(slow: Bench) -> None:
+    victims = full(slow, 0, 0)
+    members = gang(slow, 2)
+    refused(slow, members[0])
+    going(slow, *victims)
+    finish(slow, members[0])
+    slow.until(lambda: reserved(slow) == {}, "nothing is kept")
+    assert group(slow).preempting is None
+
+
+def test_room_that_comes_free_anyway_is_waited_for_and_nobody_else_goes(slow: Bench) -> None:
+    leaving, staying = full(slow, 0, 0)
+    slow.api.delete(PODS, leaving.name, leaving.namespace)
+    going(slow, leaving)
+    slow.until(lambda: slow.store(PODS).get(leaving.key).deleting, "it is seen")
+    (member,) = gang(slow, 1)
+    refused(slow, member)
+    slow.until(lambda: reserved(slow) == {"h0": "n0"}, "its place is kept")
+    finish(slow, leaving)
+    slow.until(lambda: nominated(slow, member) == {"n0"}, "it is sent")
+    assert not slow.api.get(PODS, staying.name, staying.namespace).deleting
+
+
+def test_where_one_victim_may_not_go_nobody_does() -> None:
+    with running(api=Firm()) as bench:
+        bench.until(bench.may_evict, "evictions are allowed")
+        pods = full(bench, 0, 0)
+        refused(bench, gang(bench, 2)[0])
+        bench.until(lambda: "not this one" in (group(bench).stopped or _NEVER).message, "it says why")
+        assert all(bench.there(pod) for pod in pods)
+        assert reserved(bench) == {}
+
+
+def test_budgets_are_asked_for_all_before_anybody_is_evicted_through_the_eviction_api() -> None:
+    with running(ExtenderConfiguration(evict_through="eviction")) as bench:
+        bench.until(bench.may_evict, "evictions are allowed")
+        for i in range(2):
+            bench.node(f"n{i}", cpu="1")
+        pods = [bench.pod("low0", node="n0"), bench.pod("low1", node="n1", labels={"app": "web"})]
+        budget = {
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"selector": {"matchLabels": {"app": "web"}}},
+            "status": {"disruptionsAllowed": 0},
+        }
+        bench.api.create(POD_DISRUPTION_BUDGETS, budget)
+        refused(bench, gang(bench, 2)[0])
+        bench.until(lambda: "disruption budget" in (group(bench).stopped or _NEVER).message, "the budget says no")
+        assert all(bench.there(pod) for pod in pods)
+
+
+def test_held_members_of_lower_priority_let_go_and_live(bench: Bench) -> None:
+    bench.node("n0", cpu="2")
+    bench.pod_group("low", 3)
+    held = [bench.pod(f"l{i}", "low") for i in range(2)]
+    answers = [bench.bind(pod, "n0") for pod in held]
+    bench.held(*held)
+    members = gang(bench, 2)
+    refused(bench, members[0])
+    assert all(messages.PREEMPTED in answer.result(5) for answer in answers)
+    bench.until(lambda: nominated(bench, members[0]) == {"n0"}, "the parked member is sent")
+    assert all(bench.there(pod) for pod in held)
+
+
+def test_two_gangs_of_one_priority_never_evict_each_other(bench: Bench) -> None:
+    bench.node("n0", cpu="2")
+    bench.pod_group("first", 2)
+    first = [bench.pod(f"f{i}", "first", node="n0", priority=VIP) for i in range(2)]
+    refused(bench, gang(bench, 2)[0])
+    bench.flush()
+    assert all(bench.there(pod) for pod in first)
+
+
+def test_a_gang_of_low_priority_goes_whole_for_one_of_high(bench: Bench) -> None:
+    bench.node("n0", cpu="1")
+    bench.node("n1", cpu="1")
+    bench.pod_group("low", 2)
+    low = [bench.pod(f"l{i}", "low", node=f"n{i}") for i in range(2)]
+    (member,) = gang(bench, 1)
+    refused(bench, member)
+    gone(bench, *low)
+    bench.until(lambda: nominated(bench, member) <= {"n0", "n1"}, "the member is sent")
+
+
+class _NEVER:
+    message = ""
