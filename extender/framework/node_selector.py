@@ -9,30 +9,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from extender.api import corev1
+from extender.framework.selector_errors import expression_is_readable
 
 METADATA_NAME = "metadata.name"
 MIN_INT64, MAX_INT64 = -(2**63), 2**63 - 1
 
 
 def requirement_matches(requirement: corev1.NodeSelectorRequirement, values: Mapping[str, str]) -> bool:
-    """One requirement against labels; one that is invalid matches nothing."""
+    """One requirement against labels; one that cannot be read matches nothing."""
+    if not expression_is_readable(requirement):
+        return False
     key, wanted = requirement.key, requirement.values
     match requirement.operator:
         case "In":
             return key in values and values[key] in wanted
         case "NotIn":
-            return bool(wanted) and (key not in values or values[key] not in wanted)
+            return key not in values or values[key] not in wanted
         case "Exists":
-            return not wanted and key in values
+            return key in values
         case "DoesNotExist":
-            return not wanted and key not in values
+            return key not in values
         case "Gt" | "Lt":
-            if key not in values or len(wanted) != 1:
+            have = _int64(values[key]) if key in values else None
+            if have is None:
                 return False
-            have, limit = _int64(values[key]), _int64(wanted[0])
-            if have is None or limit is None:
-                return False
-            return have > limit if requirement.operator == "Gt" else have < limit
+            return have > int(wanted[0]) if requirement.operator == "Gt" else have < int(wanted[0])
     return False
 
 

@@ -13,6 +13,7 @@ from extender.api import corev1
 from extender.api.corev1.toleration import NO_EXECUTE, NO_SCHEDULE
 from extender.framework.columnar import LabelColumn, Mask, NodeTable
 from extender.framework.node_selector import METADATA_NAME, requirement_matches
+from extender.framework.selector_errors import expression_is_readable
 
 
 def _nowhere(table: NodeTable) -> Mask:
@@ -32,17 +33,19 @@ def _one_of(column: LabelColumn, values: Iterable[str]) -> Mask:
 
 
 def requirement_nodes(table: NodeTable, requirement: corev1.NodeSelectorRequirement) -> Mask:
-    """One requirement on labels."""
+    """One requirement on labels; one that cannot be read matches nothing."""
+    if not expression_is_readable(requirement):
+        return _nowhere(table)
     column = table.label(requirement.key)
     match requirement.operator:
         case "In":
             return _one_of(column, requirement.values)
         case "NotIn":
-            return ~_one_of(column, requirement.values) if requirement.values else _nowhere(table)
+            return ~_one_of(column, requirement.values)
         case "Exists":
-            return column.codes >= 0 if not requirement.values else _nowhere(table)
+            return column.codes >= 0
         case "DoesNotExist":
-            return column.codes < 0 if not requirement.values else _nowhere(table)
+            return column.codes < 0
     hit = [requirement_matches(requirement, {requirement.key: value}) for value in column.values]
     return np.array([*hit, requirement_matches(requirement, {})], dtype=np.bool_)[column.codes]
 

@@ -5,7 +5,7 @@ kube-scheduler: k8s.io/kube-scheduler/framework/types.go (PodInfo, AffinityTerm)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from extender.framework.resource import (
     MEMORY,
     Resource,
 )
+from extender.framework.selector_errors import aggregate, label_selector_error
 
 NON_ZERO_DEFAULTS: Amounts = {CPU: DEFAULT_MILLI_CPU_REQUEST, MEMORY: DEFAULT_MEMORY_REQUEST}
 
@@ -55,14 +56,26 @@ def _term(pod: corev1.Pod, term: corev1.PodAffinityTerm) -> AffinityTerm:
     return AffinityTerm(namespaces, term.label_selector, term.topology_key, term.namespace_selector)
 
 
+def _unweighted(affinity: corev1.PodAffinity) -> Iterable[corev1.PodAffinityTerm]:
+    return (each.pod_affinity_term for each in affinity.preferred_during_scheduling_ignored_during_execution)
+
+
+def _terms_error(terms: Iterable[corev1.PodAffinityTerm]) -> str:
+    """The first thing that is wrong, or ""."""
+    errors = (label_selector_error(t.label_selector) or label_selector_error(t.namespace_selector) for t in terms)
+    return next(filter(None, errors), "")
+
+
 def _required(pod: corev1.Pod, affinity: corev1.PodAffinity | None) -> tuple[AffinityTerm, ...]:
-    if affinity is None:
+    """Of terms of which one cannot be read, none."""
+    if affinity is None or _terms_error(affinity.required_during_scheduling_ignored_during_execution):
         return ()
     return tuple(_term(pod, term) for term in affinity.required_during_scheduling_ignored_during_execution)
 
 
 def _preferred(pod: corev1.Pod, affinity: corev1.PodAffinity | None) -> tuple[WeightedAffinityTerm, ...]:
-    if affinity is None:
+    """Of terms of which one cannot be read, none."""
+    if affinity is None or _terms_error(_unweighted(affinity)):
         return ()
     return tuple(
         WeightedAffinityTerm(_term(pod, weighted.pod_affinity_term), weighted.weight)
@@ -113,6 +126,25 @@ class PodInfo:
     def preferred_anti_affinity_terms(self) -> tuple[WeightedAffinityTerm, ...]:
         affinity = self.pod.spec.affinity
         return _preferred(self.pod, affinity.pod_anti_affinity) if affinity else ()
+
+    @property
+    def affinity_error(self) -> str:
+        """What is wrong with its pod affinity terms, or "". Go: the error of NewPodInfo."""
+        affinity = self.pod.spec.affinity
+        if affinity is None:
+            return ""
+        kinds = {"Affinity": affinity.pod_affinity, "AntiAffinity": affinity.pod_anti_affinity}
+        required = {
+            f"required{kind}Terms": _terms_error(terms.required_during_scheduling_ignored_during_execution)
+            for kind, terms in kinds.items()
+            if terms is not None
+        }
+        preferred = {
+            f"preferred{kind}Terms": _terms_error(_unweighted(terms))
+            for kind, terms in kinds.items()
+            if terms is not None
+        }
+        return aggregate(f"{name}: {text}" for name, text in (required | preferred).items() if text)
 
     @property
     def with_affinity(self) -> bool:

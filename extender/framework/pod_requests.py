@@ -1,6 +1,7 @@
 """How much a pod asks for: containers, sidecars, init containers, pod-level resources, overhead, in-place resize.
 
-Amounts are whole numbers by resource name, cpu in milliCPU, the rest in their base unit.
+Amounts are whole numbers by resource name, cpu in milliCPU, the rest in their base unit. They are summed up in thousandths,
+and only the sum is rounded: twice `128m` of memory are one byte.
 Kubernetes: k8s.io/component-helpers/resource/helpers.go
 """
 
@@ -9,15 +10,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from extender.api import corev1
-from extender.api.quantity import ResourceList
+from extender.api.quantity import MAX_INT64, ResourceList
 from extender.framework.resource import CPU, HUGEPAGES_PREFIX, MEMORY
 
 Amounts = dict[str, int]
 
 
-def amounts_of(resources: ResourceList) -> Amounts:
-    """Parsed amounts by name: cpu in milliCPU, everything else by value, rounded up."""
-    return {name: (q.milli_value if name == CPU else q.value) for name, q in resources.items()}
+def _thousandths(resources: ResourceList) -> Amounts:
+    """Parsed amounts by name; of what is too much to count in thousandths, by value."""
+    return {
+        name: q.milli_value if -MAX_INT64 <= q.milli_value < MAX_INT64 else q.value * 1000
+        for name, q in resources.items()
+    }
+
+
+def _rounded(total: Amounts) -> Amounts:
+    """cpu in milliCPU, the rest in base units, rounded up. Go: Quantity.Value."""
+    return {name: amount if name == CPU else -(-amount // 1000) for name, amount in total.items()}
 
 
 def supported_at_pod_level(name: str) -> bool:
@@ -42,15 +51,15 @@ def pod_requests(
     non_missing: amounts used per container where the name is absent (an explicit 0 stays 0).
     use_status: what a resize in place has already been given counts, as in NodeInfo's accounting.
     """
-    total = _container_requests(pod, non_missing, use_status)
+    defaults = {name: amount if name == CPU else amount * 1000 for name, amount in (non_missing or {}).items()}
+    total = _container_requests(pod, defaults, use_status)
     if not skip_pod_level and pod_level_requests_set(pod):
         total.update(_pod_level_requests(pod, use_status))
-    for name, amount in amounts_of(pod.spec.overhead).items():
-        total[name] = total.get(name, 0) + amount
-    return total
+    _add(total, _thousandths(pod.spec.overhead))
+    return _rounded(total)
 
 
-def _container_requests(pod: corev1.Pod, non_missing: Mapping[str, int] | None, use_status: bool) -> Amounts:
+def _container_requests(pod: corev1.Pod, non_missing: Mapping[str, int], use_status: bool) -> Amounts:
     total: Amounts = {}
     statuses: dict[str, corev1.ContainerStatus] = {}
     init_statuses: dict[str, corev1.ContainerStatus] = {}
@@ -82,33 +91,32 @@ def _one_container(
     pod: corev1.Pod,
     container: corev1.Container,
     status: corev1.ContainerStatus | None,
-    non_missing: Mapping[str, int] | None,
+    non_missing: Mapping[str, int],
 ) -> Amounts:
-    requests = amounts_of(container.resources.requests)
+    requests = _thousandths(container.resources.requests)
     if status is not None and status.resources is not None:
-        given = amounts_of(status.resources.requests)
-        _raise_to(given, amounts_of(status.allocated_resources))
+        given = _thousandths(status.resources.requests)
+        _raise_to(given, _thousandths(status.allocated_resources))
         if not _resize_infeasible(pod):
             _raise_to(given, requests)
         requests = given
-    if non_missing:
-        for name, amount in non_missing.items():
-            requests.setdefault(name, amount)
+    for name, amount in non_missing.items():
+        requests.setdefault(name, amount)
     return requests
 
 
 def _pod_level_requests(pod: corev1.Pod, use_status: bool) -> Amounts:
-    """Only the resources that the spec names; of these, what a resize has given already counts."""
+    """Only the resources that the spec names; of these, what a resize has given already counts, and if that is nothing, nothing."""
     resources = pod.spec.resources
-    wanted = amounts_of(resources.requests) if resources is not None else {}
+    wanted = _thousandths(resources.requests) if resources is not None else {}
     names = [name for name in wanted if supported_at_pod_level(name)]
     if use_status and pod.status.resources is not None:
-        given = amounts_of(pod.status.resources.requests)
-        _raise_to(given, amounts_of(pod.status.allocated_resources))
+        given = _thousandths(pod.status.resources.requests)
+        _raise_to(given, _thousandths(pod.status.allocated_resources))
         if not _resize_infeasible(pod):
             _raise_to(given, wanted)
         wanted = given
-    return {name: wanted[name] for name in names if name in wanted}
+    return {name: wanted.get(name, 0) for name in names}
 
 
 def _resize_infeasible(pod: corev1.Pod) -> bool:

@@ -36,7 +36,8 @@ from extender.framework.node_selector import (
     term_matches,
 )
 from extender.framework.node_selector_columns import required_node_affinity_nodes, selector_nodes, term_nodes
-from extender.framework.status import SKIP, SUCCESS, Status, unresolvable
+from extender.framework.selector_errors import preferred_terms_error
+from extender.framework.status import SKIP, SUCCESS, Status, error, unresolvable
 from extender.plugins import names
 from extender.plugins.hints import QUEUE, QUEUE_SKIP, modified
 from extender.plugins.normalize import default_normalize_columns, default_normalize_score
@@ -102,7 +103,11 @@ class NodeAffinity(
         return Verdicts(codes, (REFUSED, REFUSED_BY_ADDED))
 
     def pre_score(self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Status:
-        return SKIP if _preferred_terms(pod) is None and not self._added_preferred else SUCCESS
+        preferred = _preferred_terms(pod)
+        if preferred is None and not self._added_preferred:
+            return SKIP
+        unreadable = preferred_terms_error(preferred or ())
+        return error(unreadable) if unreadable else SUCCESS
 
     def score(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> tuple[int, Status]:
         """The weights of the preferred terms that match."""

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from extender.api import corev1
 from extender.framework.cycle_state import CycleState
 from extender.framework.diagnosis import Diagnosis, FitError
 from extender.framework.interface import NodeToStatus, NominatingMode, PreFilterResult
 from extender.framework.node_info import NodeInfo
 from extender.framework.preemption.candidate import Candidate, Victims
-from extender.framework.preemption.dry_run import DryRun, dry_run_preemption
+from extender.framework.preemption.dry_run import DryRun, dry_run_preemption, try_node
 from extender.framework.preemption.ordering import ABOVE_ANY_PRIORITY, best_nodes, default_score_functions
 from extender.framework.resource import Resource
 from extender.framework.runtime.scoring_points import PluginScores
@@ -181,8 +180,7 @@ class _Evaluation:
         answer["potentialNodes"] = [node.name for node in nodes]
         answer["numCandidates"] = enough
         answer["perNode"] = {
-            node.name: _victims(*plugin.select_victims_on_node(self._state.clone(), self._pod, node.clone(), pdbs))
-            for node in nodes
+            node.name: _victims(try_node(plugin, self._state, self._pod, node, pdbs)) for node in nodes
         }
         answer["candidates"] = [candidate.name for candidate in found.candidates]
         if found.errors:
@@ -221,11 +219,12 @@ def _verdict(status: Status) -> Json:
     return answer
 
 
-def _victims(pods: Sequence[corev1.Pod], violations: int, status: Status) -> Json:
+def _victims(tried: tuple[Victims, Status]) -> Json:
+    victims, status = tried
     answer: Json = {"verdict": _verdict(status)}
-    if pods:
-        answer["victims"] = [pod.key for pod in pods]
-    answer["numPDBViolations"] = violations
+    if victims.pods:
+        answer["victims"] = [pod.key for pod in victims.pods]
+    answer["numPDBViolations"] = victims.num_pdb_violations
     return answer
 
 

@@ -24,6 +24,11 @@ def scenarios() -> list[tuple[Json, Json]]:
     return list(zip(read("scenarios.json.gz"), read("expected.json.gz"), strict=True))
 
 
+def fresh() -> list[tuple[Json, Json]]:
+    """Scenarios of our own making, recorded by record_fresh."""
+    return [(each["scenario"], each["expected"]) for each in read("fresh.json.gz")]
+
+
 SETS = frozenset({"reasons", "bestSet", "chosenSet"})
 
 

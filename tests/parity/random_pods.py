@@ -195,6 +195,10 @@ class Pods:
         known = NODE_LABELS.get(key, ("x",))
         if operator in ("In", "NotIn"):
             requirement["values"] = rng.sample(known, rng.randint(1, min(3, len(known))))
+        if self.broken(0.03):
+            requirement |= rng.choice(
+                ({"operator": "Wrong"}, {"values": ["not valid"]}, {"key": "a/b/c"}, {"key": "-"})
+            )
         elif operator in ("Gt", "Lt"):
             broken = ("abc", "", "-1", "+2", "1_0", "0x2", " 2", "99999999999999999999", "2.5")
             requirement["values"] = [rng.choice(broken if self.broken(0.15) else ("1", "2", "5"))]

@@ -46,7 +46,7 @@ def _plugins(rng: random.Random) -> Json:
     if rng.random() < 0.1:
         sets["postFilter"] = {"disabled": [{"name": rng.choice(("*", "DefaultPreemption", "DynamicResources"))}]}
     if rng.random() < 0.1:
-        sets["multiPoint"] = {"disabled": [{"name": rng.choice(names)}]}
+        sets = {"multiPoint": {"disabled": [{"name": rng.choice(names)}]}}
     return sets
 
 

@@ -23,7 +23,7 @@ from tests.parity.random_clusters import scenarios
 from tests.parity.random_pods import Breadth
 
 E2E = DATA.parent.parent / "e2e"
-RECORDED = {Breadth.CORPUS: 80, Breadth.WIDE: 140, Breadth.BROKEN: 0}
+RECORDED = {Breadth.CORPUS: 80, Breadth.WIDE: 140, Breadth.BROKEN: 80}
 SEED = 20260101
 
 

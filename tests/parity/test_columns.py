@@ -1,4 +1,4 @@
-"""The corpus by columns: what they say of all nodes at once is what the real plugins said of each."""
+"""The corpus and the fresh scenarios by columns: what they say of all nodes at once is what the real plugins said of each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from extender.framework.runtime import columnar_filtering, columnar_scoring
 from extender.framework.status import Status
 from extender.plugins.registry import new_in_tree_registry
 from extender.simulation.scenario import World
-from tests.parity.corpus import Json, scenarios
+from tests.parity.corpus import Json, fresh, scenarios
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,12 @@ def _expected(verdict: Json) -> tuple[str, str, frozenset[str]]:
     return verdict["code"], verdict.get("plugin", ""), frozenset(verdict.get("reasons") or ())
 
 
-@pytest.mark.parametrize(("scenario", "expected"), [pytest.param(s, e, id=s["name"]) for s, e in scenarios()])
+CASES = [*scenarios(), *((s, e) for s, e in fresh() if "error" not in e)]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "expected"), [pytest.param(s, e, id=f"{at}-{s['name']}") for at, (s, e) in enumerate(CASES)]
+)
 def test_columns_answer_as_the_real_plugins(scenario: Json, expected: Json) -> None:
     extended = {**scenario.get("extenderFailed", {}), **scenario.get("extenderUnresolvable", {})}
     world = World(scenario, new_in_tree_registry())

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.parity.corpus import Json, comparable, node_is_of_the_best, read
+from tests.parity.corpus import Json, comparable, fresh, node_is_of_the_best
 from tests.parity.random_clusters import scenarios
 from tests.parity.random_pods import Breadth
 from tests.parity.record_fresh import answered
 
-FRESH = [
-    pytest.param(each["scenario"], each["expected"], id=f"{index}-{each['scenario']['kind']}")
-    for index, each in enumerate(read("fresh.json.gz"))
-]
+FRESH = [pytest.param(s, e, id=f"{index}-{s['kind']}") for index, (s, e) in enumerate(fresh())]
 
 
 @pytest.mark.parametrize(("scenario", "expected"), FRESH)

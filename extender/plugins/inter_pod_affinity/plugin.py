@@ -75,6 +75,8 @@ class InterPodAffinity(
         self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
         info, namespaces_of = PodInfo(pod), self._namespaces_of()
+        if unreadable := info.affinity_error:
+            return None, unresolvable(f"parsing pod: {unreadable}")
         counts = TopologyCounts(
             pod,
             self._labels_of(pod.namespace),

@@ -15,6 +15,7 @@ from extender.api.metav1 import LabelSelector, LabelSelectorRequirement
 from extender.framework.handle import Handle
 from extender.framework.node_selector import required_node_affinity_matches
 from extender.framework.pod_info import PodInfo
+from extender.framework.selector_errors import SelectorError, label_selector_error
 
 DO_NOT_SCHEDULE = "DoNotSchedule"
 SCHEDULE_ANYWAY = "ScheduleAnyway"
@@ -65,7 +66,7 @@ class Constraint:
 
 
 def parse(pod: corev1.Pod, constraints: Iterable[corev1.TopologySpreadConstraint], when: str) -> list[Constraint]:
-    """Those of one kind, DoNotSchedule or ScheduleAnyway."""
+    """Those of one kind, DoNotSchedule or ScheduleAnyway. Raises SelectorError for a selector that cannot be read."""
     return [_parse(pod, constraint) for constraint in constraints if constraint.when_unsatisfiable == when]
 
 
@@ -84,6 +85,8 @@ def _selector(pod: corev1.Pod, constraint: corev1.TopologySpreadConstraint) -> S
     """With the values that the pod itself has for matchLabelKeys. A missing selector stays: nothing."""
     if constraint.label_selector is None:
         return NOTHING
+    if unreadable := label_selector_error(constraint.label_selector):
+        raise SelectorError(unreadable)
     labels = pod.metadata.labels
     own = tuple(
         LabelSelectorRequirement(key, "In", (labels[key],)) for key in constraint.match_label_keys if key in labels

@@ -36,7 +36,8 @@ from extender.framework.interface import (
 )
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
-from extender.framework.status import SKIP, SUCCESS, Status
+from extender.framework.selector_errors import SelectorError
+from extender.framework.status import SKIP, SUCCESS, Status, error
 from extender.plugins import names
 from extender.plugins.pod_topology_spread import columns
 from extender.plugins.pod_topology_spread.constraints import (
@@ -83,7 +84,12 @@ class PodTopologySpread(
     def pre_filter(
         self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        constraints = self._constraints(pod, DO_NOT_SCHEDULE)
+        try:
+            constraints = self._constraints(pod, DO_NOT_SCHEDULE)
+        except SelectorError as unreadable:
+            return None, error(
+                f"get constraints from pod: obtaining pod's hard topology spread constraints: {unreadable}"
+            )
         if not constraints:
             return None, SKIP
         table = table_of(self._handle.snapshot())
@@ -115,7 +121,10 @@ class PodTopologySpread(
         return None if codes is None else Verdicts(codes, (MISSING_LABEL, SKEWED))
 
     def pre_score(self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Status:
-        constraints = self._constraints(pod, SCHEDULE_ANYWAY)
+        try:
+            constraints = self._constraints(pod, SCHEDULE_ANYWAY)
+        except SelectorError as unreadable:
+            return error(f"calculating preScoreState: obtaining pod's soft topology spread constraints: {unreadable}")
         if not constraints:
             return SKIP
         scores = SpreadScores(

@@ -345,12 +345,7 @@ func (e *evaluation) preempted() (jsonObject, error) {
 		answer["numCandidates"] = enough
 		perNode := jsonObject{}
 		for _, node := range potential {
-			pods, violations, status := e.preemption.SelectVictimsOnNode(e.ctx, e.state.Clone(), e.pod, node.Snapshot(), e.pdbs)
-			entry := jsonObject{"verdict": verdict(status), "numPDBViolations": violations}
-			if len(pods) > 0 {
-				entry["victims"] = keys(pods)
-			}
-			perNode[node.Node().Name] = entry
+			perNode[node.Node().Name] = e.preemptedOn(node)
 		}
 		answer["perNode"] = perNode
 		candidates, _, err := evaluator.DryRunPreemption(e.ctx, e.state, e.pod, potential, e.pdbs, 0, enough)
@@ -372,6 +367,16 @@ func (e *evaluation) preempted() (jsonObject, error) {
 	}
 	answer["postFilter"] = post
 	return answer, nil
+}
+
+// One node's dry run.
+func (e *evaluation) preemptedOn(node fwk.NodeInfo) jsonObject {
+	found, statuses, _ := e.preemption.Evaluator.DryRunPreemption(e.ctx, e.state, e.pod, []fwk.NodeInfo{node}, e.pdbs, 0, 1)
+	if len(found) == 0 {
+		return jsonObject{"verdict": verdict(statuses.Get(node.Node().Name)), "numPDBViolations": 0}
+	}
+	victims := found[0].Victims()
+	return jsonObject{"verdict": verdict(nil), "victims": keys(victims.Pods), "numPDBViolations": victims.NumPDBViolations}
 }
 
 func keys(pods []*v1.Pod) []string {
