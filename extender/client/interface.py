@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
 
-from extender.api import coordinationv1, corev1, policyv1, schedulingv1, schedulingv1alpha1, storagev1
+from extender.api import (
+    coordinationv1,
+    corev1,
+    policyv1,
+    schedulingv1,
+    schedulingv1alpha1,
+    schedulingv1alpha2,
+    storagev1,
+)
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -68,6 +76,7 @@ PRIORITY_CLASSES = ResourceType(
     "scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", schedulingv1.PriorityClass, namespaced=False
 )
 POD_GROUPS = ResourceType("scheduling.x-k8s.io/v1alpha1", "podgroups", "PodGroup", schedulingv1alpha1.PodGroup)
+IN_TREE_POD_GROUPS = ResourceType("scheduling.k8s.io/v1alpha2", "podgroups", "PodGroup", schedulingv1alpha2.PodGroup)
 LEASES = ResourceType("coordination.k8s.io/v1", "leases", "Lease", coordinationv1.Lease)
 
 RESOURCE_TYPES: tuple[ResourceType[Any], ...] = (
@@ -88,6 +97,7 @@ RESOURCE_TYPES: tuple[ResourceType[Any], ...] = (
     POD_DISRUPTION_BUDGETS,
     PRIORITY_CLASSES,
     POD_GROUPS,
+    IN_TREE_POD_GROUPS,
     LEASES,
 )
 

@@ -99,7 +99,10 @@ class DynamicResourcesArgs:
 
 @dataclass(frozen=True, slots=True)
 class CoschedulingArgs:
-    """Times in seconds; podGroupRejectPercentage in percent of minMember; schedulingGate is the one that is ours to take off."""
+    """Times in seconds; podGroupRejectPercentage in percent of minMember; schedulingGate is the one that is ours to take off.
+
+    in_tree_pod_groups: groups of kube-scheduler's own API (scheduling.k8s.io/v1alpha2) count too, by spec.schedulingGroup.
+    """
 
     permit_waiting_time_seconds: int = 60
     denied_pg_expiration_time_seconds: int = 3
@@ -107,6 +110,7 @@ class CoschedulingArgs:
     pod_group_reject_percentage: int = 10
     pod_group_labels: tuple[str, ...] = (POD_GROUP_LABEL,)
     scheduling_gate: str = GANG_GATE
+    in_tree_pod_groups: bool = False
 
 
 PluginArgs = (

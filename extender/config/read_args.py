@@ -169,6 +169,7 @@ def _coscheduling(args: Section) -> CoschedulingArgs:
         args.integer("podGroupRejectPercentage", default.pod_group_reject_percentage, high=100),
         labels,
         gate,
+        args.flag("inTreePodGroups", default.in_tree_pod_groups),
     )
 
 

@@ -49,6 +49,7 @@ from extender.scheduler.scheduling_cycle import SchedulingCycle
 from extender.scheduler.steering import StatusSteering
 from extender.scheduler.verdicts import GroupVerdicts
 from extender.scheduler.wake_by import WakeBy
+from extender.scheduler.watch_in_tree import watch_in_tree_groups
 
 MAX_HELD_BINDS = 2000
 COMMIT_SECONDS = 5.0  # what a commit may take before the caller's own timeout, and 10 ms more a member
@@ -95,6 +96,7 @@ def build(
         gate=coscheduling.manager.gate,
         wakes_by_annotation=WakeBy(api, configuration.wake_by).annotation,
     )
+    watch_in_tree_groups(informers, coscheduling)
     verdicts = GroupVerdicts(api, recorder, lambda: leadership.leading)
     lease = configuration.leader_lease
     bell = Bell(

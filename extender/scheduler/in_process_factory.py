@@ -36,6 +36,7 @@ from extender.scheduler.pod_cycles import PodCycles
 from extender.scheduler.queue_handlers import watch_all
 from extender.scheduler.queue_steering import QueueSteering
 from extender.scheduler.schedule_one import Algorithm
+from extender.scheduler.watch_in_tree import watch_in_tree_groups
 
 Submit = Callable[[str, Callable[[], None]], None]
 
@@ -177,6 +178,7 @@ class _Assembly:
     def _watch(self, profiles: Mapping[str, Framework], coscheduling: Coscheduling | None) -> None:
         observers = [] if coscheduling is None else [coscheduling]
         watch_all(self._informers, self._queue, self._cache, profiles, self._hints.wanted_events(), observers)
+        watch_in_tree_groups(self._informers, coscheduling)
 
 
 def _informers(api: API, clock: Clock) -> InformerFactory:

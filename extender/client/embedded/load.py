@@ -16,7 +16,7 @@ from extender.client.embedded.api import EmbeddedAPI
 from extender.client.embedded.defaults import suffix
 from extender.client.embedded.documents import Document, collected_afterwards, read_documents
 from extender.client.errors import ApiError
-from extender.client.interface import NAMESPACES, POD_GROUPS, PODS, RESOURCE_TYPES, ResourceType
+from extender.client.interface import IN_TREE_POD_GROUPS, NAMESPACES, POD_GROUPS, PODS, RESOURCE_TYPES, ResourceType
 
 Raw = dict[str, Any]
 
@@ -64,7 +64,7 @@ def _load(api: EmbeddedAPI, documents: Sequence[Document]) -> Loaded:
 
 def _rank(resource: ResourceType[Any]) -> int:
     """Pods come last, groups before them: what is created names what exists."""
-    return {str(NAMESPACES): 0, str(POD_GROUPS): 2, str(PODS): 3}.get(str(resource), 1)
+    return {str(NAMESPACES): 0, str(POD_GROUPS): 2, str(IN_TREE_POD_GROUPS): 2, str(PODS): 3}.get(str(resource), 1)
 
 
 def _objects(document: Document, loaded: Loaded) -> Iterable[tuple[ResourceType[Any], Raw]]:

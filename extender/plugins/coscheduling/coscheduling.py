@@ -83,7 +83,7 @@ class Coscheduling(
         self._handle = handle
         self.wait_seconds = float(args.permit_waiting_time_seconds or DEFAULT_WAIT_SECONDS)
         self.manager = PodGroupManager(
-            GroupLabels(tuple(args.pod_group_labels)),
+            GroupLabels(tuple(args.pod_group_labels), in_tree=args.in_tree_pod_groups),
             denied_seconds=float(args.denied_pg_expiration_time_seconds),
             permitted_seconds=self.wait_seconds,
             clock=handle.clock,

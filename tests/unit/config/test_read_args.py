@@ -152,8 +152,9 @@ def test_no_arguments_are_the_defaults(plugin: str) -> None:
                 "podGroupBackoffSeconds": 5,
                 "podGroupRejectPercentage": 0,
                 "podGroupLabels": ["pod-group.scheduling.ming.io"],
+                "inTreePodGroups": True,
             },
-            CoschedulingArgs(10, 20, 5, 0, ("pod-group.scheduling.ming.io",)),
+            CoschedulingArgs(10, 20, 5, 0, ("pod-group.scheduling.ming.io",), in_tree_pod_groups=True),
         ),
     ],
 )

@@ -1,0 +1,32 @@
+"""PodGroups of kube-scheduler's own API, brought to the plugin that counts them: only where that is configured.
+
+The factories call it beside what they watch anyway. A server that does not serve them is one without any.
+"""
+
+from __future__ import annotations
+
+from extender.api.schedulingv1alpha2 import PodGroup
+from extender.client.informer import InformerFactory
+from extender.client.interface import IN_TREE_POD_GROUPS
+from extender.plugins.coscheduling.coscheduling import Coscheduling
+
+
+class InTreePodGroupHandlers:
+    def __init__(self, coscheduling: Coscheduling) -> None:
+        self._coscheduling = coscheduling
+
+    def on_add(self, group: PodGroup) -> None:
+        self._coscheduling.on_in_tree_pod_group(None, group)
+
+    def on_update(self, old: PodGroup, new: PodGroup) -> None:
+        self._coscheduling.on_in_tree_pod_group(old, new)
+
+    def on_delete(self, group: PodGroup) -> None:
+        self._coscheduling.on_in_tree_pod_group(group, None)
+
+
+def watch_in_tree_groups(informers: InformerFactory, coscheduling: Coscheduling | None) -> None:
+    """Before the informers start."""
+    if coscheduling is not None and coscheduling.manager.labels.in_tree:
+        groups = informers.informer(IN_TREE_POD_GROUPS, optional=True)
+        groups.add_handler(InTreePodGroupHandlers(coscheduling))
