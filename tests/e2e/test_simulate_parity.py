@@ -17,7 +17,9 @@ from tests.e2e.control_plane import Scheduler
 from tests.e2e.extender import Extender
 from tests.e2e.processes import eventually
 
-DUMPED = "nodes,pods,priorityclasses,namespaces"
+DUMPED = (  # README names the same
+    "nodes,pods,services,replicasets,pv,pvc,storageclasses,priorityclasses,poddisruptionbudgets,namespaces"
+)
 HOSTNAME = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 Outcome = dict[str, tuple[str, str]]
