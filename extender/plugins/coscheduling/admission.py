@@ -74,18 +74,27 @@ class Admission:
                 return None, SUCCESS
             status, told = self._gates(group, pod)
             if not status.success:
-                self._refuse(group, pod)
                 if told:
                     group.told[pod.uid] = told
-                return None, status
-            place = self._place(group, pod, offered)
-            passes = place is not None or not self._needs_plan(group, pod)
-            if passes:
-                group.refused.discard(pod.uid)
-            moved = group.moved
-        if moved:
-            self.arrivals.send(group, caller=pod.uid)
-        return (place, SUCCESS) if passes else self._plan_for(group, pod, offered)
+                return None, self._refuse(group, pod, status)
+            decided = self._decide(group, pod, offered)
+        if decided is None:
+            decided = self._plan_for(group, pod, offered)
+        self.arrivals.send_moved(group, pod.uid)
+        return decided
+
+    def _decide(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> tuple[str | None, Status] | None:
+        """By the places that there are; None if there has to be a plan. Lock held."""
+        group.answered.discard(pod.uid)
+        place = self._place(group, pod, offered)
+        if place is None and self.arrivals.too_early(group, pod.uid):
+            return None, self._refuse(group, pod, unresolvable(messages.TURN_NOT_COME))
+        if place is None and self._needs_plan(group, pod):
+            return None
+        group.refused.discard(pod.uid)
+        if place is not None:
+            group.answered.add(pod.uid)
+        return place, SUCCESS
 
     def _gates(self, group: Group, pod: corev1.Pod) -> tuple[Status, str]:
         """With what of a refusal may become untrue."""
@@ -104,12 +113,13 @@ class Admission:
         if own is None:
             node = group.held.get(pod.uid)
             return node if node in offered else None
-        if own.node_name in offered:
+        early = self.arrivals.too_early(group, pod.uid)
+        if own.node_name in offered and not early:
             return own.node_name
         slot = self.arrivals.take_slot(group, own, offered)
         if slot is not None:
             return slot
-        if len(offered) > 1:
+        if not early and not _by_nomination(pod, offered):
             until = self._manager.clock() + EXCLUDED_SECONDS
             group.excluded[pod.uid, own.node_name] = until
             ledger.release(pod.uid)
@@ -134,32 +144,29 @@ class Admission:
     def _plan_for(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> tuple[str | None, Status]:
         """Plans those that come first, then the pod's own group, until the pod has a place that was offered."""
         manager = self._manager
-        allowed = {pod.uid: offered} if len(offered) > 1 or not pod.status.nominated_node_name else {}
+        allowed = {} if _by_nomination(pod, offered) else {pod.uid: offered}
         with self.planning:
             self._plan_waiting(before=group)
             for _ in range(ATTEMPTS):
                 status = self._units.plan(group, pod.spec.scheduler_name, allowed, caller=pod.uid)
                 with manager.lock:
                     if not status.success:
-                        self._refuse(group, pod)
-                        return None, status
-                    place = self._place(group, pod, offered)
-                    if place is not None:
-                        group.refused.discard(pod.uid)
-                        return place, SUCCESS
-                    if not self._needs_plan(group, pod):
-                        group.refused.discard(pod.uid)
-                        return None, SUCCESS
+                        return None, self._refuse(group, pod, status)
+                    decided = self._decide(group, pod, offered)
+                    if decided is not None:
+                        return decided
             with manager.lock:
-                self._refuse(group, pod)
                 group.stop(Stop(Reason.REFUTED_BY_SCHEDULER, messages.PLACE_NOT_OFFERED, manager.clock()))
-            return None, unresolvable(messages.PLACE_NOT_OFFERED)
+                return None, self._refuse(group, pod, unresolvable(messages.PLACE_NOT_OFFERED))
 
-    def _refuse(self, group: Group, pod: corev1.Pod) -> None:
+    def _refuse(self, group: Group, pod: corev1.Pod, status: Status) -> Status:
         """kube-scheduler parks it, and clears its nomination. Lock held."""
         group.refused.add(pod.uid)
+        group.answered.discard(pod.uid)
+        group.said[pod.uid] = status.message
         if pod.uid in group.steered:
             group.steered[pod.uid] = ""
+        return status
 
     def finish_begun(self) -> None:
         """Once since we lead: the gangs of which a part runs are planned before anybody is answered, whatever their priority.
@@ -290,3 +297,8 @@ class Admission:
                     and reservation.uid not in group.held
                 }
             )
+
+
+def _by_nomination(pod: corev1.Pod, offered: frozenset[str]) -> bool:
+    """Whether kube-scheduler has asked about the nominated node alone: where that is refused, it goes on with the others."""
+    return offered == {pod.status.nominated_node_name}

@@ -12,11 +12,12 @@ import logging
 from collections.abc import Sequence
 
 from extender.api import corev1
+from extender.api.schedulingv1alpha1 import GANG_READY
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.ledger import Reservation
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager, was_refused
+from extender.plugins.coscheduling.pod_group_manager import POD_SCHEDULED, UNSCHEDULABLE, Group, PodGroupManager
 from extender.plugins.coscheduling.units import unit_of
 
 log = logging.getLogger(__name__)
@@ -37,17 +38,48 @@ class Arrivals:
         caller: who is being answered this moment, and needs no patch.
         """
         with self._manager.lock:
-            places = self._due(group, caller)
+            places, early = self._due(group, caller)
+            alone = {places[0][0].uid} if len(places) == 1 else set()
+            quiet = self._may_come_unbidden(group, {caller} | alone)
+            for pod in early:
+                del group.steered[pod.uid]
             for pod, node_name in places:
                 group.steered[pod.uid] = node_name
                 group.refused.discard(pod.uid)
             group.moved = False
-        if places:
+        if early:
+            self._with.steering.release(early)
+        if places and quiet:
+            self._with.steering.ungate([pod for pod, _ in places if pod.gated])
+            self._with.steering.wake([pod for pod, _ in places if not pod.gated])
+        elif places:
             self._with.steering.steer(places)
 
-    def _due(self, group: Group, caller: str) -> list[tuple[corev1.Pod, str]]:
+    def _may_come_unbidden(self, group: Group, but: set[str]) -> bool:
+        """Whether members come in waves, and one that no gate holds, but for these, may come at any time. Lock held.
+
+        Nobody is nominated then: kube-scheduler counts nominated siblings against a pod and never for it, so its own
+        filters would refuse the one that comes, and no patch of ours would wake it.
+        """
+        if not group.waves:
+            return False
+        unit = unit_of(self._manager, group)
+        return any(
+            each.members.keys() - each.assigned() - each.held.keys() - each.answered - each.gated - but for each in unit
+        )
+
+    def send_moved(self, group: Group, caller: str) -> None:
+        """Steers those whose place has changed hands while the caller was given its own."""
+        with self._manager.lock:
+            moved = group.moved
+        if moved:
+            self.send(group, caller)
+
+    def _due(self, group: Group, caller: str) -> tuple[list[tuple[corev1.Pod, str]], list[corev1.Pod]]:
+        """Who is to be nominated where; and whose nomination, to a place that it has no more, would come too early."""
         invited = self._invited(group)
-        due = []
+        due: list[tuple[corev1.Pod, str]] = []
+        early: list[corev1.Pod] = []
         for reservation in self._manager.ledger.of_group(group.key):
             uid = reservation.uid
             info = group.members.get(uid)
@@ -55,29 +87,49 @@ class Arrivals:
             if info is None or uid == caller or uid in group.held or known == reservation.node_name:
                 continue
             waits = uid in group.gated or uid in group.refused
-            if known is not None or (waits and (invited is None or uid in invited)):
+            if invited is not None and uid not in invited:
+                if known:
+                    early.append(info.pod)
+            elif known is not None or waits:
                 due.append((info.pod, reservation.node_name))
-        return due
+        return due, early
 
-    def _invited(self, group: Group) -> set[str] | None:
-        """The members whose wave has come; None for all."""
+    def _invited(self, group: Group, *, asked: bool = False) -> set[str] | None:
+        """The members whose wave has come; None for all.
+
+        asked: kube-scheduler asks about the next one, so those that it was answered are in place for it.
+        """
         if not group.waves:
             return None
         unit = unit_of(self._manager, group)
         coming = {uid for each in unit for uid in each.members.keys() - each.assigned() - each.held.keys()}
+        if asked:
+            coming -= {uid for each in unit for uid in each.answered}
         invited: set[str] = set()
         for wave in group.waves:
             invited |= wave
             if wave & coming:
                 return invited
-        group.waves.clear()
+        if not asked:
+            group.waves.clear()
         return None
+
+    def too_early(self, group: Group, uid: str) -> bool:
+        """Whether those that are to come before a planned member are not all in place. Lock held.
+
+        kube-scheduler accepts it now perhaps, but would refuse one of those then.
+        """
+        invited = self._invited(group, asked=True)
+        return invited is not None and uid not in invited and self._manager.ledger.get(uid) is not None
 
     def settled(self, pod: corev1.Pod) -> None:
         """A member is held or bound: the next wave may be due."""
         with self._manager.lock:
             group = self._manager.find(pod)
-            if group is None or not group.waves:
+            if group is None:
+                return
+            group.answered.discard(pod.uid)
+            if not group.waves:
                 return
             unit = unit_of(self._manager, group)
         for each in unit:
@@ -86,18 +138,23 @@ class Arrivals:
     def lost(self, old: corev1.Pod, new: corev1.Pod) -> bool:
         """Our nomination is gone from the API, and we did not take it. Returns whether the group has to be planned again.
 
-        A pod that was refused with it has its place refuted; where it was not (somebody preempts there), the nomination is
-        made once more, since it holds room against others.
+        A pod that kube-scheduler's own filters have refused with it has its place refuted; otherwise (somebody preempts
+        there, our filter said no, its binding failed) the nomination is made once more, since it holds room against others.
         """
         with self._manager.lock:
             group = self._manager.find(new)
             if group is None or new.uid in group.held or group.steered.get(new.uid) != old.status.nominated_node_name:
                 return False
+            if _taken_back(old, new):
+                return False  # by us, before the place was promised again: that patch is to come
             del group.steered[new.uid]
             place = self._manager.ledger.get(new.uid)
             if place is None:
                 return False
-            refused = was_refused(new) and old.status.conditions != new.status.conditions
+            refused = _refused_in_tree(old, new, group.said.get(new.uid, ""))
+            if self.too_early(group, new.uid):
+                group.refused.add(new.uid)  # sent once more when its turn comes: that says nothing about its place
+                return False
             if refused and place.node_name == old.status.nominated_node_name:
                 log.info("planned place refused by kube-scheduler pod=%s node=%s", new.key, place.node_name)
                 group.excluded[new.uid, place.node_name] = self._manager.clock() + EXCLUDED_SECONDS
@@ -111,6 +168,30 @@ class Arrivals:
         self.send(group)
         return False
 
+    def parked(self, old: corev1.Pod, new: corev1.Pod) -> None:
+        """A planned member of which we have not been asked may have been refused by kube-scheduler's own filters: it came
+        before its turn, or before our patch, and is nominated when its turn comes.
+        """
+        with self._manager.lock:
+            group = self._manager.find(new)
+            if group is None or new.uid not in group.members or new.uid in group.held:
+                return
+            if new.status.nominated_node_name or not _refused_in_tree(old, new, group.said.get(new.uid, "")):
+                return
+            if self._manager.ledger.get(new.uid) is None:
+                return
+            group.refused.add(new.uid)
+            group.answered.discard(new.uid)
+            if new.uid in group.steered:
+                group.steered[new.uid] = ""
+        self.send(group)
+
+    def advance(self, group: Group, uid: str, offered: frozenset[str]) -> None:
+        """Who is being asked about takes the turn of an alike sibling, where its own would come later. Lock held."""
+        own = self._manager.ledger.get(uid)
+        if own is not None and self.too_early(group, uid):
+            self.take_slot(group, own, offered)
+
     def withdraw(self, group: Group) -> None:
         """Takes back the nominations that no place stands behind any more."""
         with self._manager.lock:
@@ -122,17 +203,46 @@ class Arrivals:
             self._with.steering.release(pods)
 
     def take_slot(self, group: Group, own: Reservation, offered: frozenset[str]) -> str | None:
-        """A free place of an alike sibling among the nodes offered, in exchange for the member's own. Lock held."""
+        """A free place of an alike sibling among the nodes offered, in exchange for the member's own. Lock held.
+
+        Where members come in waves: the place, and the turn, of one whose turn it is.
+        """
         ledger = self._manager.ledger
+        invited = self._invited(group, asked=True)
+        taken = group.held.keys() | group.answered | {own.uid}
         shape = planner.shape_of(own.pod_info)
         for other in ledger.of_group(group.key):
-            free = other.uid not in group.held and other.uid != own.uid
+            free = other.uid not in taken and (invited is None or other.uid in invited)
             if free and other.node_name in offered and planner.shape_of(other.pod_info) == shape:
                 ledger.reserve(Reservation(own.pod_info, group.key, other.node_name, own.expires, own.firm))
                 ledger.reserve(Reservation(other.pod_info, group.key, own.node_name, other.expires, other.firm))
-                group.moved = other.uid in group.steered
+                group.moved = group.moved or other.uid in group.steered
+                self._trade_turns(group, own.uid, other.uid)
                 return other.node_name
         return None
+
+    def _trade_turns(self, group: Group, one: str, other: str) -> None:
+        trade = {one: other, other: one}
+        for each in unit_of(self._manager, group) if group.waves else ():
+            each.waves = [frozenset(trade.get(uid, uid) for uid in wave) for wave in each.waves]
+
+
+def _taken_back(old: corev1.Pod, new: corev1.Pod) -> bool:
+    """Whether this is our own patch, which says so in the condition that goes with it."""
+    ready = [condition for condition in new.status.conditions if condition.type == GANG_READY]
+    return any(condition.status == "False" and condition not in old.status.conditions for condition in ready)
+
+
+def _refused_in_tree(old: corev1.Pod, new: corev1.Pod, said: str) -> bool:
+    """Whether kube-scheduler's own filters let no node pass, so that ours was not asked. said: what ours has said last."""
+    return any(
+        condition.type == POD_SCHEDULED
+        and condition.status == "False"
+        and condition.reason == UNSCHEDULABLE
+        and condition not in old.status.conditions
+        and not (said and said in condition.message)
+        for condition in new.status.conditions
+    )
 
 
 def waves_of(placement: planner.Placement) -> list[frozenset[str]]:

@@ -178,9 +178,11 @@ class GroupEvents:
         """Whether the group has to be planned again because the member's nomination was cleared, and not by us."""
         if old is None or new is None or old.uid != new.uid or new.node_name:
             return False
-        if not old.status.nominated_node_name or new.status.nominated_node_name:
-            return False
-        return self._admission.arrivals.lost(old, new)
+        if old.status.nominated_node_name and not new.status.nominated_node_name:
+            return self._admission.arrivals.lost(old, new)
+        if old.status.conditions != new.status.conditions:
+            self._admission.arrivals.parked(old, new)
+        return False
 
 
 def _on_a_node(pod: corev1.Pod | None) -> bool:

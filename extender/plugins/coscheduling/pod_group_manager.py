@@ -40,6 +40,7 @@ MAX_NOTES = 100_000  # a note that is pushed out is only made again
 GONE_SECONDS = 300.0  # how long a late call cannot bring a deleted pod back
 UNSEEN_SECONDS = 30.0  # how long a pod counts that only a call has shown, and no watch
 POD_SCHEDULED = "PodScheduled"
+UNSCHEDULABLE = "Unschedulable"  # the reason of PodScheduled where no node was left
 SCHEDULING_GATED = "SchedulingGated"  # the reason of PodScheduled while there are gates
 _FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 
@@ -57,6 +58,8 @@ class Group:
     commits: dict[str, Commit] = field(default_factory=dict)  # UID -> the start it is part of
     refused: set[str] = field(default_factory=set)  # parked in kube-scheduler by our word
     told: dict[str, str] = field(default_factory=dict)  # UID -> what of its refusal may become untrue
+    answered: set[str] = field(default_factory=set)  # UIDs: given their place by our filter, and not at bind yet
+    said: dict[str, str] = field(default_factory=dict)  # UID -> the text of our last refusal
     steered: dict[str, str] = field(default_factory=dict)  # UID -> node of our nomination, "" if it may be out of date
     gated: set[str] = field(default_factory=set)  # held back by our gate alone
     waves: list[frozenset[str]] = field(default_factory=list)  # of a plan: who is sent once those before are in place
@@ -189,6 +192,8 @@ class PodGroupManager:
             group.committed.pop(pod.uid, None)
             group.commits.pop(pod.uid, None)
             group.refused.discard(pod.uid)
+            group.answered.discard(pod.uid)
+            group.said.pop(pod.uid, None)
             group.started.discard(pod.uid)
             self.ledger.release(pod.uid, bound=True)
         return group
@@ -213,6 +218,8 @@ class PodGroupManager:
         group.started.discard(uid)
         group.refused.discard(uid)
         group.told.pop(uid, None)
+        group.answered.discard(uid)
+        group.said.pop(uid, None)
         group.steered.pop(uid, None)
         group.gated.discard(uid)
         group.repatched.discard(uid)

@@ -183,6 +183,9 @@ class UnitPlanning:
                 group.stopped = None
                 manager.denied.pop(group.key, None)
                 manager.permitted[group.key] = True
+            asking = next((group for group in unit if caller in group.members), None)
+            if asking is not None and caller in request.allowed:
+                self._arrivals.advance(asking, caller, request.allowed[caller])
             self.shadows.planned(unit)
         for group in unit:
             log.info("gang planned group=%s members=%d", group.key, len(result.nodes))

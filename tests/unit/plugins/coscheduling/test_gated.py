@@ -214,6 +214,47 @@ def test_a_wave_is_sent_once_the_one_before_is_bound(world: Make, monkeypatch: p
     assert [name for name, _ in w.steered] == ["p0", "p1"]
 
 
+def test_who_comes_before_its_turn_takes_the_turn_of_an_alike_sibling(
+    world: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_waves(monkeypatch, {"p0"}, {"p1"})
+    w = world([node("n1", "1"), node("n2", "1")])
+    members = [gated("p0"), gated("p1")]
+    start(w, *members)
+    ((_, first),) = w.steered
+    assert w.filter(ungated(members[1])) == first
+    assert w.filter(ungated(members[0])) == ({"n1", "n2"} - {first}).pop(), "who was answered is in place for the next"
+
+
+def test_who_comes_before_its_turn_and_has_no_alike_sibling_is_sent_when_its_turn_has_come(
+    world: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_waves(monkeypatch, {"p0"}, {"p1"})
+    w = world([node("n1", "3")])
+    members = [gated("p0"), gated("p1", cpu="2")]
+    start(w, *members)
+    plain = ungated(members[1])
+    w.plugin.on_pod(members[1], plain)
+    assert w.filter(plain) == "planned members that are to come before it are not in place yet"
+    assert [name for name, _ in w.steered] == ["p0"]
+    w.arrive(ungated(members[0]))
+    assert [name for name, _ in w.steered] == ["p0", "p1"]
+
+
+def test_nobody_is_nominated_while_a_plain_member_may_come_at_any_time(
+    world: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_waves(monkeypatch, {"p0", "p1", "p3"}, {"p2"})
+    w = world([node("n1", "4")])
+    w.plugin.on_pod_group(None, pod_group("g", 4))
+    plain = [pod(f"p{i}", "g") for i in range(3)]
+    w.create(plain[0])
+    w.filter(plain[0])
+    w.create(*plain[1:], gated("p3"))
+    w.filter(plain[1])
+    assert (w.steered, w.woken, w.ungated) == ([], ["p0"], ["p3"])
+
+
 def needs(wanted: str, **labels: str) -> dict[str, Any]:
     term = {"labelSelector": {"matchLabels": {"role": wanted}}, "topologyKey": "zone"}
     return {
@@ -317,6 +358,46 @@ def test_a_place_that_kube_scheduler_refused_is_left_for_another(world: Make) ->
     ((name, elsewhere),) = w.steered
     assert name == "p0"
     assert elsewhere != node_name
+
+
+@pytest.mark.parametrize(
+    ("condition", "sent_to_it_again"),
+    [
+        pytest.param({"reason": "SchedulerError", "message": "binding failed"}, True, id="its binding failed"),
+        pytest.param({"reason": "Unschedulable", "message": "1 our own words."}, True, id="our own filter said no"),
+        pytest.param({"reason": "Unschedulable", "message": "1 Insufficient cpu."}, False, id="kube-scheduler's did"),
+    ],
+)
+def test_only_kube_scheduler_s_own_filters_refute_a_place(
+    condition: dict[str, str], sent_to_it_again: bool, world: Make
+) -> None:
+    w = world([node("n1", "2"), node("n2", "1")])
+    seen, node_name = sent(w)
+    w.plugin.manager.groups["default/g"].said["p0"] = "our own words"
+    refusal = corev1.PodCondition(type="PodScheduled", status="False", **condition)
+    w.plugin.on_pod(seen, changed(seen, status={"conditions": (refusal,), "nominated_node_name": ""}))
+    w.run_tasks()
+    assert (w.steered == [("p0", node_name)]) is sent_to_it_again
+
+
+def test_a_nomination_that_we_took_back_before_the_place_was_promised_again_is_not_lost(world: Make) -> None:
+    w = world([node("n1", "2")])
+    seen, _ = sent(w)
+    dropped = corev1.PodCondition(type="scheduling.x-k8s.io/GangReady", status="False", reason="PlanDropped")
+    w.plugin.on_pod(seen, changed(seen, status={"conditions": (dropped,), "nominated_node_name": ""}))
+    w.run_tasks()
+    assert (w.steered, w.plans) == ([], 1)
+
+
+def test_a_planned_member_that_kube_scheduler_refused_before_we_were_asked_is_sent(world: Make) -> None:
+    w = world([node("n1", "2")])
+    plain, caller = pod("p0", "g"), pod("p1", "g")
+    w.plugin.on_pod_group(None, pod_group("g", 2))
+    w.create(plain, caller)
+    assert w.filter(caller) == "n1"
+    assert w.steered == []
+    w.plugin.on_pod(plain, refused(plain))
+    assert w.steered == [("p0", "n1")]
 
 
 # What they wait for
