@@ -42,7 +42,7 @@ def _builder(port: int, outcome: mmap.mmap, *, keep: bool) -> Callable[[Callable
 
     from extender.client.embedded import EmbeddedAPI
     from extender.client.embedded.load import load_files
-    from extender.config.defaults import basic_profile
+    from extender.config.defaults import whole_profile
     from extender.config.types import ExtenderConfig, ExtenderConfiguration, KubeSchedulerConfiguration
     from extender.plugins.registry import new_registry
     from extender.scheduler import factory
@@ -56,7 +56,7 @@ def _builder(port: int, outcome: mmap.mmap, *, keep: bool) -> Callable[[Callable
         scheduler = InProcessScheduler(
             api,
             KubeSchedulerConfiguration(
-                profiles=(basic_profile(),),
+                profiles=(whole_profile(),),
                 extenders=(
                     ExtenderConfig(url, filter_verb="filter", prioritize_verb="prioritize", node_cache_capable=True),
                     ExtenderConfig(url, bind_verb="bind", http_timeout_seconds=120, node_cache_capable=True),

@@ -139,17 +139,11 @@ def ignored_by_scheduler(
 def whole_profile(
     scheduler_name: str = "default-scheduler", *, coscheduling: CoschedulingArgs | None = None
 ) -> KubeSchedulerProfile:
-    """Every in-tree plugin: simulate, evaluate, and the in-process loop. coscheduling: with gangs, after all others."""
+    """Every in-tree plugin: simulate, evaluate, demo, and the in-process loop. coscheduling: with gangs, after all others."""
     if coscheduling is None:
         return KubeSchedulerProfile(scheduler_name, Plugins(MULTI_POINT))
     multi_point = PluginSet((*MULTI_POINT.enabled, PluginRef("Coscheduling")))
     return KubeSchedulerProfile(scheduler_name, Plugins(multi_point), {"Coscheduling": coscheduling})
-
-
-def basic_profile(scheduler_name: str = "default-scheduler") -> KubeSchedulerProfile:
-    """The in-tree filters by which gangs are planned, in the place of kube-scheduler: what the demo runs."""
-    refs = tuple(PluginRef(name) for name in ("SchedulingGates", "PrioritySort", *PLANNING_FILTERS, "DefaultBinder"))
-    return KubeSchedulerProfile(scheduler_name, Plugins(PluginSet(enabled=refs)))
 
 
 def behind_profile(scheduler_name: str) -> KubeSchedulerProfile:
