@@ -86,12 +86,17 @@ class PreemptionGuard:
         with self._manager.lock:
             gangs = running_gangs(self._manager)
             held = {uid for group in self._manager.groups.values() for uid in group.held}
+            members = {victim.uid for victim in victims if self._manager.find(victim) is not None}
         in_gangs = {uid for gang in gangs for uid in gang.running}
-        unbound = {victim.uid for victim in victims if victim.uid in held or self._is_assumed(victim)}
+        unbound = {victim.uid for victim in victims if self._is_held(victim, held, members)}
         spared = unbound if self._gang_victims is GangVictims.ANY else unbound | in_gangs
         if not any(victim.uid in spared for victim in victims):
             return [_ordered(candidate) for candidate in candidates]
         return self._reselected(preemptor, candidates, unbound)
+
+    def _is_held(self, victim: corev1.Pod, held: Collection[str], members: Collection[str]) -> bool:
+        """In our bind for its gang's sake, or let go this moment. A single pod is in bind only while it is being bound."""
+        return victim.uid in held or (victim.uid in members and self._is_assumed(victim))
 
     def _veto(self, reason: str) -> list[OfferedCandidate]:
         metrics.preemption_vetoes.labels(reason).inc()

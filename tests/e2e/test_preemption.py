@@ -1,0 +1,170 @@
+"""Preemption beside a real kube-scheduler: whole gangs get their room or nobody goes, and no fraction of a gang is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.conftest import Pair
+
+GATED: dict[str, Any] = {"schedulingGates": [{"name": "scheduling.x-k8s.io/gang"}]}
+CPU = {"cpu": "1"}
+PATH = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups/"
+
+
+def full(cluster: Cluster, *priorities: int, **spec: Any) -> list[str]:
+    """A node for each, with one pod that fills it; bound, and free to be evicted without the checker's complaint."""
+    names = []
+    for number, priority in enumerate(priorities):
+        cluster.node(f"node-{number}", cpu="1")
+        names.append(f"low-{number}")
+        cluster.pod(names[-1], requests=CPU, priority=priority, nodeName=f"node-{number}", **spec)
+    cluster.recorder.await_bound(*names, within=5)
+    return names
+
+
+def gang(cluster: Cluster, name: str, size: int, *, priority: int = 0, gated: bool = False, **spec: Any) -> list[str]:
+    cluster.pod_group(name, min_member=size)
+    names = [f"{name}-{number}" for number in range(size)]
+    for pod in names:
+        cluster.pod(pod, group=name, requests=CPU, priority=priority, **(GATED if gated else {}), **spec)
+    return names
+
+
+def gone(cluster: Cluster, *names: str, within: float = 3) -> None:
+    cluster.recorder.wait(
+        lambda: all(cluster.recorder.pod(name) is None for name in names), within=within, what=f"{names} are gone"
+    )
+
+
+def there(cluster: Cluster, *names: str) -> bool:
+    cluster.recorder.catch_up()
+    return all(
+        (pod := cluster.recorder.pod(name)) is not None and not pod["metadata"].get("deletionTimestamp")
+        for name in names
+    )
+
+
+def reason(cluster: Cluster, group: str) -> str:
+    for entry in cluster.api.get(PATH + group).get("status", {}).get("conditions", []):
+        if entry["type"] == "Scheduled":
+            return str(entry["reason"])
+    return ""
+
+
+@pytest.mark.parametrize("gated", [False, True], ids=["plain", "gated"])
+def test_a_gang_of_three_takes_three_nodes_and_not_one_more(
+    cluster: Cluster, module_programs: Pair, gated: bool
+) -> None:
+    low = full(cluster, 0, 0, 0, 0)
+    names = gang(cluster, "vip", 3, priority=100, gated=gated)
+    cluster.recorder.await_bound(*names, within=3)
+    gone_ones = [name for name in low if cluster.recorder.pod(name) is None]
+    assert len(gone_ones) == 3
+    events = cluster.events(gone_ones[0])
+    assert any(event.startswith("Preempted: Preempted by PodGroup default/vip on node") for event in events), events
+
+
+@pytest.mark.parametrize("gated", [False, True], ids=["plain", "gated"])
+def test_not_one_eviction_where_one_node_is_held_by_an_equal(
+    cluster: Cluster, module_programs: Pair, gated: bool
+) -> None:
+    low = full(cluster, 0, 0, 100)
+    gang(cluster, "vip", 3, priority=100, gated=gated)
+    cluster.recorder.wait(
+        lambda: reason(cluster, "vip") == "InsufficientResources", within=5, what="the gang hears that it does not fit"
+    )
+    cluster.recorder.settle()
+    assert there(cluster, *low)
+    assert cluster.recorder.bound() == set(low)
+
+
+def test_a_single_pod_takes_the_lone_pod_and_not_a_member_of_a_running_gang(
+    cluster: Cluster, module_programs: Pair
+) -> None:
+    for number in range(3):
+        cluster.node(f"node-{number}", cpu="1")
+    names = gang(cluster, "running", 2)
+    cluster.recorder.await_bound(*names, within=5)
+    cluster.pod("lone", requests=CPU)
+    cluster.recorder.await_bound("lone", within=5)
+    cluster.pod("vip", requests=CPU, priority=100)
+    cluster.recorder.await_bound("vip", within=5)
+    assert there(cluster, *names)
+    assert cluster.recorder.pod("lone") is None
+
+
+def test_with_no_lone_pod_both_members_go_and_never_one(cluster: Cluster, module_programs: Pair) -> None:
+    cluster.node("node-0", cpu="1")
+    cluster.node("node-1", cpu="1")
+    names = gang(cluster, "running", 2)
+    cluster.recorder.await_bound(*names, within=5)
+    cluster.excused |= {f"default/{name}" for name in names}
+    cluster.pod("vip", requests=CPU, priority=100)
+    cluster.recorder.await_bound("vip", within=5)
+    gone(cluster, *names)
+
+
+def test_a_gang_s_surplus_goes_and_not_the_gang(cluster: Cluster, module_programs: Pair) -> None:
+    for number in range(3):
+        cluster.node(f"node-{number}", cpu="1")
+    cluster.pod_group("running", min_member=2)
+    names = [f"running-{number}" for number in range(3)]
+    for name in names:
+        cluster.pod(name, group="running", requests=CPU)
+    cluster.recorder.await_bound(*names, within=5)
+    cluster.excused |= {f"default/{name}" for name in names}
+    cluster.pod("vip", requests=CPU, priority=100)
+    cluster.recorder.await_bound("vip", within=5)
+    assert sum(cluster.recorder.pod(name) is None for name in names) == 1
+
+
+def test_two_gangs_of_one_priority_do_not_evict_each_other(cluster: Cluster, module_programs: Pair) -> None:
+    cluster.node("node-0", cpu="2")
+    first = gang(cluster, "first", 2, priority=100)
+    cluster.recorder.await_bound(*first, within=5)
+    gang(cluster, "second", 2, priority=100)
+    cluster.recorder.wait(lambda: reason(cluster, "second") != "", within=5, what="the second is told")
+    cluster.recorder.settle()
+    assert there(cluster, *first)
+    assert cluster.recorder.bound() == set(first)
+
+
+def test_victims_with_time_to_go_are_waited_for_and_the_place_is_not_lost(
+    cluster: Cluster, module_programs: Pair
+) -> None:
+    low = full(cluster, 0, 0, terminationGracePeriodSeconds=60)
+    names = gang(cluster, "vip", 2, priority=100)
+    cluster.recorder.wait(lambda: reason(cluster, "vip") == "Preempting", within=5, what="the gang waits")
+    cluster.recorder.wait(
+        lambda: all((cluster.recorder.pod(name) or {}).get("metadata", {}).get("deletionTimestamp") for name in low),
+        within=5,
+        what="both are told to go",
+    )
+    force(cluster, low[0])
+    gone(cluster, low[0])
+    cluster.pod("third", requests=CPU, priority=100)
+    cluster.recorder.await_message("third", "reserved", within=5)
+    assert cluster.recorder.bound() <= set(low)
+    force(cluster, low[1])
+    cluster.recorder.await_bound(*names, within=5)
+
+
+def test_a_preemptor_that_is_deleted_leaves_nothing_reserved(cluster: Cluster, module_programs: Pair) -> None:
+    low = full(cluster, 0, 0, terminationGracePeriodSeconds=60)
+    names = gang(cluster, "vip", 2, priority=100)
+    cluster.recorder.wait(lambda: reason(cluster, "vip") == "Preempting", within=5, what="the gang waits")
+    for name in names:
+        cluster.delete_pod(name)
+    for name in low:
+        force(cluster, name)
+    cluster.pod("other", requests=CPU)
+    cluster.recorder.await_bound("other", within=5)
+
+
+def force(cluster: Cluster, name: str) -> None:
+    """What a kubelet does once the containers have ended."""
+    cluster.excused.add(f"default/{name}")
+    cluster.api.delete(f"/api/v1/namespaces/default/pods/{name}", gracePeriodSeconds=0)
