@@ -11,6 +11,7 @@ import binascii
 from pathlib import Path
 
 from extender.config.defaults import MULTI_POINT, ignored_by_scheduler
+from extender.config.durations import go_duration
 from extender.config.read_profile import KUBE_API_VERSION, read_profile
 from extender.config.section import MAX_INT64, Section
 from extender.config.types import (
@@ -201,8 +202,9 @@ def _leader_election(election: Section) -> None:
         return
     for key, value in seconds.items():
         if value <= 0:
-            election.invalid(key, election.plain(key), "must be greater than zero")
+            election.invalid(key, go_duration(value), "must be greater than zero")
     if seconds["leaseDuration"] <= seconds["renewDeadline"]:
-        election.invalid("leaseDuration", election.plain("leaseDuration"), "must be greater than `RenewDeadline`")
+        renewed = go_duration(seconds["renewDeadline"])  # the value that kube-scheduler shows, too
+        election.invalid("leaseDuration", renewed, "must be greater than `RenewDeadline`")
     if lock != "leases":
         election.invalid("resourceLock", lock, 'resourceLock value must be "leases"')

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from extender.api import corev1
+from extender.config.durations import go_duration
 from extender.config.plugin_args import (
     DEFAULT_RESOURCES,
     CoschedulingArgs,
@@ -74,7 +75,7 @@ def _scoring_strategy(strategy: Section) -> ScoringStrategy:
     resources = _resources(strategy)
     shape: tuple[UtilizationShapePoint, ...] = ()
     if type_ != ScoringStrategyType.REQUESTED_TO_CAPACITY_RATIO.value:
-        if strategy.plain("requestedToCapacityRatio") is not None and type_:
+        if strategy.plain("requestedToCapacityRatio") is not None:
             strategy.wrong(
                 "requestedToCapacityRatio", "Forbidden: must be nil when type is not RequestedToCapacityRatio"
             )
@@ -97,7 +98,9 @@ def _node_resources_fit(args: Section) -> NodeResourcesFitArgs:
         if wrong := qualified_name(name):
             args.invalid(f"ignoredResources[{index}]", name, wrong)
     for index, group in enumerate(groups):
-        if wrong := "resource group name can't contain '/'" if "/" in group else qualified_name(group):
+        if "/" in group:
+            args.invalid(f"ignoredResourceGroups[{index}]", group, "resource group name can't contain '/'")
+        if wrong := qualified_name(group):
             args.invalid(f"ignoredResourceGroups[{index}]", group, wrong)
     strategy = _scoring_strategy(args.section("scoringStrategy")) if "scoringStrategy" in args else ScoringStrategy()
     return NodeResourcesFitArgs(frozenset(ignored), frozenset(groups), strategy)
@@ -117,7 +120,9 @@ def _balanced_allocation(args: Section) -> NodeResourcesBalancedAllocationArgs:
 
 def _pod_topology_spread(args: Section) -> PodTopologySpreadArgs:
     options = [option.value for option in PodTopologySpreadDefaulting]
+    mistakes = len(args.mistakes)
     type_ = args.choice("defaultingType", options, PodTopologySpreadDefaulting.SYSTEM.value)
+    known = len(args.mistakes) == mistakes
     constraints: list[corev1.TopologySpreadConstraint] = []
     for index, entry in enumerate(args.sections("defaultConstraints")):
         constraint = read_topology_spread_constraint(entry)
@@ -125,7 +130,7 @@ def _pod_topology_spread(args: Section) -> PodTopologySpreadArgs:
         if pair in [(other.topology_key, other.when_unsatisfiable) for other in constraints]:
             args.wrong(f"defaultConstraints[{index}]", f'Duplicate value: "{{{pair[0]}, {pair[1]}}}"')
         constraints.append(constraint)
-    if constraints and type_ == PodTopologySpreadDefaulting.SYSTEM.value:
+    if constraints and known and type_ == PodTopologySpreadDefaulting.SYSTEM.value:
         args.invalid("defaultingType", type_, "when .defaultConstraints are not empty")
     return PodTopologySpreadArgs(tuple(constraints), PodTopologySpreadDefaulting(type_))
 
@@ -136,7 +141,8 @@ def _node_affinity(args: Section) -> NodeAffinityArgs:
 
 def _volume_binding(args: Section) -> VolumeBindingArgs:
     if args.plain("shape") is not None:
-        args.wrong("shape", "Invalid value: the feature gate StorageCapacityScoring is off: remove the field")
+        why = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"
+        args.invalid("shape", args.plain("shape"), why)
     why = "invalid BindTimeoutSeconds, should not be a negative value"
     return VolumeBindingArgs(args.integer("bindTimeoutSeconds", 600, high=MAX_INT64, why=why))
 
@@ -145,9 +151,9 @@ def _dynamic_resources(args: Section) -> DynamicResourcesArgs:
     filter_timeout = args.duration("filterTimeout", 10.0)
     binding_timeout = args.duration("bindingTimeout", 600.0)
     if filter_timeout < 0:
-        args.invalid("filterTimeout", args.plain("filterTimeout"), "must be zero or positive")
+        args.invalid("filterTimeout", go_duration(filter_timeout), "must be zero or positive")
     if binding_timeout < 1:
-        args.invalid("bindingTimeout", args.plain("bindingTimeout"), "must be at least 1 second")
+        args.invalid("bindingTimeout", go_duration(binding_timeout), "must be at least 1 second")
     return DynamicResourcesArgs(filter_timeout, binding_timeout)
 
 

@@ -7,11 +7,12 @@ Kubernetes: k8s.io/component-helpers/scheduling/corev1/nodeaffinity
 from __future__ import annotations
 
 from extender.api import corev1
-from extender.config.section import Section
+from extender.config.section import MAX_INT32, Section
 from extender.config.validation import node_selector_requirement, qualified_name
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 FIELD_OPERATORS = ("In", "NotIn")
+ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -30,8 +31,12 @@ def read_node_affinity(section: Section) -> corev1.NodeAffinity:
 
 
 def _preferred(section: Section) -> corev1.PreferredSchedulingTerm:
+    """One without weight counts for nothing, and is not looked at closely."""
     weight = section.integer("weight", 0)
-    term = corev1.PreferredSchedulingTerm(weight, _term(section.section("preference")))
+    preference = section.section("preference")
+    if weight == 0:
+        preference = Section(section.plain("preference"), preference.path, [])
+    term = corev1.PreferredSchedulingTerm(weight, _term(preference))
     section.finish()
     return term
 
@@ -51,8 +56,8 @@ def _expression(section: Section) -> corev1.NodeSelectorRequirement:
     values = section.texts("values")
     if wrong := qualified_name(key):
         section.invalid("key", key, wrong)
-    if operator and (wrong := node_selector_requirement(operator, values)):
-        section.invalid("values", list(values), wrong)
+    for below, value, wrong in node_selector_requirement(key, operator, values) if operator else ():
+        section.invalid(f"values{below}", value, wrong)
     section.finish()
     return corev1.NodeSelectorRequirement(key, operator, values)
 
@@ -61,7 +66,7 @@ def _field(section: Section) -> corev1.NodeSelectorRequirement:
     key = section.text("key")
     operator = section.choice("operator", FIELD_OPERATORS, "")
     values = section.texts("values")
-    if len(values) != 1:
+    if operator and len(values) != 1:
         section.invalid("values", list(values), "must have one element")
     section.finish()
     return corev1.NodeSelectorRequirement(key, operator, values)
@@ -77,18 +82,18 @@ def read_topology_spread_constraint(section: Section) -> corev1.TopologySpreadCo
         section.required("topologyKey", "can not be empty")
     elif wrong := qualified_name(topology_key):
         section.invalid("topologyKey", topology_key, wrong)
-    when = ""
-    if section.text("whenUnsatisfiable"):
-        when = section.choice("whenUnsatisfiable", ("DoNotSchedule", "ScheduleAnyway"), "")
-    else:
+    when = section.text("whenUnsatisfiable")
+    if not when:
         section.required("whenUnsatisfiable", "can not be empty")
+    elif when not in ACTIONS:
+        section.unsupported("whenUnsatisfiable", when, ACTIONS)
     if section.plain("labelSelector") is not None:
-        section.wrong("labelSelector", "Forbidden: the selector is deduced for each pod")
+        section.wrong("labelSelector", "Forbidden: constraint must not define a selector, as they deduced for each pod")
     constraint = corev1.TopologySpreadConstraint(
         max_skew=max_skew,
         topology_key=topology_key,
         when_unsatisfiable=when,
-        min_domains=section.integer("minDomains", 0) or None,
+        min_domains=section.integer("minDomains", 0, low=-MAX_INT32) or None,
         node_affinity_policy=section.text("nodeAffinityPolicy") or None,
         node_taints_policy=section.text("nodeTaintsPolicy") or None,
         match_label_keys=section.texts("matchLabelKeys"),

@@ -87,11 +87,10 @@ def _plugin_config(section: Section, args_version: str) -> dict[str, PluginArgs 
         name = entry.text("name")
         if not name:
             entry.required("name")
-        elif name in config:
-            section.wrong(f"pluginConfig[{index}]", f'Duplicate value: "{name}"')
         elif name in REMOVED_PLUGINS:
             section.invalid(f"pluginConfig[{index}]", name, "the plugin is gone: NodeVolumeLimits does its work")
-        else:
-            config[name] = read_args(name, entry.section("args"), args_version)
+        if name in config:
+            section.wrong(f"pluginConfig[{index}]", f'Duplicate value: "{name}"')
+        config[name] = read_args(name, entry.section("args"), args_version)
         entry.finish()
     return config

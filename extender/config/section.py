@@ -29,6 +29,8 @@ def shown(value: object) -> str:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, (dict, list, tuple)):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return str(value)
 
 
@@ -92,10 +94,13 @@ class Section:
     def choice(self, key: str, options: Collection[str], default: str) -> str:
         value = self.text(key, default)
         if value not in options:
-            supported = ", ".join(shown(option) for option in options)
-            self.wrong(key, f"Unsupported value: {shown(value)}: supported values: {supported}")
+            self.unsupported(key, value, options)
             return default
         return value
+
+    def unsupported(self, key: str, value: str, options: Collection[str]) -> None:
+        supported = ", ".join(shown(option) for option in options)
+        self.wrong(key, f"Unsupported value: {shown(value)}: supported values: {supported}")
 
     def flag(self, key: str, default: bool = False) -> bool:
         value = self._typed(key, bool, "true or false")

@@ -22,7 +22,11 @@ MAX_CUSTOM_PRIORITY_SCORE = 10
 
 def qualified_name(name: str) -> str:
     """`name` or `prefix/name`, as labels and resources have it. Go: IsQualifiedName."""
+    if name.count("/") > 1:
+        return "a valid label key must be a name, with an optional DNS subdomain prefix and '/' before it"
     prefix, slash, last = name.rpartition("/")
+    if not last:
+        return "name part must be non-empty"
     if slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):
         return "prefix part must be a DNS subdomain of at most 253 characters"
     if len(last) > 63 or not _NAME.fullmatch(last):
@@ -46,18 +50,20 @@ def extended_resource_name(name: str) -> str:
     return ""
 
 
-def node_selector_requirement(operator: str, values: Sequence[str]) -> str:
-    """What is wrong with the values, given one of the six operators. Go: labels.NewRequirement."""
+def node_selector_requirement(key: str, operator: str, values: Sequence[str]) -> Iterator[tuple[str, object, str]]:
+    """(where below `values`, which value, what is wrong), given one of the six operators. Go: labels.NewRequirement."""
     match operator:
         case "In" | "NotIn" if not values:
-            return "for 'in', 'notin' operators, values set can't be empty"
+            yield "", list(values), "for 'in', 'notin' operators, values set can't be empty"
         case "Exists" | "DoesNotExist" if values:
-            return "values set must be empty for exists and does not exist"
+            yield "", list(values), "values set must be empty for exists and does not exist"
         case "Gt" | "Lt" if len(values) != 1:
-            return "for 'Gt', 'Lt' operators, exactly one value is required"
+            yield "", list(values), "for 'Gt', 'Lt' operators, exactly one value is required"
         case "Gt" | "Lt" if not _int64(values[0]):
-            return "for 'Gt', 'Lt' operators, the value must be an integer"
-    return next((wrong for value in values if (wrong := label_value(value))), "")
+            yield "[0]", values[0], "for 'Gt', 'Lt' operators, the value must be an integer"
+    for index, value in enumerate(values):
+        if wrong := label_value(value):
+            yield f"[{index}][{key}]", value, wrong
 
 
 def _int64(text: str) -> bool:
@@ -93,7 +99,7 @@ def scheduler_names(profiles: Sequence[KubeSchedulerProfile]) -> Iterator[Mistak
         where = f"profiles[{index}].schedulerName"
         if not profile.scheduler_name:
             yield Mistake(where, "Required value")
-        elif profile.scheduler_name in first:
+        if profile.scheduler_name in first:
             yield Mistake(where, f"Duplicate value: profiles[{first[profile.scheduler_name]}].schedulerName")
         first.setdefault(profile.scheduler_name, index)
 

@@ -183,7 +183,7 @@ def test_every_mistake_is_said_at_once_with_its_line(write: Write) -> None:
         "5: percentageOfNodesToScore: Invalid value: 101: not in valid range [0-100]",
         "7: podMaxBackoffSeconds: Invalid value: 10: must be greater than or equal to PodInitialBackoffSeconds",
         "8: unknown: unknown field",
-        '9: leaderElection.leaseDuration: Invalid value: "5s": must be greater than `RenewDeadline`',
+        '9: leaderElection.leaseDuration: Invalid value: "10s": must be greater than `RenewDeadline`',
         '9: leaderElection.resourceLock: Invalid value: "endpoints": resourceLock value must be "leases"',
         "10: clientConnection.burst: Invalid value: -1: must be non-negative",
         "12: profiles[0].schedulerName: Required value",

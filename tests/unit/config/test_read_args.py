@@ -233,7 +233,10 @@ def constraint(**fields: Any) -> dict[str, Any]:
         (
             "VolumeBinding",
             {"shape": []},
-            ["shape: Invalid value: the feature gate StorageCapacityScoring is off: remove the field"],
+            [
+                "shape: Invalid value: []: unexpected field `shape`, "
+                "remove it or turn on the feature gate StorageCapacityScoring"
+            ],
         ),
         (
             "DynamicResources",
@@ -338,7 +341,10 @@ def constraint(**fields: Any) -> dict[str, Any]:
         (
             "PodTopologySpread",
             constraint(labelSelector={"matchLabels": {"a": "b"}}),
-            ["defaultConstraints[0].labelSelector: Forbidden: the selector is deduced for each pod"],
+            [
+                "defaultConstraints[0].labelSelector: Forbidden: "
+                "constraint must not define a selector, as they deduced for each pod"
+            ],
         ),
         (
             "PodTopologySpread",
@@ -363,20 +369,20 @@ def constraint(**fields: Any) -> dict[str, Any]:
         (
             "NodeAffinity",
             expression("Exists", "a"),
-            [f"{EXPRESSION}.values: Invalid value: ['a']: values set must be empty for exists and does not exist"],
+            [f'{EXPRESSION}.values: Invalid value: ["a"]: values set must be empty for exists and does not exist'],
         ),
         (
             "NodeAffinity",
             expression("Gt", "1", "2"),
             [
-                f"{EXPRESSION}.values: Invalid value: ['1', '2']: "
+                f'{EXPRESSION}.values: Invalid value: ["1","2"]: '
                 "for 'Gt', 'Lt' operators, exactly one value is required"
             ],
         ),
         (
             "NodeAffinity",
             expression("Lt", "x"),
-            [f"{EXPRESSION}.values: Invalid value: ['x']: for 'Gt', 'Lt' operators, the value must be an integer"],
+            [f"{EXPRESSION}.values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be an integer"],
         ),
         (
             "NodeAffinity",
@@ -390,7 +396,10 @@ def constraint(**fields: Any) -> dict[str, Any]:
             "NodeAffinity",
             {
                 "addedAffinity": {
-                    PREFERRED: [{"preference": {"matchFields": [{"key": "metadata.name", "operator": "In"}]}}]
+                    PREFERRED: [
+                        {"weight": 1, "preference": {"matchFields": [{"key": "metadata.name", "operator": "In"}]}},
+                        {"weight": 0, "preference": {"matchFields": [{"key": "metadata.name", "operator": "In"}]}},
+                    ]
                 }
             },
             [
