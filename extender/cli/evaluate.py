@@ -17,7 +17,7 @@ GZIP = b"\x1f\x8b"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "scenarios", metavar="SCENARIOS", help="a list of scenarios: JSON, also gzipped; - for standard input"
+        "scenarios", metavar="SCENARIOS", help="a scenario or a list of them: JSON, also gzipped; - for standard input"
     )
     parser.add_argument(
         "-o", "--output", choices=("json", "yaml", "table"), default="json", help="json by default: the corpus' schema"
@@ -48,10 +48,19 @@ def _read(name: str) -> list[Any]:
     except (ValueError, EOFError, OSError, RecursionError) as error:
         raise UsageError(f"{name}: {error}") from error
     if isinstance(loaded, dict):
-        return [loaded]
+        return _listed(loaded, name)
     if not isinstance(loaded, list):
         raise UsageError(f"{name}: $: expected a list of scenarios")
     return loaded
+
+
+def _listed(loaded: Json, name: str) -> list[Any]:
+    """One scenario, or an object that holds a list of them and nothing else."""
+    if set(loaded) != {"scenarios"}:
+        return [loaded]
+    if not isinstance(loaded["scenarios"], list):
+        raise UsageError(f"{name}: $.scenarios: expected a list of scenarios")
+    return loaded["scenarios"]
 
 
 def _chosen(scenarios: list[Any], wanted: list[str], source: str) -> list[tuple[int, Any]]:

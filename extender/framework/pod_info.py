@@ -11,6 +11,7 @@ from functools import cached_property
 
 from extender.api import corev1
 from extender.api.metav1 import LabelSelector
+from extender.framework.aggregate import aggregate
 from extender.framework.pod_requests import Amounts, pod_level_requests_set, pod_requests
 from extender.framework.resource import (
     CPU,
@@ -19,7 +20,7 @@ from extender.framework.resource import (
     MEMORY,
     Resource,
 )
-from extender.framework.selector_errors import aggregate, label_selector_error
+from extender.framework.selector_errors import label_selector_error
 
 NON_ZERO_DEFAULTS: Amounts = {CPU: DEFAULT_MILLI_CPU_REQUEST, MEMORY: DEFAULT_MEMORY_REQUEST}
 

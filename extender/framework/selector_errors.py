@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from extender.api import corev1
 from extender.api.metav1 import LabelSelector
+from extender.framework.aggregate import aggregate
 
 NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 DNS_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -179,9 +180,3 @@ def _invalid(path: str, value: str, detail: str) -> str:
 
 def _unsupported(path: str, value: str, supported: Sequence[str]) -> str:
     return f"{path}: Unsupported value: {_quoted(value)}: supported values: {', '.join(map(_quoted, supported))}"
-
-
-def aggregate(problems: Iterable[str]) -> str:
-    """Each text once; several in brackets. Go: utilerrors.Aggregate."""
-    once = list(dict.fromkeys(problems))
-    return f"[{', '.join(once)}]" if len(once) > 1 else "".join(once)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from extender.framework.aggregate import aggregate
 from extender.framework.cycle_state import CycleState
 from extender.framework.diagnosis import Diagnosis, FitError
 from extender.framework.interface import NodeToStatus, NominatingMode, PreFilterResult
@@ -184,7 +185,7 @@ class _Evaluation:
         }
         answer["candidates"] = [candidate.name for candidate in found.candidates]
         if found.errors:
-            answer["dryRunError"] = ", ".join(dict.fromkeys(found.errors))
+            answer["dryRunError"] = aggregate(found.errors)
         answer["criteria"] = {candidate.name: _criteria(candidate.victims) for candidate in found.candidates}
         answer["chosenSet"] = _chosen(found.candidates) if nodes else None
         answer["postFilter"] = self._post_filter()

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from extender.api import corev1, policyv1
+from extender.framework.aggregate import aggregate
 from extender.framework.cycle_state import CycleState
 from extender.framework.diagnosis import Diagnosis, FitError
 from extender.framework.handle import Handle
@@ -61,7 +62,7 @@ class Evaluator:
         found = self.find_candidates(state, pod, node_statuses)
         if not found.candidates:
             if found.errors:
-                return None, error(_aggregate(found.errors))
+                return None, error(aggregate(found.errors))
             return self._does_not_help(pod, snapshot, found)
         # 3) What do the extenders say?
         try:
@@ -136,9 +137,3 @@ class Evaluator:
         functions = self._rules.ordered_score_functions(victims)
         best = pick_one_node(victims, functions, self._handle.rng.choice)
         return Candidate(best, victims[best])
-
-
-def _aggregate(errors: Sequence[str]) -> str:
-    """As Go words several errors, each once."""
-    once = list(dict.fromkeys(errors))
-    return once[0] if len(once) == 1 else f"[{', '.join(once)}]"

@@ -67,6 +67,32 @@ def test_standard_input_and_gzip(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert json.loads(capsys.readouterr().out)[0]["name"] == "fits"
 
 
+def test_one_scenario_a_list_and_an_object_with_a_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    forms: tuple[tuple[Any, list[str]], ...] = (
+        (FITS, ["fits"]),
+        ([FITS, FULL], ["fits", "full"]),
+        ({"scenarios": [FITS, FULL]}, ["fits", "full"]),
+        ([], []),
+    )
+    for form, names in forms:
+        assert _run(tmp_path, form) == 0
+        assert [answer["name"] for answer in json.loads(capsys.readouterr().out)] == names
+    assert _run(tmp_path, {"scenarios": FITS}) == 2
+
+
+def test_one_bad_scenario_leaves_the_others_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad: list[Any] = [7, {**FITS, "weather": []}, {**FITS, "pending": None}, {**FITS, "nodes": [{"metadata": {}}]}]
+    assert _run(tmp_path, [*bad, FITS]) == 1
+    answers = json.loads(capsys.readouterr().out)
+    assert [answer.get("error") for answer in answers] == [
+        "$[0]: expected an object",
+        "$[1].weather: unknown field",
+        "$[2].pending: required",
+        "$[3].nodes[0].metadata.name: required",
+        None,
+    ]
+
+
 def test_the_scenario_of_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(tmp_path, [FITS, FULL], "--name", "full") == 0
     assert [answer["name"] for answer in json.loads(capsys.readouterr().out)] == ["full"]
