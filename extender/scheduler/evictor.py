@@ -36,13 +36,16 @@ class ApiEvictor:
         clock: Callable[[], float],
         *,
         by_eviction_api: bool = False,
+        run: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
+        """run: where it all happens; by default on a thread of its own."""
         self._api = api
         self._recorder = recorder
         self._leading = leading
         self._clock = clock
         self._by_eviction_api = by_eviction_api
         self._pool = WorkerPool("evictor", 1)
+        self._run = run if run is not None else self._pool.submit
         self._stopping = threading.Event()
         self._lock = threading.Lock()  # guards the two below
         self._allowed = False
@@ -58,9 +61,10 @@ class ApiEvictor:
             if self._clock() < self._ask_at:
                 return
             self._ask_at = self._clock() + ASK_AGAIN_SECONDS
-        self._pool.submit(self._ask)
+        self._run(self.ask)
 
-    def _ask(self) -> None:
+    def ask(self) -> None:
+        """At once."""
         wanted = (("create", "eviction"),) if self._by_eviction_api else (("delete", ""), ("patch", "status"))
         try:
             allowed = all(self._api.may(verb, PODS, subresource) for verb, subresource in wanted)
@@ -75,7 +79,7 @@ class ApiEvictor:
             log.info("preemption for whole gangs is %s", "on" if allowed else "off: no permission to evict pods")
 
     def evict(self, eviction: Eviction, done: Done) -> None:
-        self._pool.submit(lambda: done(self._evict(eviction)))
+        self._run(lambda: done(self._evict(eviction)))
 
     def stop(self) -> None:
         self._stopping.set()

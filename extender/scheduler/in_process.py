@@ -118,8 +118,7 @@ class InProcessScheduler:
             framework.pods_in_pre_bind.cancel_all("the scheduler stops")
 
     def _tick(self) -> None:
-        if self._parts.coscheduling is not None:
-            self._parts.coscheduling.tick()
+        self._parts.tick()
 
     def _run(self) -> None:
         while not self._stopping.is_set() and not self._parts.informers.wait_for_sync(POP_SECONDS):

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from extender.api import policyv1
 from extender.backend.cache.cache import Cache
 from extender.backend.queue.backoff import Backoff
 from extender.backend.queue.nominator import Nominator
@@ -29,8 +31,13 @@ from extender.plugins import names
 from extender.plugins.coscheduling.collaborators import Collaborators, Verdicts
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.judge import FrameworkJudge
+from extender.plugins.coscheduling.preemption.gang_preemption import PreemptionWorld
+from extender.plugins.coscheduling.preemption.preemption import Preemption
+from extender.plugins.coscheduling.preemption.rules import PreemptionRules
 from extender.profile import new_map
+from extender.scheduler.evictor import ApiEvictor
 from extender.scheduler.failure_handler import FailureHandler
+from extender.scheduler.guard_extender import GuardExtender
 from extender.scheduler.http_extender import HTTPExtender, in_calling_order
 from extender.scheduler.pod_cycles import PodCycles
 from extender.scheduler.queue_handlers import watch_all
@@ -72,7 +79,7 @@ class Environment(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InProcessParts:
-    """Nothing of it runs yet. coscheduling is None where no profile has it."""
+    """Nothing of it runs yet. coscheduling and preemption are None where no profile has gangs."""
 
     informers: InformerFactory
     cache: Cache
@@ -81,6 +88,14 @@ class InProcessParts:
     extenders: Sequence[HTTPExtender]
     cycles: PodCycles
     coscheduling: Coscheduling | None
+    preemption: Preemption | None
+
+    def tick(self) -> None:
+        """About once a second."""
+        if self.coscheduling is not None:
+            self.coscheduling.tick()
+        if self.preemption is not None:
+            self.preemption.tick()
 
 
 def build_parts(
@@ -104,6 +119,7 @@ class _Assembly:
         self._informers = _informers(api, environment.clock)
         self._cache = Cache(clock=environment.clock)
         self._nominator = Nominator(self._informers.informer(PODS).store)
+        self._guard = GuardExtender()
 
     def parts(self) -> InProcessParts:
         environment, configuration = self._environment, self._configuration
@@ -111,13 +127,14 @@ class _Assembly:
         profiles = new_map(configuration.profiles, self._registry, surroundings)
         self._queue = self._new_queue(profiles)
         coscheduling = self._connected(profiles, surroundings)
-        self._watch(profiles, coscheduling)
+        preemption = self._preemption(coscheduling, surroundings)
+        self._watch(profiles, coscheduling, preemption)
         pods = self._informers.informer(PODS).store
         algorithm = Algorithm(self._extenders, configuration.percentage_of_nodes_to_score, environment.rng)
         failures = FailureHandler(self._api, self._cache, self._queue, pods, environment.recorder)
         cycles = PodCycles(self._api, self._cache, self._queue, profiles, algorithm, failures, environment.recorder)
         return InProcessParts(
-            self._informers, self._cache, self._queue, profiles, self._extenders, cycles, coscheduling
+            self._informers, self._cache, self._queue, profiles, self._extenders, cycles, coscheduling, preemption
         )
 
     def _surroundings(self) -> Surroundings:
@@ -130,7 +147,7 @@ class _Assembly:
             nominator=self._nominator,
             clock=environment.clock,
             activate=lambda pods: self._queue.activate(pods),
-            extenders=self._extenders,
+            extenders=[*self._extenders, self._guard],
             spawn=environment.spawn,
             sleep=environment.sleep,
             rng=environment.rng,
@@ -175,8 +192,30 @@ class _Assembly:
             )
         return coscheduling
 
-    def _watch(self, profiles: Mapping[str, Framework], coscheduling: Coscheduling | None) -> None:
-        observers = [] if coscheduling is None else [coscheduling]
+    def _preemption(self, coscheduling: Coscheduling | None, surroundings: Surroundings) -> Preemption | None:
+        """By the rules that hold where nothing is configured."""
+        if coscheduling is None:
+            return None
+        environment = self._environment
+        evictor = ApiEvictor(self._api, environment.recorder, lambda: True, environment.clock, run=environment.spawn)
+        evictor.ask()
+        around = replace(surroundings, record=None)
+        world = PreemptionWorld(
+            judge=FrameworkJudge(Framework(planning_profile(), self._registry, around)),
+            evictor=evictor,
+            rules=PreemptionRules(),
+            pdbs=lambda: list(self._informers.store_of(policyv1.PodDisruptionBudget).list()),
+            is_assumed=self._cache.is_assumed_pod,
+            wall=time.time,
+        )
+        preemption = Preemption(coscheduling, Framework(planning_profile(), self._registry, around), world)
+        self._guard.guard = preemption.guard
+        return preemption
+
+    def _watch(
+        self, profiles: Mapping[str, Framework], coscheduling: Coscheduling | None, preemption: Preemption | None
+    ) -> None:
+        observers = [each for each in (coscheduling, preemption) if each is not None]
         watch_all(self._informers, self._queue, self._cache, profiles, self._hints.wanted_events(), observers)
         watch_in_tree_groups(self._informers, coscheduling)
 

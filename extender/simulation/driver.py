@@ -181,8 +181,7 @@ class Driver:
 
     def _pass_time(self, at: float) -> None:
         self._clock.advance(at)
-        if self._parts.coscheduling is not None:
-            self._parts.coscheduling.tick()
+        self._parts.tick()
         self._ticked = True
 
 
