@@ -120,7 +120,7 @@ class ApiEvictor:
         except ApiError as error:
             return str(error)
         note = f"Preempted by {eviction.on_behalf_of} on node {victim.node_name}"
-        self._recorder.event(pod_reference(victim), "Normal", "Preempted", "Preempting", note)
+        self._recorder.event(pod_reference(victim), "Normal", "Preempted", "Preempting", note, eviction.preemptor)
         return ""
 
     def _mark_and_remove(self, victim: corev1.Pod, eviction: Eviction) -> None:

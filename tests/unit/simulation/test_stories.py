@@ -164,3 +164,56 @@ def test_virtual_time_can_be_limited(world: World) -> None:
         world.pod(f"p{i}", cpu="100m", group="ten", volumes=volumes)
     assert not world.run(until=5).quiet
     assert "WaitingOnPermit" in world.states()
+
+
+def test_a_gang_preempts_as_a_whole_and_its_victims_name_it(world: World) -> None:
+    for i in range(3):
+        world.node(f"n{i}", cpu="1")
+        world.pod(f"low{i}", cpu="1", nodeName=f"n{i}")
+    world.priority_class("high", 1000)
+    world.pod_group("vip", 2)
+    for i in range(2):
+        world.pod(f"vip{i}", group="vip", cpu="1", priorityClassName="high")
+    world.run()
+    assert world.gang("vip").state == "Bound"
+    states = [world.of(f"low{i}") for i in range(3)]
+    assert sorted(pod.state for pod in states) == ["Placed", "Preempted", "Preempted"]
+    assert {pod.preempted_by for pod in states} == {"", "default/vip"}
+
+
+def test_nobody_is_preempted_for_a_gang_that_does_not_fit_even_then(world: World) -> None:
+    world.node("n1", cpu="1")
+    world.pod("low", cpu="1", nodeName="n1")
+    world.priority_class("high", 1000)
+    world.pod_group("vip", 2)
+    for i in range(2):
+        world.pod(f"vip{i}", group="vip", cpu="1", priorityClassName="high")
+    world.run()
+    assert world.of("low").state == "Placed"
+    assert world.states() == {"Placed": 1, "Pending": 2}
+
+
+def test_a_single_pod_preempts_a_lone_pod_rather_than_a_member_of_a_gang(world: World) -> None:
+    world.node("n1", cpu="1")
+    world.node("n2", cpu="1")
+    world.node("n3", cpu="1")
+    world.pod_group("running", 2)
+    world.pod("r0", group="running", cpu="1", nodeName="n1")
+    world.pod("r1", group="running", cpu="1", nodeName="n2")
+    world.pod("lone", cpu="1", nodeName="n3", priority=5)
+    world.priority_class("high", 1000)
+    world.pod("vip", cpu="1", priorityClassName="high")
+    world.run()
+    assert (world.of("lone").state, world.of("vip").node) == ("Preempted", "n3")
+
+
+def test_with_no_lone_pod_a_gang_goes_whole(world: World) -> None:
+    world.node("n1", cpu="1")
+    world.node("n2", cpu="1")
+    world.pod_group("running", 2)
+    world.pod("r0", group="running", cpu="1", nodeName="n1")
+    world.pod("r1", group="running", cpu="1", nodeName="n2")
+    world.priority_class("high", 1000)
+    world.pod("vip", cpu="1", priorityClassName="high")
+    world.run()
+    assert [world.of(name).state for name in ("r0", "r1", "vip")] == ["Preempted", "Preempted", "Scheduled"]

@@ -14,10 +14,11 @@ from extender.api import corev1
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """victims: the least important first. on_behalf_of: the gang or pod that needs the room, in words for events."""
+    """victims: the least important first. on_behalf_of: the gang or pod that needs the room, in words and as an object."""
 
     victims: Sequence[corev1.Pod]
     on_behalf_of: str
+    preemptor: corev1.ObjectReference
     scheduler_name: str
 
 

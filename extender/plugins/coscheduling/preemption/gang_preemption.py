@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from extender import metrics
 from extender.api import corev1, policyv1
+from extender.client.interface import pod_group_reference, pod_reference
 from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import messages, planner
@@ -291,7 +292,8 @@ class GangPreemption:
             metrics.gang_preemption_victims.observe(len(found.victims))
             metrics.gangs_broken.inc(len(found.broken_gangs))
             victims = sorted(found.victims, key=lambda victim: victim.importance)
-            eviction = Eviction([victim.pod for victim in victims], f"PodGroup {key}", scheduler_name)
+            pods = [victim.pod for victim in victims]
+            eviction = Eviction(pods, f"PodGroup {key}", _reference(unit[0]), scheduler_name)
             self._evictor.evict(eviction, lambda failure: self._told(key, failure))
         self._forget_those_gone(unit)
 
@@ -355,6 +357,13 @@ class GangPreemption:
         log.info("room for a preempting gang is free group=%s", unit[0].key)
         for group in unit:
             self._arrivals.send(group)
+
+
+def _reference(group: Group) -> corev1.ObjectReference:
+    """The group, or, of one that is labels only, a member."""
+    if group.pod_group is not None:
+        return pod_group_reference(group.pod_group)
+    return pod_reference(min((info.pod for info in group.members.values()), key=lambda pod: pod.name))
 
 
 def _needs_all(found: VictimPlan, placement: planner.Placement) -> bool:

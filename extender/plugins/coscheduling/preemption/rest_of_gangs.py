@@ -14,6 +14,7 @@ from cachetools import TTLCache
 
 from extender import metrics
 from extender.api import corev1
+from extender.client.interface import pod_reference
 from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preemption.eviction import Eviction, Evictor
@@ -66,7 +67,8 @@ class RestOfGangs:
         if rest.pods:
             log.info("rest of preempted gangs goes groups=%s pods=%d", " ".join(sorted(rest.broken)), len(rest.pods))
             preemptor = rest.preemptor
-            eviction = Eviction(rest.pods, f"pod {preemptor.uid}", preemptor.spec.scheduler_name)
+            by = f"pod {preemptor.uid}"
+            eviction = Eviction(rest.pods, by, pod_reference(preemptor), preemptor.spec.scheduler_name)
             self._evictor.evict(eviction, lambda failure: _report(failure, rest.broken))
 
 
