@@ -1,0 +1,142 @@
+"""Whose turn it is, on the real control plane: what has begun is finished first, and who waits longest is not passed for ever."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.conftest import start_pair
+from tests.e2e.control_plane import Scheduler
+from tests.e2e.extender import Extender
+from tests.e2e.processes import eventually
+
+GATED: dict[str, Any] = {"schedulingGates": [{"name": "scheduling.x-k8s.io/gang"}]}
+POD = "/api/v1/namespaces/default/pods/{}"
+
+
+def bind(cluster: Cluster, name: str, node: str) -> None:
+    """As a scheduler does that dies right after."""
+    body = {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}}
+    cluster.api.create(POD.format(name) + "/binding", body)
+
+
+def test_what_has_begun_before_a_restart_is_finished_before_anybody_else_is_answered(
+    cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
+) -> None:
+    cluster.killed = True
+    cluster.node("node-1", cpu="2")
+    cluster.node("node-2", cpu="1")
+    cluster.pod_group("high", min_member=2)
+    for number in range(2):
+        cluster.pod(f"high-{number}", group="high", requests={"cpu": "1"}, priority=1000)
+    cluster.pod("single", requests={"cpu": "1"})
+    cluster.pod_group("begun", min_member=3)
+    names = [f"begun-{number}" for number in range(3)]
+    for name in names:
+        cluster.pod(name, group="begun", requests={"cpu": "1"})
+    bind(cluster, "begun-0", "node-1")
+    programs.extend(start_pair(cluster.plane, tmp_path))
+    cluster.recorder.await_bound(*names, within=15)
+    cluster.recorder.settle()
+    assert cluster.recorder.bound() == set(names)
+
+
+@pytest.mark.parametrize("gated", [pytest.param(True, id="gated"), pytest.param(False, id="plain")])
+def test_the_extender_is_killed_in_mid_commit(
+    gated: bool, cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
+) -> None:
+    """Pods that came since do not get the room of those that are missing."""
+    pair = start_pair(cluster.plane, tmp_path)
+    programs.extend(pair)
+    cluster.killed = True
+    for number in range(4):
+        cluster.node(f"node-{number}", cpu="6")
+    cluster.pod_group("train", min_member=24)
+    names = [f"train-{number}" for number in range(24)]
+    for name in names:
+        cluster.pod(name, group="train", requests={"cpu": "1"}, **(GATED if gated else {}))
+    cluster.recorder.wait(lambda: bool(cluster.recorder.bound()), within=30, what="the commit has begun")
+    pair.extender.kill()
+    pair.extender.start(wait=False)
+    for number in range(4):
+        cluster.pod(f"greedy-{number}", requests={"cpu": "1"})
+    pair.extender.await_ready()
+    cluster.recorder.await_bound(*names, within=15)
+    cluster.judged = True  # here: the time counts from the restart, not from the kill
+    assert [fault for fault in cluster.violations() if "longer than a commit takes" not in fault] == []
+
+
+def test_whoever_was_refused_for_a_reservation_is_woken_when_it_ends(
+    cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
+) -> None:
+    """The deletion of a pod that waits wakes nobody in kube-scheduler, and its next look is five minutes off.
+
+    The gang's kube-scheduler is down, so that its places stay reservations.
+    """
+    extender = Extender(tmp_path, cluster.plane.kubeconfig(), settings={"schedulerNames": ["gang-scheduler", "down"]})
+    scheduler = Scheduler(cluster.plane, tmp_path, extender=extender.url)
+    programs.extend((extender, scheduler))
+    extender.start()
+    scheduler.start()
+    cluster.node("node-1", cpu="2")
+    cluster.pod_group("train", min_member=2)
+    for number in range(2):
+        cluster.pod(f"train-{number}", group="train", requests={"cpu": "1"}, scheduler_name="down", **GATED)
+    cluster.recorder.wait(lambda: nominated(cluster, "train-1") == "node-1", within=5, what="the gang is planned")
+    cluster.pod("single", requests={"cpu": "1"})
+    cluster.recorder.await_message("single", "node(s) had their room reserved for a gang", within=5)
+    cluster.recorder.settle()
+    cluster.delete_pod("train-0")
+    cluster.recorder.await_bound("single", within=5)
+
+
+def nominated(cluster: Cluster, name: str) -> str:
+    pod = cluster.recorder.pod(name)
+    return pod["status"].get("nominatedNodeName", "") if pod is not None else ""
+
+
+def kept_free(extender: Extender, group: str) -> list[str]:
+    code, body = extender.ops(f"/gangs/default/{group}")
+    kept = (json.loads(body).get("keptFree") or {}) if code == 200 else {}
+    return list(kept.get("nodes", ()))
+
+
+def test_a_gang_that_waits_long_has_room_kept_for_it_and_small_pods_pass_it_elsewhere(
+    cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
+) -> None:
+    settings = {"shadowAfterSeconds": 1, "shadowMaxSeconds": 60, "shadowMaxNodesPercent": 50}
+    extender = Extender(tmp_path, cluster.plane.kubeconfig(), settings=settings)
+    scheduler = Scheduler(cluster.plane, tmp_path, extender=extender.url)
+    programs.extend((extender, scheduler))
+    extender.start()
+    scheduler.start()
+    for number in range(4):
+        cluster.node(f"node-{number}", cpu="2")
+        here = {"nodeSelector": {"kubernetes.io/hostname": f"node-{number}"}}
+        cluster.pod(f"running-{number}", requests={"cpu": "2"}, **here)
+    cluster.recorder.await_bound(*(f"running-{number}" for number in range(4)), within=5)
+    cluster.pod_group("patient", min_member=2)
+    for number in range(2):
+        cluster.pod(f"patient-{number}", group="patient", requests={"cpu": "2"}, **GATED)
+    eventually(lambda: kept_free(extender, "patient") == ["node-0", "node-1"], within=10, what="the gang has a shadow")
+    cluster.recorder.wait(
+        lambda: any(event.startswith("GangShadow: it is first in line") for event in cluster.events("patient")),
+        within=5,
+        what="an event says so",
+    )
+
+    cluster.delete_pod("running-3")
+    cluster.pod("passes", requests={"cpu": "2"})
+    cluster.recorder.await_bound("passes", within=5)
+    cluster.delete_pod("running-0")
+    cluster.pod("waits", requests={"cpu": "2"})
+    cluster.recorder.await_message("waits", "node(s) were kept free for a gang that waits for room", within=5)
+    cluster.delete_pod("running-1")
+    cluster.recorder.await_bound("patient-0", "patient-1", within=5)
+    eventually(lambda: extender.metric("gang_extender_shadow_nodes") == 0, within=5, what="the shadow is gone")
+    cluster.delete_pod("running-2")
+    cluster.recorder.await_bound("waits", within=5)
