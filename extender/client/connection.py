@@ -269,7 +269,7 @@ class Connection:
         if body is not None:
             headers["Content-Type"] = content_type
         try:
-            response = pool.request(
+            response = pool.urlopen(
                 method,
                 f"{path}?{urlencode(given)}" if given else path,
                 body=None if body is None else codec.encode(body),

@@ -167,7 +167,7 @@ class Barrier:
             replaced = pod.uid not in group.members
             if spec is not None and is_free(group, spec, pod.uid):
                 return False
-            siblings = {info.pod.uid for info in manager.siblings(group, pod.spec.scheduler_name)}
+            siblings = manager.siblings(group, pod.spec.scheduler_name)
             if replaced and spec is not None and not needs(group, spec, siblings):
                 return False
             unit = unit_of(manager, group)

@@ -46,8 +46,7 @@ def _own_gate(manager: PodGroupManager, group: Group, scheduler_name: str, pod_n
         return None
     if group.preempting is not None:
         return Gate(Reason.PREEMPTING, messages.PREEMPTING, messages.PREEMPTING)
-    siblings = {info.pod.uid for info in manager.siblings(group, scheduler_name)}
-    if missing := needs(group, spec, siblings):
+    if missing := needs(group, spec, manager.siblings(group, scheduler_name)):
         return _quorum_gate(spec, missing, pod_name)
     if not group.planned:
         ready = group.assigned() | {info.pod.uid for info in manager.plannable(group, scheduler_name)}

@@ -53,6 +53,8 @@ class Group:
     pod_group: PodGroup | None = None
     members: dict[str, PodInfo] = field(default_factory=dict)
     refs: dict[str, GroupRef] = field(default_factory=dict)
+    on_node: set[str] = field(default_factory=set)  # UIDs of the members that the API shows on a node
+    of_scheduler: dict[str, set[str]] = field(default_factory=dict)  # scheduler name -> UIDs of its members
     held: dict[str, str] = field(default_factory=dict)  # UID -> node, while the bind call waits
     committed: dict[str, str] = field(default_factory=dict)  # UID -> node, from our binding to the watch's word
     commits: dict[str, Commit] = field(default_factory=dict)  # UID -> the start it is part of
@@ -76,7 +78,7 @@ class Group:
 
     def assigned(self) -> set[str]:
         """Members on a node: by the API's word or by our own binding."""
-        return {uid for uid, info in self.members.items() if info.pod.node_name or uid in self.committed}
+        return self.on_node | self.committed.keys()
 
     def pending(self) -> list[PodInfo]:
         return [info for uid, info in self.members.items() if not info.pod.node_name and uid not in self.committed]
@@ -153,6 +155,8 @@ class PodGroupManager:
     def _put(self, group: Group, pod: corev1.Pod, ref: GroupRef) -> None:
         known = group.members.get(pod.uid)
         group.members[pod.uid] = PodInfo(pod)
+        group.of_scheduler.setdefault(pod.spec.scheduler_name, set()).add(pod.uid)
+        (group.on_node.add if pod.node_name else group.on_node.discard)(pod.uid)
         if ref.lightweight and (
             known is None
             or group.refs.get(pod.uid) != ref
@@ -209,7 +213,10 @@ class PodGroupManager:
         if key is None:
             return None
         group = self.groups[key]
-        group.members.pop(uid, None)
+        info = group.members.pop(uid, None)
+        if info is not None:
+            group.of_scheduler.get(info.pod.spec.scheduler_name, set()).discard(uid)
+        group.on_node.discard(uid)
         ref = group.refs.pop(uid, None)
         if ref is not None and ref.lightweight:
             group.spec = None
@@ -319,13 +326,9 @@ class PodGroupManager:
                 self.gang_groups.name(group.key, group.spec.groups)
         return group.spec
 
-    def siblings(self, group: Group, scheduler_name: str) -> list[PodInfo]:
-        """Members that count towards the quorum: those on a node, and those that will come to this scheduler."""
-        return [
-            info
-            for info in group.members.values()
-            if info.pod.node_name or info.pod.spec.scheduler_name == scheduler_name
-        ]
+    def siblings(self, group: Group, scheduler_name: str) -> set[str]:
+        """UIDs of the members that count towards the quorum: those on a node, and those that will come to this scheduler."""
+        return group.on_node.union(group.of_scheduler.get(scheduler_name, ()))
 
     def plannable(self, group: Group, scheduler_name: str) -> list[PodInfo]:
         """Members that can be given a place: pending, ours, and held back by no gate but ours."""

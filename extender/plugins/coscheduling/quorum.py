@@ -33,7 +33,8 @@ def needs(group: Group, spec: GroupSpec, having: AbstractSet[str]) -> Needs:
     """What is missing if these members have what is asked about: a place, a hold, or only their existence."""
     if spec.match_policy is MatchPolicy.ONCE_SATISFIED and group.once_whole:
         return Needs()
-    counted = having - past(group, spec)
+    settled = past(group, spec)
+    counted = having - settled if settled else having
     total = max(0, spec.min_member - len(counted))
     if not spec.roles.minima:
         return Needs(total)
