@@ -1,0 +1,171 @@
+"""Stories of topology through the plugin: a PodGroup's annotations, the levels of the configuration, and what users are told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from extender.api import corev1
+from extender.api.codec import convert
+from extender.api.schedulingv1alpha1 import PodGroup
+from extender.config.load import load_extender_configuration
+from extender.config.types import Packing, TopologyLevel
+from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.group_topology import PREFERRED, REQUIRED
+from extender.plugins.coscheduling.stops import Reason
+from tests.unit.plugins.coscheduling.conftest import World, pod
+
+LEVELS = (TopologyLevel("zone", "zone"), TopologyLevel("rack", "rack"))
+NewWorld = Callable[..., World]
+OPERATIONS = Path(__file__).parents[4] / "docs" / "operations.md"
+
+
+def node(name: str, zone: str, rack: str, cpu: int = 4) -> corev1.Node:
+    labels = {"zone": zone, "rack": rack}
+    return convert(
+        {
+            "metadata": {"name": name, "labels": {k: v for k, v in labels.items() if v}},
+            "status": {"allocatable": {"cpu": str(cpu), "pods": "110"}},
+        },
+        corev1.Node,
+    )
+
+
+def group(min_member: int, **annotations: str) -> PodGroup:
+    keys = {"required": REQUIRED, "preferred": PREFERRED}
+    said = {keys[word]: level for word, level in annotations.items()}
+    metadata = {"name": "g", "namespace": "default", "annotations": said}
+    return convert({"metadata": metadata, "spec": {"minMember": min_member}}, PodGroup)
+
+
+def started(new: NewWorld, nodes: Sequence[corev1.Node], packing: Packing = Packing.FEWEST_NODES) -> World:
+    world = new(nodes)
+    world.connect(topology=planner.Topology(LEVELS, packing=packing))
+    return world
+
+
+def ask(world: World, pod_group: PodGroup, count: int) -> dict[str, str]:
+    """Where each member is sent, or what it is told."""
+    world.plugin.on_pod_group(None, pod_group)
+    members = [pod(f"m{i}", "g", cpu="2") for i in range(count)]
+    world.create(*members)
+    return {member.name: world.filter(member) for member in members}
+
+
+TWO_RACKS = [
+    *(node(f"a{i}", "a", "1", 2) for i in range(2)),
+    *(node(f"b{i}", "a", "2", 4) for i in range(2)),
+    *(node(f"c{i}", "b", "1", 4) for i in range(4)),
+]
+"""Room for members of 2 CPUs: two in rack a/1, four in rack a/2, eight in rack b/1."""
+
+
+def racks(places: dict[str, str]) -> set[str]:
+    return {node_name[0] for node_name in places.values()}
+
+
+@pytest.mark.parametrize(
+    ("count", "annotations", "expected"),
+    [
+        pytest.param(2, {}, {"a"}, id="the smallest rack that holds it"),
+        pytest.param(3, {}, {"b"}, id="one rack that holds it before two that do"),
+        pytest.param(5, {}, {"c"}, id="the only rack that holds it"),
+        pytest.param(9, {}, {"a", "c"}, id="no zone holds it: as few racks as can be"),
+        pytest.param(4, {"required": "rack"}, {"b"}, id="required, met by a rack"),
+        pytest.param(6, {"required": "zone"}, {"c"}, id="a zone is required, and one of its racks will do"),
+        pytest.param(9, {"preferred": "rack"}, {"a", "c"}, id="preferred, met by none: anywhere"),
+        pytest.param(6, {"preferred": "zone"}, {"a", "b"}, id="a preferred zone: narrower levels are not tried"),
+        pytest.param(
+            4, {"required": "zone", "preferred": "rack"}, {"b"}, id="a rack if there is one, a zone in any case"
+        ),
+    ],
+)
+def test_a_gang_goes_to_as_few_domains_as_it_can(
+    world: NewWorld, count: int, annotations: dict[str, str], expected: set[str]
+) -> None:
+    made = started(world, TWO_RACKS)
+    assert racks(ask(made, group(count, **annotations), count)) == expected
+
+
+def test_a_level_is_found_by_its_label_too(world: NewWorld) -> None:
+    made = world(TWO_RACKS)
+    made.connect(topology=planner.Topology((TopologyLevel("cabinet", "rack"),)))
+    assert racks(ask(made, group(2, required="rack"), 2)) == {"b"}
+
+
+def test_members_of_a_domain_are_laid_out_as_configured(world: NewWorld) -> None:
+    for packing, nodes in ((Packing.FEWEST_NODES, 2), (Packing.MOST_EVEN, 3)):
+        made = started(world, [node(f"n{i}", "a", "1", 8) for i in range(3)], packing)
+        places = ask(made, group(6, required="rack"), 6)
+        assert len(set(places.values())) == nodes
+
+
+def stop_of(world: World) -> tuple[Reason, str]:
+    stopped = world.plugin.manager.groups["default/g"].stopped
+    assert stopped is not None
+    return stopped.reason, stopped.message
+
+
+@pytest.mark.parametrize(
+    ("annotations", "reason", "message"),
+    [
+        pytest.param(
+            {"required": "rack"},
+            Reason.TOPOLOGY_UNSATISFIABLE,
+            "minMember of 9 does not fit: no single rack takes it: Insufficient cpu",
+            id="room in two racks, not in one",
+        ),
+        pytest.param(
+            {"required": "rak"},
+            Reason.TOPOLOGY_UNSATISFIABLE,
+            'minMember of 9 does not fit: topology level "rak" is not configured',
+            id="a level that there is not",
+        ),
+        pytest.param(
+            {"preferred": "row"},
+            Reason.TOPOLOGY_UNSATISFIABLE,
+            'minMember of 9 does not fit: topology level "row" is not configured',
+            id="a level that there is not, though it were only preferred",
+        ),
+    ],
+)
+def test_what_cannot_be_met_is_said(world: NewWorld, annotations: dict[str, str], reason: Reason, message: str) -> None:
+    made = started(world, TWO_RACKS)
+    told = set(ask(made, group(9, **annotations), 9).values())
+    assert told == {f"pod with pgName: default/g last failed in 3s, deny: {message}"}
+    assert stop_of(made) == (reason, message)
+    assert len(made.plugin.manager.ledger) == 0
+
+
+def test_an_annotation_that_is_put_right_has_the_gang_planned(world: NewWorld) -> None:
+    made = started(world, TWO_RACKS)
+    wrong, right = group(2, required="rak"), group(2, required="rack")
+    ask(made, wrong, 2)
+    made.plugin.on_pod_group(wrong, right)
+    made.run_tasks()
+    assert {name for name, _ in made.steered} == {"m0", "m1"}
+    assert {node_name[0] for _, node_name in made.steered} == {"a"}
+
+
+def test_the_rest_of_a_gang_comes_to_the_rack_where_it_is_already(world: NewWorld) -> None:
+    """Two of three have their nodes: the last has to go beside them, though another rack is smaller."""
+    made = started(world, TWO_RACKS)
+    made.plugin.on_pod_group(None, group(3, required="rack"))
+    for number in range(2):
+        running = pod(f"m{number}", "g", cpu="2", node_name="c0")
+        made.on_nodes[running.name] = running
+        made.create(running)
+    last = pod("m2", "g", cpu="2")
+    made.create(last)
+    assert made.filter(last)[0] == "c"
+
+
+def test_the_example_of_the_documentation_is_a_configuration(tmp_path: Path) -> None:
+    found = re.search(r"<!-- extender.yaml -->\n```yaml\n(.*?)```", OPERATIONS.read_text(), re.DOTALL)
+    assert found is not None
+    file = tmp_path / "extender.yaml"
+    file.write_text(found[1])
+    assert [level.name for level in load_extender_configuration(file).topology] == ["zone", "block", "rack"]
