@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 
@@ -54,6 +55,7 @@ class Background:
             for task in [*tasks, self._every_tick]:
                 if task is not None:
                     _guarded(task)
+            time.sleep(0)  # a task that asks for itself again and again starves nobody
 
 
 class WorkerPool:

@@ -98,8 +98,9 @@ class GangPreemption:
         """About once a second: gangs whose time has come are looked at, preemptions that take too long given up."""
         now = self._manager.clock()
         with self._manager.lock:
-            for key in [key for key in self._tried if key not in self._manager.groups]:
-                del self._tried[key]
+            for noted in (self._tried, self._wanted):
+                for key in noted.keys() - self._manager.groups.keys():
+                    del noted[key]
             due = any(self._not_before(key) <= now for key in self._wanted)
             late = [g.key for g in self._manager.groups.values() if g.preempting and g.preempting.until <= now]
         for key in late:

@@ -1,0 +1,26 @@
+"""Gangs that want others to go, and are gone themselves before anybody has looked."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import Mock
+
+from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption, PreemptionWorld
+from extender.plugins.coscheduling.preemption.rules import PreemptionRules
+from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
+
+
+def test_a_gang_that_is_gone_is_not_looked_at_again_and_again() -> None:
+    """A task that is asked for at each tick, and does nothing, would keep the background thread from ever waiting."""
+    world = World([node("n1")])
+    around: Any = Mock(spec_set=PreemptionWorld, rules=PreemptionRules())
+    preemption = GangPreemption(world.plugin, around)
+    member = pod("p0", "g")
+    world.plugin.on_pod_group(None, pod_group("g", 1))
+    world.create(member)
+    preemption.refused(world.plugin.manager.groups["default/g"], "gang-scheduler")
+    world.plugin.on_pod(member, None)
+    world.plugin.on_pod_group(pod_group("g", 1), None)
+    world.tasks.clear()
+    preemption.tick()
+    assert "preempt" not in world.tasks
