@@ -46,11 +46,13 @@ class Cluster:
         status = {"capacity": room, "allocatable": room, "conditions": [ready]}
         self.api.create(paths.NODES, {"metadata": metadata, "status": status})
 
-    def pod_group(self, name: str, min_member: int, **spec: Any) -> None:
+    def pod_group(
+        self, name: str, min_member: int, *, annotations: Mapping[str, str] | None = None, **spec: Any
+    ) -> None:
         body = {
             "apiVersion": "scheduling.x-k8s.io/v1alpha1",
             "kind": "PodGroup",
-            "metadata": {"name": name},
+            "metadata": {"name": name, "annotations": {**(annotations or {})}},
             "spec": {"minMember": min_member, "scheduleTimeoutSeconds": 10, **spec},
         }
         self.api.create(paths.POD_GROUPS.format(namespace="default"), body)

@@ -34,16 +34,16 @@ USERS = (
 
 
 class ControlPlane:
-    """etcd and kube-apiserver; the clients and kubeconfig files to reach them."""
+    """etcd and kube-apiserver; the clients and kubeconfig files to reach them. flags: further ones of the API server."""
 
-    def __init__(self, binaries: Binaries, folder: Path) -> None:
+    def __init__(self, binaries: Binaries, folder: Path, flags: Sequence[str] = ()) -> None:
         self.binaries = binaries
         self.folder = folder
         etcd_port, peer_port, self.port = free_port(), free_port(), free_port()
         self.server = f"https://127.0.0.1:{self.port}"
         self.ca_file = folder / "certificates" / "apiserver.crt"  # made by the API server for itself
         self.etcd = Program("etcd", self._etcd_command(etcd_port, peer_port), folder)
-        self.apiserver = Program("kube-apiserver", self._apiserver_command(etcd_port), folder)
+        self.apiserver = Program("kube-apiserver", [*self._apiserver_command(etcd_port), *flags], folder)
         self._apis: list[Api] = []
 
     def _etcd_command(self, client: int, peer: int) -> list[str]:

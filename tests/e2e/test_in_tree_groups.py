@@ -1,0 +1,68 @@
+"""PodGroups of kube-scheduler's own alpha API, on a control plane of their own that serves them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.conftest import BINARIES, Pair
+from tests.e2e.control_plane import MANIFESTS, SCHEDULER_NAME, SIDECAR, ControlPlane, Scheduler
+from tests.e2e.extender import Extender
+
+API = "scheduling.k8s.io/v1alpha2"
+FLAGS = ("--feature-gates=GenericWorkload=true", f"--runtime-config={API}=true")
+COUNTED = {
+    "profiles": [
+        {
+            "schedulerName": SCHEDULER_NAME,
+            "pluginConfig": [{"name": "Coscheduling", "args": {"inTreePodGroups": True}}],
+        }
+    ]
+}
+
+
+@pytest.fixture(scope="module")
+def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """In place of the one that all others share."""
+    if BINARIES not in request.config.stash:
+        pytest.skip("no control plane")
+    started = ControlPlane(request.config.stash[BINARIES], tmp_path_factory.mktemp("alpha-plane"), FLAGS)
+    try:
+        started.start()
+        for overlay in ("crd", "rbac", "in-tree-groups"):
+            started.kubectl("apply", "--server-side", "-k", str(MANIFESTS / overlay))
+        yield started
+    finally:
+        started.stop()
+
+
+@pytest.fixture(scope="module")
+def module_programs(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """With the rights that the manifests give, and no others."""
+    folder = tmp_path_factory.mktemp("pair")
+    extender = Extender(folder, plane.kubeconfig(SIDECAR), settings=COUNTED)
+    pair = Pair(extender, Scheduler(plane, folder, extender=extender.url))
+    try:
+        extender.start()
+        pair.scheduler.start()
+        yield pair
+    finally:
+        pair.stop()
+
+
+def test_min_count_pods_start_together(cluster: Cluster, module_programs: Pair) -> None:
+    cluster.node("node-1", cpu="3")
+    member: dict[str, Any] = {"requests": {"cpu": "1"}, "schedulingGroup": {"podGroupName": "train"}}
+    names = [f"train-{number}" for number in range(3)]
+    for name in names[:2]:
+        cluster.pod(name, **member)
+    cluster.recorder.await_message("train-0", "PodGroup not found", within=5)
+    group = {"metadata": {"name": "train"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}}}
+    cluster.api.create(f"/apis/{API}/namespaces/default/podgroups", {"apiVersion": API, "kind": "PodGroup", **group})
+    cluster.recorder.await_message("train-1", "current pods number: 2, minMember of group: 3", within=10)
+    assert cluster.recorder.bound() == set()
+    cluster.pod(names[2], **member)
+    cluster.recorder.await_bound(*names, within=10)
