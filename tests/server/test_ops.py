@@ -49,6 +49,7 @@ METRICS = [
     "gang_extender_podgroup_schedule_attempts_total",
     "gang_extender_bind_conflicts_total",
     "gang_extender_partial_commits_total",
+    "gang_extender_plan_refuted_total",
     "gang_extender_watch_restarts_total",
     "gang_extender_api_requests_total",
     "gang_extender_build_info",

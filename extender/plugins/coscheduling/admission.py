@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import Callable
 
+from extender import metrics
 from extender.api import corev1
 from extender.framework.listers import Nominator
 from extender.framework.status import SUCCESS, Status, unresolvable
@@ -120,6 +121,7 @@ class Admission:
         if slot is not None:
             return slot
         if not early and not _by_nomination(pod, offered):
+            metrics.plan_refuted.labels("not_offered").inc()
             until = self._manager.clock() + EXCLUDED_SECONDS
             group.excluded[pod.uid, own.node_name] = until
             ledger.release(pod.uid)

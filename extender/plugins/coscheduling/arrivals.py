@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from extender import metrics
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_READY
 from extender.framework.pod_info import PodInfo
@@ -157,6 +158,7 @@ class Arrivals:
                 return False
             if refused and place.node_name == old.status.nominated_node_name:
                 log.info("planned place refused by kube-scheduler pod=%s node=%s", new.key, place.node_name)
+                metrics.plan_refuted.labels("refused").inc()
                 group.excluded[new.uid, place.node_name] = self._manager.clock() + EXCLUDED_SECONDS
                 group.refused.add(new.uid)
                 self._manager.lose_places(group, [new.uid])

@@ -13,7 +13,14 @@ from extender.api import corev1
 from extender.framework.interface import WaitingPod
 from extender.framework.status import SUCCESS, Status, unschedulable, wait
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.collaborators import REJECTED, SCHEDULED, TIMED_OUT, Collaborators, Verdict
+from extender.plugins.coscheduling.collaborators import (
+    PARTLY_BOUND,
+    REJECTED,
+    SCHEDULED,
+    TIMED_OUT,
+    Collaborators,
+    Verdict,
+)
 from extender.plugins.coscheduling.commit import Commit
 from extender.plugins.coscheduling.pod_group import GroupSpec
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
@@ -157,11 +164,10 @@ class Barrier:
             group = manager.find(pod)
             if group is None or pod.uid not in group.held:
                 return False
-            del group.held[pod.uid]
+            node_name = group.held.pop(pod.uid)
             commit = group.commits.pop(pod.uid, None)
             if commit is not None and commit.begun:
-                log.warning("member of a starting gang was not bound pod=%s group=%s", pod.key, group.key)
-                metrics.partial_commits.inc()
+                self._tell_not_bound(group, pod, node_name)
                 return False
             spec = manager.spec(group)
             replaced = pod.uid not in group.members
@@ -178,6 +184,15 @@ class Barrier:
             self._with.verdicts.decided(group.pod_group, group.key, Verdict(False, reason, cause, stop.reason))
             self._reject([(each, uid) for each in unit for uid in each.held], cause)
             return True
+
+    def _tell_not_bound(self, group: Group, pod: corev1.Pod, node_name: str) -> None:
+        """It keeps its place; kube-scheduler brings it again, and its start completes the gang and is told as any other."""
+        log.warning("member of a starting gang was not bound pod=%s node=%s", pod.key, node_name)
+        metrics.partial_commits.inc()
+        lacks = not is_complete(self._manager, group)
+        text = messages.not_bound(pod.name, node_name)
+        verdict = Verdict(False, PARTLY_BOUND, text, Reason.PARTLY_BOUND, event_only=not lacks)
+        self._with.verdicts.decided(group.pod_group, group.key, verdict, pod)
 
     def reject_all(self, group: Group, cause: str) -> None:
         """The group's holds end, and those of groups that were to start with it."""

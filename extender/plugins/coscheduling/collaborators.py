@@ -61,6 +61,7 @@ REJECTED = "GangRejected"
 TIMED_OUT = "GangTimeout"
 WAITING = "GangWaiting"
 PREEMPTING = "GangPreempting"
+PARTLY_BOUND = "GangPartlyBound"
 
 
 class Verdicts(Protocol):

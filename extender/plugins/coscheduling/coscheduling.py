@@ -12,6 +12,7 @@ import logging
 from collections.abc import Sequence
 from typing import Self
 
+from extender import metrics
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
@@ -240,6 +241,7 @@ class Coscheduling(
         self.admission.observer.tick()
         for key in self.admission.expired():
             log.info("plan expired group=%s", key)
+            metrics.plan_refuted.labels("did_not_come").inc()
             self.admission.drop_plan(key)
             with self.manager.lock:  # others have their turn first
                 self._give_up(key)

@@ -93,6 +93,10 @@ def preemption_failed(cause: str) -> str:
     return f"nobody was evicted for the gang: {cause}"
 
 
+def not_bound(pod_name: str, node_name: str) -> str:
+    return f"the gang has started, but {pod_name} could not be bound to {node_name}: its place is kept, and it is tried again"
+
+
 def failed_recently(key: str) -> str:
     return f"podGroup {key} failed recently"
 

@@ -98,5 +98,10 @@ def test_a_binding_that_fails_in_mid_commit_keeps_its_place_and_stops_nobody(wor
     assert w.bind(members[1], "n1") == "starts"
     w.plugin.barrier.bound(members[0], "n1")
     assert not w.plugin.barrier.leave(members[1], "the binding failed")
+    assert w.verdicts[-1] == (
+        "default/g GangPartlyBound: the gang has started, but p1 could not be bound to n1: its place is kept,"
+        " and it is tried again"
+    )
     assert w.filter(members[1]) == "n1"
     assert w.bind(members[1], "n1") == "starts", "the quorum counts who is bound"
+    assert w.verdicts[-1].startswith("default/g GangScheduled"), "that it is whole now is told too"
