@@ -70,6 +70,9 @@ PLANNING_FILTERS = (
 )
 """What the planner judges hypothetical states by: the in-tree filters that do not depend on volumes or claims."""
 
+VOLUME_FILTERS = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
+"""What it judges members with volumes by besides, where volumes are known."""
+
 
 _DEFAULT_ARGS: dict[str, PluginArgs] = {
     "Coscheduling": CoschedulingArgs(),
@@ -150,9 +153,10 @@ def behind_profile(scheduler_name: str) -> KubeSchedulerProfile:
     return KubeSchedulerProfile(scheduler_name, Plugins(BEHIND))
 
 
-def planning_profile() -> KubeSchedulerProfile:
+def planning_profile(*, volumes: bool = False) -> KubeSchedulerProfile:
+    """volumes: for members that have some."""
     refs = tuple(PluginRef(name) for name in ("PrioritySort", "DefaultBinder"))
-    filters = tuple(PluginRef(name) for name in PLANNING_FILTERS)
+    filters = tuple(PluginRef(name) for name in (*PLANNING_FILTERS, *(VOLUME_FILTERS if volumes else ())))
     points = {
         "filter": PluginSet(enabled=filters),
         "pre_filter": PluginSet(enabled=tuple(ref for ref in filters if ref.name not in _WITHOUT_PRE_FILTER)),

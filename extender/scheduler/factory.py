@@ -25,7 +25,7 @@ from extender.framework.runtime.metrics_recorder import record
 from extender.plugins import names
 from extender.plugins.coscheduling.collaborators import Collaborators, ShadowRules
 from extender.plugins.coscheduling.coscheduling import Coscheduling
-from extender.plugins.coscheduling.judge import FrameworkJudge
+from extender.plugins.coscheduling.judge import FrameworkJudge, new_judge
 from extender.plugins.coscheduling.largest_gang import LargestGang
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.preemption.evictable import GangVictims
@@ -48,6 +48,7 @@ from extender.scheduler.scheduler import Parts, Scheduler
 from extender.scheduler.scheduling_cycle import SchedulingCycle
 from extender.scheduler.steering import StatusSteering
 from extender.scheduler.verdicts import GroupVerdicts
+from extender.scheduler.volume_handlers import volumes_known, watch_volumes
 from extender.scheduler.wake_by import WakeBy
 from extender.scheduler.watch_in_tree import watch_in_tree_groups
 
@@ -97,6 +98,7 @@ def build(
         wakes_by_annotation=WakeBy(api, configuration.wake_by).annotation,
     )
     watch_in_tree_groups(informers, coscheduling)
+    watch_volumes(informers, coscheduling.on_volumes)
     verdicts = GroupVerdicts(api, recorder, lambda: leadership.leading)
     lease = configuration.leader_lease
     bell = Bell(
@@ -117,7 +119,7 @@ def build(
     coscheduling.connect(
         Collaborators(
             newest_snapshot=cache.snapshot,
-            judge=_judge(surroundings),
+            judge=_judge(surroundings, informers),
             topology=Topology(configuration.topology, packing=configuration.packing),
             pack_single_pods=True,
             steering=steering,
@@ -136,7 +138,7 @@ def build(
         )
     )
     preemption = Preemption(
-        coscheduling, _in_tree(surroundings), preemption_world(configuration, surroundings, cache, evictor)
+        coscheduling, _in_tree(surroundings), preemption_world(configuration, surroundings, informers, cache, evictor)
     )
     _watch(configuration, informers, cache, nominator, [coscheduling, preemption], first, leadership)
     metrics.held_binds_limit.set(MAX_HELD_BINDS)
@@ -159,7 +161,7 @@ def build(
             evictor=evictor,
             recorder=recorder,
             verdicts=verdicts,
-            report=coscheduling.report(_judge(surroundings)),
+            report=coscheduling.report(_judge(surroundings, informers)),
             live_metrics=LiveMetrics(
                 [
                     *of_cache(cache),
@@ -189,9 +191,9 @@ def _profiles(configuration: ExtenderConfiguration) -> Iterable[KubeSchedulerPro
     return [behind_profile(name) for name in configuration.scheduler_names or (DEFAULT_SCHEDULER_NAME,)]
 
 
-def _judge(surroundings: Surroundings) -> FrameworkJudge:
-    """With a framework of its own, for one plan at a time."""
-    return FrameworkJudge(_in_tree(surroundings))
+def _judge(surroundings: Surroundings, informers: InformerFactory) -> FrameworkJudge:
+    """With frameworks of its own, for one plan at a time."""
+    return new_judge(new_registry(), surroundings, lambda: volumes_known(informers))
 
 
 def _in_tree(surroundings: Surroundings) -> Framework:
@@ -200,7 +202,11 @@ def _in_tree(surroundings: Surroundings) -> Framework:
 
 
 def preemption_world(
-    configuration: ExtenderConfiguration, surroundings: Surroundings, cache: Cache, evictor: Evictor
+    configuration: ExtenderConfiguration,
+    surroundings: Surroundings,
+    informers: InformerFactory,
+    cache: Cache,
+    evictor: Evictor,
 ) -> PreemptionWorld:
     """What preemption needs, by the configuration."""
     rules = PreemptionRules(
@@ -210,7 +216,7 @@ def preemption_world(
         configuration.preemption_delay_seconds,
     )
     return PreemptionWorld(
-        judge=_judge(surroundings),
+        judge=_judge(surroundings, informers),
         evictor=evictor,
         rules=rules,
         pdbs=lambda: list(surroundings.lister(policyv1.PodDisruptionBudget).list()),

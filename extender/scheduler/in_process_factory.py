@@ -30,7 +30,7 @@ from extender.framework.runtime.registry import Registry
 from extender.plugins import names
 from extender.plugins.coscheduling.collaborators import Collaborators, Verdicts
 from extender.plugins.coscheduling.coscheduling import Coscheduling
-from extender.plugins.coscheduling.judge import FrameworkJudge
+from extender.plugins.coscheduling.judge import new_judge
 from extender.plugins.coscheduling.preemption.gang_preemption import PreemptionWorld
 from extender.plugins.coscheduling.preemption.preemption import Preemption
 from extender.plugins.coscheduling.preemption.rules import PreemptionRules
@@ -177,11 +177,10 @@ class _Assembly:
         found = [framework.plugins.get(names.COSCHEDULING) for framework in profiles.values()]
         coscheduling = next((plugin for plugin in found if isinstance(plugin, Coscheduling)), None)
         if coscheduling is not None:
-            planning = Framework(planning_profile(), self._registry, replace(surroundings, record=None))
             coscheduling.connect(
                 Collaborators(
                     newest_snapshot=self._cache.snapshot,
-                    judge=FrameworkJudge(planning),
+                    judge=new_judge(self._registry, surroundings),
                     steering=QueueSteering(self._api, self._queue.activate, self._environment.spawn),
                     verdicts=self._environment.verdicts,
                     submit=self._environment.submit,
@@ -201,7 +200,7 @@ class _Assembly:
         evictor.ask()
         around = replace(surroundings, record=None)
         world = PreemptionWorld(
-            judge=FrameworkJudge(Framework(planning_profile(), self._registry, around)),
+            judge=new_judge(self._registry, surroundings),
             evictor=evictor,
             rules=PreemptionRules(),
             pdbs=lambda: list(self._informers.store_of(policyv1.PodDisruptionBudget).list()),
@@ -216,7 +215,9 @@ class _Assembly:
         self, profiles: Mapping[str, Framework], coscheduling: Coscheduling | None, preemption: Preemption | None
     ) -> None:
         observers = [each for each in (coscheduling, preemption) if each is not None]
-        watch_all(self._informers, self._queue, self._cache, profiles, self._hints.wanted_events(), observers)
+        volumes = None if coscheduling is None else coscheduling.on_volumes
+        wanted = self._hints.wanted_events()
+        watch_all(self._informers, self._queue, self._cache, profiles, wanted, observers, volumes)
         watch_in_tree_groups(self._informers, coscheduling)
 
 

@@ -49,17 +49,18 @@ def watch_all(
     profiles: Mapping[str, Framework],
     wanted: Mapping[str, int],
     observers: Sequence[Observer] = (),
+    volumes_changed: Callable[[], None] | None = None,
 ) -> None:
     """Before the informers start. profiles: by scheduler name. wanted: resource -> the actions that hints wait for.
 
     What plugins only look up (services, budgets, ...) wakes nobody and is not handled here.
     """
-    target = _Target(cache, queue, profiles, wanted, observers)
+    target = _Target(cache, queue, profiles, wanted, observers, volumes_changed)
     informers.informer(kinds.PODS).add_handler(PodHandlers(target))
     informers.informer(kinds.NODES).add_handler(NodeHandlers(target))
     for name, kind in WATCHED.items():
         actions = wanted.get(name, 0) | wanted.get(events.WILDCARD, 0)
-        if actions or (kind is kinds.POD_GROUPS and observers):
+        if actions or (observers if kind is kinds.POD_GROUPS else volumes_changed is not None):
             informer = informers.informer(kind, optional=kind is kinds.POD_GROUPS)
             informer.add_handler(ObjectHandlers(target, name, actions))
 
@@ -71,6 +72,7 @@ class _Target:
     profiles: Mapping[str, Framework]
     wanted: Mapping[str, int]
     observers: Sequence[Observer]
+    volumes_changed: Callable[[], None] | None
 
     def wants(self, event: ClusterEvent) -> bool:
         return bool((self.wanted.get(event.resource, 0) | self.wanted.get(events.WILDCARD, 0)) & event.action)
@@ -255,5 +257,7 @@ class ObjectHandlers:
         if event.resource == events.POD_GROUP:
             for observer in self._to.observers:
                 _told(observer.on_pod_group, old, new)
+        elif self._to.volumes_changed is not None:
+            self._to.volumes_changed()
         if event.action & self._actions:
             self._to.move(event, old, new)

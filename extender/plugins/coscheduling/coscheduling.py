@@ -228,6 +228,9 @@ class Coscheduling(
         self.room.on_node(old, new)
         self.events.on_node(old, new)
 
+    def on_volumes(self) -> None:
+        self.events.on_volumes()
+
     def tick(self) -> None:
         """About once a second: plans whose members did not come are given up, texts that have become untrue are renewed."""
         self.room.tick()

@@ -117,6 +117,16 @@ class GroupEvents:
         elif new is not None and (old is None or _node_may_help(old, new)):
             self.room_came_free()
 
+    def on_volumes(self) -> None:
+        """Volumes, claims or classes changed: groups that wait and bring volumes may fit now. Many changes, one look."""
+        self._with.submit("volumes", self._volumes_changed)
+
+    def _volumes_changed(self) -> None:
+        with self._manager.lock:
+            waits = self._manager.volumes_changed()
+        if waits:
+            self._admission.look()
+
     def room_came_free(self) -> None:
         with self._manager.lock:
             self._manager.room_came_free()

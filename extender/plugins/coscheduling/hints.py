@@ -11,7 +11,20 @@ from dataclasses import dataclass
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_READY, PodGroup
-from extender.framework.events import ASSIGNED_POD, NODE, POD_GROUP, UNSCHEDULABLE_POD, ActionType
+from extender.framework.events import (
+    ASSIGNED_POD,
+    CSI_DRIVER,
+    CSI_NODE,
+    CSI_STORAGE_CAPACITY,
+    NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    POD_GROUP,
+    STORAGE_CLASS,
+    UNSCHEDULABLE_POD,
+    VOLUME_ATTACHMENT,
+    ActionType,
+)
 from extender.framework.interface import ClusterEvent, ClusterEventWithHint, QueueingHint
 from extender.plugins.coscheduling.group_annotations import asks_for
 from extender.plugins.coscheduling.pod_group import GroupLabels
@@ -24,6 +37,15 @@ NODE_CHANGES = (
     | ActionType.UPDATE_NODE_LABEL
     | ActionType.UPDATE_NODE_TAINT
     | ActionType.UPDATE_NODE_CONDITION
+)
+VOLUMES = (
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    STORAGE_CLASS,
+    CSI_NODE,
+    CSI_DRIVER,
+    CSI_STORAGE_CAPACITY,
+    VOLUME_ATTACHMENT,
 )
 
 
@@ -41,7 +63,12 @@ class GroupHints:
             ClusterEventWithHint(ClusterEvent(ASSIGNED_POD, ActionType.ADD), self.after_sibling),
             ClusterEventWithHint(ClusterEvent(UNSCHEDULABLE_POD, ActionType.ALL), self.after_sibling),
             ClusterEventWithHint(ClusterEvent(POD_GROUP, ActionType.ALL), self.after_pod_group),
+            *(ClusterEventWithHint(ClusterEvent(kind, ActionType.ALL), self.after_volume) for kind in VOLUMES),
         ]
+
+    def after_volume(self, pod: corev1.Pod, old: object, new: object) -> QueueingHint:
+        """A plan places members that bring volumes where these can be had."""
+        return QUEUE if pod.spec.volumes and self.labels.group_of(pod) is not None else QUEUE_SKIP
 
     def after_sibling(self, pod: corev1.Pod, old: object, new: object) -> QueueingHint:
         """One more member; a member that may be given a place now; the pod itself, told so or of another group."""

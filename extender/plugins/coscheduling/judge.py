@@ -5,18 +5,23 @@ Its framework is its own: planning runs beside scheduling cycles, and must not s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import replace
 
 from extender.api import corev1
+from extender.config.defaults import planning_profile
 from extender.framework.cycle_state import CycleState
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
-from extender.framework.runtime.framework import Framework
+from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.registry import Registry
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins import names
 from extender.plugins.coscheduling.hypothetical import Cluster, snapshot_of, with_pods
+from extender.plugins.coscheduling.planned_volumes import PlannedNodeVolumeLimits, PlannedVolumeBinding
+from extender.plugins.volume_binding.plugin import chosen_volumes, promise_volumes
 
 NOT_NAMED = unresolvable("node(s) didn't match Pod's node affinity/selector", plugin=names.NODE_AFFINITY)
 
@@ -29,6 +34,7 @@ class FrameworkTrial:
         self._pod = pod
         self._snapshot = snapshot
         self._added: list[tuple[str, PodInfo]] = []
+        self._promised: frozenset[str] = frozenset()
         self._pre_filter(snapshot)
 
     def _pre_filter(self, snapshot: NodeInfoLister) -> None:
@@ -36,6 +42,8 @@ class FrameworkTrial:
         self._framework.set_snapshot(snapshot)
         result, self._refused, _ = self._framework.run_pre_filter_plugins(self._state, self._pod, snapshot.list())
         self._allowed = result.node_names if result is not None else None
+        if self._promised:
+            promise_volumes(self._state, self._promised)
 
     def filter(self, node: NodeInfo) -> Status:
         if not self._refused.success:
@@ -56,9 +64,15 @@ class FrameworkTrial:
         statuses = filtered.statuses
         return [statuses.get(node.name, SUCCESS) for node in nodes] if statuses else [SUCCESS] * len(nodes)
 
-    def add_pod(self, added: PodInfo, node: NodeInfo) -> None:
+    def volumes_on(self, node_name: str) -> frozenset[str]:
+        return chosen_volumes(self._state, node_name)
+
+    def add_pod(self, added: PodInfo, node: NodeInfo, volumes: frozenset[str] = frozenset()) -> None:
         """Raises RuntimeError for a plugin that breaks its promise."""
         self._added.append((node.name, added))
+        if volumes:
+            self._promised |= volumes
+            promise_volumes(self._state, volumes)
         if not self._refused.success:
             return
         if self._overlooks(added):
@@ -82,11 +96,40 @@ class FrameworkTrial:
         return copied
 
 
-class FrameworkJudge:
-    """One plan at a time uses it; the framework has in-tree filters only and is nobody else's."""
+def new_judge(
+    registry: Registry, surroundings: Surroundings, volumes_known: Callable[[], bool] = lambda: True
+) -> FrameworkJudge:
+    """With frameworks of its own."""
+    around = replace(surroundings, record=None)
+    with_volumes = Registry(registry)
+    with_volumes[names.VOLUME_BINDING] = PlannedVolumeBinding.create
+    with_volumes[names.NODE_VOLUME_LIMITS] = PlannedNodeVolumeLimits.create
+    return FrameworkJudge(
+        Framework(planning_profile(), registry, around),
+        Framework(planning_profile(volumes=True), with_volumes, around),
+        volumes_known,
+    )
 
-    def __init__(self, framework: Framework) -> None:
+
+class FrameworkJudge:
+    """One plan at a time uses it; the frameworks have in-tree filters only and are nobody else's.
+
+    with_volumes: for pods that bring volumes, while volumes are known; where they are not, kube-scheduler's own verdict
+    is all there is.
+    """
+
+    def __init__(
+        self,
+        framework: Framework,
+        with_volumes: Framework | None = None,
+        volumes_known: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._framework = framework
+        self._with_volumes = with_volumes
+        self._volumes_known = volumes_known
 
     def begin(self, pod: corev1.Pod, cluster: Cluster) -> FrameworkTrial:
-        return FrameworkTrial(self._framework, pod, snapshot_of(cluster))
+        framework = self._framework
+        if pod.spec.volumes and self._with_volumes is not None and self._volumes_known():
+            framework = self._with_volumes
+        return FrameworkTrial(framework, pod, snapshot_of(cluster))

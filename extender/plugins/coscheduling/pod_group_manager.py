@@ -285,6 +285,20 @@ class PodGroupManager:
         self.denied.clear()
         self.dirty.update(key for key, group in self.groups.items() if group.refused or group.gated)
 
+    def volumes_changed(self) -> bool:
+        """Likewise, for groups whose members bring volumes. Returns whether one of them waits. Lock held."""
+        waiting = [
+            group
+            for group in self.groups.values()
+            if (group.refused or group.gated) and any(info.pod.spec.volumes for info in group.members.values())
+        ]
+        if waiting:
+            self.epoch += 1
+        for group in waiting:
+            self.denied.pop(group.key, None)
+            self.dirty.add(group.key)
+        return bool(waiting)
+
     def back_off(self, key: str, seconds: float) -> None:
         self.backed_off[key] = self.clock() + seconds
         self.look_at[key] = self.backed_off[key]

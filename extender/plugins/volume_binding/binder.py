@@ -19,6 +19,7 @@ from extender.plugins.volume_binding.assume_cache import AssumeCache, AssumeErro
 from extender.plugins.volume_binding.matching import (
     SELECTED_NODE,
     bind_volume_to_claim,
+    bound_to_claim,
     claim_size,
     find_matching_volume,
     fully_bound,
@@ -58,7 +59,7 @@ class VolumeBinder:
             else:
                 immediate.append(claim)
         classes = {claim.class_name for claim in delayed}
-        return PodVolumeClaims(bound, delayed, immediate, self._volumes_of(classes))
+        return PodVolumeClaims(bound, delayed, immediate, self._volumes_of(classes, delayed))
 
     def _claim(self, pod: corev1.Pod, name: str, *, made_for_pod: bool) -> corev1.PersistentVolumeClaim:
         key = f"{pod.namespace}/{name}"
@@ -78,19 +79,24 @@ class VolumeBinder:
         except NotFoundError:
             return False
 
-    def _volumes_of(self, classes: Collection[str]) -> dict[str, Sequence[corev1.PersistentVolume]]:
-        """Assumed ones as they will be, so that no two pods are given the same."""
+    def _volumes_of(
+        self, classes: Collection[str], claims: Sequence[corev1.PersistentVolumeClaim]
+    ) -> dict[str, Sequence[corev1.PersistentVolume]]:
+        """Those that are free or meant for one of the claims; assumed ones as they will be, so that no two pods are
+        given the same."""
         found: dict[str, list[corev1.PersistentVolume]] = {name: [] for name in classes}
         if found:
             for volume in self.volumes.list():
-                if volume.class_name in found:
+                if volume.class_name in found and _free_for(volume, claims):
                     found[volume.class_name].append(volume)
         return {**found}
 
-    def find(self, claims: PodVolumeClaims, node: corev1.Node) -> tuple[PodVolumes, list[str]]:
+    def find(
+        self, claims: PodVolumeClaims, node: corev1.Node, promised: Collection[str] = ()
+    ) -> tuple[PodVolumes, list[str]]:
         """What the claims would get on the node, and why they cannot have it there. Raises BindingError.
 
-        Go: FindPodVolumes.
+        promised: volumes that others are to get. Go: FindPodVolumes.
         """
         reasons = self._bound_elsewhere(claims.bound, node)
         if not claims.delayed:
@@ -99,7 +105,7 @@ class VolumeBinder:
         if any(claim.metadata.annotations[SELECTED_NODE] != node.name for claim in selected):
             return PodVolumes(), _in_order([*reasons, BIND_CONFLICT])
         open_claims = [claim for claim in claims.delayed if SELECTED_NODE not in claim.metadata.annotations]
-        bindings, unmatched = _match(open_claims, claims, node)
+        bindings, unmatched = _match(open_claims, claims, node, promised)
         provisions = [*selected, *unmatched]
         found = check_provisioning(provisions, node, self._storage)
         if found is Provisioning.IMPOSSIBLE:
@@ -154,13 +160,20 @@ class VolumeBinder:
             self.claims.restore(claim)
 
 
+def _free_for(volume: corev1.PersistentVolume, claims: Sequence[corev1.PersistentVolumeClaim]) -> bool:
+    return volume.spec.claim_ref is None or any(bound_to_claim(volume, claim) for claim in claims)
+
+
 def _match(
-    open_claims: Sequence[corev1.PersistentVolumeClaim], claims: PodVolumeClaims, node: corev1.Node
+    open_claims: Sequence[corev1.PersistentVolumeClaim],
+    claims: PodVolumeClaims,
+    node: corev1.Node,
+    promised: Collection[str],
 ) -> tuple[list[BindingInfo], list[corev1.PersistentVolumeClaim]]:
     """Existing volumes for the claims, the smallest claim first; and the claims that none fits. Go: findMatchingVolumes."""
     bindings: list[BindingInfo] = []
     unmatched: list[corev1.PersistentVolumeClaim] = []
-    taken: set[str] = set()
+    taken: set[str] = set(promised)
     for claim in sorted(open_claims, key=claim_size):
         volume = find_matching_volume(claim, claims.volumes.get(claim.class_name, ()), node, taken)
         if volume is None:

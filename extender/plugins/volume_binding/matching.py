@@ -69,14 +69,18 @@ def find_matching_volume(
     for volume in volumes:
         if volume.metadata.name in excluded or not _usable(volume, claim):
             continue
-        reachable = node is None or node_affinity_matches(volume, node)
         if bound_to_claim(volume, claim):
-            return volume if reachable else None
-        if not reachable or not _matches(volume, claim):
+            return volume if node is None or node_affinity_matches(volume, node) else None
+        if smallest is not None and storage_size(volume.spec.capacity) >= storage_size(smallest.spec.capacity):
             continue
-        if smallest is None or storage_size(volume.spec.capacity) < storage_size(smallest.spec.capacity):
+        if _matches(volume, claim) and (node is None or node_affinity_matches(volume, node)):
             smallest = volume
     return smallest
+
+
+def fits(volume: corev1.PersistentVolume, claim: corev1.PersistentVolumeClaim) -> bool:
+    """Whether a claim that no volume is meant for could have this one, wherever it can be reached from."""
+    return _usable(volume, claim) and _matches(volume, claim)
 
 
 def _usable(volume: corev1.PersistentVolume, claim: corev1.PersistentVolumeClaim) -> bool:

@@ -52,6 +52,7 @@ from extender.plugins.volume_binding.provisioning import ProvisioningError
 from extender.plugins.volume_binding.writer import VolumeWriter
 
 STATE = "VolumeBinding"
+PROMISED = "Promised" + STATE
 NOT_FOUND = error("not found")
 UNBOUND_IMMEDIATE = unresolvable("pod has unbound immediate PersistentVolumeClaims")
 
@@ -138,7 +139,7 @@ class VolumeBinding(
         if data is None or node.node is None:
             return NOT_FOUND
         try:
-            found, reasons = self._binder.find(data.claims, node.node)
+            found, reasons = self._binder.find(data.claims, node.node, promised_volumes(state))
         except (BindingError, ProvisioningError) as failed:
             return error(str(failed))
         if reasons:
@@ -217,3 +218,22 @@ class VolumeBinding(
                 ClusterEvent(events.CSI_STORAGE_CAPACITY, added_or_changed), hints.after_capacity_change
             ),
         ]
+
+
+def chosen_volumes(state: CycleState, node_name: str) -> frozenset[str]:
+    """The existing volumes that Filter found for the pod on the node; for whoever plans several pods at once."""
+    data = state.get(STATE, VolumeState)
+    found = data.by_node.get(node_name) if data is not None else None
+    if found is None:
+        return frozenset()
+    return frozenset(binding.volume.metadata.name for binding in found.static_bindings)
+
+
+def promise_volumes(state: CycleState, volumes: frozenset[str]) -> None:
+    """To others: Filter passes them over from now on."""
+    state.write(PROMISED, promised_volumes(state) | volumes)
+
+
+def promised_volumes(state: CycleState) -> frozenset[str]:
+    promised: frozenset[str] | None = state.get(PROMISED, frozenset)
+    return promised or frozenset()

@@ -169,6 +169,16 @@ def test_an_optional_kind_that_is_not_served_counts_as_synced_and_may_come(
     assert made.state.served
 
 
+@pytest.mark.parametrize("may_be", [True, False])
+def test_an_optional_kind_that_we_may_not_read(server: FakeAPIServer, informer: Start, may_be: bool) -> None:
+    """It counts as absent where that was said, and only there."""
+    server.lists.append(status_of(403, "Forbidden"))
+    made, _ = informer(POD_GROUPS, optional=True, may_be_forbidden=may_be)
+    server.await_calls(1)
+    assert made.wait_for_sync(5 if may_be else 0.1) is may_be
+    assert (made.state.ok, made.state.served) == (may_be, not may_be)
+
+
 def test_a_kind_that_has_to_be_there_is_not_ready_without(server: FakeAPIServer, informer: Start) -> None:
     server.lists.append(status_of(404, "NotFound"))
     made, _ = informer()

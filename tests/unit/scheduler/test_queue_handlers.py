@@ -53,6 +53,9 @@ class Observer:
     def on_pod_group(self, old: Any, new: Any) -> None:
         self._see("group", old, new)
 
+    def on_volumes(self) -> None:
+        self.seen.append(("volumes", "", ""))
+
 
 @dataclass
 class Informers:
@@ -73,7 +76,7 @@ class Informers:
 class Story:
     """A queue in which `refused` waits, refused by a plugin that registers `wanted` and writes down what it is asked."""
 
-    def __init__(self, *wanted: ClusterEvent, answer: QueueingHint = QueueingHint.SKIP) -> None:
+    def __init__(self, *wanted: ClusterEvent, answer: QueueingHint = QueueingHint.SKIP, observed: bool = True) -> None:
         self.asked: list[tuple[str, int]] = []
         self.cache = Cache()
         self.profile = Profile()
@@ -83,7 +86,8 @@ class Story:
         self.queue = PriorityQueue(lambda a, b: a.timestamp < b.timestamp, hints=hints)
         informers: Any = Informers()
         profiles: Any = {PROFILE: self.profile}
-        watch_all(informers, self.queue, self.cache, profiles, hints.wanted_events(), [self.observer])
+        observers: Any = ([self.observer], self.observer.on_volumes) if observed else ()
+        watch_all(informers, self.queue, self.cache, profiles, hints.wanted_events(), *observers)
         self.handlers: Mapping[ResourceType[Any], Any] = informers.handlers
         self.pods, self.nodes = self.handlers[kinds.PODS], self.handlers[kinds.NODES]
 
@@ -252,7 +256,7 @@ def test_objects_of_other_kinds_are_events_where_a_plugin_waits_for_them(resourc
 
 
 def test_kinds_that_nobody_waits_for_are_not_handled() -> None:
-    assert set(Story().handlers) == {kinds.PODS, kinds.NODES, kinds.POD_GROUPS}
+    assert set(Story(observed=False).handlers) == {kinds.PODS, kinds.NODES}
 
 
 def test_only_the_actions_that_somebody_waits_for_move_pods() -> None:
@@ -270,10 +274,12 @@ def test_plugins_that_keep_state_hear_of_everything() -> None:
     story.nodes.on_add(make_node().name("n").uid("n").obj())
     story.nodes.on_update(make_node().name("n").uid("n").obj(), make_node().name("n").uid("m").obj())
     story.handlers[kinds.POD_GROUPS].on_add(make_pod_group().name("g").uid("g").obj())
+    story.handlers[kinds.PERSISTENT_VOLUMES].on_add(convert({"metadata": {"name": "v"}}, corev1.PersistentVolume))
     assert story.observer.seen == [
         ("pod", None, "p"),
         ("node", None, "n"),
         ("node", "n", None),
         ("node", None, "m"),
         ("group", None, "g"),
+        ("volumes", "", ""),
     ]

@@ -67,8 +67,8 @@ def test_a_member_that_never_comes_makes_the_others_time_out_in_virtual_time(wor
     world.pod_group("ten", 10, scheduleTimeoutSeconds=40)
     for i in range(9):
         world.pod(f"p{i}", group="ten")
-    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}
-    world.pod("p9", group="ten", volumes=[claim])  # the plan does not look at claims; VolumeBinding does
+    device = {"name": "gpu", "resourceClaimName": "gpu"}
+    world.pod("p9", group="ten", resourceClaims=[device])  # the plan does not look at devices; DynamicResources does
     started = time.perf_counter()
     world.run()
     assert time.perf_counter() - started < 30
@@ -119,6 +119,63 @@ def test_a_claim_that_waits_for_its_first_consumer_gets_a_volume(world: World) -
     assert world.of("db").state == "Scheduled", world.of("db").message
 
 
+def local_disk(world: World, name: str, node: str) -> None:
+    here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "local",
+        "local": {"path": "/disk"},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},
+    }
+    world.add("PersistentVolume", name, spec=spec, status={"phase": "Available"})
+
+
+def gang_with_disks(world: World, members: int) -> None:
+    """Six nodes; each member wants a disk of its own."""
+    for i in range(6):
+        world.node(f"n{i}", labels={"kubernetes.io/hostname": f"n{i}"})
+    local = {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"}
+    world.add("StorageClass", "local", "storage.k8s.io/v1", **local)
+    world.pod_group("db", members)
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "local",
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    for i in range(members):
+        world.add("PersistentVolumeClaim", f"data-{i}", spec=spec)
+        volume = {"name": "data", "persistentVolumeClaim": {"claimName": f"data-{i}"}}
+        world.pod(f"db-{i}", cpu="100m", group="db", volumes=[volume])
+
+
+def test_a_gang_is_planned_where_its_disks_are(world: World) -> None:
+    gang_with_disks(world, 3)
+    for node in ("n1", "n3", "n4"):
+        local_disk(world, f"disk-of-{node}", node)
+    world.run()
+    assert {world.of(f"db-{i}").node for i in range(3)} == {"n1", "n3", "n4"}
+    assert {world.of(f"db-{i}").attempts for i in range(3)} == {1}
+
+
+def test_a_gang_with_too_few_disks_waits_and_nobody_takes_one(world: World) -> None:
+    gang_with_disks(world, 3)
+    for node in ("n1", "n3"):
+        local_disk(world, f"disk-of-{node}", node)
+    world.run()
+    assert world.states() == {"Pending": 3}
+    assert world.gang("db").state == "Denied"
+    assert "node(s) didn't find available persistent volumes to bind" in world.of("db-0").message
+
+
+def test_a_gang_with_a_claim_that_is_not_there_is_not_planned(world: World) -> None:
+    gang_with_disks(world, 2)
+    local_disk(world, "disk", "n1")
+    world.pod("db-2", cpu="100m", group="db", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "none"}}])
+    world.run()
+    assert world.states() == {"Pending": 3}
+
+
 def test_an_empty_cluster_ends(world: World) -> None:
     world.pod("lonely")
     world.run()
@@ -160,8 +217,8 @@ def test_virtual_time_can_be_limited(world: World) -> None:
     world.pod_group("ten", 10, scheduleTimeoutSeconds=40)
     world.pod("lonely", schedulerName="default-scheduler")
     for i in range(10):
-        volumes = [{"name": "d", "persistentVolumeClaim": {"claimName": "missing"}}] if i == 9 else []
-        world.pod(f"p{i}", cpu="100m", group="ten", volumes=volumes)
+        devices = [{"name": "gpu", "resourceClaimName": "gpu"}] if i == 9 else []
+        world.pod(f"p{i}", cpu="100m", group="ten", resourceClaims=devices)
     assert not world.run(until=5).quiet
     assert "WaitingOnPermit" in world.states()
 

@@ -7,7 +7,7 @@ several are made, until one places all, or the time is up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -16,6 +16,7 @@ import numpy as np
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
+from extender.framework.status import Status
 from extender.plugins import names
 from extender.plugins.coscheduling.planner.members import MemberClass
 from extender.plugins.coscheduling.planner.refusals import Refusals
@@ -25,6 +26,9 @@ from extender.plugins.coscheduling.planner.scope import Scope
 
 MAY_LIFT = frozenset({names.POD_TOPOLOGY_SPREAD, names.INTER_POD_AFFINITY})
 """Plugins whose refusal another pod's coming can undo. What any other refuses stays refused while pods are only added."""
+
+OF_THE_NODE = frozenset({names.NODE_VOLUME_LIMITS, names.VOLUME_BINDING, names.VOLUME_RESTRICTIONS, names.VOLUME_ZONE})
+"""Plugins whose refusal says nothing of nodes that share the labels in question: what is attached there, or was promised."""
 
 _LAST = 2**62
 _MANY = 2**20  # members of a node beyond which it does not matter how many
@@ -70,14 +74,26 @@ def judged(
         trial = judge.begin(members.first.pod, snapshot)
         statuses = trial.filter_all()
         deadline.check()
-        passing = np.array([s.success for s in statuses], dtype=np.bool_)
-        lift = np.array([s.plugin in MAY_LIFT for s in statuses], dtype=np.bool_)
-        room = np.array([s.plugin == names.NODE_RESOURCES_FIT for s in statuses], dtype=np.bool_)
-        refusals.count(s for s in statuses if not s.success)
+        where = _Statuses(statuses).where
+        passing = where(lambda status: status.success)
+        lift = where(lambda status: status.plugin in MAY_LIFT)
+        room = where(lambda status: status.plugin == names.NODE_RESOURCES_FIT)
+        refusals.count(statuses[i] for i in np.flatnonzero(~passing).tolist())
         may = scope.may_go(members) if members.restricted else np.ones(len(statuses), dtype=np.bool_)
         open_ = (passing | lift) & may
         shapes.append(Shape(members, trial, passing & may, open_, (passing | room) & may))
     return shapes
+
+
+class _Statuses:
+    """Those of all nodes, which are few different ones: where members bring claims of their own, this is done for each."""
+
+    def __init__(self, statuses: Sequence[Status]) -> None:
+        self._ids = np.fromiter(map(id, statuses), dtype=np.int64, count=len(statuses))
+        self._different = dict(zip(self._ids.tolist(), statuses, strict=True))
+
+    def where(self, holds: Callable[[Status], bool]) -> BoolColumn:
+        return np.isin(self._ids, [number for number, status in self._different.items() if holds(status)])
 
 
 @dataclass
@@ -126,12 +142,13 @@ class Attempt:
         if not self._on_node[at]:
             self.nodes[at] = self.nodes[at].clone()
         node = self.nodes[at]
+        volumes = self._trials[number].volumes_on(node.name)
         node.add_pod(member)
         self._on_node[at] += 1
         self.room.take(at, self.shapes[number].asked)
         for other, shape in enumerate(self.shapes):
             self._capacity[other][at] = self.room.capacity_at(at, shape.asked)
-            self._trials[other].add_pod(member, node)
+            self._trials[other].add_pod(member, node, volumes)
         self._left[number] -= 1
         self.sequence.append((number, member, at))
         return True
@@ -153,12 +170,13 @@ class Attempt:
             at = int(key.argmin())
             if key[at] == _LAST:
                 return None
-            if self._trials[number].filter(self.nodes[at]).success:
+            status = self._trials[number].filter(self.nodes[at])
+            if status.success:
                 for other in refused:  # not for their domains' sake but for their own
                     if not touched[at] and self.groups[other] == self.groups[at]:
                         self._passing[number][other] = False
                 return at
-            if touched[at]:
+            if touched[at] or status.plugin in OF_THE_NODE:
                 refused.append(at)
                 key[at] = _LAST
             else:  # what refuses it refuses all that share its domains and are as they were: they have passed before

@@ -36,8 +36,12 @@ class Trial(Protocol):
         """A Status for each node of the cluster that it began with, in their order, before any pod was added."""
         ...
 
-    def add_pod(self, added: PodInfo, node: NodeInfo) -> None:
-        """The node has the pod already."""
+    def volumes_on(self, node_name: str) -> frozenset[str]:
+        """The existing volumes that `filter` found for it there."""
+        ...
+
+    def add_pod(self, added: PodInfo, node: NodeInfo, volumes: frozenset[str] = frozenset()) -> None:
+        """The node has the pod already. volumes: what the pod takes for its claims, and nobody else can have."""
         ...
 
     def clone(self) -> Trial: ...

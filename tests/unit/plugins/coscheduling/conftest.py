@@ -142,7 +142,10 @@ class Room:
     def filter_all(self) -> list[Status]:
         return [self.filter(info) for info in self.snapshot.list()]
 
-    def add_pod(self, added: PodInfo, info: NodeInfo) -> None:
+    def volumes_on(self, node_name: str) -> frozenset[str]:
+        return frozenset()
+
+    def add_pod(self, added: PodInfo, info: NodeInfo, volumes: frozenset[str] = frozenset()) -> None:
         """It only looks at the node that it judges."""
 
     def clone(self) -> Room:

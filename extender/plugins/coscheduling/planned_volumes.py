@@ -1,0 +1,125 @@
+"""VolumeBinding and NodeVolumeLimits for plans: the same rules, and the common cases for all nodes at once.
+
+The members of a gang bring a claim each, so that none is like another, and each is judged on every node. Reserve and
+PreBind are kube-scheduler's here; what is not simple is left to the exact rule. No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from extender.api import corev1
+from extender.api.storagev1 import NO_PROVISIONER
+from extender.config.plugin_args import VolumeBindingArgs
+from extender.framework.columnar import ALL_PASS, FilterColumns, Mask, NodeTable, Verdicts
+from extender.framework.cycle_state import CycleState
+from extender.framework.handle import Handle
+from extender.framework.node_selector_columns import selector_nodes
+from extender.framework.status import unresolvable
+from extender.plugins.csi_translation import in_tree_plugin
+from extender.plugins.node_volume_limits import NodeVolumeLimits
+from extender.plugins.storage_listers import NotFoundError
+from extender.plugins.volume_binding.binder import BIND_CONFLICT, NODE_CONFLICT
+from extender.plugins.volume_binding.matching import SELECTED_NODE, bound_to_claim, fits
+from extender.plugins.volume_binding.plugin import STATE, VolumeBinding, VolumeState, promised_volumes
+from extender.plugins.volume_binding.pod_volumes import PodVolumeClaims
+
+Masks = dict[tuple[str, str], Mask | None]
+
+
+class PlannedVolumeBinding(VolumeBinding, FilterColumns):
+    def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._reach: tuple[NodeTable | None, Masks] = (None, {})  # of the table that was asked about last
+
+    def filter_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> Verdicts | None:
+        data = state.get(STATE, VolumeState)
+        if data is None or promised_volumes(state):
+            return None
+        claims = data.claims
+        if claims.bound and claims.delayed:
+            return None
+        if claims.bound:
+            return self._bound(claims.bound, table)
+        if all(self._made_anywhere(claim) for claim in claims.delayed):
+            return ALL_PASS
+        return self._matched(claims, table) if len(claims.delayed) == 1 else None
+
+    def _bound(self, claims: Sequence[corev1.PersistentVolumeClaim], table: NodeTable) -> Verdicts | None:
+        """On the nodes that can reach every volume."""
+        reachable = np.ones(len(table), dtype=np.bool_)
+        for claim in claims:
+            volume = self._binder.volumes.get(claim.spec.volume_name)
+            mask = self._reached(volume, table) if volume is not None else None
+            if mask is None:
+                return None
+            reachable &= mask
+        return Verdicts.refused(~reachable, unresolvable(NODE_CONFLICT))
+
+    def _made_anywhere(self, claim: corev1.PersistentVolumeClaim) -> bool:
+        """A new volume can be made wherever the pod goes; whether one that exists is taken instead does not matter."""
+        if SELECTED_NODE in claim.metadata.annotations:
+            return False
+        try:
+            storage_class = self._storage.storage_class(claim.class_name)
+        except NotFoundError:
+            return False
+        if storage_class.provisioner in ("", NO_PROVISIONER) or storage_class.allowed_topologies:
+            return False
+        driver = self._storage.csi_driver(storage_class.provisioner)
+        return driver is None or not driver.spec.storage_capacity
+
+    def _matched(self, claims: PodVolumeClaims, table: NodeTable) -> Verdicts | None:
+        """The one claim has to be given a volume that exists: on the nodes that can reach one that fits."""
+        claim = claims.delayed[0]
+        if SELECTED_NODE in claim.metadata.annotations or not self._never_made(claim):
+            return None
+        reachable = np.zeros(len(table), dtype=np.bool_)
+        for volume in claims.volumes.get(claim.class_name, ()):
+            if bound_to_claim(volume, claim):
+                return None
+            if fits(volume, claim):
+                mask = self._reached(volume, table)
+                if mask is None:
+                    return None
+                reachable |= mask
+        return Verdicts.refused(~reachable, unresolvable(BIND_CONFLICT))
+
+    def _never_made(self, claim: corev1.PersistentVolumeClaim) -> bool:
+        try:
+            return self._storage.storage_class(claim.class_name).provisioner in ("", NO_PROVISIONER)
+        except NotFoundError:
+            return False
+
+    def _reached(self, volume: corev1.PersistentVolume, table: NodeTable) -> Mask | None:
+        """The nodes that its node affinity names. None: only the exact rule can tell."""
+        if self._reach[0] is not table:
+            self._reach = (table, {})
+        masks = self._reach[1]
+        key = (volume.metadata.name, volume.metadata.resource_version)
+        if key not in masks:
+            masks[key] = _reach_of(volume, table)
+        return masks[key]
+
+
+class PlannedNodeVolumeLimits(NodeVolumeLimits, FilterColumns):
+    """What is attached to a node is counted once a member is to go there: the planner asks `filter` before it places one."""
+
+    def filter_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> Verdicts | None:
+        return ALL_PASS
+
+
+def _reach_of(volume: corev1.PersistentVolume, table: NodeTable) -> Mask | None:
+    if in_tree_plugin(volume.spec) is not None:
+        return None
+    affinity = volume.spec.node_affinity
+    if affinity is None or affinity.required is None:
+        return np.ones(len(table), dtype=np.bool_)
+    terms = affinity.required.node_selector_terms
+    return None if _names_nodes(terms) else selector_nodes(table, terms)
+
+
+def _names_nodes(terms: Iterable[corev1.NodeSelectorTerm]) -> bool:
+    return any(term.match_fields for term in terms)

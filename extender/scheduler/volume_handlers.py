@@ -1,0 +1,64 @@
+"""Volumes, claims and classes behind a kube-scheduler: what plans are made by, where the extender may read them.
+
+kube-scheduler finds, binds and awaits the volumes itself, before it calls bind. Where one of these kinds is not served, or
+not to us, plans are made without volumes, and kube-scheduler's refusals are all that is known of them.
+kube-scheduler: pkg/scheduler/eventhandlers.go (addAllEventHandlers)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from extender.client.informer import InformerFactory
+from extender.client.interface import (
+    CSI_DRIVERS,
+    CSI_NODES,
+    CSI_STORAGE_CAPACITIES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
+    ResourceType,
+)
+from extender.scheduler import bell
+
+KINDS: tuple[ResourceType[Any], ...] = (
+    PERSISTENT_VOLUMES,
+    PERSISTENT_VOLUME_CLAIMS,
+    STORAGE_CLASSES,
+    CSI_NODES,
+    CSI_DRIVERS,
+    CSI_STORAGE_CAPACITIES,
+    VOLUME_ATTACHMENTS,
+)
+
+
+class VolumeHandlers:
+    """Whatever it was: a plan looks at all of them. The bell alone means nothing."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+
+    def on_add(self, obj: Any) -> None:
+        self._happened(obj)
+
+    def on_update(self, old: Any, new: Any) -> None:
+        self._happened(new)
+
+    def on_delete(self, obj: Any) -> None:
+        self._happened(obj)
+
+    def _happened(self, obj: Any) -> None:
+        if obj.metadata.name != bell.NAME:
+            self._changed()
+
+
+def watch_volumes(informers: InformerFactory, changed: Callable[[], None]) -> None:
+    """Before the informers start."""
+    for kind in KINDS:
+        informers.informer(kind, optional=True, may_be_forbidden=True).add_handler(VolumeHandlers(changed))
+
+
+def volumes_known(informers: InformerFactory) -> bool:
+    return all(informer.has_synced and informer.state.served for informer in map(informers.informer, KINDS))

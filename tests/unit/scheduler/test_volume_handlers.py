@@ -1,0 +1,66 @@
+"""Volumes that change behind a kube-scheduler: who hears of it, and when they count as known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from extender.client.embedded.api import EmbeddedAPI
+from extender.client.informer import InformerFactory
+from extender.client.interface import CSI_STORAGE_CAPACITIES, STORAGE_CLASSES
+from extender.scheduler import bell
+from extender.scheduler.volume_handlers import KINDS, VolumeHandlers, volumes_known, watch_volumes
+from tests.unit.plugins.storage import make_capacity
+
+
+@pytest.mark.parametrize(
+    ("name", "heard"),
+    [
+        pytest.param("capacity", 3, id="capacity that a driver publishes"),
+        pytest.param(bell.NAME, 0, id="our own bell is no news"),
+    ],
+)
+def test_what_is_heard(name: str, heard: int) -> None:
+    told: list[None] = []
+    handlers = VolumeHandlers(lambda: told.append(None))
+    capacity = make_capacity(name, "fast", "z", "1Gi")
+    handlers.on_add(capacity)
+    handlers.on_update(capacity, capacity)
+    handlers.on_delete(capacity)
+    assert len(told) == heard
+
+
+class State:
+    def __init__(self, served: bool) -> None:
+        self.served = served
+
+
+class Informer:
+    def __init__(self, synced: bool, served: bool) -> None:
+        self.has_synced = synced
+        self.state = State(served)
+
+
+@pytest.mark.parametrize(
+    ("synced", "served", "known"),
+    [
+        pytest.param(True, True, True, id="all are there"),
+        pytest.param(False, True, False, id="one has not been listed yet"),
+        pytest.param(True, False, False, id="one is not served, or not to us"),
+    ],
+)
+def test_volumes_are_known_where_every_kind_is(synced: bool, served: bool, known: bool) -> None:
+    class Informers:
+        def informer(self, kind: Any) -> Any:
+            return Informer(synced, served) if kind is STORAGE_CLASSES else Informer(True, True)
+
+    informers: Any = Informers()
+    assert volumes_known(informers) is known
+
+
+def test_every_kind_is_watched_and_none_of_them_has_to_be_there() -> None:
+    informers = InformerFactory(EmbeddedAPI())
+    watch_volumes(informers, lambda: None)
+    assert {informer.resource for informer in informers.all()} == set(KINDS)
+    assert CSI_STORAGE_CAPACITIES in KINDS
