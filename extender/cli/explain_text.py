@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from extender.plugins.coscheduling.gang_status import GangStatus, GangSummary, KeptFree, Member, MemberState, Shortfall
+from extender.plugins.coscheduling.gang_status import (
+    GangStatus,
+    GangSummary,
+    KeptFree,
+    Member,
+    MemberState,
+    PreemptionView,
+    Shortfall,
+    Victim,
+)
 
 SHOWN_MEMBERS = 40
 SHOWN_DOMAINS = 5
+SHOWN_VICTIMS = 10
 LABEL_WIDTH = 12
 
 NO_GANGS = "no gangs: no pod that the extender has seen names a group, and there is no PodGroup"
@@ -57,6 +67,8 @@ def _fields(status: GangStatus, now: datetime) -> Iterator[str]:
         yield from _field(
             "standby", ["this extender does not lead: it knows no plans and refusals; ask the one that does"]
         )
+    if status.preemption is not None:
+        yield from _preemption(status.preemption)
     if doing := _doing(status):
         yield from _field("now", [doing])
     if status.kept_free is not None:
@@ -83,6 +95,24 @@ def _kept_free(kept: KeptFree, now: datetime) -> Iterator[str]:
     count = f"{len(kept.nodes)} node" + ("" if len(kept.nodes) == 1 else "s")
     yield f"{count} of {kept.domain} for {age(now, kept.until)} more: nobody of its priority or below is admitted there"
     yield ", ".join(kept.nodes[:SHOWN_DOMAINS]) + (" ..." if len(kept.nodes) > SHOWN_DOMAINS else "")
+
+
+def _preemption(view: PreemptionView) -> Iterator[str]:
+    names = [_victim(victim) for victim in view.victims[:SHOWN_VICTIMS]]
+    if more := len(view.victims) - len(names):
+        names.append(f"and {more} more")
+    if view.under_way:
+        yield from _field("waits for", names or ["pods that are going anyway"])
+        return
+    if names:
+        yield from _field("would evict", names)
+    if view.why_not:
+        yield from _field("but", [view.why_not]) if names else _field("evicts nobody", [view.why_not])
+
+
+def _victim(victim: Victim) -> str:
+    gang = f", with its gang {victim.gang}" if victim.gang else ""
+    return f"{victim.pod} on {victim.node} (priority {victim.priority}{gang})" if victim.node else victim.pod
 
 
 def _doing(status: GangStatus) -> str:

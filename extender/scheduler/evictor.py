@@ -22,6 +22,7 @@ from extender.scheduler.background import WorkerPool
 log = logging.getLogger(__name__)
 
 ASK_AGAIN_SECONDS = 60.0  # how often permissions are asked for anew
+ASK_SOON_SECONDS = 5.0  # while there are none
 PAUSES = (0.1, 0.5, 2.0)  # seconds between tries of a call that may yet succeed
 
 
@@ -60,7 +61,7 @@ class ApiEvictor:
         with self._lock:
             if self._clock() < self._ask_at:
                 return
-            self._ask_at = self._clock() + ASK_AGAIN_SECONDS
+            self._ask_at = self._clock() + (ASK_AGAIN_SECONDS if self._allowed else ASK_SOON_SECONDS)
         self._run(self.ask)
 
     def ask(self) -> None:

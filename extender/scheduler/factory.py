@@ -25,6 +25,7 @@ from extender.framework.runtime.metrics_recorder import record
 from extender.plugins import names
 from extender.plugins.coscheduling.collaborators import Collaborators, ShadowRules
 from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.gang_report import GangReport
 from extender.plugins.coscheduling.judge import FrameworkJudge, new_judge
 from extender.plugins.coscheduling.largest_gang import LargestGang
 from extender.plugins.coscheduling.planner import Topology
@@ -161,7 +162,7 @@ def build(
             evictor=evictor,
             recorder=recorder,
             verdicts=verdicts,
-            report=coscheduling.report(_judge(surroundings, informers)),
+            report=_report(coscheduling, preemption, _judge(surroundings, informers)),
             live_metrics=LiveMetrics(
                 [
                     *of_cache(cache),
@@ -223,6 +224,12 @@ def preemption_world(
         is_assumed=cache.is_assumed_pod,
         wall=time.time,
     )
+
+
+def _report(coscheduling: Coscheduling, preemption: Preemption, judge: FrameworkJudge) -> GangReport:
+    report = coscheduling.report(judge)
+    report.explain_preemption = preemption.gangs.explain
+    return report
 
 
 def _tick(coscheduling: Coscheduling, preemption: Preemption, evictor: ApiEvictor) -> None:

@@ -31,6 +31,7 @@ from extender.plugins.coscheduling.gang_status import (
     KeptFree,
     Member,
     MemberState,
+    PreemptionView,
     Relaxation,
     Shortfall,
     amount_text,
@@ -82,6 +83,7 @@ class GangReport:
         self._judge = judge
         self._denied_seconds = denied_seconds
         self._wall = wall
+        self.explain_preemption: Callable[[str], PreemptionView | None] = lambda key: None
         self._analysing = (
             threading.Lock()
         )  # one analysis at a time; guards _analyses; taken before the manager's, if both
@@ -130,9 +132,11 @@ class GangReport:
             question = self._question(group) if asks and key in places else None
         if shadow is not None and why.reason == Reason.ORDERED_AFTER_OTHERS and kept:
             status = replace(status, reserved_for=(shadow.group,), relaxations=(AFTER_THE_SHADOW,))
-        if question is None:
+        if question is not None:
+            status = self._with_analysis(key, status, question, kept)
+        if status.standby or status.fits_now or (question is None and why.reason != Reason.PREEMPTING):
             return status
-        return self._with_analysis(key, status, question, kept)
+        return replace(status, preemption=self.explain_preemption(key))
 
     # Under the manager's lock
 
@@ -150,6 +154,8 @@ class GangReport:
 
     def _why(self, group: Group, places: dict[str, int]) -> _Why:
         seen = self._admission.observer.see(group)
+        if group.preempting is not None and group.stopped is not None:
+            return self._of_stop(group, group.stopped)
         if seen.phase not in WAITING_PHASES:
             return _Why(since=seen.since)
         gate = self._admission.observer.gate(group)

@@ -101,13 +101,32 @@ class GangSummary(Shown, frozen=True):
         return f"{self.namespace}/{self.name}"
 
 
+class Victim(Shown, frozen=True):
+    """A pod that would have to go, or is going. gang: the running one that would go with it, whole."""
+
+    pod: str
+    node: str = ""
+    priority: int = 0
+    gang: str = ""
+
+
+class PreemptionView(Shown, frozen=True):
+    """What room of others the gang would need. under_way: they have been told. Otherwise why_not: what keeps the gang from
+    taking it; empty: nothing, it is about to."""
+
+    victims: tuple[Victim, ...] = ()
+    under_way: bool = False
+    why_not: str = ""
+
+
 class GangStatus(Shown, frozen=True):
     """One gang, whole.
 
     told: what pods are refused with. reserved_for: the groups whose places are in its way. refuted: (member, node) pairs that
     kube-scheduler refused. relaxations: the smallest first; computed when asked for, on the cluster as it is then.
     fits_now: a plan is found at this moment, and the gang is about to be looked at. standby: who answers does not lead, plans
-    nothing, and knows of no plan or refusal. kept_free: its shadow, while it has one.
+    nothing, and knows of no plan or refusal. kept_free: its shadow, while it has one. preemption: None where room of others
+    would not help, or none is needed.
     """
 
     gang: GangSummary
@@ -122,6 +141,7 @@ class GangStatus(Shown, frozen=True):
     fits_now: bool = False
     standby: bool = False
     kept_free: KeptFree | None = None
+    preemption: PreemptionView | None = None
 
 
 def amount_text(resource: str, amount: int) -> str:

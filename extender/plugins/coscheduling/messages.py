@@ -24,6 +24,8 @@ PREEMPTING = "the gang waits for pods of lower priority to go from its nodes"
 PREEMPTION_OFF = "preemption for whole gangs is switched off (gangPreemption)"
 PREEMPTION_NEVER = "a member has preemptionPolicy Never"
 PREEMPTION_NOT_PERMITTED = "preemption for whole gangs is off: no permission to evict pods"
+PREEMPTION_DELAYED = "the gang leaves an autoscaler its time first (preemptionDelaySeconds)"
+NO_VICTIMS_HELP = "it would not fit whichever pods of lower priority went"
 VICTIMS_DID_NOT_GO = "pods that were to make room for the gang did not go in time"
 
 

@@ -13,6 +13,7 @@ from extender.client.errors import ForbiddenError
 from extender.client.interface import POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, Preconditions, ResourceType
 from extender.config.types import ExtenderConfiguration
 from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.gang_status import PreemptionView
 from extender.plugins.coscheduling.pod_group_manager import Group
 from tests.unit.scheduler.conftest import Bench, running
 
@@ -269,3 +270,39 @@ def test_a_gang_of_low_priority_goes_whole_for_one_of_high(bench: Bench) -> None
 
 class _NEVER:
     message = ""
+
+
+def explained(bench: Bench) -> PreemptionView | None:
+    status = bench.scheduler._parts.report.status(KEY)
+    assert status is not None
+    return status.preemption
+
+
+def test_the_page_names_the_victims_and_why_they_are_not_taken() -> None:
+    with running(ExtenderConfiguration(preemption_delay_seconds=3600.0)) as bench:
+        bench.until(bench.may_evict, "evictions are allowed")
+        full(bench, 0, 5)
+        refused(bench, gang(bench, 2)[0])
+        view = explained(bench)
+        assert view is not None
+        assert [(each.pod, each.node, each.priority) for each in view.victims] == [
+            ("default/low1", "n1", 5),
+            ("default/low0", "n0", 0),
+        ]
+        assert (view.under_way, view.why_not) == (False, messages.PREEMPTION_DELAYED)
+
+
+def test_the_page_says_that_nobody_s_room_would_do(bench: Bench) -> None:
+    full(bench, 0, VIP)
+    refused(bench, gang(bench, 2)[0])
+    bench.flush()
+    assert explained(bench) == PreemptionView(why_not=messages.NO_VICTIMS_HELP)
+
+
+def test_the_page_names_those_that_are_waited_for(slow: Bench) -> None:
+    victims = full(slow, 0)
+    refused(slow, gang(slow, 1)[0])
+    going(slow, *victims)
+    view = explained(slow)
+    assert view is not None
+    assert ([each.pod for each in view.victims], view.under_way) == (["default/low0"], True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import math
+import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,7 @@ from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.arrivals import cannot_be_woken, waves_of
 from extender.plugins.coscheduling.collaborators import PREEMPTING, Verdict
 from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.gang_status import PreemptionView, Victim
 from extender.plugins.coscheduling.hypothetical import without_pods
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.lost_places import lose_place
@@ -38,6 +40,7 @@ from extender.plugins.coscheduling.units import unit_of
 log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = (2.0, 5.0, 15.0, 60.0)  # how long a gang for which nobody can go is left alone, time after time
+BARRED_SECONDS = 5.0  # how often it is asked whether the gang may by now
 GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is being deleted may take
 DEFAULT_GRACE_SECONDS = 30
 
@@ -81,6 +84,7 @@ class GangPreemption:
         self._pdbs = around.pdbs
         self._is_assumed = around.is_assumed
         self._wall = around.wall
+        self._searching = threading.Lock()  # one search at a time; no other lock is taken under it
         self._wanted: dict[str, str] = {}  # key -> scheduler; the manager's lock guards this and the next
         self._tried: dict[str, tuple[int, float]] = {}  # key -> how often in vain, not before
 
@@ -161,12 +165,38 @@ class GangPreemption:
             started_before=situation.rules.started_before,
         )
         evictable = evictable_pods(snapshot.list(), situation.gangs, rules)
-        found = self._with.offload(
-            plan_with_victims, snapshot, situation.request, self._judge, evictable, self._pdbs(), going
-        )
+        with self._searching:
+            found = self._with.offload(
+                plan_with_victims, snapshot, situation.request, self._judge, evictable, self._pdbs(), going
+            )
         if not isinstance(found, VictimPlan | planner.Verdict):
             raise TypeError(f"no plan with victims: {found!r}")
         return found
+
+    def explain(self, key: str) -> PreemptionView | None:
+        """Whose room the group would need, and why it does not take it; for a page that somebody looks at."""
+        manager = self._manager
+        with manager.lock:
+            group = manager.groups.get(key)
+            if group is None:
+                return None
+            if group.preempting is not None:
+                return PreemptionView(tuple(Victim(name) for name in group.preempting.victims), under_way=True)
+            pods = [info.pod for info in group.pending()]
+            if not pods:
+                return None
+            unit = unit_of(manager, group)
+            why_not = self.barred(unit) or self._not_yet(group)
+            situation = self.situation(unit, min(pods, key=lambda pod: pod.name).spec.scheduler_name)
+        found = self.search(situation, self._with.newest_snapshot())
+        if not isinstance(found, VictimPlan):
+            return PreemptionView(why_not=why_not or messages.NO_VICTIMS_HELP)
+        victims = (Victim(each.pod.key, each.node_name, each.pod.priority, each.gang) for each in found.victims)
+        return PreemptionView(tuple(victims), why_not=why_not)
+
+    def _not_yet(self, group: Group) -> str:
+        since = group.stopped.since if group.stopped is not None else 0.0
+        return messages.PREEMPTION_DELAYED if since + self._rules.delay_seconds > self._manager.clock() else ""
 
     def _goes_anyway(self, pod: corev1.Pod) -> bool:
         """One that takes much longer than it was given is not counted on."""
@@ -181,7 +211,7 @@ class GangPreemption:
                 return
             if self.barred(unit):
                 self._wanted[group.key] = scheduler_name
-                self._in_vain(unit)
+                self._tried[group.key] = 0, manager.clock() + BARRED_SECONDS
                 return
             situation = self.situation(unit, scheduler_name)
         if not situation.request.needed:
