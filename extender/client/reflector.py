@@ -22,6 +22,7 @@ from extender.client.errors import (
     ResourceVersionTooLargeError,
 )
 from extender.client.interface import API, EventType, ResourceType, Watch, WatchEvent
+from extender.client.shared_parts import SharedParts
 from extender.client.store import Store
 
 log = logging.getLogger(__name__)
@@ -73,6 +74,7 @@ class Reflector(Generic[T]):
         self._namespace = namespace
         self._field_selector = field_selector
         self._backoff = Backoff(clock)
+        self._parts = SharedParts()
         self._stopping = threading.Event()
         self._lock = threading.Lock()  # guards _watch
         self._watch: Watch[T] | None = None
@@ -122,7 +124,9 @@ class Reflector(Generic[T]):
                     raise
                 found, token, version = {}, "", ""
                 continue
-            found.update((item.metadata.key, item) for item in page.items)
+            for item in page.items:
+                self._parts.share(item)
+                found[item.metadata.key] = item
             if self._stopping.is_set():
                 return
             token = page.next
@@ -196,6 +200,7 @@ class Reflector(Generic[T]):
         known = self._store.get(obj.metadata.key)
         if known is not None and _not_newer(obj, known):
             return
+        self._parts.share(obj)
         self._changes.changed(self._store.put(obj), obj)
 
 

@@ -28,6 +28,10 @@ Json = dict[str, Any]
 
 
 def node(number: int) -> corev1.Node:
+    return convert(node_json(number), corev1.Node)
+
+
+def node_json(number: int) -> Json:
     """One in 50 is tainted, one in 100 cordoned, one in 10 has GPUs."""
     allocatable = {"cpu": "32", "memory": "128Gi", "pods": "110", "ephemeral-storage": "500Gi"}
     if number % 10 == 0:
@@ -38,14 +42,11 @@ def node(number: int) -> corev1.Node:
         {"names": [f"registry.example/app-{(number * 7 + i) % 40}:v1"], "sizeBytes": 50_000_000 * (i + 1)}
         for i in range(IMAGES_PER_NODE)
     ]
-    return convert(
-        {
-            "metadata": {"name": f"node-{number}", "labels": labels},
-            "spec": {"taints": taints, "unschedulable": number % 100 == 2},
-            "status": {"allocatable": allocatable, "images": images},
-        },
-        corev1.Node,
-    )
+    return {
+        "metadata": {"name": f"node-{number}", "labels": labels},
+        "spec": {"taints": taints, "unschedulable": number % 100 == 2},
+        "status": {"allocatable": allocatable, "images": images},
+    }
 
 
 def namespace_of(app: int) -> str:
@@ -88,13 +89,17 @@ def anti_affinity(app: int, kind: str) -> Json:
 
 
 def running(number: int, slot: int) -> corev1.Pod:
+    return convert(running_json(number, slot), corev1.Pod)
+
+
+def running_json(number: int, slot: int) -> Json:
     app = (number * PODS_PER_NODE + slot * 37) % APPS
     spec: Json = {"nodeName": f"node-{number}"}
     if app % 10 == 0:
         spec["affinity"] = anti_affinity(app, PREFERRED)
     elif app % 50 == 7:
         spec["affinity"] = anti_affinity(app, REQUIRED)
-    return convert(pod_json(f"pod-{number}-{slot}", app, **spec), corev1.Pod)
+    return pod_json(f"pod-{number}-{slot}", app, **spec)
 
 
 def cache() -> Cache:

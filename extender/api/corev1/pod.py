@@ -109,7 +109,6 @@ class PodCondition(Object, frozen=True, gc=False):
     status: str = ""
     reason: str = ""
     message: str = ""
-    last_transition_time: datetime | None = None
 
 
 class ContainerStatus(Object, frozen=True, gc=False):

@@ -1,0 +1,69 @@
+"""What is alike in different pods and nodes is kept once, and nothing of them changes by that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from extender.api import codec, corev1
+from extender.client import shared_parts
+from extender.client.shared_parts import SharedParts
+
+
+def _pod(name: str, **more: Any) -> dict[str, Any]:
+    container = {"name": "c", "resources": {"requests": {"cpu": "500m"}}}
+    toleration = {"key": "k", "operator": "Exists"}
+    return {
+        "metadata": {"name": name, "namespace": "team", "labels": {"app": "web"}, **more},
+        "spec": {"nodeName": "node-1", "containers": [container], "tolerations": [toleration]},
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+def _decoded(*raw: dict[str, Any], type_: Any = corev1.Pod) -> list[Any]:
+    return [codec.decode(codec.encode(each), type_) for each in raw]
+
+
+def test_pods_that_are_alike_share_all_but_their_names() -> None:
+    parts, (one, two) = SharedParts(), _decoded(_pod("one"), _pod("two"))
+    for pod in (one, two):
+        parts.share(pod)
+    assert one.metadata.labels is two.metadata.labels
+    assert one.metadata.namespace is two.metadata.namespace
+    assert one.spec.containers is two.spec.containers
+    assert one.spec.tolerations is two.spec.tolerations
+    assert one.spec.overhead is two.spec.overhead
+    assert one.status.conditions is two.status.conditions
+    assert (one.name, two.name) == ("one", "two")
+    assert [one, two] == _decoded(_pod("one"), _pod("two"))
+
+
+def test_what_differs_stays_apart() -> None:
+    parts, (one, two) = SharedParts(), _decoded(_pod("one"), _pod("two", labels={"app": "db"}))
+    for pod in (one, two):
+        parts.share(pod)
+    assert (one.metadata.labels, two.metadata.labels) == ({"app": "web"}, {"app": "db"})
+
+
+def test_nodes_share_their_images_one_by_one() -> None:
+    common = {"names": ["registry.example/base:v1"], "sizeBytes": 5}
+    raw = [
+        {"metadata": {"name": name}, "status": {"images": [common, {"names": [name], "sizeBytes": 1}]}}
+        for name in ("one", "two")
+    ]
+    parts, (one, two) = SharedParts(), _decoded(*raw, type_=corev1.Node)
+    for node in (one, two):
+        parts.share(node)
+    assert one.status.images[0] is two.status.images[0]
+    assert [one, two] == _decoded(*raw, type_=corev1.Node)
+
+
+def test_parts_that_are_in_one_pod_only_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_parts, "MOST_KNOWN", 3)
+    parts = SharedParts()
+    pods = _decoded(*(_pod(str(number), labels={"number": str(number)}) for number in range(10)))
+    for pod in pods:
+        parts.share(pod)
+    assert [pod.metadata.labels["number"] for pod in pods] == [str(number) for number in range(10)]
+    assert all(len(known) <= 3 for known in parts._known.values())
