@@ -8,7 +8,19 @@ from __future__ import annotations
 import importlib
 import sys
 
-BENCHMARKS = ("snapshot", "scheduling", "planner", "victims", "held_binds", "contention", "gangs", "parked", "memory")
+BENCHMARKS = (
+    "snapshot",
+    "scheduling",
+    "planner",
+    "victims",
+    "simulate",
+    "held_binds",
+    "contention",
+    "gangs",
+    "parked",
+    "memory",
+    "real_objects",
+)
 
 
 def main(names: list[str]) -> int:
