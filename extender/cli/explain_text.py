@@ -57,6 +57,11 @@ def _fields(status: GangStatus, now: datetime) -> Iterator[str]:
     if gang.reason:
         yield from _field("reason", [gang.reason, *([gang.message] if gang.message else [])])
     yield from _field("minMember", [f"{gang.min_member}; there are {counts(gang) or 'no pods'}"])
+    if status.roles:
+        texts = [f"{each.role} {each.members} of {each.minimum}" for each in status.roles]
+        yield from _field("roles", [", ".join(texts)])
+    if status.starts_with:
+        yield from _field("starts with", [", ".join(status.starts_with)])
     if gang.place:
         line = f"{gang.place} of {status.in_line}, by priority ({status.priority}), age and name"
         yield from _field("in line", [line])

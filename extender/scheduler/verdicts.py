@@ -47,10 +47,13 @@ class GroupVerdicts:
             self._tell_member(key, verdict, member)
             return
         with self._lock:
-            if self._last.get(pod_group.metadata.uid) == verdict:
+            last = self._last.get(pod_group.metadata.uid)
+            if last == verdict:
                 return
             if not verdict.event_only:
                 self._last[pod_group.metadata.uid] = verdict
+        if last is None and not verdict.event_only and _says(pod_group, verdict):
+            return  # told before a restart
         reference: corev1.ObjectReference = pod_group_reference(pod_group)
         self._recorder.event(
             reference, "Normal" if verdict.scheduled else "Warning", verdict.reason, "Scheduling", verdict.message
@@ -72,7 +75,7 @@ class GroupVerdicts:
     def _patch(self, pod_group: PodGroup, verdict: Verdict) -> None:
         condition = Condition(
             type=CONDITION,
-            status="True" if verdict.scheduled else "False",
+            status=_status(verdict),
             reason=verdict.why or verdict.reason,
             message=verdict.message,
             last_transition_time=now(),
@@ -93,3 +96,16 @@ class GroupVerdicts:
 
     def stop(self) -> None:
         self._pool.stop()
+
+
+def _status(verdict: Verdict) -> str:
+    return "True" if verdict.scheduled else "False"
+
+
+def _says(pod_group: PodGroup, verdict: Verdict) -> bool:
+    """Whether the group's condition tells it already."""
+    told = (_status(verdict), verdict.why or verdict.reason, verdict.message)
+    return any(
+        known.type == CONDITION and (known.status, known.reason, known.message) == told
+        for known in pod_group.status.conditions
+    )

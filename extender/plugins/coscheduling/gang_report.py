@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from cachetools import TTLCache
 from msgspec.structs import replace
@@ -23,6 +24,7 @@ from extender.framework.resource import PODS
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.admission import Admission
 from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.gang_groups import GROUPS_ANNOTATION
 from extender.plugins.coscheduling.gang_observer import WAITING_PHASES, Seen
 from extender.plugins.coscheduling.gang_status import (
     Domain,
@@ -33,15 +35,17 @@ from extender.plugins.coscheduling.gang_status import (
     MemberState,
     PreemptionView,
     Relaxation,
+    RoleCount,
     Shortfall,
     amount_text,
 )
 from extender.plugins.coscheduling.phases import phase_of
-from extender.plugins.coscheduling.pod_group import foreign_gates
+from extender.plugins.coscheduling.pod_group import GroupSpec, foreign_gates
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.quorum import needs
 from extender.plugins.coscheduling.relaxation import Analysis, Question, analyse
 from extender.plugins.coscheduling.stops import Reason, Stop
-from extender.plugins.coscheduling.units import unit_of
+from extender.plugins.coscheduling.units import missing_group, unit_of
 
 AT_ONCE = 50  # groups under one hold of the lock
 FRESH_SECONDS = 2.0  # how long an analysis is shown again
@@ -125,6 +129,7 @@ class GangReport:
                 relaxations=self._at_the_gate(group, why.reason),
                 standby=not self._with.may_plan(),
                 kept_free=self._kept_free(group),
+                **self._asked_beyond(group),
             )
             shadow = self._admission.shadows.current
             kept = self._admission.shadows.kept_from_unit(unit_of(manager, group))
@@ -229,17 +234,40 @@ class GangReport:
         if spec is None or spec.invalid:
             return ()
         there = len(group.members)
-        if reason == Reason.QUORUM_MISSING and there < spec.min_member:
+        if reason == Reason.QUORUM_MISSING and not spec.roles.minima and there < spec.min_member:
             return (
                 Relaxation("MorePods", f"{_pods(spec.min_member - there)} more of the group"),
                 *((Relaxation("MinMember", f"minMember {there} instead of {spec.min_member}"),) if there else ()),
             )
+        if reason == Reason.QUORUM_MISSING:
+            return tuple(self._role_at_the_gate(group, spec))
         if reason == Reason.GATED:
             gated = [info.pod for info in group.pending() if foreign_gates(info.pod, (self._manager.gate,))]
             gates = sorted({gate.name for pod in gated for gate in pod.spec.scheduling_gates} - {self._manager.gate})
             short = spec.min_member - (there - len(gated))
             return (Relaxation("Gates", f"{_pods(short)} freed of the gates of others: {', '.join(gates)}"),)
+        if reason == Reason.COMPANION_NOT_READY:
+            others = ", ".join(self._asked_beyond(group)["starts_with"])
+            return (Relaxation("Companions", f"what {others} waits for, or without naming it in {GROUPS_ANNOTATION}"),)
         return ()
+
+    def _role_at_the_gate(self, group: Group, spec: GroupSpec) -> Iterable[Relaxation]:
+        for role, short in needs(group, spec, group.members.keys()).roles:
+            yield Relaxation("MorePods", f"{_pods(short)} more of role {role}")
+
+    def _asked_beyond(self, group: Group) -> dict[str, Any]:
+        """What it asks for beyond minMember."""
+        spec = self._manager.spec(group)
+        if spec is None:
+            return {}
+        there = Counter(spec.roles.role_of(info.pod) for info in group.members.values())
+        missing = missing_group(self._manager, group)
+        others = {each.key for each in unit_of(self._manager, group)[1:]} | ({missing} if missing else set())
+        return {
+            "starts_with": tuple(sorted(others)),
+            "roles": tuple(RoleCount(role, minimum, there[role]) for role, minimum in spec.roles.minima),
+            "match_policy": str(spec.match_policy),
+        }
 
     def _refuted(self, group: Group) -> tuple[tuple[str, str], ...]:
         now = self._manager.clock()

@@ -77,6 +77,14 @@ class KeptFree(Shown, frozen=True):
     until: datetime
 
 
+class RoleCount(Shown, frozen=True):
+    """minimum: what the group asks for; members: how many there are."""
+
+    role: str
+    minimum: int
+    members: int
+
+
 class GangSummary(Shown, frozen=True):
     """A line of the list.
 
@@ -127,6 +135,7 @@ class GangStatus(Shown, frozen=True):
     fits_now: a plan is found at this moment, and the gang is about to be looked at. standby: who answers does not lead, plans
     nothing, and knows of no plan or refusal. kept_free: its shadow, while it has one. preemption: None where room of others
     would not help, or none is needed.
+    starts_with: the groups that it starts together with, until all have.
     """
 
     gang: GangSummary
@@ -142,6 +151,9 @@ class GangStatus(Shown, frozen=True):
     standby: bool = False
     kept_free: KeptFree | None = None
     preemption: PreemptionView | None = None
+    starts_with: tuple[str, ...] = ()
+    roles: tuple[RoleCount, ...] = ()
+    match_policy: str = ""
 
 
 def amount_text(resource: str, amount: int) -> str:

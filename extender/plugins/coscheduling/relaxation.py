@@ -101,6 +101,9 @@ class _Relaxing:
 
     def _fewer_members(self) -> Iterator[Relaxation]:
         """The planner places as many as fit beyond those that it must, so one answer tells how many that are."""
+        if self._request.minima:
+            yield from self._lower_minima()
+            return
         least = max(1, min(self._verdict.placed, self._request.needed - 1))
         placement = self._plan(self._nodes, replace(self._request, needed=least)) if self._request.needed > 1 else None
         if placement is None:
@@ -108,6 +111,24 @@ class _Relaxing:
         asked = self._question.min_member
         fits = min(asked - 1, asked - self._request.needed + len(placement.nodes))
         yield Relaxation("MinMember", f"minMember {fits} instead of {asked}")
+
+    def _lower_minima(self) -> Iterator[Relaxation]:
+        """One minimum lower, and that of the group as a whole with it, all others as they are."""
+        for minimum in self._request.minima:
+            others = [self._without(minimum, each) for each in self._request.minima if each is not minimum]
+            kept = [each for each in others if each.needed > 0]
+            needed = max((each.needed for each in kept), default=0)
+            placement = self._plan(self._nodes, replace(self._request, minima=kept, needed=needed))
+            fits = len(minimum.uids & placement.nodes.keys()) if placement is not None else 0
+            left = minimum.asked - minimum.needed + fits
+            if placement is not None and 0 < left < minimum.asked:
+                yield Relaxation("MinMember", f"{minimum.name} {left} instead of {minimum.asked}")
+
+    def _without(self, dropped: planner.Minimum, other: planner.Minimum) -> planner.Minimum:
+        """A role's minimum counts towards that of its group; lowering the group's own leaves its roles' as they are."""
+        if not dropped.uids < other.uids:
+            return other
+        return replace(other, needed=max(0, other.needed - dropped.needed))
 
     def _wider_topology(self) -> Iterator[Relaxation]:
         required, wider = self._request.topology.required, self._verdict.fits_at

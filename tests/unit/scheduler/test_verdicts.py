@@ -77,3 +77,18 @@ def test_who_does_not_lead_says_nothing() -> None:
     told.stop()
     assert told.api.events() == []
     assert told.conditions() == []
+
+
+def test_what_was_told_before_a_restart_is_not_told_again(told: Told) -> None:
+    told.say(NO_ROOM)
+    told.group = told.api.get(POD_GROUPS, "g", "default")
+    again = GroupVerdicts(told.api, told.recorder, lambda: True)
+    again.decided(told.group, "default/g", NO_ROOM)
+    again.flush()
+    assert told.recorder.flush(5)
+    assert told.api.get(POD_GROUPS, "g", "default") == told.group
+    assert len(told.api.events()) == 1
+    again.decided(told.group, "default/g", STARTS)
+    again.flush()
+    again.stop()
+    assert told.conditions() == [("Scheduled", "True", "GangScheduled")]
