@@ -21,6 +21,7 @@ from tests.parity.random_pods import (
     Pods,
 )
 from tests.parity.random_profiles import configuration
+from tests.parity.random_volumes import Volumes
 
 Json = dict[str, Any]
 
@@ -66,6 +67,8 @@ class _Maker:
             self._owned(scenario)
         if self._kind == "config" or make.chance(0.3 if self._wide else 0.08):
             scenario["config"] = configuration(self._rng, self._wide)
+        if make.odd(0.25):
+            Volumes(self._rng, scenario).add()
         for field in ("extenderFailed", "extenderUnresolvable"):
             if make.odd(0.07):
                 scenario[field] = {f"n{self._rng.randrange(self._nodes)}": "said the extender" for _ in range(3)}

@@ -70,10 +70,16 @@ def compare(seed: int, count: int, breadth: Breadth) -> int:
 
 
 def record() -> None:
-    made = [s for breadth, count in RECORDED.items() for s in scenarios(SEED, count, breadth)]
-    pairs = [{"scenario": s, "expected": e} for s, e in zip(made, asked(made), strict=True)]
+    pairs = [pair for breadth, count in RECORDED.items() for pair in _recorded(breadth, count)]
     text = json.dumps(pairs, separators=(",", ":"))
     (DATA / "fresh.json.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def _recorded(breadth: Breadth, count: int) -> list[Json]:
+    """Of broken ones, those first that are an error to the scheduler: few are."""
+    made = scenarios(SEED, count * 10 if breadth is Breadth.BROKEN else count, breadth)
+    pairs = [{"scenario": s, "expected": e} for s, e in zip(made, asked(made), strict=True)]
+    return sorted(pairs, key=lambda pair: "error" not in pair["expected"])[:count]
 
 
 def main() -> int:

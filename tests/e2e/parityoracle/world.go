@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -45,7 +47,12 @@ type scenario struct {
 	ReplicationControllers []*v1.ReplicationController     `json:"replicationControllers"`
 	ReplicaSets            []*appsv1.ReplicaSet            `json:"replicaSets"`
 	StatefulSets           []*appsv1.StatefulSet           `json:"statefulSets"`
+	PersistentVolumes      []*v1.PersistentVolume          `json:"persistentVolumes"`
+	PersistentVolumeClaims []*v1.PersistentVolumeClaim     `json:"persistentVolumeClaims"`
+	StorageClasses         []*storagev1.StorageClass       `json:"storageClasses"`
 	CSINodes               []*storagev1.CSINode            `json:"csiNodes"`
+	CSIDrivers             []*storagev1.CSIDriver          `json:"csiDrivers"`
+	CSIStorageCapacities   []*storagev1.CSIStorageCapacity `json:"csiStorageCapacities"`
 	Config                 json.RawMessage                 `json:"config"`
 	ExtenderFailed         map[string]string               `json:"extenderFailed"`
 	ExtenderUnresolvable   map[string]string               `json:"extenderUnresolvable"`
@@ -140,7 +147,9 @@ func profileOf(s *scenario) (*config.KubeSchedulerProfile, error) {
 
 // What the plugins list, put where their informers would put it.
 func (w *world) fill(factory informers.SharedInformerFactory) error {
-	s, core, apps := w.scenario, factory.Core().V1(), factory.Apps().V1()
+	factory.InformerFor(&v1.PersistentVolume{}, filled(&v1.PersistentVolume{}))
+	factory.InformerFor(&v1.PersistentVolumeClaim{}, filled(&v1.PersistentVolumeClaim{}))
+	s, core, apps, storage := w.scenario, factory.Core().V1(), factory.Apps().V1(), factory.Storage().V1()
 	for _, err := range []error{
 		put(core.Pods().Informer(), append(append(append([]*v1.Pod{}, s.Pods...), s.Nominated...), s.Pending)),
 		put(core.Nodes().Informer(), s.Nodes),
@@ -150,7 +159,12 @@ func (w *world) fill(factory informers.SharedInformerFactory) error {
 		put(apps.ReplicaSets().Informer(), s.ReplicaSets),
 		put(apps.StatefulSets().Informer(), s.StatefulSets),
 		put(factory.Policy().V1().PodDisruptionBudgets().Informer(), s.PDBs),
-		put(factory.Storage().V1().CSINodes().Informer(), s.CSINodes),
+		put(core.PersistentVolumes().Informer(), s.PersistentVolumes),
+		put(core.PersistentVolumeClaims().Informer(), s.PersistentVolumeClaims),
+		put(storage.StorageClasses().Informer(), s.StorageClasses),
+		put(storage.CSINodes().Informer(), s.CSINodes),
+		put(storage.CSIDrivers().Informer(), s.CSIDrivers),
+		put(storage.CSIStorageCapacities().Informer(), s.CSIStorageCapacities),
 	} {
 		if err != nil {
 			return err
@@ -166,6 +180,23 @@ func put[T runtime.Object](informer cache.SharedIndexInformer, objects []T) erro
 		}
 	}
 	return nil
+}
+
+// An informer that never runs and tells a new handler at once what it holds: assume caches live on handlers.
+type filledInformer struct{ cache.SharedIndexInformer }
+
+func (i filledInformer) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	for _, object := range i.GetIndexer().List() {
+		handler.OnAdd(object, true)
+	}
+	return i.SharedIndexInformer.AddEventHandler(handler)
+}
+
+func filled(kind runtime.Object) func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
+	return func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
+		byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+		return filledInformer{cache.NewSharedIndexInformer(&cache.ListWatch{}, kind, 0, byNamespace)}
+	}
 }
 
 func draManager(ctx context.Context, client *fake.Clientset, factory informers.SharedInformerFactory) (fwk.SharedDRAManager, error) {
