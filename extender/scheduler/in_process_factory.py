@@ -205,6 +205,7 @@ class _Assembly:
             rules=PreemptionRules(),
             pdbs=lambda: list(self._informers.store_of(policyv1.PodDisruptionBudget).list()),
             is_assumed=self._cache.is_assumed_pod,
+            assumed=self._cache.assumed_uids,
             wall=time.time,
         )
         preemption = Preemption(coscheduling, Framework(planning_profile(), self._registry, around), world)

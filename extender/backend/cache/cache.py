@@ -174,6 +174,11 @@ class Cache:
         with self._lock:
             return pod.uid in self._assumed
 
+    def assumed_uids(self) -> frozenset[str]:
+        """Of all pods that are on their node by our word only."""
+        with self._lock:
+            return frozenset(self._assumed)
+
     def get_pod(self, pod: corev1.Pod) -> corev1.Pod | None:
         """The cached object of the pod with this UID, assumed or added; None if there is none."""
         return self.pod_by_uid(pod.uid)

@@ -21,11 +21,15 @@ class Budgets:
             {victim.uid: found for victim in everybody if (found := budgets_of(victim.pod, pdbs))} if pdbs else {}
         )
 
-    def violating(self, victims: Iterable[Evictable]) -> set[str]:
-        """UIDs of those beyond what their budgets allow, if all went: the least important use the budget up."""
+    def violating(self, victims: Iterable[Evictable], *, important_first: bool = False) -> set[str]:
+        """UIDs of those beyond what their budgets allow, if all went.
+
+        The least important use the budgets up, or, as kube-scheduler has it for the pods of one node, the most important.
+        """
         if not self._of:
             return set()
-        concerned = sorted((victim for victim in victims if victim.uid in self._of), key=lambda each: each.importance)
+        concerned = [victim for victim in victims if victim.uid in self._of]
+        concerned.sort(key=lambda each: each.importance, reverse=important_first)
         allowed = list(self._allowed)
         found = set()
         for victim in concerned:

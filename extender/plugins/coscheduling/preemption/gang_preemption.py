@@ -32,6 +32,7 @@ from extender.plugins.coscheduling.preempting import Preempting
 from extender.plugins.coscheduling.preemption.evictable import Rules, RunningGang, evictable_pods
 from extender.plugins.coscheduling.preemption.eviction import Eviction, Evictor
 from extender.plugins.coscheduling.preemption.planning import VictimPlan, plan_with_victims
+from extender.plugins.coscheduling.preemption.priorities import PrioritiesOnNodes
 from extender.plugins.coscheduling.preemption.rules import PreemptionRules
 from extender.plugins.coscheduling.preemption.running_gangs import IsAssumed, releasable, running_gangs
 from extender.plugins.coscheduling.stops import Reason, Stop
@@ -47,13 +48,17 @@ DEFAULT_GRACE_SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class PreemptionWorld:
-    """What preemption needs of the scheduler around it. judge: nobody else's. wall: seconds since 1970."""
+    """What preemption needs of the scheduler around it. judge: nobody else's. wall: seconds since 1970.
+
+    is_assumed, assumed: pods that are on their node by our word only, not by the API's; the latter all of them, by UID.
+    """
 
     judge: planner.Judge
     evictor: Evictor
     rules: PreemptionRules
     pdbs: Callable[[], Sequence[policyv1.PodDisruptionBudget]]
     is_assumed: IsAssumed
+    assumed: Callable[[], Collection[str]]
     wall: Callable[[], float]
 
 
@@ -82,8 +87,9 @@ class GangPreemption:
         self._evictor = around.evictor
         self._rules = around.rules
         self._pdbs = around.pdbs
-        self._is_assumed = around.is_assumed
+        self._assumed = around.assumed
         self._wall = around.wall
+        self.priorities = PrioritiesOnNodes()
         self._searching = threading.Lock()  # one search at a time; no other lock is taken under it
         self._wanted: dict[str, str] = {}  # key -> scheduler; the manager's lock guards this and the next
         self._tried: dict[str, tuple[int, float]] = {}  # key -> how often in vain, not before
@@ -93,10 +99,14 @@ class GangPreemption:
     def refused(self, group: Group, scheduler_name: str) -> None:
         """The gang found no room. Returns at once."""
         with self._manager.lock:
-            if not self._rules.enabled or not group.members:
+            if not self._rules.enabled or not group.members or not self._anybody_below(group):
                 return
             self._wanted[group.key] = scheduler_name
         self._with.submit("preempt", self.look)
+
+    def _anybody_below(self, group: Group) -> bool:
+        """Whether there is anybody at all of lower priority, on a node or held. Lock held."""
+        return self.priorities.any_below(group.priority) or bool(releasable(self._manager, group.priority))
 
     def tick(self) -> None:
         """About once a second: gangs whose time has come are looked at, preemptions that take too long given up."""
@@ -155,9 +165,10 @@ class GangPreemption:
 
     def search(self, situation: Situation, snapshot: NodeInfoLister) -> VictimPlan | planner.Verdict:
         """Off the event loop. Pods that are being deleted, and held members that would let go, give room for nothing."""
-        pods = [info.pod for node in snapshot.list() for info in node.pods]
-        assumed = {pod.uid for pod in pods if self._is_assumed(pod)}
-        going = {pod.uid for pod in pods if self._goes_anyway(pod)} | (assumed & situation.released.keys())
+        assumed = set(self._assumed())
+        going = assumed & situation.released.keys()
+        for node in snapshot.list():
+            going |= {info.pod.uid for info in node.pods if info.pod.deleting and self._goes_anyway(info.pod)}
         rules = Rules(
             situation.rules.priority,
             situation.rules.gang_victims,

@@ -38,6 +38,8 @@ class Preemption:
         coscheduling.admission.on_no_room(self.gangs.refused)
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        with self._manager.lock:
+            self.gangs.priorities.follow(old, new)
         self._rest.on_pod(old, new)
         self.gangs.on_pod(old, new)
         pod = new or old

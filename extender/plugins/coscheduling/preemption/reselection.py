@@ -150,7 +150,7 @@ class Reselection:
 
     def _unspared(self, trial: NodeTrial, gone: Sequence[Evictable]) -> list[Evictable]:
         """Comes back who can: gangs that would break, whole; whom budgets protect; gangs' surplus; then by importance."""
-        violating = self._budgets.violating(gone)
+        violating = self._budgets.violating(gone, important_first=True)
         left = {victim.uid: victim for victim in gone}
         for gang in reversed(self._gangs(gone)):
             if _all_reprieved(trial, gang):

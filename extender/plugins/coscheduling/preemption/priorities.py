@@ -1,0 +1,32 @@
+"""The priorities of the pods on nodes, counted: whether a gang could evict anybody at all is known without looking for whom."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from extender.api import corev1
+
+
+class PrioritiesOnNodes:
+    """Follows the watch's events. The manager's lock guards it."""
+
+    def __init__(self) -> None:
+        self._count: Counter[int] = Counter()
+
+    def follow(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        before, after = _on_node(old), _on_node(new)
+        if before == after:
+            return
+        if after is not None:
+            self._count[after] += 1
+        if before is not None:
+            self._count[before] -= 1
+            if not self._count[before]:
+                del self._count[before]
+
+    def any_below(self, priority: int) -> bool:
+        return any(known < priority for known in self._count)
+
+
+def _on_node(pod: corev1.Pod | None) -> int | None:
+    return pod.priority if pod is not None and pod.node_name and not pod.terminal else None

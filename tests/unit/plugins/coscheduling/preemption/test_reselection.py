@@ -1,0 +1,186 @@
+"""The guard's own choice of victims on a node: kube-scheduler's where no gang is concerned, by its rules where one is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.api import corev1, policyv1
+from extender.framework.cycle_state import CycleState
+from extender.framework.node_info import NodeInfo
+from extender.plugins.coscheduling.preemption.evictable import Rules, RunningGang, evictable_pods
+from extender.plugins.coscheduling.preemption.reselection import Reselection, Selection
+from tests.objects import PodBuilder, make_node, make_pdb, make_pod
+from tests.unit.plugins.preemption_world import PreemptionWorld
+
+APP = {"app": "web"}
+VIP = 100
+
+
+def pod(name: str, node: str = "n1", priority: int = 0, cpu: int = 1, second: int = 0) -> PodBuilder:
+    start = f"2026-01-01T00:00:{second:02}Z"
+    return make_pod().name(name).uid(name).node(node).priority(priority).req(cpu=str(cpu)).start_time(start)
+
+
+class Guarded(PreemptionWorld):
+    """gangs: key -> (minMember, names of members)."""
+
+    def select(
+        self,
+        preemptor: corev1.Pod,
+        gangs: Sequence[tuple[str, int, Sequence[str]]] = (),
+        *,
+        may_evict_elsewhere: bool = True,
+        promised: Sequence[PodBuilder] = (),
+    ) -> Selection | None:
+        snapshot = self.cache.snapshot()
+        nodes = snapshot.list()
+        by_name = {info.pod.name: (info, node.name) for node in nodes for info in node.pods}
+        running = [
+            RunningGang(key, minimum, {by_name[name][0].pod.uid: by_name[name] for name in names})
+            for key, minimum, names in gangs
+        ]
+        everybody = evictable_pods(nodes, running, Rules(preemptor.priority))
+        pdbs = [
+            pdb
+            for pdb in self.framework.lister(policyv1.PodDisruptionBudget).list()
+            if isinstance(pdb, policyv1.PodDisruptionBudget)
+        ]
+        reselection = Reselection(
+            self.framework, preemptor, snapshot, everybody, pdbs, may_evict_elsewhere=may_evict_elsewhere
+        )
+        return reselection.on_node(_node(nodes, "n1"), [each.info() for each in promised])
+
+
+def _node(nodes: Sequence[NodeInfo], name: str) -> NodeInfo:
+    return next(node for node in nodes if node.name == name)
+
+
+def names(selection: Selection | None) -> list[str] | None:
+    return None if selection is None else [victim.name for victim in selection.victims]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3), st.booleans()), min_size=1, max_size=7),
+    st.integers(1, 6),
+    st.integers(0, 2),
+)
+def test_without_gangs_it_is_kube_schedulers_own_choice(
+    pods: list[tuple[int, int, bool]], wanted: int, allowed: int
+) -> None:
+    builders = []
+    for i, (priority, cpu, protected) in enumerate(pods):
+        builder = pod(f"p{i}", priority=priority, cpu=cpu, second=i)
+        builders.append(builder.labels(APP) if protected else builder)
+    world = Guarded(
+        [make_node().name("n1").capacity(cpu=sum(cpu for _, cpu, _ in pods))],
+        builders,
+        pdbs=[make_pdb().name("web").match(APP).disruptions_allowed(allowed)],
+    )
+    preemptor = make_pod().name("vip").priority(2).req(cpu=str(wanted)).obj()
+    snapshot = world.cache.snapshot()
+    node = _node(snapshot.list(), "n1")
+    world.framework.set_snapshot(snapshot)
+    state = CycleState()
+    world.framework.run_pre_filter_plugins(state, preemptor, snapshot.list())
+    pdbs = world.plugin.evaluator.pdbs()
+    expected, violations, status = world.plugin.select_victims_on_node(state.clone(), preemptor, node.clone(), pdbs)
+    found = world.select(preemptor)
+    if not status.success:
+        assert found is None
+    else:
+        assert found is not None
+        assert names(found) == [victim.name for victim in expected]
+        assert found.violations == violations
+
+
+GANG = [("g", 2, ("a", "b"))]
+
+
+@pytest.mark.parametrize(
+    ("pods", "gangs", "cpu", "victims", "elsewhere"),
+    [
+        pytest.param(
+            [pod("a"), pod("b"), pod("lone", priority=50)],
+            GANG,
+            1,
+            ["lone"],
+            set(),
+            id="a lone pod of any priority first",
+        ),
+        pytest.param(
+            [pod("a", second=1), pod("b"), pod("c", second=2), pod("lone", priority=5)],
+            [("g", 2, ("a", "b", "c"))],
+            2,
+            ["lone", "c"],
+            set(),
+            id="then the least important of what a gang has to spare",
+        ),
+        pytest.param([pod("a"), pod("b"), pod("lone")], GANG, 2, ["a", "b", "lone"][:2], set(), id="then a whole gang"),
+        pytest.param([pod("a"), pod("b", "n2")], GANG, 1, ["a"], {"b"}, id="with its members on other nodes"),
+        pytest.param(
+            [pod("a"), pod("b", "n2"), pod("x", priority=5), pod("y", "n2", priority=5)],
+            [*GANG, ("h", 2, ("x", "y"))],
+            1,
+            ["a"],
+            {"b"},
+            id="of two gangs the less important",
+        ),
+        pytest.param(
+            [pod("a"), pod("b", "n2", priority=VIP)], GANG, 1, None, set(), id="never one with a member that may not go"
+        ),
+        pytest.param(
+            [pod("a"), pod("b")], [("g", 3, ("a", "b"))], 1, ["b"], set(), id="what is no whole gang is lone pods"
+        ),
+    ],
+)
+def test_lone_pods_then_surplus_then_whole_gangs(
+    pods: Sequence[PodBuilder],
+    gangs: Sequence[tuple[str, int, Sequence[str]]],
+    cpu: int,
+    victims: list[str] | None,
+    elsewhere: set[str],
+) -> None:
+    here = sum(1 for each in pods if each.obj().node_name == "n1")
+    world = Guarded([make_node().name("n1").capacity(cpu=here), make_node().name("n2").capacity(cpu=4)], pods)
+    found = world.select(make_pod().name("vip").priority(VIP).req(cpu=str(cpu)).obj(), gangs)
+    assert names(found) == victims or (victims is not None and set(names(found) or ()) == set(victims))
+    assert {victim.pod.name for victim in found.elsewhere} == elsewhere if found else not elsewhere
+
+
+def test_a_gang_that_runs_elsewhere_too_stays_where_we_may_not_evict() -> None:
+    nodes = [make_node().name("n1").capacity(cpu=1), make_node().name("n2").capacity(cpu=1)]
+    world = Guarded(nodes, [pod("a"), pod("b", "n2")])
+    vip = make_pod().name("vip").priority(VIP).req(cpu="1").obj()
+    assert world.select(vip, GANG, may_evict_elsewhere=False) is None
+
+
+def test_places_that_are_promised_count_as_taken() -> None:
+    world = Guarded([make_node().name("n1").capacity(cpu=2)], [pod("low"), pod("other", priority=1)])
+    vip = make_pod().name("vip").priority(VIP).req(cpu="1").obj()
+    assert names(world.select(vip)) == ["low"]
+    assert names(world.select(vip, promised=[pod("member", priority=VIP)])) == ["other", "low"]
+
+
+def test_who_is_going_anyway_is_a_victim_that_nobody_need_be_told_of() -> None:
+    world = Guarded(
+        [make_node().name("n1").capacity(cpu=2)], [pod("leaving", priority=9).terminating(), pod("staying")]
+    )
+    vip = make_pod().name("vip").priority(VIP).req(cpu="1").obj()
+    assert names(world.select(vip)) == ["leaving"]
+
+
+def test_a_budget_counts_for_more_than_a_gang_s_surplus() -> None:
+    world = Guarded(
+        [make_node().name("n1").capacity(cpu=4)],
+        [pod("a"), pod("b"), pod("c", second=2), pod("lone").labels(APP)],
+        pdbs=[make_pdb().name("web").match(APP).disruptions_allowed(0)],
+    )
+    vip = make_pod().name("vip").priority(VIP).req(cpu="1").obj()
+    found = world.select(vip, [("g", 2, ("a", "b", "c"))])
+    assert found is not None
+    assert (names(found), found.violations, found.from_gangs) == (["c"], 0, True)
