@@ -6,6 +6,8 @@ import ipaddress
 from dataclasses import dataclass
 
 MAX_BODY_BYTES = 16 * 1024 * 1024
+LOOPBACK = "127.0.0.1"
+EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - what users may say
 
 
 class OptionsError(ValueError):
@@ -37,6 +39,15 @@ class ServeOptions:
     @property
     def tls(self) -> bool:
         return bool(self.tls_cert_file)
+
+    @property
+    def ops_addresses(self) -> tuple[str, ...]:
+        """Where probes, metrics and pages listen. Loopback always: `explain` and a port-forward come from there, and who
+        comes from elsewhere is not shown the pages."""
+        address = self.ops_bind_address
+        if is_loopback(address) or address in EVERYWHERE or self.ops_port == 0:
+            return (address,)
+        return address, LOOPBACK
 
     def check(self) -> None:
         """Raises OptionsError."""

@@ -56,7 +56,7 @@ def run(build_verbs: BuildVerbs, options: ServeOptions) -> int:
     Raises OptionsError for wrong use, OSError (PortTakenError among them) for what is not there.
     """
     options.check()
-    for address, port in ((options.bind_address, options.port), (options.ops_bind_address, options.ops_port)):
+    for address, port in _addresses(options):
         _check_free(address, port)
     if options.tls:
         Certificates(options)  # says now, by name, what is missing or wrong
@@ -136,10 +136,15 @@ class Application(BaseApplication):  # type: ignore[misc]
         OneWorker(self).run()
 
 
+def _addresses(options: ServeOptions) -> list[tuple[str, int]]:
+    ops = [(address, options.ops_port) for address in options.ops_addresses]
+    return [(options.bind_address, options.port), *ops]
+
+
 def _settings(options: ServeOptions) -> dict[str, Any]:
     """gunicorn's. No certfile: the worker does TLS itself, for the verbs' port only."""
     return {
-        "bind": [_listen(options.bind_address, options.port), _listen(options.ops_bind_address, options.ops_port)],
+        "bind": [_listen(address, port) for address, port in _addresses(options)],
         "workers": 1,
         "worker_class": Worker,
         "worker_connections": options.worker_connections,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from extender.server.options import OptionsError, ServeOptions, is_loopback
@@ -57,3 +59,18 @@ def test_right_use(given: dict[str, object]) -> None:
 )
 def test_loopback(address: str, loopback: bool) -> None:
     assert is_loopback(address) is loopback
+
+
+@pytest.mark.parametrize(
+    ("given", "addresses"),
+    [
+        pytest.param({}, ("127.0.0.1",), id="loopback alone"),
+        pytest.param({"ops_bind_address": "10.1.2.3"}, ("10.1.2.3", "127.0.0.1"), id="a pod's address, and loopback"),
+        pytest.param({"ops_bind_address": "fd00::3"}, ("fd00::3", "127.0.0.1"), id="an IPv6 address, and loopback"),
+        pytest.param({"ops_bind_address": "0.0.0.0"}, ("0.0.0.0",), id="everywhere is there already"),
+        pytest.param({"ops_bind_address": "::1"}, ("::1",), id="IPv6's loopback"),
+        pytest.param({"ops_bind_address": "10.1.2.3", "ops_port": 0}, ("10.1.2.3",), id="any port"),
+    ],
+)
+def test_where_pages_listen(given: dict[str, Any], addresses: tuple[str, ...]) -> None:
+    assert ServeOptions(**given).ops_addresses == addresses
