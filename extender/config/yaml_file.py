@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from extender.config.yaml_limits import Aliases, check_depth
+
 MAX_VALUES = 100_000  # aliases count each time: a small file must not become a large one
 MAX_DEPTH = 40
 
@@ -68,11 +70,13 @@ def read_document(path: Path | str) -> Document:
     """Raises ConfigurationError with file and line for what is no YAML, or OSError."""
     document = Document(str(path))
     try:
-        loader = StrictLoader(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        check_depth(text, StrictLoader)
+        loader = StrictLoader(text)
         try:
             node = loader.get_single_node()
             if node is not None:
-                document.value = _Walk(loader, document).plain(node, "", 0)
+                document.value = _Walk(loader, document, Aliases(text)).plain(node, "", 0)
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
@@ -89,8 +93,9 @@ _PLAIN_TAGS = (yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, yaml.resolver.Bas
 class _Walk:
     """From YAML nodes to plain values."""
 
-    def __init__(self, loader: Any, document: Document) -> None:
+    def __init__(self, loader: Any, document: Document, aliases: Aliases) -> None:
         self._loader = loader
+        self._aliases = aliases
         self._document = document
         self._own: dict[int, set[int]] = {}  # of each mapping: the keys that stand in it, before others are merged in
         self._count = 0
@@ -110,6 +115,7 @@ class _Walk:
 
     def _mapping(self, node: yaml.MappingNode, path: str, depth: int) -> dict[str, Any]:
         own = self._own.setdefault(id(node), {id(key) for key, _ in node.value})
+        self._aliases.merge(node)
         self._loader.flatten_mapping(node)  # `<<`: what is merged in comes first, and may be overridden
         result: dict[str, Any] = {}
         seen: set[str] = set()

@@ -16,6 +16,7 @@ import yaml
 
 from extender.api.codec import DecodeError
 from extender.config.yaml_file import StrictLoader
+from extender.config.yaml_limits import Aliases, check_depth
 
 Raw = dict[str, Any]
 
@@ -45,16 +46,20 @@ def read_documents(path: Path) -> list[Document]:
     with collected_afterwards():
         loader = StrictLoader(text)
         try:
-            reader = _Reader(loader)
+            check_depth(text, StrictLoader)
+            aliases = Aliases(text)
             documents: list[Document] = []
             while loader.check_node():
                 node = loader.get_node()
-                documents += _objects(path, node, reader.plain(node))
+                aliases.begin()
+                documents += _objects(path, node, _Reader(loader, aliases).plain(node))
             return documents
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             raise DecodeError(f"{path}:{mark.line + 1 if mark else 1}: {error.problem or error}") from error
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
+        except RecursionError as error:
+            raise DecodeError(f"{path}: too deeply nested, or an alias of what it stands in") from error
+        except (yaml.YAMLError, ValueError) as error:
             raise error if isinstance(error, DecodeError) else DecodeError(f"{path}: {error}") from error
         finally:
             loader.dispose()
@@ -76,24 +81,28 @@ def collected_afterwards() -> Iterator[None]:
 class _Reader:
     """From nodes to plain values; texts, which nearly everything is, without the constructors."""
 
-    def __init__(self, loader: Any) -> None:
+    def __init__(self, loader: Any, aliases: Aliases) -> None:
         self._loader = loader
+        self._aliases = aliases
         self._merged: set[int] = set()  # mappings with `<<`, which are changed in place when they are read
 
     def plain(self, node: yaml.Node) -> Any:
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node)
         if isinstance(node, yaml.SequenceNode):
+            self._aliases.visit(node)
             return [self.plain(item) for item in node.value]
         return node.value if node.tag == _TEXT else self._loader.construct_object(node, deep=True)
 
     def _mapping(self, node: yaml.MappingNode) -> Raw:
         """A key that stands twice is refused: YAML would silently keep the last."""
+        self._aliases.visit(node)
         keys = [self._key(key) for key, _ in node.value if key.tag != _MERGE]
         if len(set(keys)) != len(keys) and id(node) not in self._merged:
             raise self._doubled(node)
         if len(keys) != len(node.value):
             self._merged.add(id(node))
+            self._aliases.merge(node)
             self._loader.flatten_mapping(node)  # what is merged in comes first, and may be overridden
             keys = [self._key(key) for key, _ in node.value]
         return {key: self.plain(value) for key, (_, value) in zip(keys, node.value)}
