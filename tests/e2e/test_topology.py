@@ -1,0 +1,109 @@
+"""Racks on the real control plane: a gang goes to one that holds it, or says that none does; single pods leave free ones alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e import api as paths
+from tests.e2e.cluster import Cluster
+from tests.e2e.conftest import Pair
+from tests.e2e.control_plane import ControlPlane, Scheduler
+from tests.e2e.extender import Extender
+from tests.e2e.test_verdicts import condition
+
+RACK = "example.com/rack"
+TOPOLOGY = [{"name": "rack", "nodeLabel": RACK}]
+
+
+def packing_decides(config: dict[str, Any]) -> None:
+    config["extenders"][0]["weight"] = 5
+
+
+@pytest.fixture(scope="module")
+def with_racks(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    folder = tmp_path_factory.mktemp("racks")
+    extender = Extender(folder, plane.kubeconfig(), settings={"topology": TOPOLOGY})
+    pair = Pair(extender, Scheduler(plane, folder, extender=extender.url, change=packing_decides))
+    try:
+        extender.start()
+        pair.scheduler.start()
+        yield pair
+    finally:
+        pair.stop()
+
+
+def racks(cluster: Cluster, **sizes: tuple[int, int]) -> None:
+    """Rack -> (nodes, CPUs of each); node r1-0 is in rack r1."""
+    for rack, (nodes, cpus) in sizes.items():
+        for number in range(nodes):
+            cluster.node(f"{rack}-{number}", cpu=str(cpus), labels={RACK: rack})
+
+
+def gang(cluster: Cluster, name: str, count: int, **annotations: str) -> list[str]:
+    said = {f"gang-extender.dev/topology-{word}": level for word, level in annotations.items()}
+    body = {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "annotations": said},
+        "spec": {"minMember": count, "scheduleTimeoutSeconds": 10},
+    }
+    cluster.api.create(paths.POD_GROUPS.format(namespace="default"), body)
+    names = [f"{name}-{number}" for number in range(count)]
+    for member in names:
+        cluster.pod(member, group=name, requests={"cpu": "1"})
+    return names
+
+
+def racks_of(cluster: Cluster, *names: str) -> set[str]:
+    nodes = [(cluster.recorder.pod(name) or {})["spec"]["nodeName"] for name in names]
+    return {node.partition("-")[0] for node in nodes}
+
+
+def test_a_rack_that_holds_the_gang_is_chosen_before_two_that_do(cluster: Cluster, with_racks: Pair) -> None:
+    """kube-scheduler alone would take the emptiest nodes, one in each rack."""
+    racks(cluster, r1=(2, 2), r2=(2, 3), r3=(2, 4))
+    names = gang(cluster, "train", 5)
+    cluster.recorder.await_bound(*names, within=5)
+    assert racks_of(cluster, *names) == {"r2"}
+
+
+def test_what_no_rack_holds_waits_if_it_is_required_and_goes_to_two_if_it_is_not(
+    cluster: Cluster, with_racks: Pair
+) -> None:
+    racks(cluster, r1=(2, 2), r2=(2, 2))
+    waits = gang(cluster, "required", 6, required="rack")
+    cluster.recorder.await_message(waits[-1], "no single rack takes it: Insufficient cpu", within=5)
+    cluster.recorder.wait(
+        lambda: condition(cluster, "required") == ("False", "TopologyUnsatisfiable"), within=5, what="the condition"
+    )
+    assert cluster.recorder.bound() == set()
+    goes = gang(cluster, "preferred", 6, preferred="rack")
+    cluster.recorder.await_bound(*goes, within=5)
+    assert racks_of(cluster, *goes) == {"r1", "r2"}
+
+
+def test_a_level_that_is_not_configured_is_said_and_may_be_put_right(cluster: Cluster, with_racks: Pair) -> None:
+    racks(cluster, r1=(2, 2))
+    names = gang(cluster, "typo", 2, required="rak")
+    cluster.recorder.await_message(names[-1], 'topology level "rak" is not configured', within=5)
+    path = paths.POD_GROUPS.format(namespace="default") + "/typo"
+    cluster.api.patch(path, {"metadata": {"annotations": {"gang-extender.dev/topology-required": "rack"}}})
+    cluster.recorder.await_bound(*names, within=5)
+
+
+def test_single_pods_and_extra_members_leave_a_free_rack_alone(cluster: Cluster, with_racks: Pair) -> None:
+    racks(cluster, r1=(2, 8), r2=(2, 8))
+    names = gang(cluster, "train", 2, required="rack")
+    cluster.recorder.await_bound(*names, within=5)
+    (rack,) = racks_of(cluster, *names)
+    singles = [f"single-{number}" for number in range(4)]
+    for name in singles:
+        cluster.pod(name, requests={"cpu": "1"})
+    cluster.pod("train-extra", group="train", requests={"cpu": "1"})
+    cluster.recorder.await_bound(*singles, "train-extra", within=5)
+    assert racks_of(cluster, *singles, "train-extra") == {rack}
+    free = 'gang_extender_largest_gang_members{level="rack"}'
+    cluster.recorder.wait(lambda: with_racks.extender.metric(free) == 16, within=5, what="one rack is free as a whole")
