@@ -21,6 +21,7 @@ from extender.api.schedulingv1alpha1 import GANG_GATE, GANG_READY, PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.commit import Commit
+from extender.plugins.coscheduling.denials import Denials
 from extender.plugins.coscheduling.gang_groups import GangGroups
 from extender.plugins.coscheduling.group_annotations import names_groups, relevant
 from extender.plugins.coscheduling.ledger import Ledger
@@ -111,7 +112,7 @@ class PodGroupManager:
         self.groups: dict[str, Group] = {}
         self.ledger = Ledger()
         self.gang_groups = GangGroups()
-        self.denied: TTLCache[str, str] = TTLCache(MAX_NOTES, denied_seconds, timer=clock)
+        self.denied = Denials(denied_seconds, clock)
         self.permitted: TTLCache[str, bool] = TTLCache(MAX_NOTES, permitted_seconds, timer=clock)
         self.backed_off: dict[str, float] = {}  # key -> until
         self.epoch = 0  # grows with every event that can help a denied group

@@ -90,6 +90,17 @@ class ReservedRoom:
                 self._turned_away.pop(pod.uid, None)
         if new is not None and new.node_name and (old is None or not old.node_name):
             self.arrived(new, new.node_name)
+        if old is not None and self._gave_up_nomination(old, new):
+            with self._manager.lock:
+                self._manager.room_came_free()
+            self._look()
+
+    def _gave_up_nomination(self, old: corev1.Pod, new: corev1.Pod | None) -> bool:
+        """Room that kube-scheduler kept for a preemptor is free now, and no pod has gone from any node."""
+        kept = old.status.nominated_node_name
+        if not kept or old.node_name or self._manager.labels.group_of(old) is not None:
+            return False
+        return new is None or kept not in (new.node_name, new.status.nominated_node_name)
 
     def arrived(self, pod: corev1.Pod, node_name: str) -> None:
         """A pod is on a node, bound or assumed. One that took its own place, or its gang's, has taken nobody's."""

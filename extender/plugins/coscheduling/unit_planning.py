@@ -133,7 +133,7 @@ class UnitPlanning:
             for group in unit:
                 group.stop(replace(stop, since=manager.clock()))
                 if fresh:
-                    manager.denied[group.key] = stop.message
+                    self._note_denied(group, stop)
                 else:
                     manager.dirty.add(group.key)
                 manager.permitted.pop(group.key, None)
@@ -144,6 +144,13 @@ class UnitPlanning:
         for group in unit:
             self._tell_denied(group, stop)
         return unresolvable(messages.denied(unit[0].key, self._denied_seconds, stop.message))
+
+    def _note_denied(self, group: Group, stop: Stop) -> None:
+        """What passes by itself, a spent budget and places that were refused a moment ago, is tried again soon."""
+        if stop.reason is Reason.BUDGET_EXCEEDED or group.excluded:
+            self._manager.denied[group.key] = stop.message
+        else:
+            self._manager.denied.again(group.key, stop.message)
 
     def _tell_denied(self, group: Group, stop: Stop) -> None:
         verdict = Verdict(False, REJECTED, stop.message, stop.reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
 import pytest
 
 from extender.api import corev1
@@ -218,3 +219,25 @@ def test_the_bell_is_rung_once_a_second_at_most(planned: World, bell: Bell) -> N
     w.clock.now += 1
     w.plugin.tick()
     assert len(bell.rings) == 2
+
+
+def nominee(name: str, to: str, node_name: str = "") -> corev1.Pod:
+    made = pod(name, priority=9, node_name=node_name)
+    return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, nominated_node_name=to))
+
+
+@pytest.mark.parametrize(
+    ("new", "helps"),
+    [
+        pytest.param(None, True, id="the preemptor is deleted"),
+        pytest.param(nominee("vip", ""), True, id="its nomination is cleared"),
+        pytest.param(nominee("vip", "n2"), True, id="it is nominated elsewhere"),
+        pytest.param(nominee("vip", "", node_name="n1"), False, id="it came"),
+        pytest.param(nominee("vip", "n1"), False, id="it waits on"),
+    ],
+)
+def test_room_that_was_kept_for_a_preemptor_comes_free(new: corev1.Pod | None, helps: bool, world: Make) -> None:
+    w = world([node("n1")])
+    epoch = w.plugin.manager.epoch
+    w.plugin.on_pod(nominee("vip", "n1"), new)
+    assert (w.plugin.manager.epoch > epoch) is helps
