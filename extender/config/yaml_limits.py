@@ -30,10 +30,11 @@ def check_depth(text: str, loader: type[Any]) -> None:
     try:
         while events.check_event():
             event: Any = events.get_event()
+            mark = event.start_mark
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > MAX_DEPTH:
-                    raise yaml.MarkedYAMLError(problem="too deeply nested", problem_mark=event.start_mark)
+                    raise yaml.MarkedYAMLError(problem="too deeply nested", problem_mark=mark)
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
     finally:
