@@ -35,10 +35,12 @@ func main() {
 	for lines.Scan() {
 		var s scenario
 		answer := jsonObject{}
-		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
-			answer["error"] = err.Error()
-		} else if err := answered(&s, answer); err != nil {
-			answer["error"] = err.Error()
+		err := json.Unmarshal(lines.Bytes(), &s)
+		if err == nil {
+			err = answered(&s, answer)
+		}
+		if err != nil {
+			answer = jsonObject{"error": err.Error()}
 		}
 		answer["name"] = s.Name
 		must(out.Encode(answer))
