@@ -128,7 +128,9 @@ class Reselection:
                 break
         if not fits:
             return None
-        return self._selection(node.name, self._unspared(trial, gone), [info.pod for info in going])
+        violating = self._budgets.violating(gone, important_first=True)
+        left = self._unspared(trial, gone, violating)
+        return self._selection(node.name, left, violating, [info.pod for info in going])
 
     def _gangs(self, here: Sequence[Evictable]) -> list[list[Evictable]]:
         """Whole gangs that could go, the cheapest first."""
@@ -148,9 +150,8 @@ class Reselection:
     def _spans(self, key: str) -> bool:
         return len({victim.node_name for victim in self._everybody if victim.gang == key}) > 1
 
-    def _unspared(self, trial: NodeTrial, gone: Sequence[Evictable]) -> list[Evictable]:
+    def _unspared(self, trial: NodeTrial, gone: Sequence[Evictable], violating: Collection[str]) -> list[Evictable]:
         """Comes back who can: gangs that would break, whole; whom budgets protect; gangs' surplus; then by importance."""
-        violating = self._budgets.violating(gone, important_first=True)
         left = {victim.uid: victim for victim in gone}
         for gang in reversed(self._gangs(gone)):
             if _all_reprieved(trial, gang):
@@ -163,7 +164,13 @@ class Reselection:
                 del left[victim.uid]
         return list(left.values())
 
-    def _selection(self, node_name: str, victims: Sequence[Evictable], going: Sequence[corev1.Pod]) -> Selection:
+    def _selection(
+        self,
+        node_name: str,
+        victims: Sequence[Evictable],
+        violating: Collection[str],
+        going: Sequence[corev1.Pod],
+    ) -> Selection:
         """Pods that are being deleted are victims that nobody need be told."""
         broken = frozenset(victim.gang for victim in victims if victim.kind is Kind.BREAKING)
         chosen = {victim.uid for victim in victims}
@@ -174,7 +181,7 @@ class Reselection:
             node_name,
             tuple(here),
             tuple(victim for victim in rest if victim.node_name != node_name),
-            len(self._budgets.violating([*victims, *rest])),
+            sum(victim.uid in violating for victim in victims) + len(self._budgets.violating(rest)),
             broken,
             any(victim.kind is Kind.SURPLUS for victim in victims),
         )
