@@ -1,0 +1,75 @@
+"""docs/groups.md and docs/troubleshooting.md say all there is, and their examples are what the extender reads."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from extender.api.codec import convert
+from extender.api.schedulingv1alpha1 import PodGroup
+from extender.config.load import load_extender_configuration
+from extender.config.plugin_args import CoschedulingArgs
+from extender.plugins.coscheduling import group_annotations, group_topology, messages
+from extender.plugins.coscheduling.match_policy import MatchPolicy
+from extender.plugins.coscheduling.pod_group import spec_of_pod_group
+from extender.plugins.coscheduling.stops import Reason
+
+DOCS = Path(__file__).parents[4] / "docs"
+GROUPS = (DOCS / "groups.md").read_text()
+TROUBLES = (DOCS / "troubleshooting.md").read_text()
+FLAT = " ".join(TROUBLES.split())
+EXPLAIN_ONLY = ("PREEMPTION_", "NO_VICTIMS_HELP")  # what `explain` adds, and no pod hears
+
+
+def examples(kind: str) -> list[dict[str, Any]]:
+    blocks = re.findall(r"<!-- example -->\n```yaml\n(.*?)```", GROUPS, re.DOTALL)
+    return [document for block in blocks for document in yaml.safe_load_all(block) if document["kind"] == kind]
+
+
+def test_every_reason_has_its_entry_and_there_are_no_others() -> None:
+    headings = re.findall(r"^### (\w+)$", TROUBLES, re.MULTILINE)
+    assert sorted(headings) == sorted(reason.value for reason in Reason)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(text, id=name)
+        for name, text in vars(messages).items()
+        if name.isupper() and isinstance(text, str) and not name.startswith(EXPLAIN_ONLY)
+    ],
+)
+def test_every_constant_message_can_be_grepped_for(text: str) -> None:
+    assert text in FLAT
+
+
+@pytest.mark.parametrize("key", [*group_annotations.KEYS, group_topology.REQUIRED, group_topology.PREFERRED])
+def test_every_annotation_is_explained(key: str) -> None:
+    prefix, _, name = key.partition("/")
+    assert key in GROUPS or (prefix in GROUPS and f"`{name}`" in GROUPS)
+
+
+@pytest.mark.parametrize("policy", MatchPolicy)
+def test_every_match_policy_is_explained(policy: MatchPolicy) -> None:
+    assert f"| `{policy}`" in GROUPS
+
+
+@pytest.mark.parametrize("example", examples("PodGroup"), ids=lambda example: example["metadata"]["name"])
+def test_an_example_is_valid(example: dict[str, Any]) -> None:
+    example["metadata"]["namespace"] = "default"
+    assert spec_of_pod_group(convert(example, PodGroup)).invalid == ""
+
+
+def test_the_configuration_for_in_tree_groups_is_read(tmp_path: Path) -> None:
+    found = re.search(r"<!-- extender.yaml -->\n```yaml\n(.*?)```", GROUPS, re.DOTALL)
+    assert found is not None
+    file = tmp_path / "extender.yaml"
+    file.write_text(found.group(1))
+    (profile,) = load_extender_configuration(file).profiles
+    args = profile.plugin_config["Coscheduling"]
+    assert isinstance(args, CoschedulingArgs)
+    assert args.in_tree_pod_groups
