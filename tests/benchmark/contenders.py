@@ -124,6 +124,11 @@ def _as_users_have_it(contender: Contender, config: dict[str, Any]) -> None:
         del config["percentageOfNodesToScore"]
 
 
+def plane_seconds(plane: ControlPlane) -> float:
+    """CPU of the API server and etcd: where the machine is busy, this decides as much as the schedulers' own."""
+    return cpu_seconds(plane.apiserver.pid) + cpu_seconds(plane.etcd.pid)
+
+
 def cpu_seconds(session: int) -> float:
     """User and system time of all processes of a session: gunicorn's master and its worker."""
     return sum(int(stat[11]) + int(stat[12]) for stat in processes_of(session).values()) / TICKS

@@ -18,6 +18,7 @@ from tests.benchmark.contenders import (
     Contender,
     Running,
     for_each_round,
+    plane_seconds,
     rival_plane,
 )
 from tests.benchmark.gang_load import History, Load, Watcher, clear, create_gangs, create_nodes
@@ -36,7 +37,7 @@ def one_round(plane: ControlPlane, table: Table, load: Load, contender: Contende
     folder = plane.folder / f"{load.gangs}-of-{load.members}-{contender.name}-{number}"
     with Running(contender, plane, folder) as running:
         watcher = Watcher(plane)
-        scheduler, ours = running.scheduler_seconds, running.our_seconds
+        scheduler, ours, around = running.scheduler_seconds, running.our_seconds, plane_seconds(plane)
         history = History(create_gangs(plane, contender, load), watcher.await_bound(load.expected, WITHIN))
         watcher.stop()
         table.add(
@@ -44,6 +45,7 @@ def one_round(plane: ControlPlane, table: Table, load: Load, contender: Contende
             bound=len(history.bound),
             seconds=history.seconds,
             scheduler_cpu=running.scheduler_seconds - scheduler,
+            plane_cpu=plane_seconds(plane) - around,
             cpu_per_pod=(running.our_seconds - ours) * 1000 / max(1, len(history.bound)),
         )
     clear(plane, contender)
@@ -55,6 +57,7 @@ def _compare(plane: ControlPlane, load: Load, what: str) -> None:
     for contender in ALL:
         table.row(contender.name, "seconds", "s")
         table.row(contender.name, "scheduler_cpu", "s")
+        table.row(contender.name, "plane_cpu", "s", "API server and etcd")
     table.row(GATED.name, "cpu_per_pod", "ms", "at most 4")
     table.row(PLAIN.name, "cpu_per_pod", "ms", "at most 4")
     table.ratio("seconds", GATED.name, IN_TREE.name, "at most 1.05")
