@@ -18,6 +18,7 @@ BENCHMARKS = (
     "contention",
     "gangs",
     "parked",
+    "preemption",
     "memory",
     "real_objects",
 )
