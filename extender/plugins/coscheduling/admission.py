@@ -68,21 +68,29 @@ class Admission:
 
         offered: the nodes that kube-scheduler has found feasible for this pod.
         """
-        manager = self._manager
-        with manager.lock:
-            group = manager.group_of(pod)
-            if group is None:
-                return None, SUCCESS
-            status, told = self._gates(group, pod)
-            if not status.success:
-                if told:
-                    group.told[pod.uid] = told
-                return None, self._refuse(group, pod, status)
+        with self._manager.lock:
+            early = self.whatever_offered(pod)
+            group = self._manager.group_of(pod)
+            if early is not None or group is None:
+                return None, early or SUCCESS
             decided = self._decide(group, pod, offered)
         if decided is None:
             decided = self._plan_for(group, pod, offered)
         self.arrivals.send_moved(group, pod.uid)
         return decided
+
+    def whatever_offered(self, pod: corev1.Pod) -> Status | None:
+        """What can be said without a look at the nodes: that the pod is of no gang, or that a gate is shut. Else None."""
+        with self._manager.lock:
+            group = self._manager.group_of(pod)
+            if group is None:
+                return SUCCESS
+            status, told = self._gates(group, pod)
+            if status.success:
+                return None
+            if told:
+                group.told[pod.uid] = told
+            return self._refuse(group, pod, status)
 
     def _decide(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> tuple[str | None, Status] | None:
         """By the places that there are; None if there has to be a plan. Lock held."""

@@ -37,6 +37,7 @@ from extender.framework.interface import (
     ScorePlugin,
 )
 from extender.framework.node_info import NodeInfo
+from extender.framework.runtime.columnar_scoring import names_of
 from extender.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from extender.plugins import names
 from extender.plugins.coscheduling import messages, planner
@@ -125,7 +126,10 @@ class Coscheduling(
         self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
         self.admission.finish_begun()
-        node_name, status = self.admission.admit(pod, frozenset(node.name for node in nodes))
+        early = self.admission.whatever_offered(pod)  # most calls end here: none is to cost a set of all names
+        node_name, status = None, early
+        if status is None:
+            node_name, status = self.admission.admit(pod, frozenset(names_of(nodes)))
         if not status.success:
             return None, status
         if node_name is not None:
