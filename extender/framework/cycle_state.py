@@ -6,6 +6,7 @@ kube-scheduler: pkg/scheduler/framework/cycle_state.go
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 T = TypeVar("T")
@@ -20,6 +21,12 @@ class StateData(Protocol):
     """Data that a dry run changes says how it is copied; any other value is shared by clones."""
 
     def clone(self) -> Any: ...
+
+
+@lru_cache(maxsize=256)
+def _copies_itself(data: type) -> bool:
+    """Kept: a dry run clones for every node, and a protocol is compared member by member."""
+    return issubclass(data, StateData)
 
 
 class CycleStateNotFoundError(KeyError):
@@ -63,9 +70,7 @@ class CycleState:
 
     def clone(self) -> CycleState:
         copy = CycleState()
-        copy._data = {
-            key: value.clone() if isinstance(value, StateData) else value for key, value in self._data.items()
-        }
+        copy._data = {key: value.clone() if _copies_itself(type(value)) else value for key, value in self._data.items()}
         copy.skip_filter_plugins = self.skip_filter_plugins
         copy.skip_score_plugins = self.skip_score_plugins
         copy.skip_pre_bind_plugins = self.skip_pre_bind_plugins

@@ -100,10 +100,11 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions, P
         pdbs: Sequence[policyv1.PodDisruptionBudget],
     ) -> tuple[tuple[corev1.Pod, ...], int, Status]:
         """All pods of lower priority leave; then as many as fit come back, budgets first, the important before others."""
-        trial = NodeTrial(self._handle, state, pod, node)
-        potential = [info for info in node.pods if _may_preempt(pod, info)]
+        priority = pod.priority
+        potential = [info for info in node.pods if info.pod.priority < priority]
         if not potential:
             return (), 0, NO_VICTIMS
+        trial = NodeTrial(self._handle, state, pod, node)
         try:
             for info in potential:
                 trial.remove(info)
