@@ -31,9 +31,9 @@ from extender.plugins.coscheduling.largest_gang import LargestGang
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.preemption.evictable import GangVictims
 from extender.plugins.coscheduling.preemption.eviction import Evictor
-from extender.plugins.coscheduling.preemption.gang_preemption import PreemptionWorld
 from extender.plugins.coscheduling.preemption.preemption import Preemption
 from extender.plugins.coscheduling.preemption.rules import PreemptionRules
+from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
 from extender.plugins.registry import new_registry
 from extender.profile import new_map
 from extender.scheduler.background import Background
@@ -229,7 +229,7 @@ def preemption_world(
 
 def _report(coscheduling: Coscheduling, preemption: Preemption, judge: FrameworkJudge) -> GangReport:
     report = coscheduling.report(judge)
-    report.explain_preemption = preemption.gangs.explain
+    report.explain_preemption = preemption.gangs.search.explain
     return report
 
 

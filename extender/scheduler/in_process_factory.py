@@ -31,9 +31,9 @@ from extender.plugins import names
 from extender.plugins.coscheduling.collaborators import Collaborators, Verdicts
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.judge import new_judge
-from extender.plugins.coscheduling.preemption.gang_preemption import PreemptionWorld
 from extender.plugins.coscheduling.preemption.preemption import Preemption
 from extender.plugins.coscheduling.preemption.rules import PreemptionRules
+from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
 from extender.profile import new_map
 from extender.scheduler.evictor import ApiEvictor
 from extender.scheduler.failure_handler import FailureHandler

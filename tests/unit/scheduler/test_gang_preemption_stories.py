@@ -132,7 +132,7 @@ def test_nobody_goes_where_not_all_members_would_fit_or_may_preempt(
         assert reserved(bench) == {}
         if why:
             with looked._manager.lock:
-                assert looked.barred([group(bench)]) == why
+                assert looked.search.barred([group(bench)]) == why
 
 
 def test_without_permission_it_is_off_and_says_so() -> None:
@@ -147,7 +147,7 @@ def test_without_permission_it_is_off_and_says_so() -> None:
         assert bench.there(victim)
         looked = bench.scheduler._parts.preemption.gangs
         with looked._manager.lock:
-            assert looked.barred([group(bench)]) == messages.PREEMPTION_NOT_PERMITTED
+            assert looked.search.barred([group(bench)]) == messages.PREEMPTION_NOT_PERMITTED
 
 
 @pytest.fixture

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import logging
 import math
-import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from extender import metrics
-from extender.api import corev1, policyv1
+from extender.api import corev1
 from extender.client.interface import pod_group_reference, pod_reference
 from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
@@ -23,18 +22,16 @@ from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.arrivals import cannot_be_woken, waves_of
 from extender.plugins.coscheduling.collaborators import PREEMPTING, Verdict
 from extender.plugins.coscheduling.coscheduling import Coscheduling
-from extender.plugins.coscheduling.gang_status import PreemptionView, Victim
 from extender.plugins.coscheduling.hypothetical import without_pods
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.lost_places import lose_place
 from extender.plugins.coscheduling.pod_group_manager import Group
 from extender.plugins.coscheduling.preempting import Preempting
-from extender.plugins.coscheduling.preemption.evictable import Rules, RunningGang, evictable_pods
-from extender.plugins.coscheduling.preemption.eviction import Eviction, Evictor
-from extender.plugins.coscheduling.preemption.planning import VictimPlan, plan_with_victims
+from extender.plugins.coscheduling.preemption.eviction import Eviction
+from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.priorities import PrioritiesOnNodes
-from extender.plugins.coscheduling.preemption.rules import PreemptionRules
-from extender.plugins.coscheduling.preemption.running_gangs import IsAssumed, releasable, running_gangs
+from extender.plugins.coscheduling.preemption.running_gangs import releasable
+from extender.plugins.coscheduling.preemption.victim_search import GOING_SECONDS, PreemptionWorld, VictimSearch
 from extender.plugins.coscheduling.stops import Reason, Stop
 from extender.plugins.coscheduling.units import unit_of
 
@@ -42,39 +39,11 @@ log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = (2.0, 5.0, 15.0, 60.0)  # how long a gang for which nobody can go is left alone, time after time
 BARRED_SECONDS = 5.0  # how often it is asked whether the gang may by now
-GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is being deleted may take
 DEFAULT_GRACE_SECONDS = 30
 
 
-@dataclass(frozen=True, slots=True)
-class PreemptionWorld:
-    """What preemption needs of the scheduler around it. judge: nobody else's. wall: seconds since 1970.
-
-    is_assumed, assumed: pods that are on their node by our word only, not by the API's; the latter all of them, by UID.
-    """
-
-    judge: planner.Judge
-    evictor: Evictor
-    rules: PreemptionRules
-    pdbs: Callable[[], Sequence[policyv1.PodDisruptionBudget]]
-    is_assumed: IsAssumed
-    assumed: Callable[[], Collection[str]]
-    wall: Callable[[], float]
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """What a search for victims is made of. released: held members of others that would let go, UID -> group."""
-
-    unit: Sequence[Group]
-    request: planner.Request
-    rules: Rules
-    gangs: Sequence[RunningGang]
-    released: dict[str, str]
-
-
 class GangPreemption:
-    """Lock order: _planning (Admission's: one plan at a time), then the manager's lock. The search itself takes neither."""
+    """Lock order: planning (Admission's: one plan at a time), then the manager's lock. The search itself takes neither."""
 
     def __init__(self, coscheduling: Coscheduling, around: PreemptionWorld) -> None:
         self._manager = coscheduling.manager
@@ -83,14 +52,11 @@ class GangPreemption:
         self._arrivals = coscheduling.admission.arrivals
         self._barrier = coscheduling.barrier
         self._lease_seconds = coscheduling.wait_seconds
-        self._judge = around.judge
         self._evictor = around.evictor
         self._rules = around.rules
-        self._pdbs = around.pdbs
-        self._assumed = around.assumed
         self._wall = around.wall
+        self.search = VictimSearch(coscheduling, around)
         self.priorities = PrioritiesOnNodes()
-        self._searching = threading.Lock()  # one search at a time; no other lock is taken under it
         self._wanted: dict[str, str] = {}  # key -> scheduler; the manager's lock guards this and the next
         self._tried: dict[str, tuple[int, float]] = {}  # key -> how often in vain, not before
 
@@ -141,93 +107,20 @@ class GangPreemption:
         for group in due:
             self._try(group, names[group.key])
 
-    # The search
-
-    def barred(self, unit: Sequence[Group]) -> str:
-        """Why the unit may evict nobody; empty if it may. Lock held."""
-        pending = [info.pod for group in unit for info in group.pending()]
-        if not self._rules.enabled:
-            return messages.PREEMPTION_OFF
-        if any(pod.spec.preemption_policy == "Never" for pod in pending):
-            return messages.PREEMPTION_NEVER
-        return "" if self._evictor.allowed() else messages.PREEMPTION_NOT_PERMITTED
-
-    def situation(self, unit: Sequence[Group], scheduler_name: str) -> Situation:
-        """Lock held."""
-        manager = self._manager
-        priority = min((info.pod.priority for group in unit for info in group.pending()), default=0)
-        released = releasable(manager, priority)
-        started = self._wall() - self._rules.minimum_run_seconds if self._rules.minimum_run_seconds else None
-        rules = Rules(priority, self._rules.gang_victims, started_before=started)
-        return Situation(
-            unit, self._admission.requests.request(unit, scheduler_name), rules, running_gangs(manager), released
-        )
-
-    def search(self, situation: Situation, snapshot: NodeInfoLister) -> VictimPlan | planner.Verdict:
-        """Off the event loop. Pods that are being deleted, and held members that would let go, give room for nothing."""
-        assumed = set(self._assumed())
-        going = assumed & situation.released.keys()
-        for node in snapshot.list():
-            going |= {info.pod.uid for info in node.pods if info.pod.deleting and self._goes_anyway(info.pod)}
-        rules = Rules(
-            situation.rules.priority,
-            situation.rules.gang_victims,
-            protected=assumed,
-            started_before=situation.rules.started_before,
-        )
-        evictable = evictable_pods(snapshot.list(), situation.gangs, rules)
-        with self._searching:
-            found = self._with.offload(
-                plan_with_victims, snapshot, situation.request, self._judge, evictable, self._pdbs(), going
-            )
-        if not isinstance(found, VictimPlan | planner.Verdict):
-            raise TypeError(f"no plan with victims: {found!r}")
-        return found
-
-    def explain(self, key: str) -> PreemptionView | None:
-        """Whose room the group would need, and why it does not take it; for a page that somebody looks at."""
-        manager = self._manager
-        with manager.lock:
-            group = manager.groups.get(key)
-            if group is None:
-                return None
-            if group.preempting is not None:
-                return PreemptionView(tuple(Victim(name) for name in group.preempting.victims), under_way=True)
-            pods = [info.pod for info in group.pending()]
-            if not pods:
-                return None
-            unit = unit_of(manager, group)
-            why_not = self.barred(unit) or self._not_yet(group)
-            situation = self.situation(unit, min(pods, key=lambda pod: pod.name).spec.scheduler_name)
-        found = self.search(situation, self._with.newest_snapshot())
-        if not isinstance(found, VictimPlan):
-            return PreemptionView(why_not=why_not or messages.NO_VICTIMS_HELP)
-        victims = (Victim(each.pod.key, each.node_name, each.pod.priority, each.gang) for each in found.victims)
-        return PreemptionView(tuple(victims), why_not=why_not)
-
-    def _not_yet(self, group: Group) -> str:
-        since = group.stopped.since if group.stopped is not None else 0.0
-        return messages.PREEMPTION_DELAYED if since + self._rules.delay_seconds > self._manager.clock() else ""
-
-    def _goes_anyway(self, pod: corev1.Pod) -> bool:
-        """One that takes much longer than it was given is not counted on."""
-        stamp = pod.metadata.deletion_timestamp
-        return stamp is not None and not pod.terminal and stamp.timestamp() + GOING_SECONDS > self._wall()
-
     def _try(self, group: Group, scheduler_name: str) -> None:
         manager = self._manager
         with manager.lock:
             unit = unit_of(manager, group)
             if any(each.planned or each.preempting or each.key not in manager.groups for each in unit):
                 return
-            if self.barred(unit):
+            if self.search.barred(unit):
                 self._wanted[group.key] = scheduler_name
                 self._tried[group.key] = 0, manager.clock() + BARRED_SECONDS
                 return
-            situation = self.situation(unit, scheduler_name)
+            situation = self.search.situation(unit, scheduler_name)
         if not situation.request.needed:
             return
-        found = self.search(situation, self._with.newest_snapshot())
+        found = self.search.search(situation, self._with.newest_snapshot())
         if not isinstance(found, VictimPlan):
             metrics.gang_preemption_attempts.labels("none").inc()
             with manager.lock:
@@ -254,11 +147,12 @@ class GangPreemption:
         with manager.lock:
             if any(group.planned or group.preempting or group.key not in manager.groups for group in unit):
                 return None
-            situation = self.situation(unit, scheduler_name)
+            situation = self.search.situation(unit, scheduler_name)
             released = {uid: key for uid, key in situation.released.items() if uid in found.awaited}
         victims = {victim.uid for victim in found.victims}
         stripped = without_pods(snapshot, _on_nodes(snapshot, victims | found.awaited))
-        placement = self._with.offload(planner.plan, stripped, situation.request, self._with.judge)
+        request = self.search.permitted(situation, snapshot)
+        placement = self._with.offload(planner.plan, stripped, request, self._with.judge)
         if not isinstance(placement, planner.Placement) or not _needs_all(found, placement):
             self.refused(unit[0], scheduler_name)
             return None
@@ -308,6 +202,7 @@ class GangPreemption:
             group = next((each for each in unit if info.pod.uid in each.members), None)
             if node_name is not None and group is not None:
                 manager.ledger.reserve(Reservation(info, group.key, node_name, math.inf))
+        self._admission.shadows.planned(unit)
         for group in unit:
             group.planned = True
             group.waves[:0] = waves

@@ -10,9 +10,10 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling.coscheduling import Coscheduling
-from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption, PreemptionWorld
+from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
 from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
+from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
 
 
 class Preemption:

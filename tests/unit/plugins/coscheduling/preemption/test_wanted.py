@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import Mock
 
-from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption, PreemptionWorld
+from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
 from extender.plugins.coscheduling.preemption.rules import PreemptionRules
+from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
 

@@ -1,0 +1,144 @@
+"""Whose room a gang would need: what the search for victims is made of, and why the gang may not take what is found.
+
+GangPreemption decides by it, the pages show it. No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from extender.api import corev1, policyv1
+from extender.framework.listers import NodeInfoLister
+from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.gang_status import PreemptionView, Victim
+from extender.plugins.coscheduling.pod_group_manager import Group
+from extender.plugins.coscheduling.preemption.evictable import Rules, RunningGang, evictable_pods
+from extender.plugins.coscheduling.preemption.eviction import Evictor
+from extender.plugins.coscheduling.preemption.planning import VictimPlan, plan_with_victims
+from extender.plugins.coscheduling.preemption.rules import PreemptionRules
+from extender.plugins.coscheduling.preemption.running_gangs import IsAssumed, releasable, running_gangs
+from extender.plugins.coscheduling.units import unit_of
+
+GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is being deleted may take
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionWorld:
+    """What preemption needs of the scheduler around it. judge: nobody else's. wall: seconds since 1970.
+
+    is_assumed, assumed: pods that are on their node by our word only, not by the API's; the latter all of them, by UID.
+    """
+
+    judge: planner.Judge
+    evictor: Evictor
+    rules: PreemptionRules
+    pdbs: Callable[[], Sequence[policyv1.PodDisruptionBudget]]
+    is_assumed: IsAssumed
+    assumed: Callable[[], Collection[str]]
+    wall: Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """kept: nodes that are kept free for others. released: held members of others that would let go, UID -> group."""
+
+    unit: Sequence[Group]
+    request: planner.Request
+    kept: frozenset[str]
+    rules: Rules
+    gangs: Sequence[RunningGang]
+    released: dict[str, str]
+
+
+class VictimSearch:
+    """Reads the groups under the manager's lock; the search itself takes none but its own."""
+
+    def __init__(self, coscheduling: Coscheduling, around: PreemptionWorld) -> None:
+        self._manager = coscheduling.manager
+        self._with = coscheduling.collaborators
+        self._requests = coscheduling.admission.requests
+        self._shadows = coscheduling.admission.shadows
+        self._around = around
+        self._searching = (
+            threading.Lock()
+        )  # one search at a time: the judge is its own; no other lock is taken under it
+
+    def barred(self, unit: Sequence[Group]) -> str:
+        """Why the unit may evict nobody; empty if it may. Lock held."""
+        pending = [info.pod for group in unit for info in group.pending()]
+        if not self._around.rules.enabled:
+            return messages.PREEMPTION_OFF
+        if any(pod.spec.preemption_policy == "Never" for pod in pending):
+            return messages.PREEMPTION_NEVER
+        return "" if self._around.evictor.allowed() else messages.PREEMPTION_NOT_PERMITTED
+
+    def situation(self, unit: Sequence[Group], scheduler_name: str) -> Situation:
+        """Lock held."""
+        manager, configured = self._manager, self._around.rules
+        priority = min((info.pod.priority for group in unit for info in group.pending()), default=0)
+        started = self._around.wall() - configured.minimum_run_seconds if configured.minimum_run_seconds else None
+        return Situation(
+            unit,
+            self._requests.request(unit, scheduler_name),
+            self._shadows.kept_from_unit(unit),
+            Rules(priority, configured.gang_victims, started_before=started),
+            running_gangs(manager),
+            releasable(manager, priority),
+        )
+
+    def permitted(self, situation: Situation, snapshot: NodeInfoLister) -> planner.Request:
+        """What may be planned: victims open no nodes that are kept free for a gang before it."""
+        if not situation.kept:
+            return situation.request
+        return self._shadows.without(situation.request, situation.kept, snapshot)
+
+    def search(self, situation: Situation, snapshot: NodeInfoLister) -> VictimPlan | planner.Verdict:
+        """Off the event loop. Pods that are being deleted, and held members that would let go, give room for nothing."""
+        assumed = set(self._around.assumed())
+        going = assumed & situation.released.keys()
+        for node in snapshot.list():
+            going |= {info.pod.uid for info in node.pods if info.pod.deleting and self._goes_anyway(info.pod)}
+        rules = replace(situation.rules, protected=assumed)
+        evictable = evictable_pods(snapshot.list(), situation.gangs, rules)
+        request = self.permitted(situation, snapshot)
+        with self._searching:
+            found = self._with.offload(
+                plan_with_victims, snapshot, request, self._around.judge, evictable, self._around.pdbs(), going
+            )
+        if not isinstance(found, VictimPlan | planner.Verdict):
+            raise TypeError(f"no plan with victims: {found!r}")
+        return found
+
+    def _goes_anyway(self, pod: corev1.Pod) -> bool:
+        """One that takes much longer than it was given is not counted on."""
+        stamp = pod.metadata.deletion_timestamp
+        return stamp is not None and not pod.terminal and stamp.timestamp() + GOING_SECONDS > self._around.wall()
+
+    def explain(self, key: str) -> PreemptionView | None:
+        """Whose room the group would need, and why it does not take it; for a page that somebody looks at."""
+        manager = self._manager
+        with manager.lock:
+            group = manager.groups.get(key)
+            if group is None:
+                return None
+            if group.preempting is not None:
+                return PreemptionView(tuple(Victim(name) for name in group.preempting.victims), under_way=True)
+            pods = [info.pod for info in group.pending()]
+            if not pods:
+                return None
+            unit = unit_of(manager, group)
+            why_not = self.barred(unit) or self._not_yet(group)
+            situation = self.situation(unit, min(pods, key=lambda pod: pod.name).spec.scheduler_name)
+        found = self.search(situation, self._with.newest_snapshot())
+        if not isinstance(found, VictimPlan):
+            return PreemptionView(why_not=why_not or messages.NO_VICTIMS_HELP)
+        victims = (Victim(each.pod.key, each.node_name, each.pod.priority, each.gang) for each in found.victims)
+        return PreemptionView(tuple(victims), why_not=why_not)
+
+    def _not_yet(self, group: Group) -> str:
+        since = group.stopped.since if group.stopped is not None else 0.0
+        delay = self._around.rules.delay_seconds
+        return messages.PREEMPTION_DELAYED if since + delay > self._manager.clock() else ""
