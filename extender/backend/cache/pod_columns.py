@@ -50,6 +50,8 @@ class ClassColumns(Generic[T]):
     def updated(self, nodes: Sequence[NodeInfo], rows: Sequence[int]) -> Self:
         classes = self.classes
         row_of, id_of = self._pairs(classes, nodes, rows)
+        if not len(row_of) and not len(self.row_of):
+            return self  # nothing of the kind in the whole cluster, as most have no host ports
         gone = np.zeros(self.count, dtype=np.bool_)
         gone[rows] = True
         kept = ~gone[self.row_of]
