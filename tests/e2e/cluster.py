@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tests.e2e import api as paths
 from tests.e2e.api import Api, Json, Refused
 from tests.e2e.control_plane import MANIFESTS, SCHEDULER_NAME, ControlPlane
-from tests.e2e.history import Recorder, amounts, violations
+from tests.e2e.history import RECOVERY_SECONDS, Recorder, amounts, violations
 from tests.e2e.processes import eventually
 
 GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 CRD = MANIFESTS / "crd"
+BACK_OFF = 12.0  # seconds that a kube-scheduler before 1.33 may let a pod serve before it tries it again
 
 
 class Cluster:
@@ -26,8 +28,10 @@ class Cluster:
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane
         self.api: Api = plane.api()
-        self.recorder = Recorder(self.api)
+        self.patience = 0.0 if plane.wakes_by_status else BACK_OFF
+        self.recorder = Recorder(self.api, self.patience)
         self.killed = False  # set by a test that kills a process: a commit may then take longer
+        self.recovery = RECOVERY_SECONDS  # how long that may be
         self.excused: set[str] = set()  # pods that the test itself deletes
         self.judged = False  # set by a test that wants a bad history, and has looked at it itself
 
@@ -46,8 +50,19 @@ class Cluster:
         status = {"capacity": room, "allocatable": room, "conditions": [ready]}
         self.api.create(paths.NODES, {"metadata": metadata, "status": status})
 
+    def namespace(self, name: str) -> None:
+        """Stays: nothing here would finish its deletion."""
+        with suppress(Refused):
+            self.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+
     def pod_group(
-        self, name: str, min_member: int, *, annotations: Mapping[str, str] | None = None, **spec: Any
+        self,
+        name: str,
+        min_member: int,
+        *,
+        namespace: str = "default",
+        annotations: Mapping[str, str] | None = None,
+        **spec: Any,
     ) -> None:
         body = {
             "apiVersion": "scheduling.x-k8s.io/v1alpha1",
@@ -55,7 +70,19 @@ class Cluster:
             "metadata": {"name": name, "annotations": {**(annotations or {})}},
             "spec": {"minMember": min_member, "scheduleTimeoutSeconds": 10, **spec},
         }
-        self.api.create(paths.POD_GROUPS.format(namespace="default"), body)
+        self.api.create(paths.POD_GROUPS.format(namespace=namespace), body)
+
+    def change_min_member(self, name: str, min_member: int) -> None:
+        path = f"{paths.POD_GROUPS.format(namespace='default')}/{name}"
+        self.api.patch(path, {"spec": {"minMember": min_member}})
+
+    def condition_of_group(self, name: str) -> tuple[str, str]:
+        """Reason and message of the group's Scheduled condition; empty where there is none yet."""
+        path = f"{paths.POD_GROUPS.format(namespace='default')}/{name}"
+        for entry in self.api.get(path).get("status", {}).get("conditions", []):
+            if entry["type"] == "Scheduled":
+                return entry["reason"], entry["message"]
+        return "", ""
 
     def pod(
         self,
@@ -66,6 +93,7 @@ class Cluster:
         requests: Mapping[str, str] | None = None,
         priority: int = 0,
         scheduler_name: str = SCHEDULER_NAME,
+        namespace: str = "default",
         **spec: Any,
     ) -> str:
         """Its UID."""
@@ -81,15 +109,15 @@ class Cluster:
         }
         if priority:
             body["spec"]["priorityClassName"] = self.priority_class(priority)
-        uid: str = self._create_pod(body)["metadata"]["uid"]
+        uid: str = self._create_pod(body, namespace)["metadata"]["uid"]
         return uid
 
-    def _create_pod(self, body: Json) -> Json:
+    def _create_pod(self, body: Json, namespace: str) -> Json:
         """Admission hears of a new PriorityClass a moment after it was made."""
         deadline = time.monotonic() + 5
         while True:
             try:
-                return self.api.create(paths.PODS.format(namespace="default"), body)
+                return self.api.create(paths.PODS.format(namespace=namespace), body)
             except Refused as refused:
                 if "no PriorityClass" not in refused.message or time.monotonic() > deadline:
                     raise
@@ -138,6 +166,7 @@ class Cluster:
             {node["metadata"]["name"]: amounts(node["status"]["allocatable"]) for node in self.api.items(paths.NODES)},
             ended=time.monotonic(),
             killed=self.killed,
+            recovery=self.recovery,
             excused=self.excused,
         )
 
@@ -167,9 +196,11 @@ class Cluster:
         eventually(lambda: not self.has_crd(), within=10, what="PodGroups are served no longer")
 
     def delete_all_pods(self) -> None:
-        """In one call, and waits until they are gone."""
-        self.excused |= {pod["metadata"]["namespace"] + "/" + pod["metadata"]["name"] for pod in self.all_pods()}
-        self.api.delete(paths.PODS.format(namespace="default"))
+        """In one call a namespace, and waits until they are gone."""
+        pods = [pod["metadata"] for pod in self.all_pods()]
+        self.excused |= {f"{pod['namespace']}/{pod['name']}" for pod in pods}
+        for namespace in {"default", *(pod["namespace"] for pod in pods)}:
+            self.api.delete(paths.PODS.format(namespace=namespace))
         eventually(lambda: not self.all_pods(), within=15, what="all pods are gone")
 
     def all_pods(self) -> list[Json]:
@@ -179,7 +210,8 @@ class Cluster:
         """Deletes what tests make, and waits until it is gone."""
         self.delete_all_pods()
         if self.has_crd():
-            self.api.delete(paths.POD_GROUPS.format(namespace="default"))
+            for namespace in {group["metadata"]["namespace"] for group in self.api.items(paths.ALL_POD_GROUPS)}:
+                self.api.delete(paths.POD_GROUPS.format(namespace=namespace))
         self.api.delete(paths.EVENTS.format(namespace="default"))
         self.api.delete(paths.NODES)
         eventually(lambda: not self.api.items(paths.NODES), within=15, what="all nodes are gone")

@@ -108,7 +108,7 @@ class Pair:
 
 
 def start_pair(plane: ControlPlane, folder: Path) -> Pair:
-    extender = Extender(folder, plane.kubeconfig())
+    extender = Extender(folder, plane.kubeconfig(), wakes_by_status=plane.wakes_by_status)
     pair = Pair(extender, Scheduler(plane, folder, extender=extender.url))
     try:
         extender.start()

@@ -33,12 +33,24 @@ USERS = (
 )
 
 
+def version_of(kube_scheduler: Path) -> tuple[int, int]:
+    """Major and minor: `Kubernetes v1.30.14` is (1, 30)."""
+    text = subprocess.run([kube_scheduler, "--version"], capture_output=True, text=True, check=True).stdout
+    major, minor, *_ = text.strip().rpartition("v")[2].split(".")
+    return int(major), int(minor)
+
+
 class ControlPlane:
     """etcd and kube-apiserver; the clients and kubeconfig files to reach them. flags: further ones of the API server."""
 
     def __init__(self, binaries: Binaries, folder: Path, flags: Sequence[str] = ()) -> None:
         self.binaries = binaries
         self.folder = folder
+        self.scheduler_version = version_of(binaries.kube_scheduler)
+        self.wakes_by_status = self.scheduler_version >= (
+            1,
+            33,
+        )  # else by annotations, and what it wakes serves back-off
         etcd_port, peer_port, self.port = free_port(), free_port(), free_port()
         self.server = f"https://127.0.0.1:{self.port}"
         self.ca_file = folder / "certificates" / "apiserver.crt"  # made by the API server for itself

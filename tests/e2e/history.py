@@ -23,6 +23,7 @@ from extender.api.schedulingv1alpha1 import LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIG
 from tests.e2e.api import ALL_PODS, Api, Json
 from tests.e2e.processes import eventually
 
+DESCRIBED = 24  # pods that a failed wait speaks of
 Amounts = Mapping[str, int]  # in thousandths: cpu in milli, memory and counts a thousandfold
 
 
@@ -36,6 +37,7 @@ class Seen:
     group: str = ""  # namespace/name
     min_member: int = 0  # what the pod's own label says; 0 where a PodGroup object says it
     requests: Amounts = field(default_factory=dict)
+    nominated: str = ""  # the node of its nomination
     finished: bool = False  # Succeeded or Failed: it uses no room any more
 
 
@@ -59,6 +61,7 @@ def seen(pod: Json) -> Seen:
         group=f"{namespace}/{group}" if group else "",
         min_member=int(labels.get(LIGHTWEIGHT_MIN_AVAILABLE_LABEL, 0)),
         requests=_requests(spec),
+        nominated=pod.get("status", {}).get("nominatedNodeName", ""),
         finished=pod.get("status", {}).get("phase") in ("Succeeded", "Failed"),
     )
 
@@ -75,9 +78,12 @@ def amounts(resources: Mapping[str, Any]) -> Amounts:
     return {resource: parse_quantity(amount).milli_value for resource, amount in resources.items()}
 
 
-def commit_seconds(members: int, *, killed: bool) -> float:
+RECOVERY_SECONDS = 15.0
+
+
+def commit_seconds(members: int, *, killed: bool, recovery: float = RECOVERY_SECONDS) -> float:
     """How long a group may be bound in part: while its bindings are written, or while a killed process comes back."""
-    return 15.0 if killed else 1.0 + 0.010 * members
+    return recovery if killed else 1.0 + 0.010 * members
 
 
 def violations(
@@ -87,6 +93,7 @@ def violations(
     *,
     ended: float,
     killed: bool = False,
+    recovery: float = RECOVERY_SECONDS,
     excused: Collection[str] = (),
 ) -> list[str]:
     """Everything that was wrong, a sentence each.
@@ -98,7 +105,8 @@ def violations(
     found = [*_over_allocatable(history, allocatable)]
     for group, changes in _by_group(history).items():
         wanted = min_members.get(group) or max(change.pod.min_member for change in changes)
-        found += _fractions(group, wanted, changes, ended=ended, killed=killed, excused=excused)
+        limit = commit_seconds(len({change.pod.uid for change in changes}), killed=killed, recovery=recovery)
+        found += _fractions(group, wanted, changes, ended=ended, limit=limit, excused=excused)
     return found
 
 
@@ -111,9 +119,8 @@ def _by_group(history: Iterable[Change]) -> Mapping[str, list[Change]]:
 
 
 def _fractions(
-    group: str, wanted: int, changes: Sequence[Change], *, ended: float, killed: bool, excused: Collection[str]
+    group: str, wanted: int, changes: Sequence[Change], *, ended: float, limit: float, excused: Collection[str]
 ) -> Iterable[str]:
-    limit = commit_seconds(len({change.pod.uid for change in changes}), killed=killed)
     alive: set[str] = set()
     bound: dict[str, str] = {}
     since: float | None = None
@@ -168,8 +175,9 @@ def _count(used: defaultdict[str, int], requests: Amounts, sign: int) -> None:
 class Recorder:
     """Watches all pods from `start` on in a thread of its own, and resumes where the server drops it."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, patience: float = 0.0) -> None:
         self._api = api
+        self._patience = patience  # seconds that every wait may take longer
         self._changed = threading.Condition()  # guards all below
         self._history: list[Change] = []
         self._pods: dict[str, Json] = {}  # namespace/name -> as last seen
@@ -204,6 +212,25 @@ class Recorder:
         with self._changed:
             return self._pods.get(_key(name))
 
+    def node_of(self, name: str) -> str:
+        """Where it runs; empty while it waits."""
+        node: str = (self.pod(name) or {"spec": {}})["spec"].get("nodeName", "")
+        return node
+
+    def nominated(self, name: str) -> str:
+        """Where it is nominated to; empty while it is not."""
+        node: str = (self.pod(name) or {}).get("status", {}).get("nominatedNodeName", "")
+        return node
+
+    def were_promised(self, *names: str) -> set[str]:
+        """Those of these pods that have had a node or a nomination at any time."""
+        keys = {_key(name): name for name in names}
+        return {
+            keys[change.pod.name]
+            for change in self.history()
+            if change.pod.name in keys and (change.pod.node or change.pod.nominated)
+        }
+
     def bound(self) -> set[str]:
         """The names of the pods in default that have a node, and are not gone."""
         with self._changed:
@@ -224,13 +251,14 @@ class Recorder:
         """Waits, woken by events, until `true()`; returns the seconds that it took."""
         began = time.monotonic()
         with self._changed:
-            reached = self._changed.wait_for(lambda: self._broken or true(), timeout=within)
+            reached = self._changed.wait_for(lambda: self._broken or true(), timeout=within + self._patience)
             assert not self._broken, self._broken
             assert reached, f"not within {within:g} s: {what}\n{self._describe()}"
         return time.monotonic() - began
 
     def await_bound(self, *names: str, within: float) -> float:
-        return self.wait(lambda: self.bound() >= set(names), within=within, what=f"bound: {', '.join(names)}")
+        text = ", ".join(names) if len(names) < 20 else f"{len(names)} pods"
+        return self.wait(lambda: all(map(self.node_of, names)), within=within, what=f"bound: {text}")
 
     def settle(self, quiet: float = 1.0, within: float = 15) -> None:
         """Returns when no pod has changed for `quiet` seconds."""
@@ -256,7 +284,7 @@ class Recorder:
             condition = self.condition(name)
             node = pod["spec"].get("nodeName", "-")
             lines.append(f"  {name} on {node}: {condition.get('reason', '')} {condition.get('message', '')}")
-        return "\n".join(lines)
+        return "\n".join([*lines[:DESCRIBED], *(["  ..."] if len(lines) > DESCRIBED else [])])
 
     def _record(self, kind: str, pod: Json) -> None:
         with self._changed:

@@ -61,12 +61,11 @@ def test_of_two_interleaved_gangs_one_runs_and_the_other_follows(cluster: Cluste
             cluster.pod(f"{name}-{number}", group=name, requests={"cpu": "1"})
     cluster.recorder.wait(lambda: len(cluster.recorder.bound()) == 4, within=5, what="one gang is bound")
     cluster.recorder.settle()
-    first = cluster.recorder.bound()
-    assert first in gangs.values()
-    for name in first:
+    assert cluster.recorder.bound() == gangs["older"]
+    assert cluster.recorder.were_promised(*gangs["younger"]) == set()
+    for name in gangs["older"]:
         cluster.delete_pod(name)
-    (second,) = (pods for pods in gangs.values() if pods != first)
-    cluster.recorder.wait(lambda: cluster.recorder.bound() == second, within=5, what="the other gang is bound")
+    cluster.recorder.await_bound(*gangs["younger"], within=5)
 
 
 def test_a_pod_group_that_is_created_after_its_pods(cluster: Cluster, module_programs: Pair) -> None:

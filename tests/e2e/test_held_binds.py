@@ -33,7 +33,7 @@ def start(cluster: Cluster, door: Doorkeeper, tmp_path: Path, programs: list[Ext
     """Starts both programs and a gang of three, and returns when two members are held."""
 
     def started(timeout_seconds: int = 60) -> tuple[Extender, Scheduler]:
-        extender = Extender(tmp_path, cluster.plane.kubeconfig())
+        extender = Extender(tmp_path, cluster.plane.kubeconfig(), wakes_by_status=cluster.plane.wakes_by_status)
         scheduler = Scheduler(cluster.plane, tmp_path, extender=extender.url, change=door.put_in_front)
         programs.extend((extender, scheduler))
         extender.start()

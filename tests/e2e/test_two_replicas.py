@@ -1,0 +1,90 @@
+"""Two replicas of the sidecar's shape, each a kube-scheduler with its extender: only the one that leads acts."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.api import Refused
+from tests.e2e.cluster import Cluster
+from tests.e2e.conftest import Pair
+from tests.e2e.control_plane import Scheduler
+from tests.e2e.doorkeeper import Doorkeeper
+from tests.e2e.extender import Extender
+from tests.e2e.processes import eventually
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/gang-scheduler"
+NAMES = ("web-0", "web-1", "web-2")
+PLANNED = "gang planned group=default/web members=3"
+
+
+def own_host_name(name: str) -> list[str]:
+    """In front of a command: as in a pod, whose containers share a host name that nobody else has."""
+    for unshare in (["unshare", "--uts"], ["unshare", "--user", "--map-root-user", "--uts"]):
+        command = [*unshare, "sh", "-c", 'hostname "$0" && exec "$@"', name]
+        if subprocess.run([*command, "true"], capture_output=True, check=False).returncode == 0:
+            return command
+    pytest.skip("needs a host name for each replica: neither root nor user namespaces are to be had here")
+
+
+@pytest.fixture
+def door() -> Iterator[Doorkeeper]:
+    keeper = Doorkeeper().start()
+    yield keeper
+    keeper.stop()
+
+
+def replica(name: str, cluster: Cluster, door: Doorkeeper, folder: Path, programs: list[Extender | Scheduler]) -> Pair:
+    plane = cluster.plane
+
+    def change(config: dict[str, Any]) -> None:
+        config["leaderElection"] |= {"leaseDuration": "6s", "renewDeadline": "5s", "retryPeriod": "1s"}
+        door.put_in_front(config)
+
+    (folder / name).mkdir()
+    extender = Extender(folder / name, plane.kubeconfig(), as_shipped=True, wakes_by_status=plane.wakes_by_status)
+    scheduler = Scheduler(plane, folder / name, extender=extender.url, as_shipped=True, change=change)
+    for program in (extender.program, scheduler.program):
+        program.command[:0] = own_host_name(name)
+    programs.extend((extender, scheduler))
+    extender.start()
+    scheduler.start()
+    return Pair(extender, scheduler)
+
+
+def holder(cluster: Cluster) -> str:
+    try:
+        return str(cluster.api.get(LEASE)["spec"].get("holderIdentity", "")).partition("_")[0]
+    except Refused:
+        return ""
+
+
+def test_the_leader_is_killed_between_plan_and_bind(
+    cluster: Cluster, door: Doorkeeper, tmp_path: Path, programs: list[Extender | Scheduler]
+) -> None:
+    """At any time there is one plan: the other replica makes its own when it leads, and starts the gang by it."""
+    cluster.killed = True
+    if holder(cluster):
+        cluster.api.delete(LEASE)
+    first = replica("first", cluster, door, tmp_path, programs)
+    eventually(lambda: holder(cluster) == "first", within=15, what="the first replica leads")
+    second = replica("second", cluster, door, tmp_path, programs)
+    door.keep_out(["web-2"])
+    cluster.node("node-1", cpu="3")
+    cluster.pod_group("web", min_member=3, scheduleTimeoutSeconds=60)
+    for name in NAMES:
+        cluster.pod(name, group="web", requests={"cpu": "1"})
+    eventually(lambda: first.extender.held() == 2, within=10 + cluster.patience, what="two members are held")
+    assert (second.extender.held(), PLANNED in second.extender.log()) == (0, False)
+    first.scheduler.kill()
+    first.extender.kill()
+    assert cluster.recorder.bound() == set()
+    door.keep_out([])
+    eventually(lambda: holder(cluster) == "second", within=20, what="the second replica leads")
+    cluster.recorder.await_bound(*NAMES, within=20)
+    assert first.extender.log().count(PLANNED) == 1
+    assert second.extender.log().count(PLANNED) == 1
