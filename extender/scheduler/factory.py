@@ -221,7 +221,6 @@ def preemption_world(
         evictor=evictor,
         rules=rules,
         pdbs=lambda: list(surroundings.lister(policyv1.PodDisruptionBudget).list()),
-        is_assumed=cache.is_assumed_pod,
         assumed=cache.assumed_uids,
         wall=time.time,
     )

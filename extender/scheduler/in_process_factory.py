@@ -204,7 +204,6 @@ class _Assembly:
             evictor=evictor,
             rules=PreemptionRules(),
             pdbs=lambda: list(self._informers.store_of(policyv1.PodDisruptionBudget).list()),
-            is_assumed=self._cache.is_assumed_pod,
             assumed=self._cache.assumed_uids,
             wall=time.time,
         )

@@ -138,6 +138,9 @@ class PodGroupManager:
         ref = self.labels.group_of(pod)
         return self.groups.get(ref.key) if ref is not None else None
 
+    def is_member(self, uid: str) -> bool:
+        return uid in self._group_by_uid
+
     def prune(self) -> None:
         """Forgets pods that a call has shown and no watch since."""
         now = self.clock()

@@ -26,7 +26,7 @@ from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preemption.evictable import Evictable, GangVictims, Rules, evictable_pods
 from extender.plugins.coscheduling.preemption.reselection import Reselection, Selection
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
-from extender.plugins.coscheduling.preemption.running_gangs import IsAssumed, releasable, running_gangs
+from extender.plugins.coscheduling.preemption.running_gangs import releasable, running_gang, running_gangs
 
 log = logging.getLogger(__name__)
 
@@ -64,10 +64,10 @@ class PreemptionGuard:
         *,
         newest_snapshot: Callable[[], NodeInfoLister],
         pdbs: Callable[[], Sequence[policyv1.PodDisruptionBudget]],
-        is_assumed: IsAssumed,
+        assumed: Callable[[], Collection[str]],
         gang_victims: GangVictims = GangVictims.WHOLE_OR_SURPLUS,
     ) -> None:
-        """framework: the in-tree filters, the guard's own. is_assumed: on its node by our word only."""
+        """framework: the in-tree filters, the guard's own. assumed: UIDs of pods on their nodes by our word only."""
         self._manager = manager
         self._admission = admission
         self._barrier = barrier
@@ -75,28 +75,34 @@ class PreemptionGuard:
         self._framework = framework
         self._newest_snapshot = newest_snapshot
         self._pdbs = pdbs
-        self._is_assumed = is_assumed
+        self._assumed = assumed
         self._gang_victims = gang_victims
 
     def review(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate]) -> list[OfferedCandidate]:
         """The candidates that may be used, with the victims that they need; empty is a veto."""
         if self._admission.waits_for_plan(preemptor):
             return self._veto("gang_member")
+        manager = self._manager
         victims = [victim for candidate in candidates for victim in candidate.victims]
-        with self._manager.lock:
-            gangs = running_gangs(self._manager)
-            held = {uid for group in self._manager.groups.values() for uid in group.held}
-            members = {victim.uid for victim in victims if self._manager.find(victim) is not None}
-        in_gangs = {uid for gang in gangs for uid in gang.running}
-        unbound = {victim.uid for victim in victims if self._is_held(victim, held, members)}
+        with manager.lock:
+            groups = {group.key: group for victim in victims if (group := manager.find(victim)) is not None}
+            if not groups:
+                return [_ordered(candidate) for candidate in candidates]
+            unbound = self._unbound()
+            gangs = (running_gang(manager, group) for group in groups.values())
+            in_gangs = {uid for gang in gangs if gang is not None and gang.complete for uid in gang.running}
         spared = unbound if self._gang_victims is GangVictims.ANY else unbound | in_gangs
         if not any(victim.uid in spared for victim in victims):
             return [_ordered(candidate) for candidate in candidates]
         return self._reselected(preemptor, candidates, unbound)
 
-    def _is_held(self, victim: corev1.Pod, held: Collection[str], members: Collection[str]) -> bool:
-        """In our bind for its gang's sake, or let go this moment. A single pod is in bind only while it is being bound."""
-        return victim.uid in held or (victim.uid in members and self._is_assumed(victim))
+    def _unbound(self) -> set[str]:
+        """Members in our bind for their gang's sake, or let go this moment. Lock held.
+
+        A single pod is in our bind only while it is being bound.
+        """
+        held = {uid for group in self._manager.groups.values() for uid in group.held}
+        return held | {uid for uid in self._assumed() if self._manager.is_member(uid)}
 
     def _veto(self, reason: str) -> list[OfferedCandidate]:
         metrics.preemption_vetoes.labels(reason).inc()

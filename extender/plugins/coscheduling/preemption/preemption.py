@@ -32,7 +32,7 @@ class Preemption:
             framework,
             newest_snapshot=coscheduling.collaborators.newest_snapshot,
             pdbs=world.pdbs,
-            is_assumed=world.is_assumed,
+            assumed=world.assumed,
             gang_victims=world.rules.gang_victims,
         )
         self.gangs = GangPreemption(coscheduling, world)

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from extender.api import corev1
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
 from extender.plugins.coscheduling.preemption.evictable import RunningGang
-
-IsAssumed = Callable[[corev1.Pod], bool]
-"""Whether a pod is on its node by our word only, not by the API's."""
 
 
 def running_gangs(manager: PodGroupManager) -> list[RunningGang]:

@@ -19,7 +19,7 @@ from extender.plugins.coscheduling.preemption.evictable import Rules, RunningGan
 from extender.plugins.coscheduling.preemption.eviction import Evictor
 from extender.plugins.coscheduling.preemption.planning import VictimPlan, plan_with_victims
 from extender.plugins.coscheduling.preemption.rules import PreemptionRules
-from extender.plugins.coscheduling.preemption.running_gangs import IsAssumed, releasable, running_gangs
+from extender.plugins.coscheduling.preemption.running_gangs import releasable, running_gangs
 from extender.plugins.coscheduling.units import unit_of
 
 GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is being deleted may take
@@ -29,14 +29,13 @@ GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is bein
 class PreemptionWorld:
     """What preemption needs of the scheduler around it. judge: nobody else's. wall: seconds since 1970.
 
-    is_assumed, assumed: pods that are on their node by our word only, not by the API's; the latter all of them, by UID.
+    assumed: UIDs of the pods that are on their node by our word only, not by the API's.
     """
 
     judge: planner.Judge
     evictor: Evictor
     rules: PreemptionRules
     pdbs: Callable[[], Sequence[policyv1.PodDisruptionBudget]]
-    is_assumed: IsAssumed
     assumed: Callable[[], Collection[str]]
     wall: Callable[[], float]
 
