@@ -31,12 +31,25 @@ def run(args: argparse.Namespace) -> int:
 
     chosen = _chosen(_read(args.scenarios), args.name, args.scenarios)
     registry = new_registry()
+    for index, entry in chosen:
+        _say_what_is_not_asked(entry, f"{args.scenarios}: $[{index}]")
     answers = [_answer(entry, f"$[{index}]", registry) for index, entry in chosen]
     _print(answers, args.output)
     failed = [answer for answer in answers if "error" in answer]
     for answer in failed:
         print(f"gang-extender: {args.scenarios}: {answer['name']}: {answer['error']}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def _say_what_is_not_asked(entry: Any, path: str) -> None:
+    """The answer would read as if the extender were not there."""
+    config = entry.get("config") if isinstance(entry, dict) else None
+    if isinstance(config, dict) and config.get("extenders"):
+        print(
+            f"gang-extender: {path}.config.extenders: extenders are not asked; "
+            "what they would refuse goes into extenderFailed and extenderUnresolvable",
+            file=sys.stderr,
+        )
 
 
 def _read(name: str) -> list[Any]:

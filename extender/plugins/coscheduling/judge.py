@@ -21,6 +21,7 @@ from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins import names
 from extender.plugins.coscheduling.hypothetical import Cluster, snapshot_of, with_pods
 from extender.plugins.coscheduling.planned_volumes import PlannedNodeVolumeLimits, PlannedVolumeBinding
+from extender.plugins.pod_claims import named_claims
 from extender.plugins.volume_binding.plugin import chosen_volumes, promise_volumes
 
 NOT_NAMED = unresolvable("node(s) didn't match Pod's node affinity/selector", plugin=names.NODE_AFFINITY)
@@ -83,7 +84,12 @@ class FrameworkTrial:
             raise RuntimeError(status.message)
 
     def _overlooks(self, added: PodInfo) -> bool:
-        """InterPodAffinity skips a pod that nobody minds, and then does not hear of one that comes and minds it."""
+        """InterPodAffinity skips a pod that nobody minds, and then does not hear of one that comes and minds it;
+        VolumeRestrictions one whose claims nobody uses, and then does not hear of one that comes and uses them."""
+        if added.pod.spec.volumes and names.VOLUME_RESTRICTIONS in self._state.skip_filter_plugins:
+            same = added.pod.namespace == self._pod.namespace
+            if same and not set(named_claims(added.pod)).isdisjoint(named_claims(self._pod)):
+                return True
         return names.INTER_POD_AFFINITY in self._state.skip_filter_plugins and any(
             term.namespace_selector is not None or term.matches(self._pod, {})
             for term in added.required_anti_affinity_terms

@@ -188,3 +188,26 @@ def test_what_is_no_list_of_scenarios_is_wrong_use(
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert main(["evaluate", str(tmp_path / "none.json")]) == 1
+
+
+def test_extenders_are_not_asked_and_that_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "extenders": [{"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter"}],
+    }
+    assert _run(tmp_path, [FITS, FITS | {"config": config}]) == 0
+    printed = capsys.readouterr()
+    assert [answer["feasible"] for answer in json.loads(printed.out)] == [["n1"], ["n1"]]
+    assert len(printed.err.splitlines()) == 1
+    assert "$[1].config.extenders: extenders are not asked" in printed.err
+
+
+def test_a_plugin_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": {"filter": {"enabled": [{"name": "Mine"}]}}}],
+    }
+    assert _run(tmp_path, [FITS | {"config": config}]) == 1
+    assert 'plugin "Mine" does not exist' in capsys.readouterr().err

@@ -125,6 +125,17 @@ def test_members_of_a_stateful_set_whose_claims_make_each_unlike_any_other() -> 
     assert isinstance(found, list), found.reason
 
 
+@pytest.mark.parametrize(("modes", "fits"), [(["ReadWriteMany"], True), (["ReadWriteOncePod"], False)])
+def test_a_claim_that_members_share(modes: list[str], fits: bool) -> None:
+    """One that a single pod may use keeps the gang from ever starting."""
+    volume = make_volume("v", modes=modes)
+    objects = [volume, make_claim("c", bound_to="v", modes=modes)]
+    found = places(objects, [member(f"p{i}", "c") for i in range(2)], cluster(20))
+    assert isinstance(found, list) is fits
+    if isinstance(found, planner.Verdict):
+        assert "ReadWriteOncePod access mode already in-use" in found.reason
+
+
 Story = tuple[list[Any], list[str]]
 
 
