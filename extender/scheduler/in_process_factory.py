@@ -187,6 +187,7 @@ class _Assembly:
                     offload=_here,
                     may_commit=lambda: True,
                     hold_limit=lambda members: math.inf,
+                    may_plan=self._informers.has_synced,
                 )
             )
         return coscheduling

@@ -259,6 +259,10 @@ class Admission:
         """call: told, with the scheduler's name, of each group that finds no room. It returns at once."""
         self._units.on_no_room = call
 
+    def on_denied(self, end_holds: Callable[[Group, str], None]) -> None:
+        """end_holds: lets go all members of a unit that are held, when there is no plan for the rest of it; with the cause."""
+        self._units.end_holds = end_holds
+
     def drop_plan(self, key: str) -> None:
         """Takes back the places of a group, and of those it is to start with, that are not held."""
         self._units.drop(key)

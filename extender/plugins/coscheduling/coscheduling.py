@@ -109,6 +109,7 @@ class Coscheduling(
         )
         self.single_pods = SinglePods(self.manager, collaborators.topology)
         self.barrier = Barrier(self.name, self.manager, collaborators, self._handle.get_waiting_pod)
+        self.admission.on_denied(self.barrier.reject_all)
         self.room = ReservedRoom(self.manager, collaborators, self.admission.shadows, self.admission.look)
         self.events = GroupEvents(self.manager, self.admission, self.barrier, collaborators)
 

@@ -57,6 +57,7 @@ class UnitPlanning:
         self.requests = PlanRequests(manager, nominator, collaborators.topology)
         self.shadows = Shadows(manager, collaborators, self.requests, look)
         self.on_no_room: Callable[[Group, str], None] = lambda group, scheduler_name: None
+        self.end_holds: Callable[[Group, str], None] = lambda group, cause: None
 
     def plan(self, group: Group, scheduler_name: str, allowed: Mapping[str, frozenset[str]], *, caller: str) -> Status:
         """Success if there are places in the ledger now; allowed and caller as the planner's request has them."""
@@ -138,6 +139,8 @@ class UnitPlanning:
                     manager.dirty.add(group.key)
                 manager.permitted.pop(group.key, None)
             self.shadows.denied(unit[0], stop)
+        if any(group.held for group in unit):  # they would keep others out, and cannot start
+            self.end_holds(unit[0], stop.message)
         if not fresh:
             self._look()
         metrics.podgroup_schedule_attempts.labels("unschedulable").inc()

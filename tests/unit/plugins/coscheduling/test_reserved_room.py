@@ -124,6 +124,18 @@ def test_where_no_other_place_is_left_the_gang_gives_up_all_and_says_why(planned
     assert "minMember of 2 does not fit: Insufficient cpu" in w.filter(pod("g0", "g", priority=5))
 
 
+def test_members_that_are_held_are_let_go_together_where_the_rest_has_no_place_any_more(planned: World) -> None:
+    w = planned
+    first = pod("g0", "g", priority=5)
+    w.arrive(first)
+    there = places(w)["g0"]
+    w.on_nodes["g0"] = pod("g0", "g", priority=5, node_name=there)  # assumed
+    other = next(name for name in ("n1", "n2") if name != there)
+    runs(w, pod("urgent", priority=9, node_name=other))
+    w.run_tasks()
+    assert w.waiting["g0"].decision == "rejected: minMember of 2 does not fit: Insufficient cpu"
+
+
 @pytest.mark.parametrize(
     "changed",
     [

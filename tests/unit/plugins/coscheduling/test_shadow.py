@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from extender.api import corev1
 from extender.cli.explain_text import page
+from extender.config.load import load_extender_configuration
+from extender.config.types import ExtenderConfiguration
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.collaborators import ShadowRules
 from extender.plugins.coscheduling.shadow import Shadow, is_pinned
@@ -269,3 +273,14 @@ def test_the_pages_show_it_and_whom_the_others_wait_for(story: Story) -> None:
     assert status.reserved_for == ("default/g",)
     assert [each.kind for each in status.relaxations] == ["Shadow"]
     assert (status.gang.place, status.in_line) == (2, 2)
+
+
+def test_the_example_of_the_documentation_is_the_default(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[4] / "docs" / "operations.md").read_text().partition("## Order between gangs")[2]
+    found = re.search(r"<!-- extender.yaml -->\n```yaml\n(.*?)```", text, re.DOTALL)
+    assert found is not None
+    file = tmp_path / "extender.yaml"
+    file.write_text(found[1])
+    read, default = load_extender_configuration(file), ExtenderConfiguration()
+    for key in ("shadow_after_seconds", "shadow_max_seconds", "shadow_max_nodes_percent"):
+        assert getattr(read, key) == getattr(default, key)
