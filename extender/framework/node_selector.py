@@ -57,14 +57,15 @@ def term_matches(term: corev1.NodeSelectorTerm, node: corev1.Node) -> bool:
 
 
 def field_matches(requirement: corev1.NodeSelectorRequirement, node: corev1.Node) -> bool:
-    """metadata.name is the only field, In and NotIn with one value the only ways to ask for it."""
-    if requirement.key != METADATA_NAME or len(requirement.values) != 1:
+    """metadata.name is the only field that has a value, In and NotIn with one value the only ways to ask for it."""
+    if len(requirement.values) != 1:
         return False
+    have = node.metadata.name if requirement.key == METADATA_NAME else ""
     match requirement.operator:
         case "In":
-            return requirement.values[0] == node.metadata.name
+            return requirement.values[0] == have
         case "NotIn":
-            return requirement.values[0] != node.metadata.name
+            return requirement.values[0] != have
     return False
 
 

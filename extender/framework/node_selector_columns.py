@@ -52,9 +52,11 @@ def requirement_nodes(table: NodeTable, requirement: corev1.NodeSelectorRequirem
 
 def field_nodes(table: NodeTable, requirement: corev1.NodeSelectorRequirement) -> Mask:
     """metadata.name, In and NotIn with one value."""
-    if requirement.key != METADATA_NAME or len(requirement.values) != 1 or requirement.operator not in ("In", "NotIn"):
+    if len(requirement.values) != 1 or requirement.operator not in ("In", "NotIn"):
         return _nowhere(table)
     found = requirement.operator == "In"
+    if requirement.key != METADATA_NAME:  # a field without a value
+        return _everywhere(table) if found == (requirement.values[0] == "") else _nowhere(table)
     mask = _nowhere(table) if found else _everywhere(table)
     row = table.position(requirement.values[0])
     if row is not None:

@@ -174,6 +174,10 @@ class Pods:
             return term
         if self.chance(0.25):
             values = [f"n{rng.randrange(nodes)}"]
+            if self.broken(0.05):
+                return {
+                    "matchFields": [{"key": "spec.x", "operator": rng.choice(("In", "NotIn", "Is")), "values": values}]
+                }
             if self.broken(0.1):
                 values.append(f"n{rng.randrange(nodes + 2)}")
             term["matchFields"] = [
