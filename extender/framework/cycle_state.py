@@ -6,7 +6,6 @@ kube-scheduler: pkg/scheduler/framework/cycle_state.go
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 T = TypeVar("T")
@@ -23,10 +22,15 @@ class StateData(Protocol):
     def clone(self) -> Any: ...
 
 
-@lru_cache(maxsize=256)
+_COPIES_ITSELF: dict[type, bool] = {}  # a handful of classes; each is compared with the protocol once
+
+
 def _copies_itself(data: type) -> bool:
     """Kept: a dry run clones for every node, and a protocol is compared member by member."""
-    return issubclass(data, StateData)
+    known = _COPIES_ITSELF.get(data)
+    if known is None:
+        known = _COPIES_ITSELF[data] = issubclass(data, StateData)
+    return known
 
 
 class CycleStateNotFoundError(KeyError):
