@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
+from extender.cli import simulate
 from extender.cli.main import main
 
 CLUSTER = """\
@@ -163,3 +165,16 @@ def test_wrong_flags(cluster: str, capsys: pytest.CaptureFixture[str], arguments
         main(["simulate", cluster, *arguments])
     assert ended.value.code == 2
     assert "usage: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("watched", [True, False], ids=["a terminal", "a file"])
+def test_a_long_run_shows_a_bar_where_somebody_watches(
+    cluster: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], watched: bool
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(simulate, "BAR_AFTER_PODS", 1)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: watched, raising=False)
+    assert main(["simulate", cluster, "-o", "json"]) == 0
+    said = capsys.readouterr()
+    assert ("pods bound" in said.err) is watched
+    assert json.loads(said.out)["summary"] == {"Pending": 1, "Scheduled": 2}
