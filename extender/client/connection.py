@@ -1,7 +1,7 @@
 """The real API server: HTTP over urllib3, JSON by msgspec.
 
-Calls share a small pool of kept-alive connections, since a TLS handshake costs more than a binding; each watch has a
-connection of its own, that can be cut from another thread.
+Calls share a small pool of kept-alive connections, since a TLS handshake costs more than a binding; bindings have a pool of
+their own, so that a commit waits for no patch; each watch has a connection, that can be cut from another thread.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ class Connection:
         self._lock = threading.Lock()  # guards _watches
         self._watches: set[WatchStream[Any]] = set()
         self._pool = self._new_pool(POOL_SIZE, block=True)
+        self._bind_pool = self._new_pool(POOL_SIZE, block=True)
         self._watch_pool = self._new_pool(1, block=False)
 
     @classmethod
@@ -205,7 +206,7 @@ class Connection:
     def bind(self, binding: corev1.Binding) -> None:
         meta = binding.metadata
         body = {"apiVersion": "v1", "kind": "Binding", **codec.to_builtins(binding)}
-        self._call("POST", _path(PODS, meta.namespace, meta.name, "binding"), body=body)
+        self._call("POST", _path(PODS, meta.namespace, meta.name, "binding"), body=body, pool=self._bind_pool)
 
     def create_event(self, namespace: str, body: Mapping[str, Any]) -> None:
         self._call("POST", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", body=body)
@@ -224,6 +225,7 @@ class Connection:
         for watch in watches:
             watch.stop()
         self._pool.close()
+        self._bind_pool.close()
         self._watch_pool.close()
 
     def _decode(self, body: bytes, type_: type[T]) -> T:
@@ -240,10 +242,18 @@ class Connection:
         query: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | Sequence[Any] | None = None,
         content_type: str = "application/json",
+        pool: urllib3.HTTPConnectionPool | None = None,
     ) -> bytes:
         """The answer's body. A 401 is tried once more with the token read anew."""
         for last in (False, True):
-            response = self._send(self._pool, method, path, query or {}, body=body, content_type=content_type)
+            response = self._send(
+                pool if pool is not None else self._pool,
+                method,
+                path,
+                query or {},
+                body=body,
+                content_type=content_type,
+            )
             if response.status == 401 and not last:
                 self._identity.refresh()
                 continue

@@ -13,7 +13,10 @@ from typing import Any
 
 @dataclass
 class Answer:
-    """status and body; a watch gives `lines`, then ends, or goes on in silence (`hang`), or stops in mid-line (`cut`)."""
+    """status and body; a watch gives `lines`, then ends, or goes on in silence (`hang`), or stops in mid-line (`cut`).
+
+    until: the answer is kept back for so long.
+    """
 
     status: int = 200
     body: Any = None
@@ -21,6 +24,7 @@ class Answer:
     lines: Sequence[Any] = ()
     hang: bool = False
     cut: str = ""
+    until: threading.Event | None = None
 
 
 def status_of(code: int, reason: str = "", **details: Any) -> Answer:
@@ -107,6 +111,8 @@ class FakeAPIServer:
         if watching and answer.status == 200:
             self._stream(handler, answer)
             return
+        if answer.until is not None:
+            answer.until.wait(10)
         data = json.dumps(answer.body).encode()
         handler.send_response(answer.status)
         for name, value in {"Content-Length": str(len(data)), **answer.headers}.items():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
 
 from extender.api import corev1
 from extender.api.metav1 import ObjectMeta
+from extender.client import connection as connection_module
 from extender.client import errors
 from extender.client.connection import Connection
 from extender.client.identity import Identity, IdentityError
@@ -77,6 +79,25 @@ def test_a_binding_carries_the_uid_and_the_node(server: FakeAPIServer, connectio
         "metadata": {"name": "p", "namespace": "ns", "uid": "u"},
         "target": {"kind": "Node", "name": "n1"},
     }
+
+
+def test_a_binding_does_not_wait_for_calls_that_are_slow(
+    server: FakeAPIServer, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_module, "POOL_SIZE", 1)
+    answered = threading.Event()
+    server.others.extend([Answer(body=node("n1"), until=answered), Answer(201, {})])
+    made = Connection.from_kubeconfig(str(kubeconfig))
+    slow = threading.Thread(target=made.get, args=(NODES, "n1"))
+    slow.start()
+    server.await_calls(1)
+
+    made.bind(corev1.Binding(ObjectMeta(name="p", namespace="ns"), corev1.ObjectReference(kind="Node", name="n1")))
+
+    assert [method for method, _, _, _ in server.seen] == ["GET", "POST"]
+    answered.set()
+    slow.join()
+    made.close()
 
 
 def test_patches_and_deletions_say_what_they_are(server: FakeAPIServer, connection: Connection) -> None:
