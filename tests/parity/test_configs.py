@@ -60,14 +60,16 @@ def test_the_answers_are_those_of_these_cases() -> None:
     assert list(RECORDED) == list(CASES), "record them anew"
 
 
-@pytest.mark.parametrize("name", CASES)
+FOUND_EARLIER = "a removed plugin at multiPoint"
+"""kube-scheduler finds it when it builds its plugins; here it is found with all other mistakes."""
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != FOUND_EARLIER])
 def test_every_mistake_has_its_path_and_its_words(name: str, tmp_path: Path) -> None:
-    if name == "a removed plugin at multiPoint":
-        pytest.skip("kube-scheduler finds it later, when it builds its plugins; here it is found with the others")
     ours = {comparable(mistake) for mistake in mistakes(CASES[name], tmp_path)}
     assert ours == {comparable(mistake) for mistake in RECORDED[name]}
 
 
 def test_a_removed_plugin_at_multi_point_is_found_with_the_others(tmp_path: Path) -> None:
-    (found,) = mistakes(CASES["a removed plugin at multiPoint"], tmp_path)
+    (found,) = mistakes(CASES[FOUND_EARLIER], tmp_path)
     assert "plugins.multiPoint.enabled[0]" in found
