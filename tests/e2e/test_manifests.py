@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -156,13 +157,30 @@ def bind_roles_to_the_extender_alone(plane: ControlPlane) -> None:
         plane.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump(binding))
 
 
+@pytest.fixture
+def right_to_wake(plane: ControlPlane) -> Iterator[None]:
+    """What kube-scheduler before 1.33 needs in addition, as docs/operations.md says; nothing where a status wakes."""
+    if plane.wakes_by_status:
+        yield
+        return
+    plane.kubectl("apply", "--server-side", "-k", str(MANIFESTS / "wake-by-annotation"))
+    plane.kubectl(
+        "create", "clusterrolebinding", "wake-alone", "--clusterrole=gang-extender-wake", f"--user={EXTENDER_USER}"
+    )
+    yield
+    plane.kubectl("delete", "clusterrolebinding", "wake-alone")
+    plane.kubectl("delete", "-k", str(MANIFESTS / "wake-by-annotation"))
+
+
+@pytest.mark.usefixtures("right_to_wake")
 def test_the_extender_needs_no_more_than_its_role(
     cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
     bind_roles_to_the_extender_alone(cluster.plane)
     alone = cluster.plane.api(EXTENDER_ALONE)
     eventually(lambda: not is_forbidden(alone, "/api/v1/nodes"), within=10, what="the roles are in force")
-    extender = Extender(tmp_path, cluster.plane.kubeconfig(EXTENDER_ALONE))
+    kubeconfig = cluster.plane.kubeconfig(EXTENDER_ALONE)
+    extender = Extender(tmp_path, kubeconfig, wakes_by_status=cluster.plane.wakes_by_status)
     scheduler = Scheduler(cluster.plane, tmp_path, extender=extender.url)
     programs.extend((extender, scheduler))
     extender.start()
@@ -171,6 +189,7 @@ def test_the_extender_needs_no_more_than_its_role(
     assert "orbidden" not in extender.log()
 
 
+@pytest.mark.usefixtures("right_to_wake")
 def test_the_sidecar_as_it_is_shipped_with_leader_election(
     cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
@@ -179,7 +198,7 @@ def test_the_sidecar_as_it_is_shipped_with_leader_election(
     account = cluster.plane.api(SIDECAR)
     eventually(lambda: not is_forbidden(account, "/api/v1/nodes"), within=10, what="the roles are in force")
     kubeconfig = cluster.plane.kubeconfig(SIDECAR)
-    extender = Extender(tmp_path, kubeconfig, as_shipped=True)
+    extender = Extender(tmp_path, kubeconfig, as_shipped=True, wakes_by_status=cluster.plane.wakes_by_status)
     scheduler = Scheduler(cluster.plane, tmp_path, extender=extender.url, token=SIDECAR, as_shipped=True)
     programs.extend((extender, scheduler))
     extender.start()
