@@ -24,6 +24,7 @@ from gunicorn.arbiter import Arbiter  # noqa: E402
 from gunicorn.glogging import Logger  # noqa: E402
 
 from extender import metrics  # noqa: E402
+from extender.framework.giving_way import GIVING_WAY  # noqa: E402
 from extender.scheduler.interface import Verbs  # noqa: E402
 from extender.server import logs  # noqa: E402
 from extender.server.app import create_app  # noqa: E402
@@ -47,7 +48,8 @@ class PortTakenError(OSError):
 
 def offload(function: Callable[..., Any], *args: Any) -> Any:
     """Runs a pure function on a native thread, so that the event loop goes on meanwhile."""
-    return gevent.get_hub().threadpool.apply(function, args)
+    with GIVING_WAY.waiting():
+        return gevent.get_hub().threadpool.apply(function, args)
 
 
 def run(build_verbs: BuildVerbs, options: ServeOptions) -> int:
@@ -64,6 +66,7 @@ def run(build_verbs: BuildVerbs, options: ServeOptions) -> int:
         os.environ.pop(name, None)
     _allow_open_files(2 * options.worker_connections + SPARE_FILES)
     sys.setswitchinterval(SWITCH_SECONDS)
+    GIVING_WAY.sleep = monkey.get_original("time", "sleep")  # of native threads
     logs.set_up(options.verbosity, logs.write_if_ready)
     Worker.options = options
     master = os.getpid()

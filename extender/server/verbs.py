@@ -14,6 +14,7 @@ from werkzeug.exceptions import ClientDisconnected
 from extender import metrics
 from extender.api import codec
 from extender.api.extenderv1 import ExtenderArgs, ExtenderBindingArgs, ExtenderPreemptionArgs
+from extender.framework.giving_way import GIVING_WAY
 from extender.server.errors import RefusedError, answer
 from extender.server.state import VERBS, on_ops_port, state
 
@@ -33,14 +34,14 @@ def not_on_ops_port() -> None:
 
 @blueprint.post("/filter")
 def filter_nodes() -> Response:
-    with _DURATION["filter"].time():
+    with GIVING_WAY.answering(), _DURATION["filter"].time():
         result = state().verbs.filter(_body(ExtenderArgs))
         return _answer(result, result.error)
 
 
 @blueprint.post("/prioritize")
 def prioritize() -> Response:
-    with _DURATION["prioritize"].time():
+    with GIVING_WAY.answering(), _DURATION["prioritize"].time():
         return _answer(state().verbs.prioritize(_body(ExtenderArgs)))
 
 

@@ -15,6 +15,7 @@ BENCHMARKS = (
     "victims",
     "simulate",
     "held_binds",
+    "filter_beside_plans",
     "contention",
     "gangs",
     "parked",

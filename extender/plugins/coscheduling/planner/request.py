@@ -10,6 +10,7 @@ from typing import Protocol
 
 from extender.api import corev1
 from extender.config.types import Packing, TopologyLevel
+from extender.framework.giving_way import GIVING_WAY
 from extender.framework.handle import Clock
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
@@ -171,6 +172,8 @@ class Deadline:
         return self.clock() - self.started > self.seconds * share
 
     def check(self) -> None:
+        """Between two pieces of work, the smaller the better."""
+        GIVING_WAY.look_up()
         if self.spent(1.0):
             raise OutOfTimeError
 
