@@ -17,7 +17,15 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.config.plugin_args import CoschedulingArgs
-from extender.framework.columnar import IntColumn, NodeTable, Rows, ScoreColumns
+from extender.framework.columnar import (
+    ALL_PASS,
+    FilterColumns,
+    IntColumn,
+    NodeTable,
+    Rows,
+    ScoreColumns,
+    Verdicts,
+)
 from extender.framework.cycle_state import CycleState
 from extender.framework.handle import Handle
 from extender.framework.interface import (
@@ -66,6 +74,7 @@ DEFAULT_WAIT_SECONDS = 60.0
 class Coscheduling(
     PreFilterPlugin,
     FilterPlugin,
+    FilterColumns,
     PostFilterPlugin,
     PreScorePlugin,
     ScorePlugin,
@@ -148,6 +157,10 @@ class Coscheduling(
     def filter(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> Status:
         kept = state.get(KEPT, Kept)
         return self.room.judge(kept, pod, node) if kept is not None else SUCCESS
+
+    def filter_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> Verdicts | None:
+        kept = state.get(KEPT, Kept)
+        return self.room.judge_all(kept, pod, table) if kept is not None else ALL_PASS
 
     # PostFilter
 

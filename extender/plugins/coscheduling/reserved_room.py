@@ -11,7 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from extender.api import corev1
+from extender.framework.columnar import ALL_PASS, NodeTable, Verdicts
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.status import SUCCESS, Status, unresolvable
@@ -70,6 +73,17 @@ class ReservedRoom:
             self._turn_away(pod)
             return RESERVED
         return SUCCESS
+
+    def judge_all(self, kept: Kept, pod: corev1.Pod, table: NodeTable) -> Verdicts:
+        """Only nodes where something is kept are looked at."""
+        codes = np.zeros(len(table), dtype=np.int32)
+        statuses = (RESERVED, SHADOWED)
+        for name in kept.promised.keys() | kept.shadow:
+            row = table.position(name)
+            status = self.judge(kept, pod, table.nodes[row]) if row is not None else SUCCESS
+            if row is not None and not status.success:
+                codes[row] = 1 + statuses.index(status)
+        return Verdicts(codes, statuses) if codes.any() else ALL_PASS
 
     def _turn_away(self, pod: corev1.Pod) -> None:
         if pod.uid in self._turned_away:

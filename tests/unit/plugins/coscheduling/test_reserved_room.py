@@ -8,7 +8,10 @@ import msgspec
 import pytest
 
 from extender.api import corev1
+from extender.backend.cache.cache import Cache
+from extender.framework.columnar import table_of
 from extender.framework.cycle_state import CycleState
+from extender.framework.status import SUCCESS
 from extender.plugins.coscheduling import messages
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.single import refusals
@@ -253,3 +256,23 @@ def test_room_that_was_kept_for_a_preemptor_comes_free(new: corev1.Pod | None, h
     epoch = w.plugin.manager.epoch
     w.plugin.on_pod(nominee("vip", "n1"), new)
     assert (w.plugin.manager.epoch > epoch) is helps
+
+
+def test_all_nodes_at_once_are_judged_as_one_by_one(planned: World) -> None:
+    w = planned
+    cache = Cache()
+    for each in w.nodes.values():
+        cache.add_node(each)
+    for there in w.on_nodes.values():
+        cache.add_pod(there)
+    table = table_of(cache.snapshot())
+    assert table is not None
+    for priority in (5, 6):
+        single = pod("single", priority=priority)
+        state = CycleState()
+        w.plugin.pre_filter(state, single, table.nodes)
+        verdicts = w.plugin.filter_columns(state, single, table)
+        assert verdicts is not None
+        codes = [0] * len(table) if verdicts.codes is None else verdicts.codes.tolist()
+        at_once = [verdicts.statuses[code - 1] if code else SUCCESS for code in codes]
+        assert at_once == [w.plugin.filter(state, single, info) for info in table.nodes]
