@@ -35,6 +35,18 @@ def test_an_assumed_object_stands_for_the_watched_one(
     assert cache.get_api_object("v") is FIRST
 
 
+def test_what_is_assumed_stays_so_when_others_are_assumed_after_it(
+    store: Store[corev1.PersistentVolume], cache: AssumeCache[corev1.PersistentVolume]
+) -> None:
+    cache.assume(ASSUMED)
+    for name in ("w", "x"):
+        store.put(make_volume(name, version="1"))
+        cache.assume(make_volume(name, version="1", annotations={"assumed": "yes"}))
+    assert cache.get("v") is ASSUMED
+    store.put(SECOND)
+    assert cache.get("v") is SECOND
+
+
 def test_the_watch_overtakes_what_was_assumed(
     store: Store[corev1.PersistentVolume], cache: AssumeCache[corev1.PersistentVolume]
 ) -> None:
