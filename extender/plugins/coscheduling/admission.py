@@ -291,11 +291,16 @@ class Admission:
             name = info.pod.spec.scheduler_name
             if name not in true:
                 gate = shut_gate(self._manager, group, name, info.pod.name)
-                true[name] = gate.told if gate is not None else ""
+                true[name] = gate.told if gate is not None else self._denied_with_others(group)
             if true[name] and true[name] != told:
                 del group.told[uid]
                 pods.append(info.pod)
         return pods
+
+    def _denied_with_others(self, group: Group) -> str:
+        """Why, where its members may still blame a group that is to start with it. Lock held."""
+        together = len(unit_of(self._manager, group)) > 1
+        return group.stopped.message if together and group.stopped is not None else ""
 
     def expired(self) -> list[str]:
         """Groups of which a member did not come for its place in time."""

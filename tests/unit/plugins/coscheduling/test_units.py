@@ -113,6 +113,23 @@ def test_together_they_do_not_fit_though_each_would_alone(kube: KubeScheduler) -
     assert kube.starts == [BOTH]
 
 
+def test_members_that_were_told_of_the_other_group_are_told_that_there_is_no_room(kube: KubeScheduler) -> None:
+    kube.world.nodes.pop("n2")
+    pair(kube)
+    kube.create(*members(2, "a"))
+    kube.run()
+    assert "cannot start: fewer pods exist" in kube.told["a0"]
+    kube.create(*members(2, "b"))
+    kube.run()
+    kube.plugin.tick()
+    kube.run()
+    assert {kube.told[name].partition("deny: ")[2] for name in BOTH} == {
+        "PodGroups that start together (default/a, default/b) do not fit: Insufficient cpu"
+    }
+    kube.plugin.tick()
+    assert kube.world.woken == [], "once"
+
+
 def test_a_third_group_uses_the_room_of_a_unit_that_does_not_fit(kube: KubeScheduler) -> None:
     pair(kube)
     kube.create(*members(2, "a"), *members(2, "b", cpu=3))
