@@ -119,6 +119,18 @@ def test_an_extra_member_of_a_gang_that_runs_evicts_as_a_single_pod(bench: Bench
     assert bench.preempt(bench.pod("h1", "high", priority=100), {"n1": [victim]}) == {"n1": {"low"}}
 
 
+def test_held_members_of_a_gang_that_has_begun_to_run_stay(bench: Bench) -> None:
+    bench.node("n1", cpu="2")
+    bench.node("n2", cpu="1")
+    bench.pod_group("begun", 3)
+    bench.pod("b0", "begun", node="n2")
+    members = [bench.pod(f"b{i}", "begun") for i in (1, 2)]
+    answer = bench.bind(members[0], "n1")
+    bench.held(members[0])
+    assert bench.preempt(bench.pod("vip", cpu="2", priority=100), {"n1": members[:1]}) == {}
+    assert not answer.done()
+
+
 def test_a_victim_that_is_unknown_takes_its_candidate_out(bench: Bench) -> None:
     bench.node("n1")
     vip, stranger = bench.pod("vip", priority=100), bench.pod("elsewhere")

@@ -29,10 +29,14 @@ def running_gang(manager: PodGroupManager, group: Group) -> RunningGang | None:
 
 
 def releasable(manager: PodGroupManager, priority: int) -> dict[str, str]:
-    """Held members that can be let go for somebody of this priority, UID -> key of the group: no start of theirs has begun."""
+    """Held members that can be let go for somebody of this priority, UID -> key of the group.
+
+    No start of theirs has begun, and none of their gang runs: it would stay a fraction.
+    """
     return {
         uid: group.key
         for group in manager.groups.values()
+        if group.held and not manager.begun(group)
         for uid in group.held
         if uid not in group.commits and group.members and _priority(group, uid) < priority
     }
