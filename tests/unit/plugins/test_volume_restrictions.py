@@ -70,6 +70,16 @@ def test_disks(mine: dict[str, Any], theirs: dict[str, Any], expected: Status) -
     assert plugin.filter(state, pod, node) == expected
 
 
+KINDS = [_gce("a"), _aws("a"), _iscsi("a"), _rbd("a", "a"), {"emptyDir": {}}]
+
+
+@pytest.mark.parametrize("mine", KINDS[:-1], ids=lambda source: next(iter(source)))
+@pytest.mark.parametrize("theirs", KINDS, ids=lambda source: next(iter(source)))
+def test_disks_of_two_kinds_never_conflict(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
+    if mine is not theirs:
+        test_disks(mine, theirs, SUCCESS)
+
+
 USER = make_pod().name("user").node("n1").pvc("data").obj()
 
 
