@@ -45,16 +45,20 @@ class Background:
             self._thread.join()
 
     def _run(self) -> None:
+        tick_at = time.monotonic() + TICK_SECONDS
         while True:
             with self._changed:
                 if not self._tasks and not self._stopping:
-                    self._changed.wait(TICK_SECONDS)
+                    self._changed.wait(max(0.0, tick_at - time.monotonic()))
                 if self._stopping:
                     return
                 tasks, self._tasks = list(self._tasks.values()), {}
-            for task in [*tasks, self._every_tick]:
-                if task is not None:
-                    _guarded(task)
+            for task in tasks:
+                _guarded(task)
+            if time.monotonic() >= tick_at:
+                tick_at = time.monotonic() + TICK_SECONDS
+                if self._every_tick is not None:
+                    _guarded(self._every_tick)
             time.sleep(0)  # a task that asks for itself again and again starves nobody
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 
 import pytest
 
@@ -21,6 +22,24 @@ def test_a_task_asked_for_twice_before_it_begins_runs_once() -> None:
     assert done.wait(5)
     background.stop()
     assert runs == ["second"]
+
+
+def test_a_tick_that_asks_for_a_task_comes_no_sooner_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run of the task would else bring the next tick, and the next task, at once: a loop that never rests."""
+    monkeypatch.setattr("extender.scheduler.background.TICK_SECONDS", 0.05)
+    ticks: list[str] = []
+    seen = threading.Event()
+
+    def tick() -> None:
+        ticks.append("tick")
+        background.submit("task", lambda: seen.set() if len(ticks) >= 3 else None)
+
+    began = time.monotonic()
+    background = Background(tick)
+    background.start()
+    assert seen.wait(5)
+    background.stop()
+    assert len(ticks) <= (time.monotonic() - began) / 0.05 + 1
 
 
 def test_a_task_that_fails_is_logged_and_the_next_runs(caplog: pytest.LogCaptureFixture) -> None:

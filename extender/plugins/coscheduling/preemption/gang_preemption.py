@@ -81,7 +81,7 @@ class GangPreemption:
             for noted in (self._tried, self._wanted):
                 for key in noted.keys() - self._manager.groups.keys():
                     del noted[key]
-            due = any(self._not_before(key) <= now for key in self._wanted)
+            due = self._with.may_plan() and any(self._not_before(key) <= now for key in self._wanted)
             late = [g.key for g in self._manager.groups.values() if g.preempting and g.preempting.until <= now]
         for key in late:
             log.warning("victims did not go in time group=%s", key)
