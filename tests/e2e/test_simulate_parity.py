@@ -152,7 +152,8 @@ def test_who_makes_room_for_whom(cluster: Cluster, tmp_path: Path, programs: lis
     cluster.excused.add("default/there-1")
     cluster.pod("urgent", requests={"cpu": "1"}, priority=100, scheduler_name="default-scheduler")
     cluster.pod("beside", requests={"cpu": "1"}, priority=5, scheduler_name="default-scheduler")
-    cluster.pod("too-late", requests={"cpu": "1"}, priority=4, scheduler_name="default-scheduler")
+    # too large for what is left beside `urgent`: of two that both fit there the real one may try either first
+    cluster.pod("too-late", requests={"cpu": "2"}, priority=4, scheduler_name="default-scheduler")
     expected = _compared(cluster, tmp_path, programs)
     assert {name: node for name, (node, _) in expected.items()} == {
         "there-2": "node-2",
