@@ -71,8 +71,12 @@ def build(
     offload: Callable[..., Any] = here,
     clock: Callable[[], float] = time.monotonic,
     host_name: str = "",
+    settled: Callable[[], None] | None = None,
 ) -> Scheduler:
-    """A scheduler behind a kube-scheduler, not started yet. Raises ProfileError, RegistryError or PluginSetError for its profiles."""
+    """A scheduler behind a kube-scheduler, not started yet. Raises ProfileError, RegistryError or PluginSetError for its profiles.
+
+    settled: called once, when the whole cluster has been seen.
+    """
     informers = InformerFactory(api, clock)
     leadership = Leadership(host_name or socket.gethostname(), clock, watched=configuration.leader_lease is not None)
     recorder = Recorder(api, enabled=lambda: leadership.leading, clock=clock)
@@ -116,7 +120,8 @@ def build(
         clock,
         by_eviction_api=configuration.evict_through == "eviction",
     )
-    background = Background(every_tick=lambda: _tick(coscheduling, preemption, evictor))
+    once = _Once(settled, informers.has_synced)
+    background = Background(every_tick=lambda: _tick(coscheduling, preemption, evictor, once))
     coscheduling.connect(
         Collaborators(
             newest_snapshot=cache.snapshot,
@@ -232,7 +237,21 @@ def _report(coscheduling: Coscheduling, preemption: Preemption, judge: Framework
     return report
 
 
-def _tick(coscheduling: Coscheduling, preemption: Preemption, evictor: ApiEvictor) -> None:
+class _Once:
+    """Calls when it is so for the first time."""
+
+    def __init__(self, call: Callable[[], None] | None, is_so: Callable[[], bool]) -> None:
+        self._call = call
+        self._is_so = is_so
+
+    def tick(self) -> None:
+        if self._call is not None and self._is_so():
+            call, self._call = self._call, None
+            call()
+
+
+def _tick(coscheduling: Coscheduling, preemption: Preemption, evictor: ApiEvictor, once: _Once) -> None:
+    once.tick()
     evictor.tick()
     coscheduling.tick()
     preemption.tick()
