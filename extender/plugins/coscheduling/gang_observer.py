@@ -7,7 +7,7 @@ told by `decided`: a gang that is being created says nothing. Denials and starts
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from extender.api import corev1
@@ -16,7 +16,7 @@ from extender.plugins.coscheduling.collaborators import WAITING, Collaborators, 
 from extender.plugins.coscheduling.gates import shut_gate
 from extender.plugins.coscheduling.phases import Phase, phase_of
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
-from extender.plugins.coscheduling.stops import Gate, Reason
+from extender.plugins.coscheduling.stops import Gate, Reason, Stop
 
 TOLD_AFTER_SECONDS = 1.0
 AT_ONCE = 50  # groups that are looked at under one hold of the lock
@@ -25,8 +25,14 @@ UNTOLD = frozenset((Reason.BACKING_OFF,))  # passes by itself; the verdict befor
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """phase, and since when; the shut gate, and since when. Seconds of the clock."""
+    """phase, and since when; the shut gate, and since when. Seconds of the clock.
 
+    group, stopped: of whom it was seen, and what had been decided of it last: by another group of that name, or after
+    another decision, the same gate is news.
+    """
+
+    group: Group
+    stopped: Stop | None
     phase: Phase
     since: float
     gate: tuple[Reason, str] | None = None
@@ -71,7 +77,7 @@ class GangObserver:
         seen = self.see(group)
         if seen.gate is None or seen.told or self._manager.clock() - seen.gate_since < TOLD_AFTER_SECONDS:
             return None
-        self._seen[group.key] = Seen(seen.phase, seen.since, seen.gate, seen.gate_since, told=True)
+        self._seen[group.key] = replace(seen, told=True)
         reason, text = seen.gate
         if reason in UNTOLD:
             return None
@@ -84,11 +90,15 @@ class GangObserver:
         gate = self.gate(group) if phase in WAITING_PHASES else None
         noted = (gate.reason, gate.cause) if gate is not None else None
         before = self._seen.get(group.key)
-        if before is not None and before.phase is phase and before.gate == noted:
-            return before
+        if before is not None and before.group is not group:
+            before = None
         same_phase = before is not None and before.phase is phase
-        same_gate = before is not None and before.gate == noted
+        same_gate = before is not None and before.gate == noted and before.stopped is group.stopped
+        if before is not None and same_phase and same_gate:
+            return before
         seen = Seen(
+            group,
+            group.stopped,
             phase,
             before.since if before is not None and same_phase else now,
             noted,
