@@ -57,6 +57,7 @@ from extender.plugins.coscheduling.group_events import GroupEvents
 from extender.plugins.coscheduling.hints import GroupHints
 from extender.plugins.coscheduling.pod_group import GroupLabels
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.preflight import lacks_room
 from extender.plugins.coscheduling.quorum import needs
 from extender.plugins.coscheduling.reserved_room import Kept, ReservedRoom
 from extender.plugins.coscheduling.single_pods import PackingScores, SinglePods, outside_domain
@@ -69,6 +70,7 @@ KEPT = "Kept" + names.COSCHEDULING
 PACKING = "Packing" + names.COSCHEDULING
 REJECTION = "Rejection" + names.COSCHEDULING  # the binding cycle leaves why WaitOnPermit ended
 DEFAULT_WAIT_SECONDS = 60.0
+CATCH_UP_SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 
 
 class Coscheduling(
@@ -224,7 +226,14 @@ class Coscheduling(
         return decided
 
     def pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
-        return self.barrier.check_commit(pod, node_name)
+        """A preemptor is here within moments of its victim's end: our watch is given the time to show it as well."""
+        status = self.barrier.check_commit(pod, node_name)
+        for pause in CATCH_UP_SECONDS:
+            if not lacks_room(status):
+                break
+            self._handle.sleep(pause)
+            status = self.barrier.check_commit(pod, node_name)
+        return status
 
     def post_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:
         self.barrier.bound(pod, node_name)

@@ -13,6 +13,7 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.resource import Resource
 from extender.framework.status import SUCCESS, Status, unschedulable
 
+NO_ROOM = "has no room left"
 _CORDON = corev1.Taint(key=TAINT_NODE_UNSCHEDULABLE, effect=NO_SCHEDULE)
 _NOT_READY = corev1.Taint(key="node.kubernetes.io/not-ready", effect=NO_SCHEDULE)
 
@@ -47,5 +48,10 @@ def _room(asked: Resource, info: NodeInfo) -> Status:
     if len(info.pods) > info.allocatable.allowed_pod_number:
         short.append("pods")
     if short:
-        return unschedulable(f'node "{info.name}" has no room left: insufficient {", ".join(sorted(short))}')
+        return unschedulable(f'node "{info.name}" {NO_ROOM}: insufficient {", ".join(sorted(short))}')
     return SUCCESS
+
+
+def lacks_room(status: Status) -> bool:
+    """Whether the node is only over-committed: by a pod perhaps that kube-scheduler's watch has shown to be gone, and ours not yet."""
+    return not status.success and NO_ROOM in status.message

@@ -131,6 +131,15 @@ def test_held_members_of_a_gang_that_has_begun_to_run_stay(bench: Bench) -> None
     assert not answer.done()
 
 
+def test_a_preemptor_whose_victim_our_watch_still_shows_is_bound_once_it_shows_it_no_more(bench: Bench) -> None:
+    """kube-scheduler heard of the victim's end first: to refuse the binding would cost the pod a back-off of a second."""
+    bench.node("n1", cpu="1")
+    victim = bench.pod("low", node="n1")
+    answer = bench.bind(bench.pod("vip", priority=100), "n1")
+    bench.api.delete(PODS, victim.name, victim.namespace)
+    assert answer.result(SECONDS) == ""
+
+
 def test_a_victim_that_is_unknown_takes_its_candidate_out(bench: Bench) -> None:
     bench.node("n1")
     vip, stranger = bench.pod("vip", priority=100), bench.pod("elsewhere")
