@@ -7,44 +7,40 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from extender import metrics
-from extender.api import corev1, policyv1
+from extender.api import corev1
 from extender.backend.cache.cache import Cache
 from extender.backend.queue.nominator import Nominator
 from extender.client.events import Recorder
 from extender.client.informer import InformerFactory
 from extender.client.interface import API, LEASES, NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS
-from extender.config.defaults import behind_profile, planning_profile
+from extender.config.defaults import behind_profile
 from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile
 from extender.framework.runtime.framework import Framework, Surroundings
 from extender.framework.runtime.metrics_recorder import record
 from extender.plugins import names
 from extender.plugins.coscheduling.collaborators import Collaborators, ShadowRules
 from extender.plugins.coscheduling.coscheduling import Coscheduling
-from extender.plugins.coscheduling.gang_report import GangReport
 from extender.plugins.coscheduling.judge import FrameworkJudge, new_judge
 from extender.plugins.coscheduling.largest_gang import LargestGang
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.preemption.evictable import GangVictims
-from extender.plugins.coscheduling.preemption.eviction import Evictor
-from extender.plugins.coscheduling.preemption.preemption import Preemption
 from extender.plugins.coscheduling.preemption.rules import PreemptionRules
-from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
 from extender.plugins.registry import new_registry
 from extender.profile import new_map
 from extender.scheduler.background import Background
 from extender.scheduler.bell import Bell
 from extender.scheduler.binding_cycle import BindingCycle
-from extender.scheduler.event_handlers import NodeHandlers, Observer, PodGroupHandlers, PodHandlers
+from extender.scheduler.event_handlers import NodeHandlers, PodGroupHandlers, PodHandlers
 from extender.scheduler.evictor import ApiEvictor
 from extender.scheduler.in_flight import InFlight
 from extender.scheduler.leadership import Leadership, LeaseHandlers
 from extender.scheduler.live_metrics import LiveMetrics, of_cache, of_gangs, of_informers, of_room
 from extender.scheduler.preemption_cycle import PreemptionCycle
+from extender.scheduler.preemption_parts import build_preemption
 from extender.scheduler.scheduler import Parts, Scheduler
 from extender.scheduler.scheduling_cycle import SchedulingCycle
 from extender.scheduler.steering import StatusSteering
@@ -77,107 +73,162 @@ def build(
 
     settled: called once, when the whole cluster has been seen.
     """
-    informers = InformerFactory(api, clock)
-    leadership = Leadership(host_name or socket.gethostname(), clock, watched=configuration.leader_lease is not None)
-    recorder = Recorder(api, enabled=lambda: leadership.leading, clock=clock)
-    cache = Cache(clock=clock)
-    pods = informers.informer(PODS)
-    nominator = Nominator(pods.store)
-    surroundings = Surroundings(
-        api=api,
-        events=recorder,
-        newest_snapshot=cache.snapshot,
-        lister=informers.store_of,
-        nominator=nominator,
-        clock=clock,
-        activate=lambda pods: steering.wake(list(pods)),
-        record=record,
-    )
-    frameworks = new_map(_profiles(configuration), new_registry(), surroundings)
-    first = next(iter(frameworks.values()))
-    coscheduling = _coscheduling_of(first)
-    steering = StatusSteering(
-        api,
-        lambda: leadership.leading,
-        gate=coscheduling.manager.gate,
-        wakes_by_annotation=WakeBy(api, configuration.wake_by).annotation,
-    )
-    watch_in_tree_groups(informers, coscheduling)
-    watch_volumes(informers, coscheduling.on_volumes)
-    verdicts = GroupVerdicts(api, recorder, lambda: leadership.leading)
-    lease = configuration.leader_lease
-    bell = Bell(
-        api,
-        lease.namespace if lease is not None else "",
-        lambda: leadership.leading,
-        steering.background,
-        steering.wake,
-    )
-    evictor = ApiEvictor(
-        api,
-        recorder,
-        lambda: leadership.leading,
-        clock,
-        by_eviction_api=configuration.evict_through == "eviction",
-    )
-    once = _Once(settled, informers.has_synced)
-    background = Background(every_tick=lambda: _tick(coscheduling, preemption, evictor, once))
-    coscheduling.connect(
-        Collaborators(
-            newest_snapshot=cache.snapshot,
-            judge=_judge(surroundings, informers),
+    return _Assembly(configuration, api, offload, clock, host_name).scheduler(settled)
+
+
+class _Assembly:
+    """Each step needs those before it."""
+
+    def __init__(
+        self,
+        configuration: ExtenderConfiguration,
+        api: API,
+        offload: Callable[..., Any],
+        clock: Callable[[], float],
+        host_name: str,
+    ) -> None:
+        self._configuration = configuration
+        self._api = api
+        self._offload = offload
+        self._clock = clock
+        self._informers = InformerFactory(api, clock)
+        watched = configuration.leader_lease is not None
+        self._leadership = Leadership(host_name or socket.gethostname(), clock, watched=watched)
+        self._recorder = Recorder(api, enabled=self._leads, clock=clock)
+        self._cache = Cache(clock=clock)
+        self._nominator = Nominator(self._informers.informer(PODS).store)
+
+    def _leads(self) -> bool:
+        return self._leadership.leading
+
+    def scheduler(self, settled: Callable[[], None] | None) -> Scheduler:
+        self._surroundings = self._new_surroundings()
+        self._frameworks = new_map(_profiles(self._configuration), new_registry(), self._surroundings)
+        self._first = next(iter(self._frameworks.values()))
+        self._coscheduling = _coscheduling_of(self._first)
+        self._connect(settled)
+        self._preemption = build_preemption(
+            self._coscheduling,
+            new_registry(),
+            self._surroundings,
+            judge=self._judge(),
+            evictor=self._evictor,
+            rules=_preemption_rules(self._configuration),
+            assumed=self._cache.assumed_uids,
+        )
+        self._watch()
+        metrics.held_binds_limit.set(MAX_HELD_BINDS)
+        return Scheduler(self._parts())
+
+    def _new_surroundings(self) -> Surroundings:
+        return Surroundings(
+            api=self._api,
+            events=self._recorder,
+            newest_snapshot=self._cache.snapshot,
+            lister=self._informers.store_of,
+            nominator=self._nominator,
+            clock=self._clock,
+            activate=lambda pods: self._steering.wake(list(pods)),
+            record=record,
+        )
+
+    def _judge(self) -> FrameworkJudge:
+        """With frameworks of its own, for one plan at a time."""
+        return new_judge(new_registry(), self._surroundings, lambda: volumes_known(self._informers))
+
+    def _connect(self, settled: Callable[[], None] | None) -> None:
+        """Coscheduling with what it works with; behind it the threads that act on the API."""
+        configuration, api = self._configuration, self._api
+        self._steering = StatusSteering(
+            api,
+            self._leads,
+            gate=self._coscheduling.manager.gate,
+            wakes_by_annotation=WakeBy(api, configuration.wake_by).annotation,
+        )
+        self._verdicts = GroupVerdicts(api, self._recorder, self._leads)
+        by_eviction_api = configuration.evict_through == "eviction"
+        self._evictor = ApiEvictor(api, self._recorder, self._leads, self._clock, by_eviction_api=by_eviction_api)
+        self._once = _Once(settled, self._informers.has_synced)
+        self._background = Background(every_tick=self._tick)
+        self._coscheduling.connect(self._collaborators())
+
+    def _collaborators(self) -> Collaborators:
+        configuration, lease = self._configuration, self._configuration.leader_lease
+        served = frozenset(configuration.scheduler_names)
+        namespace = lease.namespace if lease is not None else ""
+        bell = Bell(self._api, namespace, self._leads, self._steering.background, self._steering.wake)
+        return Collaborators(
+            newest_snapshot=self._cache.snapshot,
+            judge=self._judge(),
             topology=Topology(configuration.topology, packing=configuration.packing),
             pack_single_pods=True,
-            steering=steering,
-            verdicts=verdicts,
-            submit=background.submit,
-            offload=offload,
-            may_commit=lambda: leadership.leading,
+            steering=self._steering,
+            verdicts=self._verdicts,
+            submit=self._background.submit,
+            offload=self._offload,
+            may_commit=self._leads,
             hold_limit=lambda members: hold_limit(configuration.bind_timeout_seconds, members),
-            may_plan=lambda: leadership.leading and informers.has_synced(),
-            ours=lambda pod: (
-                not configuration.scheduler_names or pod.spec.scheduler_name in configuration.scheduler_names
-            ),
+            may_plan=lambda: self._leads() and self._informers.has_synced(),
+            ours=lambda pod: not served or pod.spec.scheduler_name in served,
             ungate_refused=configuration.ungate_refused,
             shadow=_shadow_rules(configuration),
             ring=bell.ring,
         )
-    )
-    preemption = Preemption(
-        coscheduling, _in_tree(surroundings), preemption_world(configuration, surroundings, informers, cache, evictor)
-    )
-    _watch(configuration, informers, cache, nominator, [coscheduling, preemption], first, leadership)
-    metrics.held_binds_limit.set(MAX_HELD_BINDS)
-    return Scheduler(
-        Parts(
-            api=api,
-            informers=informers,
-            profiles=frameworks,
-            default_profile=first,
-            scheduler_names=frozenset(configuration.scheduler_names),
-            leadership=leadership,
+
+    def _tick(self) -> None:
+        self._once.tick()
+        self._evictor.tick()
+        self._coscheduling.tick()
+        self._preemption.tick()
+
+    def _watch(self) -> None:
+        informers, observers = self._informers, (self._coscheduling, self._preemption)
+
+        def reject_waiting_pod(pod: corev1.Pod) -> None:
+            self._first.reject_waiting_pod(pod.uid)
+
+        pods = PodHandlers(self._cache, self._nominator, observers, reject_waiting_pod)
+        watch_in_tree_groups(informers, self._coscheduling)
+        watch_volumes(informers, self._coscheduling.on_volumes)
+        informers.informer(PODS).add_handler(pods)
+        informers.informer(NODES).add_handler(NodeHandlers(self._cache, observers))
+        informers.informer(POD_GROUPS, optional=True).add_handler(PodGroupHandlers(observers))
+        informers.informer(NAMESPACES)
+        informers.informer(POD_DISRUPTION_BUDGETS, optional=True)
+        lease = self._configuration.leader_lease
+        if lease is not None:
+            selector = f"metadata.name={lease.name}"
+            leases = informers.informer(LEASES, namespace=lease.namespace, field_selector=selector)
+            leases.add_handler(LeaseHandlers(self._leadership))
+
+    def _parts(self) -> Parts:
+        return Parts(
+            api=self._api,
+            informers=self._informers,
+            profiles=self._frameworks,
+            default_profile=self._first,
+            scheduler_names=frozenset(self._configuration.scheduler_names),
+            leadership=self._leadership,
             in_flight=InFlight(MAX_HELD_BINDS),
-            scheduling_cycle=SchedulingCycle(cache.snapshot),
-            preemption_cycle=PreemptionCycle(cache.snapshot, preemption.guard),
-            binding_cycle=BindingCycle(cache),
-            coscheduling=coscheduling,
-            steering=steering,
-            background=background,
-            preemption=preemption,
-            evictor=evictor,
-            recorder=recorder,
-            verdicts=verdicts,
-            report=_report(coscheduling, preemption, _judge(surroundings, informers)),
-            live_metrics=LiveMetrics(
-                [
-                    *of_cache(cache),
-                    *of_informers(informers),
-                    *of_gangs(coscheduling.manager),
-                    *of_room(LargestGang(coscheduling.manager, cache.snapshot, coscheduling.collaborators.topology)),
-                ]
-            ),
+            scheduling_cycle=SchedulingCycle(self._cache.snapshot),
+            preemption_cycle=PreemptionCycle(self._cache.snapshot, self._preemption.guard),
+            binding_cycle=BindingCycle(self._cache),
+            coscheduling=self._coscheduling,
+            steering=self._steering,
+            background=self._background,
+            preemption=self._preemption,
+            evictor=self._evictor,
+            recorder=self._recorder,
+            verdicts=self._verdicts,
+            report=self._coscheduling.report(self._judge(), self._preemption.gangs.search.explain),
+            live_metrics=self._live_metrics(),
         )
-    )
+
+    def _live_metrics(self) -> LiveMetrics:
+        coscheduling, cache = self._coscheduling, self._cache
+        largest = LargestGang(coscheduling.manager, cache.snapshot, coscheduling.collaborators.topology)
+        gangs = of_gangs(coscheduling.manager)
+        return LiveMetrics([*of_cache(cache), *of_informers(self._informers), *gangs, *of_room(largest)])
 
 
 def hold_limit(bind_timeout_seconds: float, members: int) -> float:
@@ -197,44 +248,13 @@ def _profiles(configuration: ExtenderConfiguration) -> Iterable[KubeSchedulerPro
     return [behind_profile(name) for name in configuration.scheduler_names or (DEFAULT_SCHEDULER_NAME,)]
 
 
-def _judge(surroundings: Surroundings, informers: InformerFactory) -> FrameworkJudge:
-    """With frameworks of its own, for one plan at a time."""
-    return new_judge(new_registry(), surroundings, lambda: volumes_known(informers))
-
-
-def _in_tree(surroundings: Surroundings) -> Framework:
-    """The in-tree filters, for hypothetical states."""
-    return Framework(planning_profile(), new_registry(), replace(surroundings, record=None))
-
-
-def preemption_world(
-    configuration: ExtenderConfiguration,
-    surroundings: Surroundings,
-    informers: InformerFactory,
-    cache: Cache,
-    evictor: Evictor,
-) -> PreemptionWorld:
-    """What preemption needs, by the configuration."""
-    rules = PreemptionRules(
+def _preemption_rules(configuration: ExtenderConfiguration) -> PreemptionRules:
+    return PreemptionRules(
         configuration.gang_preemption,
         GangVictims(configuration.gang_victims),
         configuration.victim_minimum_run_seconds,
         configuration.preemption_delay_seconds,
     )
-    return PreemptionWorld(
-        judge=_judge(surroundings, informers),
-        evictor=evictor,
-        rules=rules,
-        pdbs=lambda: list(surroundings.lister(policyv1.PodDisruptionBudget).list()),
-        assumed=cache.assumed_uids,
-        wall=time.time,
-    )
-
-
-def _report(coscheduling: Coscheduling, preemption: Preemption, judge: FrameworkJudge) -> GangReport:
-    report = coscheduling.report(judge)
-    report.explain_preemption = preemption.gangs.search.explain
-    return report
 
 
 class _Once:
@@ -250,39 +270,8 @@ class _Once:
             call()
 
 
-def _tick(coscheduling: Coscheduling, preemption: Preemption, evictor: ApiEvictor, once: _Once) -> None:
-    once.tick()
-    evictor.tick()
-    coscheduling.tick()
-    preemption.tick()
-
-
 def _coscheduling_of(framework: Framework) -> Coscheduling:
     plugin = framework.plugins[names.COSCHEDULING]
     if not isinstance(plugin, Coscheduling):
         raise TypeError(f"{names.COSCHEDULING} is {type(plugin).__name__}")
     return plugin
-
-
-def _watch(
-    configuration: ExtenderConfiguration,
-    informers: InformerFactory,
-    cache: Cache,
-    nominator: Nominator,
-    observers: Sequence[Observer],
-    framework: Framework,
-    leadership: Leadership,
-) -> None:
-    def reject_waiting_pod(pod: corev1.Pod) -> None:
-        framework.reject_waiting_pod(pod.uid)
-
-    informers.informer(PODS).add_handler(PodHandlers(cache, nominator, observers, reject_waiting_pod))
-    informers.informer(NODES).add_handler(NodeHandlers(cache, observers))
-    informers.informer(POD_GROUPS, optional=True).add_handler(PodGroupHandlers(observers))
-    informers.informer(NAMESPACES)
-    informers.informer(POD_DISRUPTION_BUDGETS, optional=True)
-    if configuration.leader_lease is not None:
-        lease = configuration.leader_lease
-        informers.informer(LEASES, namespace=lease.namespace, field_selector=f"metadata.name={lease.name}").add_handler(
-            LeaseHandlers(leadership)
-        )

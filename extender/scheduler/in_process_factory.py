@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import math
 import random
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from extender.api import policyv1
 from extender.backend.cache.cache import Cache
 from extender.backend.queue.backoff import Backoff
 from extender.backend.queue.nominator import Nominator
@@ -21,7 +19,6 @@ from extender.backend.queue.queueing_hints import QueueingHints, build_hints
 from extender.backend.queue.scheduling_queue import PriorityQueue
 from extender.client.informer import InformerFactory
 from extender.client.interface import API, LEASES, NODES, PODS, RESOURCE_TYPES, EventRecorder
-from extender.config.defaults import planning_profile
 from extender.config.types import KubeSchedulerConfiguration
 from extender.framework.handle import Clock
 from extender.framework.runtime.framework import Framework, Surroundings
@@ -33,19 +30,17 @@ from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.judge import new_judge
 from extender.plugins.coscheduling.preemption.preemption import Preemption
 from extender.plugins.coscheduling.preemption.rules import PreemptionRules
-from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
 from extender.profile import new_map
 from extender.scheduler.evictor import ApiEvictor
 from extender.scheduler.failure_handler import FailureHandler
 from extender.scheduler.guard_extender import GuardExtender
 from extender.scheduler.http_extender import HTTPExtender, in_calling_order
 from extender.scheduler.pod_cycles import PodCycles
+from extender.scheduler.preemption_parts import build_preemption
 from extender.scheduler.queue_handlers import watch_all
 from extender.scheduler.queue_steering import QueueSteering
 from extender.scheduler.schedule_one import Algorithm
 from extender.scheduler.watch_in_tree import watch_in_tree_groups
-
-Submit = Callable[[str, Callable[[], None]], None]
 
 
 class Environment(Protocol):
@@ -199,16 +194,15 @@ class _Assembly:
         environment = self._environment
         evictor = ApiEvictor(self._api, environment.recorder, lambda: True, environment.clock, run=environment.spawn)
         evictor.ask()
-        around = replace(surroundings, record=None)
-        world = PreemptionWorld(
+        preemption = build_preemption(
+            coscheduling,
+            self._registry,
+            surroundings,
             judge=new_judge(self._registry, surroundings),
             evictor=evictor,
             rules=PreemptionRules(),
-            pdbs=lambda: list(self._informers.store_of(policyv1.PodDisruptionBudget).list()),
             assumed=self._cache.assumed_uids,
-            wall=time.time,
         )
-        preemption = Preemption(coscheduling, Framework(planning_profile(), self._registry, around), world)
         self._guard.guard = preemption.guard
         return preemption
 

@@ -52,7 +52,7 @@ from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.admission import Admission
 from extender.plugins.coscheduling.barrier import Barrier
 from extender.plugins.coscheduling.collaborators import Collaborators
-from extender.plugins.coscheduling.gang_report import GangReport
+from extender.plugins.coscheduling.gang_report import ExplainPreemption, GangReport, nothing_to_preempt
 from extender.plugins.coscheduling.group_events import GroupEvents
 from extender.plugins.coscheduling.hints import GroupHints
 from extender.plugins.coscheduling.pod_group import GroupLabels
@@ -124,10 +124,12 @@ class Coscheduling(
         self.room = ReservedRoom(self.manager, collaborators, self.admission.shadows, self.admission.look)
         self.events = GroupEvents(self.manager, self.admission, self.barrier, collaborators)
 
-    def report(self, judge: planner.Judge) -> GangReport:
+    def report(self, judge: planner.Judge, explain_preemption: ExplainPreemption = nothing_to_preempt) -> GangReport:
         """What the pages show; after `connect`. judge: the report's own."""
         seconds = float(self._args.denied_pg_expiration_time_seconds)
-        return GangReport(self.manager, self.admission, self.collaborators, judge, denied_seconds=seconds)
+        return GangReport(
+            self.manager, self.admission, self.collaborators, judge, explain_preemption, denied_seconds=seconds
+        )
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return GroupHints(self.manager.labels).events_to_register()

@@ -68,6 +68,14 @@ class _Why:
     verdict: planner.Verdict | None = None
 
 
+ExplainPreemption = Callable[[str], PreemptionView | None]
+"""Whose room the group of that key would need."""
+
+
+def nothing_to_preempt(key: str) -> None:
+    """Where there is no preemption for gangs."""
+
+
 class GangReport:
     """judge: not Admission's own, so that an explanation and a plan do not wait for each other."""
 
@@ -77,6 +85,7 @@ class GangReport:
         admission: Admission,
         collaborators: Collaborators,
         judge: planner.Judge,
+        explain_preemption: ExplainPreemption,
         *,
         denied_seconds: float,
         wall: Callable[[], datetime] = wall_clock,
@@ -87,7 +96,7 @@ class GangReport:
         self._judge = judge
         self._denied_seconds = denied_seconds
         self._wall = wall
-        self.explain_preemption: Callable[[str], PreemptionView | None] = lambda key: None
+        self._explain_preemption = explain_preemption
         self._analysing = (
             threading.Lock()
         )  # one analysis at a time; guards _analyses; taken before the manager's, if both
@@ -141,7 +150,7 @@ class GangReport:
             status = self._with_analysis(key, status, question, kept)
         if status.standby or status.fits_now or (question is None and why.reason != Reason.PREEMPTING):
             return status
-        return replace(status, preemption=self.explain_preemption(key))
+        return replace(status, preemption=self._explain_preemption(key))
 
     # Under the manager's lock
 

@@ -1,0 +1,44 @@
+"""Preemption that knows gangs, with frameworks of its own; behind a kube-scheduler and in-process alike.
+
+Both factories call it once Coscheduling is connected. No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from extender.api import policyv1
+from extender.config.defaults import planning_profile
+from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.registry import Registry
+from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.preemption.eviction import Evictor
+from extender.plugins.coscheduling.preemption.preemption import Preemption
+from extender.plugins.coscheduling.preemption.rules import PreemptionRules
+from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
+
+
+def build_preemption(
+    coscheduling: Coscheduling,
+    registry: Registry,
+    surroundings: Surroundings,
+    *,
+    judge: planner.Judge,
+    evictor: Evictor,
+    rules: PreemptionRules,
+    assumed: Callable[[], Collection[str]],
+) -> Preemption:
+    """judge: nobody else's. assumed: UIDs of the pods that are on their node by our word only."""
+    world = PreemptionWorld(
+        judge=judge,
+        evictor=evictor,
+        rules=rules,
+        pdbs=lambda: list(surroundings.lister(policyv1.PodDisruptionBudget).list()),
+        assumed=assumed,
+        wall=time.time,
+    )
+    in_tree = Framework(planning_profile(), registry, replace(surroundings, record=None))
+    return Preemption(coscheduling, in_tree, world)
