@@ -26,19 +26,6 @@ class Phase(Enum):
     BOUND = "Bound"
 
 
-_WAITING = frozenset((Phase.GATHERING, Phase.DENIED, Phase.TIMED_OUT, Phase.BACKING_OFF))
-NEXT: Mapping[Phase, frozenset[Phase]] = {  # with each step of the code looked at; members may go, come and be deleted
-    Phase.GATHERING: frozenset((Phase.DENIED, Phase.PLANNED, Phase.BACKING_OFF, Phase.BOUND)),
-    Phase.DENIED: frozenset((Phase.GATHERING, Phase.PLANNED, Phase.BACKING_OFF, Phase.BOUND)),
-    Phase.TIMED_OUT: frozenset((Phase.GATHERING, Phase.DENIED, Phase.PLANNED, Phase.BACKING_OFF, Phase.BOUND)),
-    Phase.BACKING_OFF: _WAITING | {Phase.PLANNED, Phase.BOUND},
-    Phase.PLANNED: _WAITING | {Phase.ASSEMBLING, Phase.COMMITTING, Phase.BOUND},
-    Phase.ASSEMBLING: _WAITING | {Phase.PLANNED, Phase.COMMITTING, Phase.BOUND},
-    Phase.COMMITTING: _WAITING | {Phase.PLANNED, Phase.ASSEMBLING, Phase.BOUND},
-    Phase.BOUND: _WAITING | {Phase.PLANNED, Phase.ASSEMBLING, Phase.COMMITTING},  # members go, or minMember is raised
-}
-
-
 def phase_of(manager: PodGroupManager, group: Group) -> Phase:
     """The manager's lock is held."""
     assigned = group.assigned()

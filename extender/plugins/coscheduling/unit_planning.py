@@ -7,11 +7,12 @@ No counterpart upstream.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from extender import metrics
 from extender.framework.listers import NodeInfoLister, Nominator
+from extender.framework.pod_info import PodInfo
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.arrivals import Arrivals, cannot_be_woken, needs_siblings, waves_of
@@ -180,18 +181,11 @@ class UnitPlanning:
         manager = self._manager
         expires = manager.clock() + self._lease_seconds
         with manager.lock:
-            for info in request.members:
-                node_name = result.nodes.get(info.pod.uid)
-                group = next((each for each in unit if info.pod.uid in each.members), None)
-                if node_name is None or group is None:
-                    continue
+            for group, info, node_name in places(unit, request, result):
                 manager.ledger.reserve(Reservation(info, group.key, node_name, expires, firm=manager.begun(group)))
+            mark_planned(manager, unit, waves)
             for group in unit:
-                group.planned = True
-                group.waves[:0] = waves
-                group.repatched.clear()
                 group.stopped = None
-                manager.denied.pop(group.key, None)
                 manager.permitted[group.key] = True
             asking = next((group for group in unit if caller in group.members), None)
             if asking is not None and caller in request.allowed:
@@ -219,3 +213,23 @@ class UnitPlanning:
                 manager.forget_notes(each.key)
                 manager.dirty.add(each.key)
         self._look()
+
+
+def places(
+    unit: Sequence[Group], request: planner.Request, placement: planner.Placement
+) -> Iterator[tuple[Group, PodInfo, str]]:
+    """(group, member, node) for each member that has a place and has not gone meanwhile. The manager's lock is held."""
+    for info in request.members:
+        node_name = placement.nodes.get(info.pod.uid)
+        group = next((each for each in unit if info.pod.uid in each.members), None)
+        if node_name is not None and group is not None:
+            yield group, info, node_name
+
+
+def mark_planned(manager: PodGroupManager, unit: Sequence[Group], waves: Sequence[frozenset[str]]) -> None:
+    """The unit has its places, and is denied no longer. The manager's lock is held."""
+    for group in unit:
+        group.planned = True
+        group.waves[:0] = waves
+        group.repatched.clear()
+        manager.denied.pop(group.key, None)

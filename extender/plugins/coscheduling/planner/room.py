@@ -91,6 +91,11 @@ class Room:
         for name, amount in asked.items():
             self._free[name][at] -= amount * count
 
+    def give(self, at: IntColumn, amounts: Mapping[str, IntColumn]) -> None:
+        """Amounts of some resources back to these nodes; a node may be named several times."""
+        for name, column in amounts.items():
+            np.add.at(self._free[name], at, column)
+
     def short_of(self, asked: Amounts, among: BoolColumn) -> dict[str, int]:
         """Resource -> the number of nodes that have too little of it for one more."""
         short = {PODS: int(np.count_nonzero(among & (self._free[PODS] < 1)))}

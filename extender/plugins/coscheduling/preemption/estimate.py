@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from extender.framework.listers import NodeInfoLister
 from extender.framework.resource import PODS
@@ -17,7 +16,7 @@ from extender.plugins import names
 from extender.plugins.coscheduling.hypothetical import with_pods
 from extender.plugins.coscheduling.planner import Judge, Request, shape_of
 from extender.plugins.coscheduling.planner.members import looks_at_others
-from extender.plugins.coscheduling.planner.room import asked_of, free
+from extender.plugins.coscheduling.planner.room import Room, asked_of
 from extender.plugins.coscheduling.preemption.evictable import Evictable
 
 _MOST = 2**61
@@ -30,19 +29,16 @@ class RoomEstimate:
         promised = with_pods(cluster, request.promised)
         member = request.members[0]
         statuses = judge.begin(member.pod, promised).filter_all()
-        nodes = promised.list()
-        self._asked = {**asked_of(member.requests), PODS: 1}
+        self._asked = asked_of(member.requests)
         self._needed = request.needed
         self._eligible = np.array([s.success or s.plugin == names.NODE_RESOURCES_FIT for s in statuses], dtype=np.bool_)
-        self._free = {
-            name: np.array([_bounded(free(node, name)) for node in nodes], dtype=np.int64) for name in self._asked
-        }
-        at = {node.name: index for index, node in enumerate(nodes)}
+        self._room = Room.of(promised, self._asked)
+        at = {node.name: index for index, node in enumerate(promised.list())}
         self._number = {victim.uid: number for number, victim in enumerate(everybody)}
         self._node = np.array([at[victim.node_name] for victim in everybody], dtype=np.intp)
         self._gives = {
-            name: np.array([_bounded(_amount(victim, name)) for victim in everybody], dtype=np.int64)
-            for name in self._asked
+            name: np.array([min(_amount(victim, name), _MOST) for victim in everybody], dtype=np.int64)
+            for name in (*self._asked, PODS)
         }
 
     @staticmethod
@@ -57,19 +53,11 @@ class RoomEstimate:
     def fits(self, victims: Iterable[Evictable]) -> bool:
         """Whether the gang would, if these went."""
         gone = np.array([self._number[victim.uid] for victim in victims], dtype=np.intp)
-        where = self._node[gone]
-        least: NDArray[np.int64] | None = None
-        for name, asked in self._asked.items():
-            column = self._free[name].copy()
-            np.add.at(column, where, self._gives[name][gone])
-            holds = column // asked
-            least = holds if least is None else np.minimum(least, holds)
-        return least is not None and int(np.clip(least, 0, self._needed)[self._eligible].sum()) >= self._needed
+        room = self._room.copy()
+        room.give(self._node[gone], {name: amounts[gone] for name, amounts in self._gives.items()})
+        holds = room.capacity(self._asked)[self._eligible]
+        return int(np.minimum(holds, self._needed).sum()) >= self._needed
 
 
 def _amount(victim: Evictable, name: str) -> int:
     return 1 if name == PODS else victim.info.requests.amount(name)
-
-
-def _bounded(amount: int) -> int:
-    return max(-_MOST, min(_MOST, amount))

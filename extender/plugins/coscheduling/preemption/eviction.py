@@ -34,13 +34,3 @@ class Evictor(Protocol):
     def evict(self, eviction: Eviction, done: Done) -> None:
         """Returns at once. All are tried on the server first: where one may not go, nobody does."""
         ...
-
-
-class NoEvictor:
-    """For a framework that only answers questions."""
-
-    def allowed(self) -> bool:
-        return False
-
-    def evict(self, eviction: Eviction, done: Done) -> None:
-        done("evictions are off")

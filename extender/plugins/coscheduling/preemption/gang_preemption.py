@@ -33,6 +33,7 @@ from extender.plugins.coscheduling.preemption.priorities import PrioritiesOnNode
 from extender.plugins.coscheduling.preemption.running_gangs import releasable
 from extender.plugins.coscheduling.preemption.victim_search import GOING_SECONDS, PreemptionWorld, VictimSearch
 from extender.plugins.coscheduling.stops import Reason, Stop
+from extender.plugins.coscheduling.unit_planning import mark_planned, places
 from extender.plugins.coscheduling.units import unit_of
 
 log = logging.getLogger(__name__)
@@ -197,19 +198,13 @@ class GangPreemption:
     ) -> None:
         """Lock held."""
         manager = self._manager
-        for info in request.members:
-            node_name = placement.nodes.get(info.pod.uid)
-            group = next((each for each in unit if info.pod.uid in each.members), None)
-            if node_name is not None and group is not None:
-                manager.ledger.reserve(Reservation(info, group.key, node_name, math.inf))
+        for group, info, node_name in places(unit, request, placement):
+            manager.ledger.reserve(Reservation(info, group.key, node_name, math.inf))
+        mark_planned(manager, unit, waves)
         self._admission.shadows.planned(unit)
         for group in unit:
-            group.planned = True
-            group.waves[:0] = waves
-            group.repatched.clear()
             group.preempting = preempting
             group.stop(Stop(Reason.PREEMPTING, messages.PREEMPTING, manager.clock()))
-            manager.denied.pop(group.key, None)
             self._tried.pop(group.key, None)
 
     def _carry_out(
