@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from extender import metrics
 from extender.api import corev1, policyv1
@@ -40,6 +41,36 @@ class OfferedCandidate:
     node_name: str
     victims: tuple[corev1.Pod, ...]
     pdb_violations: int = 0
+
+
+class Veto(StrEnum):
+    """Why a candidate may not be used. The first three veto all of them, and are a metric's label then."""
+
+    GANG_MEMBER = "gang_member"
+    HELD = "held"
+    GANG_FRACTION = "gang_fraction"
+    COSTLIER = "costlier"
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Held members that are all that is in the way on a node, and the keys of their groups: they let go, nobody dies."""
+
+    node_name: str
+    uids: frozenset[str]
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """usable: what the verb answers. selections: where victims were chosen anew, the best first; empty where
+    kube-scheduler's own choice stands. veto: why nothing is usable. breaks: of those usable the one that breaks gangs."""
+
+    usable: Sequence[OfferedCandidate] = ()
+    selections: Sequence[Selection] = ()
+    veto: Veto | None = None
+    breaks: Selection | None = None
+    release: Release | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +109,35 @@ class PreemptionGuard:
         self._assumed = assumed
         self._gang_victims = gang_victims
 
-    def review(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate]) -> list[OfferedCandidate]:
+    def review(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate]) -> Sequence[OfferedCandidate]:
         """The candidates that may be used, with the victims that they need; empty is a veto."""
+        review = self.look(preemptor, candidates)
+        if review.veto is not None:
+            metrics.preemption_vetoes.labels(review.veto.value).inc()
+        if review.release is not None:
+            self._let_go(preemptor, review.release)
+        if review.breaks is not None:
+            groups = " ".join(sorted(review.breaks.broken))
+            log.info("gang may be preempted preemptor=%s groups=%s", preemptor.key, groups)
+            self._rest.expect(preemptor, review.breaks)
+        return review.usable
+
+    def look(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate]) -> Review:
+        """What `review` answers, and why; nothing comes of it."""
         if self._admission.waits_for_plan(preemptor):
-            return self._veto("gang_member")
+            return Review(veto=Veto.GANG_MEMBER)
         manager = self._manager
         victims = [victim for candidate in candidates for victim in candidate.victims]
         with manager.lock:
             groups = {group.key: group for victim in victims if (group := manager.find(victim)) is not None}
             if not groups:
-                return [_ordered(candidate) for candidate in candidates]
+                return _own_choice(candidates)
             unbound = self._unbound()
             gangs = (running_gang(manager, group) for group in groups.values())
             in_gangs = {uid for gang in gangs if gang is not None and gang.complete for uid in gang.running}
         spared = unbound if self._gang_victims is GangVictims.ANY else unbound | in_gangs
         if not any(victim.uid in spared for victim in victims):
-            return [_ordered(candidate) for candidate in candidates]
+            return _own_choice(candidates)
         return self._reselected(preemptor, candidates, unbound)
 
     def _unbound(self) -> set[str]:
@@ -104,13 +148,9 @@ class PreemptionGuard:
         held = {uid for group in self._manager.groups.values() for uid in group.held}
         return held | {uid for uid in self._assumed() if self._manager.is_member(uid)}
 
-    def _veto(self, reason: str) -> list[OfferedCandidate]:
-        metrics.preemption_vetoes.labels(reason).inc()
-        return []
-
     def _reselected(
         self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate], unbound: Collection[str]
-    ) -> list[OfferedCandidate]:
+    ) -> Review:
         snapshot = self._newest_snapshot()
         nodes = [node for candidate in candidates if (node := _node(snapshot, candidate.node_name)) is not None]
         concerned = self._concerned(preemptor, nodes, unbound)
@@ -122,8 +162,9 @@ class PreemptionGuard:
             self._pdbs(),
             may_evict_elsewhere=self._rest.allowed(),
         )
-        if self._let_go(preemptor, nodes, reselection, concerned):
-            return self._veto("held")
+        release = _release(nodes, reselection, concerned)
+        if release is not None:
+            return Review(veto=Veto.HELD, release=release)
         found = [
             selection
             for node in nodes
@@ -131,12 +172,8 @@ class PreemptionGuard:
             and selection.victims
         ]
         if not found:
-            return self._veto("gang_fraction")
-        best = min(selection.rank for selection in found)
-        usable = [selection for selection in found if selection.rank == best]
-        if usable[0].broken:
-            usable = [self._whole_gang(preemptor, usable)]
-        return [OfferedCandidate(one.node_name, one.victims, one.violations) for one in usable]
+            return Review(veto=Veto.GANG_FRACTION)
+        return _of_the_best(found)
 
     def _concerned(self, preemptor: corev1.Pod, nodes: Sequence[NodeInfo], unbound: Collection[str]) -> _Concerned:
         manager = self._manager
@@ -150,35 +187,38 @@ class PreemptionGuard:
                     promised.setdefault(place.node_name, []).append(place.pod_info)
         return _Concerned(evictable_pods(nodes, gangs, rules), released, promised)
 
-    def _let_go(
-        self, preemptor: corev1.Pod, nodes: Sequence[NodeInfo], reselection: Reselection, concerned: _Concerned
-    ) -> bool:
-        """Where held members are all that is in the way nobody need die: their gangs let go, and the room is kept."""
-        found = []
-        for node in nodes:
-            held = {info.pod.uid for info in node.pods if info.pod.uid in concerned.released}
-            promised = concerned.promised.get(node.name, ())
-            if held and reselection.fits_without(node, held, promised):
-                found.append((len({concerned.released[uid] for uid in held}), len(held), node.name, held))
-        if not found:
-            return False
-        _, _, node_name, held = min(found, key=lambda each: each[:3])
+    def _let_go(self, preemptor: corev1.Pod, release: Release) -> None:
+        """Of their own accord, and the room is kept for the preemptor."""
         manager = self._manager
         with manager.lock:
             expires = manager.clock() + PLACE_SECONDS
-            manager.ledger.reserve(Reservation(PodInfo(preemptor), "", node_name, expires))
-            for key in sorted({concerned.released[uid] for uid in held}):
+            manager.ledger.reserve(Reservation(PodInfo(preemptor), "", release.node_name, expires))
+            for key in release.groups:
                 if (group := manager.groups.get(key)) is not None:
                     self._barrier.reject_all(group, messages.PREEMPTED)
-        log.info("held gangs let go preemptor=%s node=%s members=%d", preemptor.key, node_name, len(held))
-        return True
+        members = len(release.uids)
+        log.info("held gangs let go preemptor=%s node=%s members=%d", preemptor.key, release.node_name, members)
 
-    def _whole_gang(self, preemptor: corev1.Pod, usable: Sequence[Selection]) -> Selection:
-        """kube-scheduler knows nothing of victims elsewhere: of candidates that break gangs it is offered the best alone."""
-        best = min(usable, key=lambda selection: selection.cost)
-        log.info("gang may be preempted preemptor=%s groups=%s", preemptor.key, " ".join(sorted(best.broken)))
-        self._rest.expect(preemptor, best)
-        return best
+
+def _release(nodes: Sequence[NodeInfo], reselection: Reselection, concerned: _Concerned) -> Release | None:
+    """Where held members are all that is in the way nobody need die: of such nodes the one with the fewest gangs."""
+    found: list[tuple[int, int, str, Release]] = []
+    for node in nodes:
+        held = frozenset(info.pod.uid for info in node.pods if info.pod.uid in concerned.released)
+        if held and reselection.fits_without(node, held, concerned.promised.get(node.name, ())):
+            groups = tuple(sorted({concerned.released[uid] for uid in held}))
+            found.append((len(groups), len(held), node.name, Release(node.name, held, groups)))
+    return min(found, key=lambda each: each[:3])[-1] if found else None
+
+
+def _of_the_best(found: Sequence[Selection]) -> Review:
+    """All of the best rank. kube-scheduler knows nothing of victims elsewhere: of candidates that break gangs it is offered
+    the cheapest alone."""
+    in_order = sorted(found, key=lambda selection: (selection.rank, selection.cost))
+    best = in_order[0]
+    usable = [best] if best.broken else [selection for selection in found if selection.rank == best.rank]
+    offered = [OfferedCandidate(one.node_name, one.victims, one.violations) for one in usable]
+    return Review(offered, in_order, breaks=best if best.broken else None)
 
 
 def _node(snapshot: NodeInfoLister, name: str) -> NodeInfo | None:
@@ -186,6 +226,11 @@ def _node(snapshot: NodeInfoLister, name: str) -> NodeInfo | None:
         return snapshot.get(name)
     except KeyError:
         return None
+
+
+def _own_choice(candidates: Sequence[OfferedCandidate]) -> Review:
+    """kube-scheduler's: no gang is concerned."""
+    return Review([_ordered(candidate) for candidate in candidates])
 
 
 def _ordered(candidate: OfferedCandidate) -> OfferedCandidate:

@@ -52,6 +52,14 @@ class Situation:
     released: dict[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What is shown, and the plan that it was read off; None where nobody's going would help, or they are going."""
+
+    view: PreemptionView
+    plan: VictimPlan | None = None
+
+
 class VictimSearch:
     """Reads the groups under the manager's lock; the search itself takes none but its own."""
 
@@ -118,13 +126,18 @@ class VictimSearch:
 
     def explain(self, key: str) -> PreemptionView | None:
         """Whose room the group would need, and why it does not take it; for a page that somebody looks at."""
+        looked = self.look(key)
+        return looked.view if looked is not None else None
+
+    def look(self, key: str) -> Looked | None:
+        """The same, with the plan. None where nobody waits."""
         manager = self._manager
         with manager.lock:
             group = manager.groups.get(key)
             if group is None:
                 return None
             if group.preempting is not None:
-                return PreemptionView(tuple(Victim(name) for name in group.preempting.victims), under_way=True)
+                return Looked(PreemptionView(tuple(Victim(name) for name in group.preempting.victims), under_way=True))
             pods = [info.pod for info in group.pending()]
             if not pods:
                 return None
@@ -133,9 +146,9 @@ class VictimSearch:
             situation = self.situation(unit, min(pods, key=lambda pod: pod.name).spec.scheduler_name)
         found = self.search(situation, self._with.newest_snapshot())
         if not isinstance(found, VictimPlan):
-            return PreemptionView(why_not=why_not or messages.NO_VICTIMS_HELP)
+            return Looked(PreemptionView(why_not=why_not or messages.NO_VICTIMS_HELP))
         victims = (Victim(each.pod.key, each.node_name, each.pod.priority, each.gang) for each in found.victims)
-        return PreemptionView(tuple(victims), why_not=why_not)
+        return Looked(PreemptionView(tuple(victims), why_not=why_not), found)
 
     def _not_yet(self, group: Group) -> str:
         since = group.stopped.since if group.stopped is not None else 0.0
