@@ -14,6 +14,7 @@ BENCHMARKS = (
     "planner",
     "victims",
     "simulate",
+    "calls",
     "held_binds",
     "filter_beside_plans",
     "contention",
