@@ -55,7 +55,7 @@ permit_wait_duration = _histogram(
 partial_commits = _counter("gang_extender_partial_commits", "Bindings that failed while their gang was starting.")
 plan_refuted = _counter(
     "gang_extender_plan_refuted",
-    "Planned places that came to nothing: refused by kube-scheduler's own filters, not_offered to us, or did_not_come to bind.",
+    "Planned places that came to nothing: refused by kube-scheduler's own filters, not_offered to us, or did_not_come.",
     "reason",
 )
 steering_failures = _counter("gang_extender_steering_failures", "Patches of members that were given up.")

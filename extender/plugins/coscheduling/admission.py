@@ -11,17 +11,18 @@ import logging
 import threading
 from collections.abc import Callable
 
-from extender import metrics
 from extender.api import corev1
 from extender.framework.listers import Nominator
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.arrivals import EXCLUDED_SECONDS, Arrivals
+from extender.plugins.coscheduling.arrivals import Arrivals
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.gang_observer import GangObserver
 from extender.plugins.coscheduling.gates import shut_gate
+from extender.plugins.coscheduling.lost_places import refute
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
 from extender.plugins.coscheduling.quorum import is_free
+from extender.plugins.coscheduling.refutations import How
 from extender.plugins.coscheduling.stops import Reason, Stop
 from extender.plugins.coscheduling.unit_planning import UnitPlanning
 from extender.plugins.coscheduling.units import unit_of
@@ -129,9 +130,7 @@ class Admission:
         if slot is not None:
             return slot
         if not early and not _by_nomination(pod, offered):
-            metrics.plan_refuted.labels("not_offered").inc()
-            until = self._manager.clock() + EXCLUDED_SECONDS
-            group.excluded[pod.uid, own.node_name] = until
+            refute(self._manager, group, own, How.NOT_OFFERED, offered)
             ledger.release(pod.uid)
         return None
 

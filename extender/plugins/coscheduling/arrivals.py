@@ -11,19 +11,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from extender import metrics
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_READY
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.kube_schedulers_word import in_tree_reasons
 from extender.plugins.coscheduling.ledger import Reservation
+from extender.plugins.coscheduling.lost_places import refute
 from extender.plugins.coscheduling.pod_group_manager import POD_SCHEDULED, UNSCHEDULABLE, Group, PodGroupManager
+from extender.plugins.coscheduling.refutations import How
 from extender.plugins.coscheduling.units import unit_of
 
 log = logging.getLogger(__name__)
-
-EXCLUDED_SECONDS = 2.0  # how long a place that kube-scheduler refused is left out of plans
 
 
 class Arrivals:
@@ -152,14 +152,13 @@ class Arrivals:
             place = self._manager.ledger.get(new.uid)
             if place is None:
                 return False
-            refused = _refused_in_tree(old, new, group.said.get(new.uid, ""))
+            refused = _refused_in_tree(old, new, group.said.get(new.uid, "")) or self._refused_likewise(group, new)
             if self.too_early(group, new.uid):
                 group.refused.add(new.uid)  # sent once more when its turn comes: that says nothing about its place
                 return False
             if refused and place.node_name == old.status.nominated_node_name:
                 log.info("planned place refused by kube-scheduler pod=%s node=%s", new.key, place.node_name)
-                metrics.plan_refuted.labels("refused").inc()
-                group.excluded[new.uid, place.node_name] = self._manager.clock() + EXCLUDED_SECONDS
+                refute(self._manager, group, place, How.REFUSED)
                 group.refused.add(new.uid)
                 self._manager.lose_places(group, [new.uid])
                 return True
@@ -169,6 +168,14 @@ class Arrivals:
             group.refused.add(new.uid)
         self.send(group)
         return False
+
+    def _refused_likewise(self, group: Group, pod: corev1.Pod) -> bool:
+        """Whether the refusal reads as the one before, so that nothing but the nomination has changed. Lock held.
+
+        Somebody who preempts there clears it as well: of a pod that was not refused before, it is made once more.
+        """
+        before = pod.uid in group.repatched or pod.uid in group.refuted.uids()
+        return before and bool(in_tree_reasons(pod, group.said.get(pod.uid, "")))
 
     def parked(self, old: corev1.Pod, new: corev1.Pod) -> None:
         """A planned member of which we have not been asked may have been refused by kube-scheduler's own filters: it came

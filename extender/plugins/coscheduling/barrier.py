@@ -121,6 +121,7 @@ class Barrier:
     def _tell_start(self, starting: Sequence[Member]) -> None:
         for group in {group.key: group for group, _ in starting}.values():
             planned = {reservation.uid for reservation in self._manager.ledger.of_group(group.key)}
+            group.refuted.clear()
             note_start(group, planned | {uid for of, uid in starting if of is group})
             spec = self._manager.spec(group)
             if spec is not None:
@@ -178,12 +179,16 @@ class Barrier:
                 return False
             unit = unit_of(manager, group)
             manager.drop_if_empty(group)
-            stop = stop_of_hold(cause, manager.clock())
-            group.stop(stop)
-            reason = TIMED_OUT if stop.reason is Reason.HOLD_TIMED_OUT else REJECTED
-            self._with.verdicts.decided(group.pod_group, group.key, Verdict(False, reason, cause, stop.reason))
+            if group.stopped is None or group.stopped.message != cause:  # else that is why the holds were ended
+                self._tell_end_of_hold(group, cause)
             self._reject([(each, uid) for each in unit for uid in each.held], cause)
             return True
+
+    def _tell_end_of_hold(self, group: Group, cause: str) -> None:
+        stop = stop_of_hold(cause, self._manager.clock())
+        group.stop(stop)
+        reason = TIMED_OUT if stop.reason is Reason.HOLD_TIMED_OUT else REJECTED
+        self._with.verdicts.decided(group.pod_group, group.key, Verdict(False, reason, cause, stop.reason))
 
     def _tell_not_bound(self, group: Group, pod: corev1.Pod, node_name: str) -> None:
         """It keeps its place; kube-scheduler brings it again, and its start completes the gang and is told as any other."""

@@ -59,6 +59,7 @@ from extender.plugins.coscheduling.pod_group import GroupLabels
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
 from extender.plugins.coscheduling.preflight import lacks_room
 from extender.plugins.coscheduling.quorum import needs
+from extender.plugins.coscheduling.refutations import How
 from extender.plugins.coscheduling.reserved_room import Kept, ReservedRoom
 from extender.plugins.coscheduling.single_pods import PackingScores, SinglePods, outside_domain
 from extender.plugins.coscheduling.stops import Reason, Stop
@@ -273,12 +274,24 @@ class Coscheduling(
         self.admission.observer.tick()
         for key in self.admission.expired():
             log.info("plan expired group=%s", key)
-            metrics.plan_refuted.labels("did_not_come").inc()
+            self._refute_unused(key)
             self.admission.drop_plan(key)
             with self.manager.lock:  # others have their turn first
                 self._give_up(key)
             self.admission.look()
         self.admission.shadows.tick()
+
+    def _refute_unused(self, key: str) -> None:
+        """Members that took our answer and never came to bind are given another node next time."""
+        with self.manager.lock:
+            group = self.manager.groups.get(key)
+            for place in self.manager.ledger.of_group(key) if group is not None else ():
+                if group is None or place.uid in group.held:
+                    continue
+                if place.uid in group.answered:
+                    group.refuted.add(place.uid, place.node_name, How.DID_NOT_COME, self.manager.clock())
+                else:
+                    metrics.plan_refuted.labels(How.DID_NOT_COME).inc()
 
     def _give_up(self, key: str) -> None:
         """The group, and those that were to start with it, are denied for a while. Lock held."""

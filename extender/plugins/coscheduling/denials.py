@@ -43,6 +43,11 @@ class Denials:
         note = self._notes.get(key)
         return note.cause if note is not None and self._clock() < note.until else None
 
+    def until(self, key: str) -> float:
+        """When its time is over; long ago for a group that is not noted."""
+        note = self._notes.get(key)
+        return note.until if note is not None else 0.0
+
     def __setitem__(self, key: str, cause: str) -> None:
         """For deniedPGExpirationTimeSeconds."""
         self._notes[key] = _Denial(cause, self._clock() + self._seconds, self._seconds)

@@ -185,7 +185,7 @@ class GangReport:
         told = messages.denied(group.key, self._denied_seconds, stop.message)
         if group.key not in self._manager.denied and stop.verdict is None:
             told = stop.message
-        return _Why(stop.reason, stop.message, told, stop.since, stop.verdict)
+        return _Why(stop.reason, stop.text, told, stop.since, stop.verdict)
 
     def _summary(self, group: Group, why: _Why, places: dict[str, int]) -> GangSummary:
         seen: Seen = self._admission.observer.see(group)
@@ -282,9 +282,7 @@ class GangReport:
         now = self._manager.clock()
         return tuple(
             sorted(
-                (group.members[uid].pod.name, node)
-                for (uid, node), until in group.excluded.items()
-                if uid in group.members and until > now
+                (group.members[uid].pod.name, node) for uid, node in group.refuted.left_out(now) if uid in group.members
             )
         )
 
@@ -321,9 +319,8 @@ class GangReport:
             return replace(status, fits_now=True)
         return replace(
             status,
-            gang=replace(status.gang, reason=str(analysis.reason)),
             shortfall=_shortfall(analysis.verdict),
-            reserved_for=self._holders(question) if analysis.reason is Reason.RESERVED_FOR_OTHERS else (),
+            reserved_for=self._holders(question) if status.gang.reason == Reason.RESERVED_FOR_OTHERS else (),
             relaxations=tuple(analysis.relaxations),
         )
 

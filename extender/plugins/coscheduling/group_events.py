@@ -129,6 +129,7 @@ class GroupEvents:
 
     def room_came_free(self) -> None:
         with self._manager.lock:
+            self._manager.cluster_epoch += 1
             self._manager.room_came_free()
         self._admission.look()
 

@@ -1,13 +1,14 @@
 """Places in the ledger that have no room any more, and what becomes of their members: they alone are planned again.
 
-ReservedRoom asks after a pod came to a node or the node changed, UnitPlanning after a gang of higher priority took places.
+ReservedRoom asks after a pod came to a node or the node changed, UnitPlanning after a gang of higher priority took places;
+Arrivals and Admission tell of those that kube-scheduler did not take.
 kube-scheduler: pkg/scheduler/framework/preemption (prepareCandidate clears nominations of lower priority likewise)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
@@ -15,7 +16,12 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.resource import PODS, Resource
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.planner.room import Amounts, asked_of, free
-from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.refutations import How
+from extender.plugins.coscheduling.units import unit_of
+
+SMALLEST_SAMPLE = 100  # kube-scheduler never stops looking before it has found so many nodes
+NOWHERE: frozenset[str] = frozenset()
 
 
 def fits_beside(asked: Amounts, node: NodeInfo, coming: Iterable[PodInfo]) -> bool:
@@ -45,6 +51,29 @@ def no_longer_fit(node: NodeInfo, places: Iterable[Reservation]) -> list[Reserva
         else:
             kept.append(place.pod_info)
     return lost
+
+
+def refute(
+    manager: PodGroupManager, group: Group, place: Reservation, how: How, offered: frozenset[str] = NOWHERE
+) -> None:
+    """kube-scheduler did not take the place. The manager's lock is held.
+
+    It has tried every node, and said all that passed if they are so few that it did not stop early. So a member that it has
+    refused before may go to what was offered, and where siblings are in its way: their nodes were not judged for it alone.
+    """
+    before = place.uid in group.refuted.uids()
+    group.refuted.add(place.uid, place.node_name, how, manager.clock())
+    if before and len(offered) < SMALLEST_SAMPLE:
+        unit = unit_of(manager, group)
+        taken = {node_name for each in unit for node_name in _nodes_of_others(manager, each, place.uid)}
+        group.refuted.confine(place.uid, place.node_name, offered | taken, manager.cluster_epoch)
+
+
+def _nodes_of_others(manager: PodGroupManager, group: Group, uid: str) -> Iterator[str]:
+    yield from (place.node_name for place in manager.ledger.of_group(group.key) if place.uid != uid)
+    yield from (node_name for held, node_name in group.held.items() if held != uid)
+    yield from (info.pod.node_name for info in group.members.values() if info.pod.node_name)
+    yield from group.committed.values()
 
 
 def lose_place(manager: PodGroupManager, place: Reservation) -> bool:

@@ -67,6 +67,14 @@ def unit_does_not_fit(keys: Iterable[str], reason: str) -> str:
     return f"PodGroups that start together ({', '.join(sorted(keys))}) do not fit: {reason}"
 
 
+def refuted(minimum: int) -> str:
+    return f"minMember of {minimum} does not fit on the nodes that kube-scheduler's own filters accept"
+
+
+def with_quote(text: str, reasons: str) -> str:
+    return f"{text}; kube-scheduler says: {reasons}"
+
+
 def kept_free(minimum: int) -> str:
     return f"minMember of {minimum} does not fit: nodes are kept free for a gang that is first in line"
 

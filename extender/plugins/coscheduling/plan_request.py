@@ -59,7 +59,7 @@ class PlanRequests:
         return planner.Request(
             members=members,
             needed=needed,
-            allowed=allowed or {},
+            allowed={**self._confined(unit), **(allowed or {})},
             excluded=self._excluded(unit),
             promised=self._promised(unit),
             topology=topology_of(self._topology, [group.pod_group or group.in_tree for group in unit]),
@@ -100,9 +100,11 @@ class PlanRequests:
 
     def _excluded(self, unit: Iterable[Group]) -> frozenset[tuple[str, str]]:
         now = self._manager.clock()
-        for group in unit:
-            group.excluded = {pair: until for pair, until in group.excluded.items() if until > now}
-        return frozenset(pair for group in unit for pair in group.excluded)
+        return frozenset(pair for group in unit for pair in group.refuted.left_out(now))
+
+    def _confined(self, unit: Iterable[Group]) -> dict[str, frozenset[str]]:
+        now, epoch = self._manager.clock(), self._manager.cluster_epoch
+        return {uid: nodes for group in unit for uid, nodes in group.refuted.confined(now, epoch).items()}
 
     def _promised(self, unit: Sequence[Group]) -> list[tuple[str, PodInfo]]:
         """Places that hold against this unit: its own, others' of equal or higher priority, and nominations likewise."""

@@ -35,6 +35,7 @@ from extender.plugins.coscheduling.pod_group import (
     spec_of_pod_group,
 )
 from extender.plugins.coscheduling.preempting import Preempting
+from extender.plugins.coscheduling.refutations import Refutations
 from extender.plugins.coscheduling.stops import Stop
 
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
@@ -68,7 +69,7 @@ class Group:
     waves: list[frozenset[str]] = field(default_factory=list)  # of a plan: who is sent once those before are in place
     repatched: set[str] = field(default_factory=set)  # whose lost nomination was made once more for this plan
     moved: bool = False  # a place has changed hands since members were last sent
-    excluded: dict[tuple[str, str], float] = field(default_factory=dict)  # (UID, node) -> until
+    refuted: Refutations = field(default_factory=Refutations)  # places that kube-scheduler did not take
     planned: bool = False
     preempting: Preempting | None = None  # planned too, but somebody has to go first
     in_tree: InTreePodGroup | None = None
@@ -116,6 +117,7 @@ class PodGroupManager:
         self.permitted: TTLCache[str, bool] = TTLCache(MAX_NOTES, permitted_seconds, timer=clock)
         self.backed_off: dict[str, float] = {}  # key -> until
         self.epoch = 0  # grows with every event that can help a denied group
+        self.cluster_epoch = 0  # likewise, but not with what we give up ourselves
         self.dirty: set[str] = set()  # groups that something has happened to since they were last looked at
         self.look_at: dict[str, float] = {}  # key -> when it is to be looked at though nothing happens
         self._group_by_uid: dict[str, str] = {}
@@ -234,7 +236,7 @@ class PodGroupManager:
         group.steered.pop(uid, None)
         group.gated.discard(uid)
         group.repatched.discard(uid)
-        group.excluded = {pair: until for pair, until in group.excluded.items() if pair[0] != uid}
+        group.refuted.forget(uid)
         self.ledger.release(uid)
         self.drop_if_empty(group)
         return group

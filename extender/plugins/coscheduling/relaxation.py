@@ -17,8 +17,8 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import PODS
 from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.closer_look import without_others, without_refusals
 from extender.plugins.coscheduling.gang_status import Relaxation, amount_text
-from extender.plugins.coscheduling.stops import OF_CAUSE, Reason
 
 HOSTNAME = "kubernetes.io/hostname"
 ANYWHERE = "cluster"  # planner.Verdict.fits_at: without any required level
@@ -38,10 +38,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """verdict None: it fits. reason: what stops it, looked at more closely than for a refusal."""
+    """verdict None: it fits."""
 
     verdict: planner.Verdict | None
-    reason: Reason = Reason.NOT_TRIED
     relaxations: Sequence[Relaxation] = field(default_factory=tuple)
 
 
@@ -75,16 +74,13 @@ class _Relaxing:
         self._until = clock() + BUDGET_SECONDS
 
     def run(self) -> Analysis:
-        reason = OF_CAUSE.get(self._verdict.cause, Reason.INSUFFICIENT_RESOURCES)
         found: list[Relaxation] = []
-        if self._request.excluded and self._fits(self._nodes, replace(self._request, excluded=frozenset())):
-            reason = Reason.REFUTED_BY_SCHEDULER
+        if self._request.excluded and self._fits(self._nodes, without_refusals(self._request)):
             found.append(Relaxation("Retry", "the places that kube-scheduler refused, tried again in some seconds"))
         elif self._fits_without_others():
-            reason = Reason.RESERVED_FOR_OTHERS
             found.append(Relaxation("Reservations", "the places that are promised to others, once they are free"))
         found += [*self._fewer_members(), *self._wider_topology(), *self._more_nodes()]
-        return Analysis(self._verdict, reason, tuple(found))
+        return Analysis(self._verdict, tuple(found))
 
     def _plan(self, nodes: Sequence[NodeInfo], request: planner.Request) -> planner.Placement | None:
         if self._clock() >= self._until:
@@ -96,8 +92,8 @@ class _Relaxing:
         return self._plan(nodes, request) is not None
 
     def _fits_without_others(self) -> bool:
-        own = [place for place in self._request.promised if place[1].pod.uid in self._question.own]
-        return len(own) < len(self._request.promised) and self._fits(self._nodes, replace(self._request, promised=own))
+        without = without_others(self._request, self._question.own)
+        return len(without.promised) < len(self._request.promised) and self._fits(self._nodes, without)
 
     def _fewer_members(self) -> Iterator[Relaxation]:
         """The planner places as many as fit beyond those that it must, so one answer tells how many that are."""

@@ -8,7 +8,7 @@ Kubernetes: the reasons of conditions are CamelCase words that programs may rely
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from extender.plugins.coscheduling import messages
@@ -57,17 +57,28 @@ AFTER_A_HOLD = frozenset((Reason.HOLD_TIMED_OUT, Reason.HOLD_ENDED, Reason.MEMBE
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """message: constant for one cause. since: seconds of the clock. verdict: the planner's, where a plan was made."""
+    """message: constant for one cause. since: seconds of the clock. verdict: the planner's, where a plan was made.
+
+    quote: kube-scheduler's own reasons, which may change: for verdicts on the gang, never for a pod's ears.
+    in_the_way: UIDs of members of other gangs whose places are why there is no room.
+    """
 
     reason: Reason
     message: str
     since: float = 0.0
     verdict: Verdict | None = None
+    quote: str = ""
+    in_the_way: frozenset[str] = frozenset()
+
+    @property
+    def text(self) -> str:
+        """For those who ask about the gang."""
+        return messages.with_quote(self.message, self.quote) if self.quote else self.message
 
     def after(self, before: Stop | None) -> Stop:
         """The same stop once more is as old as the first."""
         if before is not None and (before.reason, before.message) == (self.reason, self.message):
-            return Stop(self.reason, self.message, before.since, self.verdict)
+            return replace(self, since=before.since)
         return self
 
 

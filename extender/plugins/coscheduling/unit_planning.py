@@ -16,6 +16,7 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.arrivals import Arrivals, cannot_be_woken, needs_siblings, waves_of
+from extender.plugins.coscheduling.closer_look import look_closer
 from extender.plugins.coscheduling.collaborators import REJECTED, Collaborators, Verdict
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.lost_places import recheck
@@ -78,7 +79,8 @@ class UnitPlanning:
         permitted = self.shadows.without(request, kept, snapshot) if kept else request
         result = self._with.offload(planner.plan, snapshot, permitted, self._with.judge)
         if not isinstance(result, planner.Placement):
-            if self._let_go(unit):  # perhaps the gang fits otherwise than beside the places that it still has
+            # perhaps the gang fits otherwise than beside the places that it still has
+            if not _gave_up(result) and self._let_go(unit):
                 status = self.plan(group, scheduler_name, allowed, caller=caller)
                 if not status.success:
                     self._room_came_free()  # for others
@@ -89,7 +91,8 @@ class UnitPlanning:
                 self._with.offload(planner.plan, snapshot, request, self._with.judge), planner.Placement
             ):
                 stop = Stop(Reason.ORDERED_AFTER_OTHERS, messages.kept_free(spec.min_member if spec is not None else 0))
-            log.info("gang refused group=%s reason=%s message=%r", group.key, stop.reason, stop.message)
+            stop = look_closer(manager, unit, permitted, stop, lambda asked: self._fits(asked, snapshot))
+            log.info("gang refused group=%s reason=%s message=%r", group.key, stop.reason, stop.text)
             status = self._deny(unit, stop, epoch)
             if isinstance(result, planner.Verdict) and result.cause in EVICTIONS_MAY_CURE:
                 self.on_no_room(group, scheduler_name)
@@ -101,6 +104,9 @@ class UnitPlanning:
             return self._deny(unit, Stop(Reason.NEEDS_GATE, messages.needs_gate(manager.gate)), epoch)
         self._note(unit, request, result, waves, caller, snapshot)
         return SUCCESS
+
+    def _fits(self, request: planner.Request, snapshot: NodeInfoLister) -> bool:
+        return isinstance(self._with.offload(planner.plan, snapshot, request, self._with.judge), planner.Placement)
 
     def _gap(self, group: Group, request: planner.Request, snapshot: NodeInfoLister) -> tuple[str, ...]:
         spec = self._manager.spec(group)
@@ -150,14 +156,17 @@ class UnitPlanning:
         return unresolvable(messages.denied(unit[0].key, self._denied_seconds, stop.message))
 
     def _note_denied(self, group: Group, stop: Stop) -> None:
-        """What passes by itself, a spent budget and places that were refused a moment ago, is tried again soon."""
-        if stop.reason is Reason.BUDGET_EXCEEDED or group.excluded:
-            self._manager.denied[group.key] = stop.message
+        """What passes by itself, a spent budget and places that kube-scheduler refused, is tried again though nothing happens."""
+        manager = self._manager
+        if stop.reason is Reason.BUDGET_EXCEEDED:
+            manager.denied[group.key] = stop.message
         else:
-            self._manager.denied.again(group.key, stop.message)
+            manager.denied.again(group.key, stop.message)
+        if stop.reason is Reason.REFUTED_BY_SCHEDULER:
+            manager.look_at[group.key] = manager.denied.until(group.key)
 
     def _tell_denied(self, group: Group, stop: Stop) -> None:
-        verdict = Verdict(False, REJECTED, stop.message, stop.reason)
+        verdict = Verdict(False, REJECTED, stop.text, stop.reason)
         with self._manager.lock:
             pod_group = group.pod_group
             gated = [info.pod for uid in group.gated if not needs_siblings(info := group.members[uid])]
@@ -213,6 +222,11 @@ class UnitPlanning:
                 manager.forget_notes(each.key)
                 manager.dirty.add(each.key)
         self._look()
+
+
+def _gave_up(result: object) -> bool:
+    """Whether time ran out: that says nothing about the places that the unit still has."""
+    return isinstance(result, planner.Verdict) and result.cause is planner.Cause.BUDGET
 
 
 def places(

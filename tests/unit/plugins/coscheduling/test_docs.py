@@ -16,6 +16,7 @@ from extender.config.plugin_args import CoschedulingArgs
 from extender.plugins.coscheduling import group_annotations, group_topology, messages
 from extender.plugins.coscheduling.match_policy import MatchPolicy
 from extender.plugins.coscheduling.pod_group import spec_of_pod_group
+from extender.plugins.coscheduling.refutations import How
 from extender.plugins.coscheduling.stops import Reason
 
 DOCS = Path(__file__).parents[4] / "docs"
@@ -45,6 +46,11 @@ def test_every_reason_has_its_entry_and_there_are_no_others() -> None:
 )
 def test_every_constant_message_can_be_grepped_for(text: str) -> None:
     assert text in FLAT
+
+
+@pytest.mark.parametrize("how", How)
+def test_every_way_to_refute_a_place_is_explained(how: How) -> None:
+    assert f"| `{how}` |" in (DOCS / "operations.md").read_text()
 
 
 @pytest.mark.parametrize("key", [*group_annotations.KEYS, group_topology.REQUIRED, group_topology.PREFERRED])

@@ -28,6 +28,7 @@ class Starts:
         self._kube = kube
         self._whole: set[str] = set()  # groups that have been whole since their first member ran
         self._units_whole: set[frozenset[str]] = set()
+        self._begun: set[str] = set()  # UIDs of those whose batch has started already
         self.wrong: list[str] = []
 
     def judge(self, starting: Mapping[str, str]) -> None:
@@ -35,7 +36,7 @@ class Starts:
         keys = {self._key(self._kube.pods[uid]) for uid in starting if uid in self._kube.pods}
         for key in sorted(keys):
             unit = self._unit(key)
-            alone = unit in self._units_whole or len(unit) == 1
+            alone = unit in self._units_whole or len(unit) == 1 or starting.keys() <= self._begun
             for each in [key] if alone else sorted(unit):
                 if not self._enough(each, set(starting)):
                     self.wrong.append(f"{each} starts with too few: {sorted(starting)}")
@@ -43,6 +44,7 @@ class Starts:
     def follow(self) -> None:
         """After anything has happened."""
         bound = {key: self._bound(key) for key in self._kube.groups}
+        self._begun = {uid for each in self._kube.plugin.manager.groups.values() for uid in each.started}
         for key, uids in bound.items():
             if self._minima_met(key, uids):
                 self._whole.add(key)

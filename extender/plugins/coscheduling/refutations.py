@@ -1,0 +1,97 @@
+"""Places of a plan that kube-scheduler did not take: left out of plans for a while, longer each time.
+
+Admission and Arrivals refute places, plans leave them out, verdicts quote kube-scheduler (kube_schedulers_word) once it has
+refused often enough.
+What it knows that we do not may be an addedAffinity, a plugin, a claim for a device, or a pod that was faster.
+No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from extender import metrics
+
+FIRST_SECONDS = 2.0
+LONGEST_SECONDS = 64.0
+QUOTED_AFTER = 3  # refusals
+
+
+class How(StrEnum):
+    """A closed list: the label `reason` of gang_extender_plan_refuted_total, explained in docs/operations.md."""
+
+    REFUSED = "refused"  # kube-scheduler's filters let no node pass
+    NOT_OFFERED = "not_offered"  # it asked us about other nodes
+    DID_NOT_COME = "did_not_come"  # it took our answer, and never asked us to bind
+
+
+Pair = tuple[str, str]
+"""The UID of a member, and a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class _LeftOut:
+    times: int
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Confined:
+    nodes: frozenset[str]
+    until: float
+    epoch: int
+
+
+class Refutations:
+    """Of one group. Not locked: the manager's lock guards it.
+
+    A pair is left out for some seconds, twice as long each time that it is refuted again; all is forgotten when the gang
+    starts, and what is of a pod when that goes. A refusal says more than that of the one node: all were tried, or those that
+    passed were offered. So the member is confined to the nodes that it says nothing about, as long and until the cluster
+    changes (epoch); without that a gang would be led from node to node through the whole cluster.
+    """
+
+    def __init__(self) -> None:
+        self._pairs: dict[Pair, _LeftOut] = {}  # the latest last
+        self._confined: dict[str, _Confined] = {}
+
+    def add(self, uid: str, node_name: str, how: How, now: float) -> None:
+        metrics.plan_refuted.labels(how).inc()
+        before = self._pairs.pop((uid, node_name), None)
+        times = before.times + 1 if before is not None else 1
+        seconds: float = min(FIRST_SECONDS * 2.0 ** min(times - 1, 16), LONGEST_SECONDS)
+        self._pairs[uid, node_name] = _LeftOut(times, now + seconds)
+
+    def confine(self, uid: str, node_name: str, nodes: frozenset[str], epoch: int) -> None:
+        """As long as that node, which was refuted just now, is left out."""
+        self._confined[uid] = _Confined(nodes, self._pairs[uid, node_name].until, epoch)
+
+    def confined(self, now: float, epoch: int) -> dict[str, frozenset[str]]:
+        return {uid: each.nodes for uid, each in self._confined.items() if each.until > now and each.epoch == epoch}
+
+    def left_out(self, now: float) -> frozenset[Pair]:
+        return frozenset(pair for pair, left_out in self._pairs.items() if left_out.until > now)
+
+    def next_return(self, now: float) -> float | None:
+        """When the first of those that are left out now may be tried again."""
+        return min((each.until for each in self._pairs.values() if each.until > now), default=None)
+
+    @property
+    def times(self) -> int:
+        """How often places were refuted since the gang has started last."""
+        return sum(each.times for each in self._pairs.values())
+
+    def uids(self) -> Iterator[str]:
+        """Members whose places were refuted, the latest first."""
+        yield from dict.fromkeys(uid for uid, _ in reversed(self._pairs))
+
+    def forget(self, uid: str) -> None:
+        for pair in [pair for pair in self._pairs if pair[0] == uid]:
+            del self._pairs[pair]
+        self._confined.pop(uid, None)
+
+    def clear(self) -> None:
+        self._pairs.clear()
+        self._confined.clear()
