@@ -31,9 +31,9 @@ def run(args: argparse.Namespace) -> int:
 
     chosen = _chosen(_read(args.scenarios), args.name, args.scenarios)
     registry = new_registry()
-    for index, entry in chosen:
-        _say_what_is_not_asked(entry, f"{args.scenarios}: $[{index}]")
-    answers = [_answer(entry, f"$[{index}]", registry) for index, entry in chosen]
+    for path, entry in chosen:
+        _say_what_is_not_asked(entry, f"{args.scenarios}: {path}")
+    answers = [_answer(entry, path, registry) for path, entry in chosen]
     _print(answers, args.output)
     failed = [answer for answer in answers if "error" in answer]
     for answer in failed:
@@ -52,7 +52,8 @@ def _say_what_is_not_asked(entry: Any, path: str) -> None:
         )
 
 
-def _read(name: str) -> list[Any]:
+def _read(name: str) -> list[tuple[str, Any]]:
+    """Each scenario with its place in the file."""
     data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     try:
         if data.startswith(GZIP):
@@ -64,23 +65,22 @@ def _read(name: str) -> list[Any]:
         return _listed(loaded, name)
     if not isinstance(loaded, list):
         raise UsageError(f"{name}: $: expected a list of scenarios")
-    return loaded
+    return [(f"$[{index}]", entry) for index, entry in enumerate(loaded)]
 
 
-def _listed(loaded: Json, name: str) -> list[Any]:
+def _listed(loaded: Json, name: str) -> list[tuple[str, Any]]:
     """One scenario, or an object that holds a list of them and nothing else."""
     if set(loaded) != {"scenarios"}:
-        return [loaded]
+        return [("$", loaded)]
     if not isinstance(loaded["scenarios"], list):
         raise UsageError(f"{name}: $.scenarios: expected a list of scenarios")
-    return loaded["scenarios"]
+    return [(f"$.scenarios[{index}]", entry) for index, entry in enumerate(loaded["scenarios"])]
 
 
-def _chosen(scenarios: list[Any], wanted: list[str], source: str) -> list[tuple[int, Any]]:
-    entries = list(enumerate(scenarios))
+def _chosen(entries: list[tuple[str, Any]], wanted: list[str], source: str) -> list[tuple[str, Any]]:
     if not wanted:
         return entries
-    chosen = [(index, entry) for index, entry in entries if isinstance(entry, dict) and entry.get("name") in wanted]
+    chosen = [(path, entry) for path, entry in entries if isinstance(entry, dict) and entry.get("name") in wanted]
     missing = set(wanted) - {entry["name"] for _, entry in chosen}
     if missing:
         raise UsageError(f"{source}: no scenario of the name {sorted(missing)[0]!r}")
@@ -90,7 +90,8 @@ def _chosen(scenarios: list[Any], wanted: list[str], source: str) -> list[tuple[
 def _answer(entry: Any, path: str, registry: Any) -> Json:
     from extender.scheduler.schedule_one import NoNodesAvailableError
     from extender.simulation.evaluation import EvaluationError, evaluate
-    from extender.simulation.scenario import ScenarioError, World
+    from extender.simulation.scenario import World
+    from extender.simulation.scenario_fields import ScenarioError
 
     name = entry.get("name", path) if isinstance(entry, dict) else path
     try:
@@ -117,13 +118,41 @@ def _table(answers: list[Json]) -> None:
     for answer in answers:
         preemption = answer.get("preemption") or {}
         feasible = f"{len(answer.get('feasible') or ())}/{len(answer.get('nodeOrder') or ())}"
-        message = answer.get("error") or answer.get("fitError") or ""
-        rows.append(
-            (answer["name"], feasible, _some(answer.get("bestSet")), _some(preemption.get("chosenSet")), message)
-        )
+        where = _some(_preempts_on(preemption))
+        rows.append((answer["name"], feasible, _some(answer.get("bestSet")), where, _message(answer, preemption)))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     for row in rows:
         print("   ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[4]]).rstrip())
+
+
+def _preempts_on(preemption: Json) -> list[str] | None:
+    """What comes of it: of the gang's plan where there is one, of what the guard lets through, else kube-scheduler's."""
+    if "gang" in preemption:
+        gang = preemption["gang"]
+        return None if "whyNot" in gang else list(gang.get("perNode", ()))
+    nodes: list[str] | None = preemption.get("guard", preemption).get("chosenSet")
+    return nodes
+
+
+def _message(answer: Json, preemption: Json) -> str:
+    """kube-scheduler's, and what the extender has to add."""
+    texts = [answer.get("error") or answer.get("fitError") or ""]
+    guard, gang = preemption.get("guard", {}), preemption.get("gang", {})
+    if gang:
+        whole = "fits" if gang["fits"] else gang["message"]
+        texts.append(f"gang {gang['group']}: {whole}")
+        if "whyNot" not in gang:
+            texts.append(_victims(gang))
+        elif gang["whyNot"] != gang["message"]:
+            texts.append(f"evicts nobody: {gang['whyNot']}")
+    elif "message" in guard:
+        texts.append(f"preempts nobody: {guard['message']}")
+    return "; ".join(text.rstrip(".") if len(texts) > 1 else text for text in texts if text)
+
+
+def _victims(gang: Json) -> str:
+    victims = [victim["pod"] for victim in gang.get("victims", ())]
+    return f"evicts {_some(victims)}" if victims else ""
 
 
 def _some(names: list[str] | None, at_most: int = 3) -> str:

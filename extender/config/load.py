@@ -19,7 +19,7 @@ from extender.config.types import (
     TopologyLevel,
 )
 from extender.config.validation import common_queue_sort, qualified_name, scheduler_names
-from extender.config.yaml_file import read_document
+from extender.config.yaml_file import Document, read_document
 
 API_VERSION = "gang-extender.dev/v1alpha1"
 KIND = "ExtenderConfiguration"
@@ -31,7 +31,11 @@ DAY = 86400.0
 
 def load_extender_configuration(path: Path | str) -> ExtenderConfiguration:
     """Raises ConfigurationError with all that is wrong, or OSError."""
-    document = read_document(path)
+    return read_extender_configuration(read_document(path))
+
+
+def read_extender_configuration(document: Document) -> ExtenderConfiguration:
+    """Of a document that has been read already. Raises ConfigurationError."""
     root = Section.root(document)
     for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         found = root.text(key)

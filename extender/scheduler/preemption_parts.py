@@ -11,14 +11,25 @@ from dataclasses import replace
 
 from extender.api import policyv1
 from extender.config.defaults import planning_profile
+from extender.config.types import ExtenderConfiguration
 from extender.framework.runtime.framework import Framework, Surroundings
 from extender.framework.runtime.registry import Registry
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.preemption.evictable import GangVictims
 from extender.plugins.coscheduling.preemption.eviction import Evictor
 from extender.plugins.coscheduling.preemption.preemption import Preemption
 from extender.plugins.coscheduling.preemption.rules import PreemptionRules
 from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
+
+
+def preemption_rules(configuration: ExtenderConfiguration) -> PreemptionRules:
+    return PreemptionRules(
+        configuration.gang_preemption,
+        GangVictims(configuration.gang_victims),
+        configuration.victim_minimum_run_seconds,
+        configuration.preemption_delay_seconds,
+    )
 
 
 def build_preemption(

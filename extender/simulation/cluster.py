@@ -54,7 +54,7 @@ def load_cluster(paths: Sequence[Path | str], now: Callable[[], str]) -> Cluster
 def whole_configuration(cluster: Cluster, configuration: ExtenderConfiguration | None) -> KubeSchedulerConfiguration:
     """Every in-tree plugin, and gangs where there are any, for the schedulers that the configuration or the pods name."""
     scheduler_names = _scheduler_names(cluster, configuration)
-    args = _coscheduling_args(configuration)
+    args = coscheduling_args(configuration)
     gangs = args if _has_gangs(cluster, args) else None
     profiles = tuple(whole_profile(name, coscheduling=gangs) for name in scheduler_names)
     return KubeSchedulerConfiguration(profiles)
@@ -83,7 +83,8 @@ def _scheduler_names(cluster: Cluster, configuration: ExtenderConfiguration | No
     return sorted({pod.spec.scheduler_name for pod in cluster.pods if not pod.node_name}) or ["default-scheduler"]
 
 
-def _coscheduling_args(configuration: ExtenderConfiguration | None) -> CoschedulingArgs:
+def coscheduling_args(configuration: ExtenderConfiguration | None) -> CoschedulingArgs:
+    """Of the first profile that has some."""
     for profile in configuration.profiles if configuration is not None else ():
         args = profile.plugin_config.get(names.COSCHEDULING)
         if isinstance(args, CoschedulingArgs):

@@ -16,13 +16,15 @@ from extender.framework.interface import NodeToStatus, NominatingMode, PreFilter
 from extender.framework.node_info import NodeInfo
 from extender.framework.preemption.candidate import Candidate, Victims
 from extender.framework.preemption.dry_run import DryRun, dry_run_preemption, try_node
-from extender.framework.preemption.ordering import ABOVE_ANY_PRIORITY, best_nodes, default_score_functions
+from extender.framework.preemption.ordering import ABOVE_ANY_PRIORITY, default_score_functions
 from extender.framework.resource import Resource
 from extender.framework.runtime.scoring_points import PluginScores
 from extender.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
 from extender.plugins import names
 from extender.plugins.default_preemption import DefaultPreemption
 from extender.scheduler.schedule_one import NoNodesAvailableError
+from extender.simulation.gang_evaluation import chosen, gang_answer, guard_answer
+from extender.simulation.gangs import Gangs
 from extender.simulation.scenario import World
 
 Json = dict[str, Any]
@@ -48,6 +50,7 @@ class _Evaluation:
         self._state = CycleState()
         self._statuses = NodeToStatus({}, unresolvable())
         self._verdicts: dict[str, Status] = {}
+        self._candidates: Sequence[Candidate] = ()
         self._framework.set_snapshot(world.snapshot)
 
     def answer(self) -> Json:
@@ -78,7 +81,21 @@ class _Evaluation:
         else:
             answer["fitError"] = str(FitError(self._pod, len(self._nodes), diagnosis))
             answer["preemption"] = self._preemption()
+        if self._world.gangs is not None:
+            self._with_gangs(self._world.gangs, answer)
         return answer
+
+    def _with_gangs(self, gangs: Gangs, answer: Json) -> None:
+        """What the extender adds: its guard, where kube-scheduler would preempt, and the plan of the pod's own gang."""
+        gangs.look()
+        preemption: Json = dict(answer.get("preemption") or {})
+        if "candidates" in preemption:
+            preemption["guard"] = guard_answer(gangs, self._pod, self._candidates)
+        gang = gangs.of(self._pod)
+        if gang is not None:
+            preemption["gang"] = gang_answer(gang)
+        if preemption:
+            answer["preemption"] = preemption
 
     def _pre_filter(self, result: PreFilterResult | None, status: Status, narrowing: frozenset[str]) -> Json:
         answer: Json = {"verdict": _verdict(status)}
@@ -187,8 +204,9 @@ class _Evaluation:
         if found.errors:
             answer["dryRunError"] = aggregate(found.errors)
         answer["criteria"] = {candidate.name: _criteria(candidate.victims) for candidate in found.candidates}
-        answer["chosenSet"] = _chosen(found.candidates) if nodes else None
+        answer["chosenSet"] = chosen({each.name: each.victims for each in found.candidates}) if nodes else None
         answer["postFilter"] = self._post_filter()
+        self._candidates = found.candidates
         return answer
 
     def _best(self, feasible: Sequence[NodeInfo], scores: Sequence[PluginScores]) -> list[str]:
@@ -238,11 +256,6 @@ def _criteria(victims: Victims) -> Json:
         "numVictims": len(victims.pods),
         "earliestStartUnixNano": earliest,
     }
-
-
-def _chosen(candidates: Sequence[Candidate]) -> list[str]:
-    victims = {candidate.name: candidate.victims for candidate in candidates}
-    return sorted(best_nodes(list(victims), default_score_functions(victims))) if victims else []
 
 
 def _totals(feasible: Sequence[NodeInfo], scores: Sequence[PluginScores]) -> Mapping[str, int]:

@@ -1,7 +1,8 @@
 """One scenario of `evaluate`: a cluster at one moment and a pod to schedule, built into cache, nominator and framework.
 
-The schema is the parity corpus': nodes, pods, pending, and what else the plugins look at. Nothing here changes a cluster:
-preemption ends where the victims would be told. Counterpart: the test set-up of kube-scheduler's plugins.
+The schema is the parity corpus': nodes, pods, pending, and what else the plugins look at; and, of our own, the groups of
+pods. Nothing here changes a cluster: preemption ends where the victims would be told.
+Counterpart: the test set-up of kube-scheduler's plugins.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from extender.api import corev1, policyv1, storagev1
-from extender.api.codec import DecodeError, convert
 from extender.backend.cache.cache import Cache, CacheError
 from extender.backend.queue.nominator import Nominator
 from extender.client.embedded import EmbeddedAPI
@@ -23,8 +23,8 @@ from extender.config.yaml_file import ConfigurationError, Document
 from extender.framework.runtime.framework import Framework, Surroundings
 from extender.framework.runtime.plugin_sets import PluginSetError
 from extender.framework.runtime.registry import Registry, RegistryError
-
-Json = dict[str, Any]
+from extender.simulation.scenario_fields import Json, ScenarioError, many, one, texts
+from extender.simulation.scenario_gangs import GANG_KEYS, gangs_of
 
 OBJECTS: Mapping[str, type[Any]] = {
     "namespaces": corev1.Namespace,
@@ -43,18 +43,18 @@ OBJECTS: Mapping[str, type[Any]] = {
 KNOWN = frozenset({"name", "kind", "nodes", "pods", "pending", "nominated", "config", "extenderFailed"}) | {
     "extenderUnresolvable",
     *OBJECTS,
+    *GANG_KEYS,
 }
 DEFAULT_CONFIG: Json = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 Narrow = Callable[[KubeSchedulerProfile], KubeSchedulerProfile]
 
 
-class ScenarioError(ValueError):
-    """A scenario that cannot be built; the text names the field, as in `$[3].nodes[0].metadata.name`."""
-
-
 class World:
-    """A scenario, built. Raises ScenarioError. extender_failed, extender_unresolvable: node -> what an extender said."""
+    """A scenario, built. Raises ScenarioError. extender_failed, extender_unresolvable: node -> what an extender said.
+
+    gangs: None where no pod is of a group.
+    """
 
     def __init__(self, scenario: Json, registry: Registry, *, path: str = "$", narrow: Narrow | None = None) -> None:
         """narrow: takes plugins out of the profile, for a look at some of them."""
@@ -62,32 +62,30 @@ class World:
             raise ScenarioError(f"{path}: expected an object")
         if unknown := sorted(set(scenario) - KNOWN):
             raise ScenarioError(f"{path}.{unknown[0]}: unknown field")
-        self.pod = _one(scenario, "pending", corev1.Pod, path)
-        self.extender_failed = _texts(scenario, "extenderFailed", path)
-        self.extender_unresolvable = _texts(scenario, "extenderUnresolvable", path)
+        self.pod = one(scenario, "pending", corev1.Pod, path)
+        self.extender_failed = texts(scenario, "extenderFailed", path)
+        self.extender_unresolvable = texts(scenario, "extenderUnresolvable", path)
         self.cache = _cache(scenario, path)
         self.snapshot = self.cache.snapshot()
         stores: dict[type[Any], Store[Any]] = {type_: Store() for type_ in OBJECTS.values()}
         for key, type_ in OBJECTS.items():
-            for obj in _many(scenario, key, type_, path):
+            for obj in many(scenario, key, type_, path):
                 stores[type_].put(obj)
         stores[corev1.Pod] = _pods(self, scenario, path)
         profile = _profile(scenario, self.pod, path)
         api = EmbeddedAPI()
+        surroundings = Surroundings(
+            api=api,
+            events=Recorder(api),
+            newest_snapshot=lambda: self.snapshot,
+            lister=lambda type_: stores.get(type_, Store()),
+            nominator=_nominator(scenario, path),
+            spawn=_let_be,
+            rng=random.Random(0),
+        )
         try:
-            self.framework = Framework(
-                narrow(profile) if narrow is not None else profile,
-                registry,
-                Surroundings(
-                    api=api,
-                    events=Recorder(api),
-                    newest_snapshot=lambda: self.snapshot,
-                    lister=lambda type_: stores.get(type_, Store()),
-                    nominator=_nominator(scenario, path),
-                    spawn=_let_be,
-                    rng=random.Random(0),
-                ),
-            )
+            self.framework = Framework(narrow(profile) if narrow is not None else profile, registry, surroundings)
+            self.gangs = gangs_of(scenario, self.pod, self.framework, registry, surroundings, path)
         except (RegistryError, PluginSetError) as error:
             raise ScenarioError(f"{path}.config: {error}") from error
 
@@ -96,44 +94,13 @@ def _let_be(job: Callable[[], None]) -> None:
     """The eviction that a preemption would begin."""
 
 
-def _one(scenario: Json, key: str, type_: type[Any], path: str) -> Any:
-    if scenario.get(key) is None:
-        raise ScenarioError(f"{path}.{key}: required")
-    return _converted(scenario[key], type_, f"{path}.{key}")
-
-
-def _many(scenario: Json, key: str, type_: type[Any], path: str) -> list[Any]:
-    entries = scenario.get(key) or []
-    if not isinstance(entries, list):
-        raise ScenarioError(f"{path}.{key}: expected an array")
-    return [_converted(entry, type_, f"{path}.{key}[{index}]") for index, entry in enumerate(entries)]
-
-
-def _converted(value: Any, type_: type[Any], path: str) -> Any:
-    try:
-        return convert(value, type_)
-    except DecodeError as error:
-        text = str(error)
-        if " - at `$" in text:
-            text, _, where = text.partition(" - at `$")
-            path += where.rstrip("`")
-        raise ScenarioError(f"{path}: {text}") from error
-
-
-def _texts(scenario: Json, key: str, path: str) -> Mapping[str, str]:
-    value = scenario.get(key) or {}
-    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
-        raise ScenarioError(f"{path}.{key}: expected an object of node name and message")
-    return value
-
-
 def _cache(scenario: Json, path: str) -> Cache:
     cache = Cache()
-    for index, node in enumerate(_many(scenario, "nodes", corev1.Node, path)):
+    for index, node in enumerate(many(scenario, "nodes", corev1.Node, path)):
         if not node.metadata.name:
             raise ScenarioError(f"{path}.nodes[{index}].metadata.name: required")
         cache.add_node(node)
-    for index, pod in enumerate(_many(scenario, "pods", corev1.Pod, path)):
+    for index, pod in enumerate(many(scenario, "pods", corev1.Pod, path)):
         if not pod.node_name:
             raise ScenarioError(f"{path}.pods[{index}].spec.nodeName: required: these are the pods that run")
         try:
@@ -145,7 +112,7 @@ def _cache(scenario: Json, path: str) -> Cache:
 
 def _pods(world: World, scenario: Json, path: str) -> Store[Any]:
     store: Store[Any] = Store()
-    for pod in [*_many(scenario, "pods", corev1.Pod, path), *_many(scenario, "nominated", corev1.Pod, path), world.pod]:
+    for pod in [*many(scenario, "pods", corev1.Pod, path), *many(scenario, "nominated", corev1.Pod, path), world.pod]:
         store.put(pod)
     return store
 
@@ -153,7 +120,7 @@ def _pods(world: World, scenario: Json, path: str) -> Store[Any]:
 def _nominator(scenario: Json, path: str) -> Nominator:
     pods: dict[str, corev1.Pod] = {}
     nominator = Nominator(lookup=lambda ref: pods.get(ref.uid))
-    for pod in _many(scenario, "nominated", corev1.Pod, path):
+    for pod in many(scenario, "nominated", corev1.Pod, path):
         pods[pod.uid] = pod
         nominator.add(pod)
     return nominator

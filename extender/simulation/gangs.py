@@ -1,0 +1,199 @@
+"""The gangs of a scenario: Coscheduling and its preemption around it, as behind a kube-scheduler.
+
+`evaluate` asks them what they would do; nobody is told of anything, and nobody evicted.
+Counterpart of ours: scheduler/factory
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from msgspec import structs
+
+from extender.api import corev1, schedulingv1alpha1, schedulingv1alpha2
+from extender.config.defaults import behind_profile
+from extender.config.plugin_args import CoschedulingArgs
+from extender.config.types import ExtenderConfiguration
+from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.registry import Registry
+from extender.plugins import names
+from extender.plugins.coscheduling.collaborators import Collaborators, NoSteering, Verdict
+from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.gang_status import GangStatus, PreemptionView
+from extender.plugins.coscheduling.judge import new_judge
+from extender.plugins.coscheduling.planner import Topology
+from extender.plugins.coscheduling.pod_group_manager import POD_SCHEDULED, UNSCHEDULABLE
+from extender.plugins.coscheduling.preemption.eviction import Done, Eviction
+from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
+from extender.plugins.coscheduling.preemption.planning import VictimPlan
+from extender.plugins.coscheduling.units import unit_of
+from extender.scheduler.preemption_parts import build_preemption, preemption_rules
+
+PodGroup = schedulingv1alpha1.PodGroup | schedulingv1alpha2.PodGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """What the watch would have shown. pods: of the whole cluster, those that wait too."""
+
+    pods: Sequence[corev1.Pod]
+    pod_groups: Sequence[PodGroup]
+
+
+@dataclass(frozen=True, slots=True)
+class GangAnswer:
+    """status: as the pages show it. nodes: where members go at once, `namespace/name` -> node; empty if they do not.
+
+    plan: with victims, where the status names some. names: UID -> `namespace/name` of every pod.
+    """
+
+    status: GangStatus
+    nodes: Mapping[str, str]
+    plan: VictimPlan | None
+    names: Mapping[str, str]
+
+
+class Gangs:
+    """For one scenario. One caller at a time."""
+
+    def __init__(
+        self,
+        coscheduling: Coscheduling,
+        registry: Registry,
+        surroundings: Surroundings,
+        configuration: ExtenderConfiguration,
+        *,
+        may_evict: bool,
+    ) -> None:
+        """coscheduling: not connected yet. may_evict: whether we are permitted to."""
+        self._coscheduling = coscheduling
+        coscheduling.connect(_collaborators(registry, surroundings, configuration))
+        self._preemption = build_preemption(
+            coscheduling,
+            registry,
+            surroundings,
+            judge=new_judge(registry, surroundings),
+            evictor=_Evictor(may_evict),
+            rules=preemption_rules(configuration),
+            assumed=frozenset,
+        )
+        self._report = coscheduling.report(new_judge(registry, surroundings), self._explain)
+        self._plan: VictimPlan | None = None
+        self._names: dict[str, str] = {}
+
+    @property
+    def guard(self) -> PreemptionGuard:
+        return self._preemption.guard
+
+    def see(self, members: Members) -> None:
+        """All that there is, as the watch shows it; whoever waits was refused by kube-scheduler before."""
+        for pod_group in members.pod_groups:
+            if isinstance(pod_group, schedulingv1alpha1.PodGroup):
+                self._coscheduling.on_pod_group(None, pod_group)
+            else:
+                self._coscheduling.on_in_tree_pod_group(None, pod_group)
+        for pod in members.pods:
+            seen = pod if pod.node_name or pod.spec.scheduling_gates else _parked(pod)
+            self._coscheduling.on_pod(None, seen)
+            self._preemption.on_pod(None, seen)
+            self._names[pod.uid] = pod.key
+
+    def look(self) -> None:
+        """Plans whatever waits, in order, as after a start."""
+        self._coscheduling.tick()
+        self._coscheduling.admission.plan_waiting()
+
+    def of(self, pod: corev1.Pod) -> GangAnswer | None:
+        """After `look`. None for a pod that needs no plan: it is of no gang, or its gang has what it needs without it."""
+        manager = self._coscheduling.manager
+        if not self._coscheduling.admission.waits_for_plan(pod):
+            return None
+        with manager.lock:
+            group = manager.find(pod)
+            if group is None:
+                return None
+            unit = unit_of(manager, group) if group.planned else ()
+            nodes = {place.pod.key: place.node_name for each in unit for place in manager.ledger.of_group(each.key)}
+        self._plan = None
+        status = self._report.status(group.key)
+        return GangAnswer(status, nodes, self._plan, self._names) if status is not None else None
+
+    def names_of(self, pods: Iterable[corev1.Pod]) -> list[str]:
+        """The groups that these pods are of."""
+        manager = self._coscheduling.manager
+        with manager.lock:
+            return sorted({group.key for pod in pods if (group := manager.find(pod)) is not None})
+
+    def _explain(self, key: str) -> PreemptionView | None:
+        looked = self._preemption.gangs.search.look(key)
+        if looked is None:
+            return None
+        self._plan = looked.plan
+        return looked.view
+
+
+def new_coscheduling(args: CoschedulingArgs, registry: Registry, surroundings: Surroundings) -> Coscheduling:
+    """As behind a kube-scheduler: in a framework of its own. Raises RegistryError where the registry does not have it."""
+    profile = replace(behind_profile("gang-extender"), plugin_config={names.COSCHEDULING: args})
+    plugin = Framework(profile, registry, surroundings).plugins[names.COSCHEDULING]
+    if not isinstance(plugin, Coscheduling):
+        raise TypeError(f"{names.COSCHEDULING} is {type(plugin).__name__}")
+    return plugin
+
+
+def _collaborators(
+    registry: Registry, surroundings: Surroundings, configuration: ExtenderConfiguration
+) -> Collaborators:
+    served = frozenset(configuration.scheduler_names)
+    return Collaborators(
+        newest_snapshot=surroundings.newest_snapshot,
+        judge=new_judge(registry, surroundings),
+        topology=Topology(configuration.topology, packing=configuration.packing),
+        steering=NoSteering(),
+        verdicts=_Verdicts(),
+        submit=_later,
+        offload=_here,
+        may_commit=lambda: True,
+        hold_limit=lambda members: math.inf,
+        ours=lambda pod: not served or pod.spec.scheduler_name in served,
+    )
+
+
+def _parked(pod: corev1.Pod) -> corev1.Pod:
+    """With what kube-scheduler writes on a pod that it has refused."""
+    refused = corev1.PodCondition(type=POD_SCHEDULED, status="False", reason=UNSCHEDULABLE)
+    others = [each for each in pod.status.conditions if each.type != POD_SCHEDULED]
+    return structs.replace(pod, status=structs.replace(pod.status, conditions=(*others, refused)))
+
+
+def _later(name: str, task: Callable[[], None]) -> None:
+    """`look` plans, and no gang begins to preempt."""
+
+
+def _here(function: Callable[..., Any], *args: Any) -> Any:
+    return function(*args)
+
+
+class _Verdicts:
+    def decided(
+        self,
+        pod_group: schedulingv1alpha1.PodGroup | None,
+        key: str,
+        verdict: Verdict,
+        member: corev1.Pod | None = None,
+    ) -> None:
+        """The answer says it."""
+
+
+class _Evictor:
+    def __init__(self, may_evict: bool) -> None:
+        self._may_evict = may_evict
+
+    def allowed(self) -> bool:
+        return self._may_evict
+
+    def evict(self, eviction: Eviction, done: Done) -> None:
+        raise AssertionError(f"nobody is evicted here: {eviction.on_behalf_of}")
