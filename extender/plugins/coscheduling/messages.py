@@ -26,6 +26,10 @@ PREEMPTION_NEVER = "a member has preemptionPolicy Never"
 PREEMPTION_NOT_PERMITTED = "preemption for whole gangs is off: no permission to evict pods"
 PREEMPTION_DELAYED = "the gang leaves an autoscaler its time first (preemptionDelaySeconds)"
 NO_VICTIMS_HELP = "it would not fit whichever pods of lower priority went"
+VETO_GANG_MEMBER = "nobody is evicted for single members of a gang that has no plan"
+VETO_HELD = "nobody need be evicted: members that wait in bind let go of the room"
+VETO_GANG_FRACTION = "a fraction of a running gang would be left"
+VETO_COSTLIER = "another candidate costs gangs or budgets less"
 VICTIMS_DID_NOT_GO = "pods that were to make room for the gang did not go in time"
 
 

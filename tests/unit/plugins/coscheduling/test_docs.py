@@ -23,7 +23,7 @@ DOCS = Path(__file__).parents[4] / "docs"
 GROUPS = (DOCS / "groups.md").read_text()
 TROUBLES = (DOCS / "troubleshooting.md").read_text()
 FLAT = " ".join(TROUBLES.split())
-EXPLAIN_ONLY = ("PREEMPTION_", "NO_VICTIMS_HELP")  # what `explain` adds, and no pod hears
+EXPLAIN_ONLY = ("PREEMPTION_", "NO_VICTIMS_HELP", "VETO_")  # what `explain` and `evaluate` add, and no pod hears
 
 
 def examples(kind: str) -> list[dict[str, Any]]:
