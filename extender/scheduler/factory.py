@@ -27,8 +27,6 @@ from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.judge import FrameworkJudge, new_judge
 from extender.plugins.coscheduling.largest_gang import LargestGang
 from extender.plugins.coscheduling.planner import Topology
-from extender.plugins.coscheduling.preemption.evictable import GangVictims
-from extender.plugins.coscheduling.preemption.rules import PreemptionRules
 from extender.plugins.registry import new_registry
 from extender.profile import new_map
 from extender.scheduler.background import Background
@@ -40,7 +38,7 @@ from extender.scheduler.in_flight import InFlight
 from extender.scheduler.leadership import Leadership, LeaseHandlers
 from extender.scheduler.live_metrics import LiveMetrics, of_cache, of_gangs, of_informers, of_room
 from extender.scheduler.preemption_cycle import PreemptionCycle
-from extender.scheduler.preemption_parts import build_preemption
+from extender.scheduler.preemption_parts import build_preemption, preemption_rules
 from extender.scheduler.scheduler import Parts, Scheduler
 from extender.scheduler.scheduling_cycle import SchedulingCycle
 from extender.scheduler.steering import StatusSteering
@@ -113,7 +111,7 @@ class _Assembly:
             self._surroundings,
             judge=self._judge(),
             evictor=self._evictor,
-            rules=_preemption_rules(self._configuration),
+            rules=preemption_rules(self._configuration),
             assumed=self._cache.assumed_uids,
         )
         self._watch()
@@ -246,15 +244,6 @@ def _profiles(configuration: ExtenderConfiguration) -> Iterable[KubeSchedulerPro
     if configuration.profiles:
         return configuration.profiles
     return [behind_profile(name) for name in configuration.scheduler_names or (DEFAULT_SCHEDULER_NAME,)]
-
-
-def _preemption_rules(configuration: ExtenderConfiguration) -> PreemptionRules:
-    return PreemptionRules(
-        configuration.gang_preemption,
-        GangVictims(configuration.gang_victims),
-        configuration.victim_minimum_run_seconds,
-        configuration.preemption_delay_seconds,
-    )
 
 
 class _Once:
