@@ -171,12 +171,14 @@ class Barrier:
                 self._tell_not_bound(group, pod, node_name)
                 return False
             spec = manager.spec(group)
-            replaced = pod.uid not in group.members
+            gone = pod.uid not in group.members
             if spec is not None and is_free(group, spec, pod.uid):
                 return False
             siblings = manager.siblings(group, pod.spec.scheduler_name)
-            if replaced and spec is not None and not needs(group, spec, siblings):
+            if gone and spec is not None and not needs(group, spec, siblings):
                 return False
+            if gone:
+                cause = messages.MEMBER_DELETED
             unit = unit_of(manager, group)
             manager.drop_if_empty(group)
             if group.stopped is None or group.stopped.message != cause:  # else that is why the holds were ended

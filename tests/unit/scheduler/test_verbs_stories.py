@@ -58,7 +58,7 @@ def test_a_member_that_is_deleted_while_held_ends_its_call(bench: Bench) -> None
     bench.held(*members[:2])
     bench.api.delete(PODS, "p0", "default")
     assert "removed" in answers[0].result(SECONDS)
-    assert answers[1].result(SECONDS)
+    assert "a member of the PodGroup was deleted while waiting" in answers[1].result(SECONDS)
 
 
 def test_a_second_call_for_a_pod_ends_the_first(bench: Bench) -> None:

@@ -59,6 +59,18 @@ def test_the_end_of_one_hold_ends_the_others_with_its_cause(world: Make) -> None
     assert held[1].decision == "rejected: rejected due to timeout after waiting 10s at plugin Coscheduling"
 
 
+def test_the_others_hear_that_a_member_was_deleted(world: Make) -> None:
+    """kube-scheduler's own word for it is `removed`, which says nothing to them."""
+    w = world([node("n1")])
+    held = gang(w, 3, 3)
+    w.plugin.on_pod(pod("p0", "g"), None)
+    assert w.plugin.barrier.leave(pod("p0", "g"), "removed")
+    assert held[1].decision == "rejected: a member of the PodGroup was deleted while waiting"
+    stopped = w.plugin.manager.groups["default/g"].stopped
+    assert stopped is not None
+    assert (stopped.reason, stopped.message) == ("HoldEnded", "a member of the PodGroup was deleted while waiting")
+
+
 def test_a_deleted_member_whose_part_another_can_take_leaves_the_others_waiting(world: Make) -> None:
     w = world([node("n1")])
     w.plugin.on_pod_group(None, pod_group("g", 3))
