@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from extender.api import corev1
 from extender.framework.cycle_state import CycleState
 from extender.framework.listers import NodeInfoLister
+from extender.framework.named_nodes import NamedNodes
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import AffinityTerm, WeightedAffinityTerm
 from extender.framework.status import Status
@@ -255,6 +256,8 @@ def taken(values: Sequence[T], at: NDArray[np.integer]) -> Sequence[T]:
 
 def rows_in(table: NodeTable, nodes: Sequence[NodeInfo]) -> Rows | None:
     """Where the nodes are in the table; None if one of them is not the table's own."""
+    if isinstance(nodes, NamedNodes):
+        nodes = nodes.found()
     if nodes is table.nodes:
         return table.all_rows
     if isinstance(nodes, NodeRows) and nodes.table is table:

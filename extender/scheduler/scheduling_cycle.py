@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from extender.api import corev1
 from extender.api.extenderv1 import MAX_EXTENDER_PRIORITY, ExtenderFilterResult, HostPriority
@@ -14,6 +15,7 @@ from extender.api.metav1 import ObjectMeta
 from extender.framework.columnar import NodeRows, table_of
 from extender.framework.interface import MAX_NODE_SCORE
 from extender.framework.listers import NodeInfoLister
+from extender.framework.named_nodes import NamedNodes
 from extender.framework.node_info import NodeInfo
 from extender.framework.runtime.columnar_scoring import NodeScores, names_of
 from extender.framework.runtime.framework import Framework
@@ -40,10 +42,10 @@ class SchedulingCycle:
                 return refusal(names, status)
             allowed = result.node_names if result is not None else None
             if allowed is not None:
-                nodes = [node for node in nodes if node.name in allowed]
+                nodes = nodes.among(allowed)
             elif not framework.has_filter_plugins_left(state):
                 return ExtenderFilterResult(node_names=list(names))
-            found = framework.filter_nodes(state, pod, nodes, nominated=False)
+            found = framework.filter_nodes(state, pod, nodes.found(), nominated=False)
             if found.error is not None:
                 return ExtenderFilterResult(error=found.error.message)
             refused = {name: status.message for name, status in found.statuses.items()}
@@ -55,7 +57,7 @@ class SchedulingCycle:
         """The weighted scores of the profile, scaled to 0..10, in whole numbers. Without score plugins all are 0."""
         with self.lock:
             state = sampled_state()
-            nodes = self._offered(framework, names)
+            nodes = self._offered(framework, names).found()
             status = framework.run_pre_score_plugins(state, pod, nodes)
             if not status.success:
                 raise RuntimeError(status.message)
@@ -71,21 +73,25 @@ class SchedulingCycle:
                 for name, total in zip(names, totals, strict=True)
             ]
 
-    def _offered(self, framework: Framework, names: Sequence[str]) -> Sequence[NodeInfo]:
-        """The snapshot's view of the nodes; one that our watch has not shown yet is taken on kube-scheduler's word."""
+    def _offered(self, framework: Framework, names: Sequence[str]) -> NamedNodes:
         snapshot = self._newest_snapshot()
         framework.set_snapshot(snapshot)
-        table = table_of(snapshot)
-        rows = table.rows_named(names) if table is not None else None
-        if table is not None and rows is not None:
-            return NodeRows(table, rows)
-        nodes = []
-        for name in names:
-            try:
-                nodes.append(snapshot.get(name))
-            except KeyError:
-                nodes.append(NodeInfo(corev1.Node(metadata=ObjectMeta(name=name))))
-        return nodes
+        return NamedNodes(names, partial(_nodes_named, snapshot))
+
+
+def _nodes_named(snapshot: NodeInfoLister, names: Sequence[str]) -> Sequence[NodeInfo]:
+    """The snapshot's view of the nodes; one that our watch has not shown yet is taken on kube-scheduler's word."""
+    table = table_of(snapshot)
+    rows = table.rows_named(names) if table is not None else None
+    if table is not None and rows is not None:
+        return NodeRows(table, rows)
+    nodes = []
+    for name in names:
+        try:
+            nodes.append(snapshot.get(name))
+        except KeyError:
+            nodes.append(NodeInfo(corev1.Node(metadata=ObjectMeta(name=name))))
+    return nodes
 
 
 def refusal(names: Sequence[str], status: Status) -> ExtenderFilterResult:

@@ -17,6 +17,7 @@ from extender.framework.columnar import FEW, IntColumn, NodeRows, NodeTable, Row
 from extender.framework.cycle_state import CycleState
 from extender.framework.interface import NodePluginScores, ScorePlugin
 from extender.framework.listers import NodeInfoLister
+from extender.framework.named_nodes import NamedNodes
 from extender.framework.node_info import NodeInfo
 from extender.framework.runtime.columnar_filtering import overrides_together
 from extender.framework.runtime.plugin_calls import broken_promise
@@ -42,6 +43,8 @@ def placed(snapshot: NodeInfoLister, nodes: Sequence[NodeInfo], plugins: Sequenc
 
 
 def names_of(nodes: Sequence[NodeInfo]) -> Sequence[str]:
+    if isinstance(nodes, NamedNodes):
+        return nodes.names
     return nodes.names() if isinstance(nodes, NodeRows) else [node.name for node in nodes]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from extender.api import corev1
 from extender.framework.columnar import NodeRows, Rows, table_of
 from extender.framework.listers import NodeInfoLister
+from extender.framework.named_nodes import NamedNodes
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import CPU, MEMORY
@@ -129,6 +130,8 @@ def position_in(snapshot: NodeInfoLister) -> Position:
 
 def _rows_of(nodes: Sequence[NodeInfo], snapshot: NodeInfoLister, position: Position) -> Rows:
     """Where the nodes are in the snapshot, without those that it does not know."""
+    if isinstance(nodes, NamedNodes):
+        nodes = nodes.found()
     if isinstance(nodes, NodeRows) and nodes.table is table_of(snapshot):
         return nodes.rows
     return np.array([at for node in nodes if (at := position(node.name)) is not None], dtype=np.intp)
