@@ -37,6 +37,7 @@ class DeadlineSocket:
         self.expired = False
         self.receiving = False  # whether somebody waits in recv
         self._hung_up = False
+        self._held: list[bytes] | None = None
         self.rearm()
 
     def rearm(self) -> None:
@@ -72,14 +73,31 @@ class DeadlineSocket:
             self._limits.give_way()  # a receive that finds data does not yield by itself
         return data
 
+    def hold(self) -> None:
+        """What is sent from here on waits for `flush`: gunicorn sends headers and body apart, which is two packets."""
+        self._held = []
+
+    def flush(self) -> None:
+        """Sends what was held, in one piece. Raises as sendall."""
+        held, self._held = self._held, None
+        if held:
+            self.sendall(b"".join(held))
+
     def sendall(self, data: bytes) -> None:
         """Raises BrokenPipeError for a peer that does not read in time: to gunicorn one that has gone."""
+        if self._held is not None:
+            self._held.append(data)
+            return
         try:
             self._sock.settimeout(self._limits.send_seconds)
             self._sock.sendall(data)
         except TimeoutError as error:
             self.expired = True
             raise BrokenPipeError(errno.EPIPE, "the peer does not read") from error
+
+    def close(self) -> None:
+        self._held = None  # there is nobody to send it to
+        self._sock.close()
 
     def hang_up(self) -> None:
         """Ends the connection from outside: whoever waits in recv gets the end of the stream."""

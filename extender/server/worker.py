@@ -11,6 +11,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, ClassVar
 
@@ -41,6 +42,9 @@ STOP_SECONDS = 0.5
 FLUSH_SECONDS = 0.5
 # A caller whose machine is gone is noticed after 15 + 3 * 10 s.
 KEEP_ALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))
+
+
+_NO_TIMEOUT = nullcontext()
 
 
 class Listener:
@@ -108,6 +112,9 @@ class Worker(GeventWorker):  # type: ignore[misc]
 
     def _serve(self, sock: Any) -> Any:
         sock.setblocking(1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # whom it accepts takes these over from it
+        for option, value in KEEP_ALIVE:
+            sock.setsockopt(socket.IPPROTO_TCP, option, value)
         listener = Listener(sock, self.options)
         self.listeners[sock.getsockname()] = listener
         server = StreamServer(sock, handle=partial(self.handle, listener), spawn=listener.pool)
@@ -124,9 +131,6 @@ class Worker(GeventWorker):  # type: ignore[misc]
 
     def handle(self, listener: Listener, client: Any, addr: Any) -> None:
         listener.make_room()
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for option, value in KEEP_ALIVE:
-            client.setsockopt(socket.IPPROTO_TCP, option, value)
         if self.certificates is not None and listener.is_verbs:
             client = self._handshake(client, self.certificates)
             if client is None:
@@ -156,10 +160,14 @@ class Worker(GeventWorker):  # type: ignore[misc]
         listener = self.listeners[listener_name]
         if listener.is_verbs:
             self.answering.add(sock)
+        sock.hold()
         try:
             super().handle_request(listener_name, req, sock, addr)
         finally:
-            self.answering.discard(sock)
+            try:
+                sock.flush()
+            finally:
+                self.answering.discard(sock)
         sock.hurry(UNREAD_SECONDS)
         if _is_unread(req) or sock.expired or not self.alive:  # close, never read a refused body to its end
             raise StopIteration
@@ -167,8 +175,8 @@ class Worker(GeventWorker):  # type: ignore[misc]
         listener.connections.answered(sock)
 
     def timeout_ctx(self) -> Any:
-        """The socket keeps the time; this is only the backstop."""
-        return gevent.Timeout(self.options.idle_seconds + self.options.request_seconds, False)
+        """The socket keeps the time: whatever the parser waits for, it waits for in recv."""
+        return _NO_TIMEOUT
 
     # Going
 

@@ -39,6 +39,29 @@ def test_what_is_sent_is_received(pair: Pair) -> None:
     assert guard(pair[0]).recv(10) == b"abc"
 
 
+def test_what_was_held_goes_out_at_once_in_one_piece(pair: Pair) -> None:
+    guarded = guard(pair[0])
+    guarded.hold()
+    guarded.sendall(b"head")
+    guarded.sendall(b"body")
+    pair[1].setblocking(False)
+    with pytest.raises(BlockingIOError):
+        pair[1].recv(10)
+    guarded.flush()
+    assert pair[1].recv(10) == b"headbody"
+    guarded.sendall(b"error")
+    assert pair[1].recv(10) == b"error"
+
+
+def test_what_was_held_is_gone_with_the_connection(pair: Pair) -> None:
+    guarded = guard(pair[0])
+    guarded.hold()
+    guarded.sendall(b"head")
+    guarded.close()
+    guarded.flush()
+    assert pair[1].recv(10) == b""
+
+
 def test_silence_beyond_the_idle_time_reads_as_the_end(pair: Pair) -> None:
     guarded = guard(pair[0], idle_seconds=0.01)
     assert (guarded.recv(10), guarded.expired) == (b"", True)
