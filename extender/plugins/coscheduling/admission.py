@@ -86,6 +86,7 @@ class Admission:
             group = self._manager.group_of(pod)
             if group is None:
                 return SUCCESS
+            group.refuted.came(pod.uid)
             status, told = self._gates(group, pod)
             if status.success:
                 return None

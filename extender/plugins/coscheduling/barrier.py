@@ -181,8 +181,11 @@ class Barrier:
                 cause = messages.MEMBER_DELETED
             unit = unit_of(manager, group)
             manager.drop_if_empty(group)
-            if group.stopped is None or group.stopped.message != cause:  # else that is why the holds were ended
-                self._tell_end_of_hold(group, cause)
+            if cause == manager.denied.get(group.key):  # that is why the holds were ended, and what is told
+                manager.ledger.release(pod.uid)
+                manager.room_came_free([each.key for each in unit])
+                return False
+            self._tell_end_of_hold(group, cause)
             self._reject([(each, uid) for each in unit for uid in each.held], cause)
             return True
 

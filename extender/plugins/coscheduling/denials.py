@@ -7,7 +7,7 @@ dictionary, not a plan every few seconds. kube-scheduler has no counterpart; it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 LONGEST_SECONDS = 60.0
@@ -64,5 +64,5 @@ class Denials:
         note = self._notes.pop(key, None)
         return note.cause if note is not None else default
 
-    def clear(self) -> None:
-        self._notes.clear()
+    def clear(self, but: Collection[str] = ()) -> None:
+        self._notes = {key: note for key, note in self._notes.items() if key in but}

@@ -17,11 +17,10 @@ from extender.framework.resource import PODS, Resource
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.planner.room import Amounts, asked_of, free
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
-from extender.plugins.coscheduling.refutations import How
+from extender.plugins.coscheduling.refutations import NOWHERE, How
 from extender.plugins.coscheduling.units import unit_of
 
 SMALLEST_SAMPLE = 100  # kube-scheduler never stops looking before it has found so many nodes
-NOWHERE: frozenset[str] = frozenset()
 
 
 def fits_beside(asked: Amounts, node: NodeInfo, coming: Iterable[PodInfo]) -> bool:
@@ -58,12 +57,14 @@ def refute(
 ) -> None:
     """kube-scheduler did not take the place. The manager's lock is held.
 
-    It has tried every node, and said all that passed if they are so few that it did not stop early. So a member that it has
-    refused before may go to what was offered, and where siblings are in its way: their nodes were not judged for it alone.
+    It has tried every node, and said all that passed if they are so few that it did not stop early. So the member may go to
+    what was offered, and where siblings are in its way: their nodes were not judged for it alone. Where none has passed another
+    place is of no use: no patch wakes a pod that kube-scheduler's own filters refused, but room that comes free may.
     """
-    before = place.uid in group.refuted.uids()
     group.refuted.add(place.uid, place.node_name, how, manager.clock())
-    if before and len(offered) < SMALLEST_SAMPLE:
+    if how is How.REFUSED:
+        group.refuted.sleeps(place.uid)
+    elif len(offered) < SMALLEST_SAMPLE:
         unit = unit_of(manager, group)
         taken = {node_name for each in unit for node_name in _nodes_of_others(manager, each, place.uid)}
         group.refuted.confine(place.uid, place.node_name, offered | taken, manager.cluster_epoch)

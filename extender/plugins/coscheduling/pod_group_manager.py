@@ -10,7 +10,7 @@ not said so yet) > held (its bind call waits in Permit) > planned (the ledger ha
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -285,11 +285,11 @@ class PodGroupManager:
             self.dirty.discard(group.key)
             self.look_at.pop(group.key, None)
 
-    def room_came_free(self) -> None:
-        """Denials are void, those that are being decided on an older snapshot too."""
+    def room_came_free(self, but: Collection[str] = ()) -> None:
+        """Denials are void, those that are being decided on an older snapshot too. but: who gave that room up."""
         self.epoch += 1
-        self.denied.clear()
-        self.dirty.update(key for key, group in self.groups.items() if group.refused or group.gated)
+        self.denied.clear(but)
+        self.dirty.update(key for key, each in self.groups.items() if (each.refused or each.gated) and key not in but)
 
     def volumes_changed(self) -> bool:
         """Likewise, for groups whose members bring volumes. Returns whether one of them waits. Lock held."""

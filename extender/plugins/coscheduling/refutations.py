@@ -17,6 +17,7 @@ from extender import metrics
 FIRST_SECONDS = 2.0
 LONGEST_SECONDS = 64.0
 QUOTED_AFTER = 3  # refusals
+NOWHERE: frozenset[str] = frozenset()
 
 
 class How(StrEnum):
@@ -48,14 +49,16 @@ class Refutations:
     """Of one group. Not locked: the manager's lock guards it.
 
     A pair is left out for some seconds, twice as long each time that it is refuted again; all is forgotten when the gang
-    starts, and what is of a pod when that goes. A refusal says more than that of the one node: all were tried, or those that
-    passed were offered. So the member is confined to the nodes that it says nothing about, as long and until the cluster
-    changes (epoch); without that a gang would be led from node to node through the whole cluster.
+    starts, and what is of a pod when that goes. A refusal says more than that of the one node: those that passed were offered.
+    So the member is confined to the nodes that it says nothing about, as long and until the cluster changes (epoch); without
+    that a gang would be led from node to node through the whole cluster. One that no node was left for sleeps: no patch wakes
+    it, so it has no place in any plan until kube-scheduler asks about it.
     """
 
     def __init__(self) -> None:
         self._pairs: dict[Pair, _LeftOut] = {}  # the latest last
         self._confined: dict[str, _Confined] = {}
+        self._asleep: set[str] = set()
 
     def add(self, uid: str, node_name: str, how: How, now: float) -> None:
         metrics.plan_refuted.labels(how).inc()
@@ -68,8 +71,17 @@ class Refutations:
         """As long as that node, which was refuted just now, is left out."""
         self._confined[uid] = _Confined(nodes, self._pairs[uid, node_name].until, epoch)
 
+    def sleeps(self, uid: str) -> None:
+        self._asleep.add(uid)
+
+    def came(self, uid: str) -> None:
+        """kube-scheduler asks about it: a node has passed its filters."""
+        self._asleep.discard(uid)
+
     def confined(self, now: float, epoch: int) -> dict[str, frozenset[str]]:
-        return {uid: each.nodes for uid, each in self._confined.items() if each.until > now and each.epoch == epoch}
+        """UID -> the only nodes that it may have."""
+        nodes = {uid: each.nodes for uid, each in self._confined.items() if each.until > now and each.epoch == epoch}
+        return nodes | dict.fromkeys(self._asleep, NOWHERE)
 
     def left_out(self, now: float) -> frozenset[Pair]:
         return frozenset(pair for pair, left_out in self._pairs.items() if left_out.until > now)
@@ -91,7 +103,9 @@ class Refutations:
         for pair in [pair for pair in self._pairs if pair[0] == uid]:
             del self._pairs[pair]
         self._confined.pop(uid, None)
+        self._asleep.discard(uid)
 
     def clear(self) -> None:
         self._pairs.clear()
         self._confined.clear()
+        self._asleep.clear()

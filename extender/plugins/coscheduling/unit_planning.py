@@ -83,7 +83,7 @@ class UnitPlanning:
             if not _gave_up(result) and self._let_go(unit):
                 status = self.plan(group, scheduler_name, allowed, caller=caller)
                 if not status.success:
-                    self._room_came_free()  # for others
+                    self._room_came_free([each.key for each in unit])  # for others
                 return status
             spec = manager.spec(group)
             stop = stop_of_plan([each.key for each in unit], spec.min_member if spec is not None else 0, result)
@@ -114,9 +114,9 @@ class UnitPlanning:
             return ()
         return self.requests.resource_gap(group, spec, snapshot)
 
-    def _room_came_free(self) -> None:
+    def _room_came_free(self, but: Sequence[str]) -> None:
         with self._manager.lock:
-            self._manager.room_came_free()
+            self._manager.room_came_free(but)
         self._look()
 
     def _let_go(self, unit: Sequence[Group]) -> bool:
