@@ -7,12 +7,11 @@ No counterpart upstream.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from extender import metrics
 from extender.framework.listers import NodeInfoLister, Nominator
-from extender.framework.pod_info import PodInfo
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.arrivals import Arrivals, cannot_be_woken, needs_siblings, waves_of
@@ -190,9 +189,7 @@ class UnitPlanning:
         manager = self._manager
         expires = manager.clock() + self._lease_seconds
         with manager.lock:
-            for group, info, node_name in places(unit, request, result):
-                manager.ledger.reserve(Reservation(info, group.key, node_name, expires, firm=manager.begun(group)))
-            mark_planned(manager, unit, waves)
+            note_places(manager, unit, request, result, waves, expires)
             for group in unit:
                 group.stopped = None
                 manager.permitted[group.key] = True
@@ -229,19 +226,23 @@ def _gave_up(result: object) -> bool:
     return isinstance(result, planner.Verdict) and result.cause is planner.Cause.BUDGET
 
 
-def places(
-    unit: Sequence[Group], request: planner.Request, placement: planner.Placement
-) -> Iterator[tuple[Group, PodInfo, str]]:
-    """(group, member, node) for each member that has a place and has not gone meanwhile. The manager's lock is held."""
+def note_places(
+    manager: PodGroupManager,
+    unit: Sequence[Group],
+    request: planner.Request,
+    placement: planner.Placement,
+    waves: Sequence[frozenset[str]],
+    expires: float,
+) -> None:
+    """The unit has its places, and is denied no longer; whoever has gone meanwhile gets none. The manager's lock is held.
+
+    Those of a gang that has begun are firm, whether or not somebody has to go from them first.
+    """
     for info in request.members:
         node_name = placement.nodes.get(info.pod.uid)
         group = next((each for each in unit if info.pod.uid in each.members), None)
         if node_name is not None and group is not None:
-            yield group, info, node_name
-
-
-def mark_planned(manager: PodGroupManager, unit: Sequence[Group], waves: Sequence[frozenset[str]]) -> None:
-    """The unit has its places, and is denied no longer. The manager's lock is held."""
+            manager.ledger.reserve(Reservation(info, group.key, node_name, expires, firm=manager.begun(group)))
     for group in unit:
         group.planned = True
         group.waves[:0] = waves

@@ -306,3 +306,50 @@ def test_the_page_names_those_that_are_waited_for(slow: Bench) -> None:
     view = explained(slow)
     assert view is not None
     assert ([each.pod for each in view.victims], view.under_way) == (["default/low0"], True)
+
+
+def _begun(bench: Bench, node: str) -> corev1.Pod:
+    """The missing member of a gang of which the other one runs; of the lowest priority."""
+    bench.pod_group("begun", 2)
+    bench.pod("b0", "begun", node=node)
+    return bench.pod("b1", "begun")
+
+
+def test_what_is_freed_for_a_gang_that_has_begun_is_nobody_else_s_whatever_its_priority(slow: Bench) -> None:
+    slow.node("n0", cpu="1")
+    (victim,) = [slow.pod("low", node="n0", priority=-1)]
+    slow.node("n1", cpu="1")
+    member = _begun(slow, "n1")
+    refused(slow, member)
+    going(slow, victim)
+    assert reserved(slow) == {"b1": "n0"}
+    assert messages.ROOM_RESERVED in refused(slow, slow.pod("vip", priority=VIP))
+    finish(slow, victim)
+    slow.until(lambda: nominated(slow, member) == {"n0"}, "the member is sent")
+    assert messages.ROOM_RESERVED in refused(slow, slow.pod("other", priority=VIP))
+
+
+def test_a_gang_that_preempts_leaves_the_places_of_one_that_has_begun(slow: Bench) -> None:
+    slow.node("n1", cpu="1")
+    slow.node("n0", cpu="2")
+    victim = slow.pod("low", node="n0", priority=-1)
+    member = _begun(slow, "n1")
+    assert slow.filter(member, "n0").node_names == ["n0"]
+    ledger = slow.scheduler._parts.coscheduling.manager.ledger
+    place = ledger.get(member.uid)
+    refused(slow, gang(slow, 1)[0])
+    going(slow, victim)
+    assert reserved(slow) == {"b1": "n0", "h0": "n0"}
+    assert ledger.get(member.uid) is place, "and not taken back for a moment"
+
+
+def test_nobody_is_evicted_for_room_that_a_gang_that_has_begun_would_have(bench: Bench) -> None:
+    """The preemptor's filter would keep it off, and its victim would have gone for nothing."""
+    bench.node("n1", cpu="1")
+    bench.node("n0", cpu="2")
+    bench.pod_group("running", 1)
+    surplus = [bench.pod(f"r{i}", "running", node="n0", cpu="500m") for i in range(2)]
+    member = _begun(bench, "n1")
+    assert bench.filter(member, "n0").node_names == ["n0"]
+    vip = bench.pod("vip", priority=VIP, cpu="1500m")
+    assert bench.preempt(vip, {"n0": surplus[:1]}) == {}

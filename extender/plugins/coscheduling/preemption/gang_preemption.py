@@ -23,7 +23,6 @@ from extender.plugins.coscheduling.arrivals import cannot_be_woken, waves_of
 from extender.plugins.coscheduling.collaborators import PREEMPTING, Verdict
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.hypothetical import without_pods
-from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.lost_places import lose_place
 from extender.plugins.coscheduling.pod_group_manager import Group
 from extender.plugins.coscheduling.preempting import Preempting
@@ -33,7 +32,7 @@ from extender.plugins.coscheduling.preemption.priorities import PrioritiesOnNode
 from extender.plugins.coscheduling.preemption.running_gangs import releasable
 from extender.plugins.coscheduling.preemption.victim_search import GOING_SECONDS, PreemptionWorld, VictimSearch
 from extender.plugins.coscheduling.stops import Reason, Stop
-from extender.plugins.coscheduling.unit_planning import mark_planned, places
+from extender.plugins.coscheduling.unit_planning import note_places
 from extender.plugins.coscheduling.units import unit_of
 
 log = logging.getLogger(__name__)
@@ -155,6 +154,8 @@ class GangPreemption:
         request = self.search.permitted(situation, snapshot)
         placement = self._with.offload(planner.plan, stripped, request, self._with.judge)
         if not isinstance(placement, planner.Placement) or not _needs_all(found, placement):
+            with manager.lock:
+                self._in_vain(unit)  # not at once: on the same cluster it would come to the same
             self.refused(unit[0], scheduler_name)
             return None
         until = max([self._until(info.pod) for info in _of(snapshot, victims | found.awaited)], default=self._wall())
@@ -172,12 +173,12 @@ class GangPreemption:
         return released
 
     def _displace(self, unit: Sequence[Group], placement: planner.Placement) -> None:
-        """Members of lower priority whose places are on these nodes are planned again. Lock held."""
+        """Members whose places on these nodes did not count against the plan are planned again. Lock held."""
         keys = {group.key for group in unit}
         priority = min(group.priority for group in unit)
         for name in set(placement.nodes.values()):
             for place in list(self._manager.ledger.on_node(name)):
-                if place.group not in keys and place.priority < priority:
+                if place.group not in keys and not place.holds_against(priority):
                     lose_place(self._manager, place)
 
     def _until(self, pod: corev1.Pod) -> float:
@@ -198,9 +199,7 @@ class GangPreemption:
     ) -> None:
         """Lock held."""
         manager = self._manager
-        for group, info, node_name in places(unit, request, placement):
-            manager.ledger.reserve(Reservation(info, group.key, node_name, math.inf))
-        mark_planned(manager, unit, waves)
+        note_places(manager, unit, request, placement, waves, math.inf)
         self._admission.shadows.planned(unit)
         for group in unit:
             group.preempting = preempting

@@ -183,7 +183,7 @@ class PreemptionGuard:
             gangs = running_gangs(manager)
             released = releasable(manager, preemptor.priority)
             for place in manager.ledger:
-                if place.priority >= preemptor.priority and place.uid != preemptor.uid:
+                if place.holds_against(preemptor.priority) and place.uid != preemptor.uid:
                     promised.setdefault(place.node_name, []).append(place.pod_info)
         return _Concerned(evictable_pods(nodes, gangs, rules), released, promised)
 

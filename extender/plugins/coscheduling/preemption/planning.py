@@ -17,7 +17,7 @@ from extender.framework.preemption.ordering import ABOVE_ANY_PRIORITY, more_impo
 from extender.framework.resource import PODS
 from extender.framework.sort_slice import sort_slice
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.hypothetical import Cluster, snapshot_of, without_pods
+from extender.plugins.coscheduling.hypothetical import Cluster, snapshot_of, with_pods, without_pods
 from extender.plugins.coscheduling.planner import Judge, Placement, Request, Verdict
 from extender.plugins.coscheduling.planner.request import Deadline
 from extender.plugins.coscheduling.planner.room import asked_of, free
@@ -223,7 +223,8 @@ class _Problem:
         """Who of those has to go for this placement. Whoever breaks a gang is asked about first, then by importance."""
         used = set(placement.nodes.values())
         order = self._costliest_first([victim for victim in gone if victim.node_name in used])
-        sparing = Sparing(list(self._stripped(gone).list()), self._request, self._judge, placement)
+        promised = with_pods(self._stripped(gone), self._request.promised)
+        sparing = Sparing(list(promised.list()), self._request, self._judge, placement)
         return with_their_gangs([victim for victim in order if not sparing.spare(victim)], self._evictable)
 
     def chosen(self, placement: Placement, victims: Sequence[Evictable]) -> VictimPlan:

@@ -19,7 +19,7 @@ class Sparing:
     """The cluster without the victims and with the gang in place; `spare` changes it."""
 
     def __init__(self, nodes: list[NodeInfo], request: Request, judge: Judge, placement: Placement) -> None:
-        """nodes: without whoever may have to go. Its list is this object's from now on."""
+        """nodes: without whoever may have to go, and with whom a place is promised. Its list is this object's from now on."""
         self._nodes = nodes
         self._at = {node.name: index for index, node in enumerate(nodes)}
         self._judge = judge

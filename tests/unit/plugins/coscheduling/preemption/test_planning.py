@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.plugins.coscheduling.planner import Verdict
+from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.planner import Request, Verdict
 from extender.plugins.coscheduling.preemption.evictable import GangVictims, Rules
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from tests.objects import (
@@ -287,3 +288,13 @@ def test_the_protected_go_when_nothing_else_helps() -> None:
     assert plan.cost[:2] == (1, 0)
     budget: PodDisruptionBudgetBuilder = PROTECTED
     assert budget.obj().status.disruptions_allowed == 0
+
+
+def test_who_is_in_the_way_of_room_that_is_promised_to_others_is_not_spared(cluster: type[Cluster]) -> None:
+    """There is room for the gang beside the victim, but it is somebody else's."""
+    (member,) = _members(1, cpu="1")
+    other = PodInfo(make_pod().name("other").priority(100).req(cpu="1").obj())
+    request = Request(members=[member.info()], needed=1, promised=[("n1", other)])
+    found = cluster([_node("n1")], [_pod("a", "n1", cpu="1")]).plan([member], request=request)
+    assert isinstance(found, VictimPlan)
+    assert [victim.pod.name for victim in found.victims] == ["a"]
