@@ -38,6 +38,7 @@ from extender.plugins.coscheduling.units import unit_of
 log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = (2.0, 5.0, 15.0, 60.0)  # how long a gang for which nobody can go is left alone, time after time
+ANEW_SECONDS = 1.0  # after a plan with victims did not hold any more
 BARRED_SECONDS = 5.0  # how often it is asked whether the gang may by now
 DEFAULT_GRACE_SECONDS = 30
 
@@ -154,8 +155,10 @@ class GangPreemption:
         request = self.search.permitted(situation, snapshot)
         placement = self._with.offload(planner.plan, stripped, request, self._with.judge)
         if not isinstance(placement, planner.Placement) or not _needs_all(found, placement):
-            with manager.lock:
-                self._in_vain(unit)  # not at once: on the same cluster it would come to the same
+            with manager.lock:  # not at once: on the same cluster it would come to the same
+                for group in unit:
+                    times = self._tried.get(group.key, (0, 0.0))[0]
+                    self._tried[group.key] = times, manager.clock() + ANEW_SECONDS
             self.refused(unit[0], scheduler_name)
             return None
         until = max([self._until(info.pod) for info in _of(snapshot, victims | found.awaited)], default=self._wall())

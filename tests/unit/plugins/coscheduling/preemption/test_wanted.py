@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
+from extender.plugins.coscheduling.planner import Placement
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
+from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.rules import PreemptionRules
-from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
+from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld, VictimSearch
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
 
@@ -25,3 +27,22 @@ def test_a_gang_that_is_gone_is_not_looked_at_again_and_again() -> None:
     world.tasks.clear()
     preemption.tick()
     assert "preempt" not in world.tasks
+
+
+def test_a_plan_that_does_not_hold_is_not_searched_for_again_at_once() -> None:
+    """It would come to the same, and the background thread would do nothing else."""
+    world = World([node("n1")])
+    around: Any = Mock(spec_set=PreemptionWorld, rules=PreemptionRules())
+    preemption = GangPreemption(world.plugin, around)
+    member, low = pod("p0", "g", cpu="9", priority=1), pod("low", node_name="n1")
+    world.plugin.on_pod_group(None, pod_group("g", 1))
+    world.create(member)
+    preemption.priorities.follow(None, low)
+    nowhere = VictimPlan(Placement({"p0": "n1"}), (), (0, 0, 0, 0, 0))
+    with patch.object(VictimSearch, "search", return_value=nowhere) as search:
+        preemption.refused(world.plugin.manager.groups["default/g"], "gang-scheduler")
+        for seconds in (0.0, 0.0, 0.5, 1.0):
+            world.clock.now += seconds
+            preemption.look()
+            preemption.tick()
+        assert search.call_count == 2
