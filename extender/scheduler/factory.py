@@ -48,6 +48,7 @@ from extender.scheduler.wake_by import WakeBy
 from extender.scheduler.watch_in_tree import watch_in_tree_groups
 
 MAX_HELD_BINDS = 2000
+NODES_NEVER_SAMPLED = 100  # kube-scheduler stops at no fewer feasible ones, whatever percentageOfNodesToScore says
 COMMIT_SECONDS = 5.0  # what a commit may take before the caller's own timeout, and 10 ms more a member
 COMMIT_SECONDS_PER_MEMBER = 0.01
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
@@ -170,6 +171,7 @@ class _Assembly:
             ours=lambda pod: not served or pod.spec.scheduler_name in served,
             ungate_refused=configuration.ungate_refused,
             shadow=_shadow_rules(configuration),
+            offers_all=lambda: self._cache.node_count() <= NODES_NEVER_SAMPLED,
             ring=bell.ring,
         )
 

@@ -1,4 +1,4 @@
-"""Who of a planned gang is sent to kube-scheduler when: nominated, and freed of our gate, wave after wave.
+"""Who of a planned gang is sent to kube-scheduler when: freed of our gate, nominated, or both, wave after wave.
 
 Admission plans and the ledger keeps the places; this says which members may come now. kube-scheduler judges one pod at a
 time, with the siblings that it has assumed in place, so a member that needs another (required affinity, spread) is sent
@@ -38,23 +38,47 @@ class Arrivals:
 
         caller: who is being answered this moment, and needs no patch.
         """
+        offers_all = self._with.offers_all()
         with self._manager.lock:
             places, early = self._due(group, caller)
             alone = {places[0][0].uid} if len(places) == 1 else set()
             quiet = self._may_come_unbidden(group, {caller} | alone)
-            for pod in early:
-                del group.steered[pod.uid]
+            early = [pod for pod in early if not self._forget_sent(group, pod.uid)]
+            on_their_way = group.unnamed - group.refused
+            unnamed = {pod.uid for pod, _ in places if self._needs_no_name(group, pod.uid, offers_all)}
             for pod, node_name in places:
                 group.steered[pod.uid] = node_name
                 group.refused.discard(pod.uid)
+                (group.unnamed.add if pod.uid in unnamed else group.unnamed.discard)(pod.uid)
             group.moved = False
         if early:
             self._with.steering.release(early)
-        if places and quiet:
-            self._with.steering.ungate([pod for pod, _ in places if pod.gated])
-            self._with.steering.wake([pod for pod, _ in places if not pod.gated])
-        elif places:
-            self._with.steering.steer(places)
+        places = [(pod, node_name) for pod, node_name in places if pod.uid not in on_their_way]
+        free = {pod.uid for pod, _ in places if pod.uid in unnamed or (quiet and pod.gated)}
+        named = [(pod, node_name) for pod, node_name in places if pod.uid not in free]
+        if free:
+            self._with.steering.ungate([pod for pod, _ in places if pod.uid in free])
+        if named and quiet:
+            self._with.steering.wake([pod for pod, _ in named])
+        elif named:
+            self._with.steering.steer(named)
+
+    def _needs_no_name(self, group: Group, uid: str, offers_all: bool) -> bool:
+        """Whether a member finds its place without a nomination: our filter says where. Lock held.
+
+        A gate once gone wakes nobody: whoever has come and was refused is woken by its nomination.
+        """
+        if uid in group.refused:
+            return False
+        first = uid in group.gated and uid not in group.steered
+        return uid in group.unnamed or (first and offers_all)
+
+    def _forget_sent(self, group: Group, uid: str) -> bool:
+        """Returns whether that takes no patch: the member was never nominated. Lock held."""
+        del group.steered[uid]
+        unnamed = uid in group.unnamed
+        group.unnamed.discard(uid)
+        return unnamed
 
     def _may_come_unbidden(self, group: Group, but: set[str]) -> bool:
         """Whether members come in waves, and one that no gate holds, but for these, may come at any time. Lock held.
@@ -205,9 +229,8 @@ class Arrivals:
         """Takes back the nominations that no place stands behind any more."""
         with self._manager.lock:
             uids = [uid for uid in group.steered if self._manager.ledger.get(uid) is None and uid not in group.held]
-            pods = [group.members[uid].pod for uid in uids if uid in group.members]
-            for uid in uids:
-                del group.steered[uid]
+            nominated = [uid for uid in uids if not self._forget_sent(group, uid)]
+            pods = [group.members[uid].pod for uid in nominated if uid in group.members]
         if pods:
             self._with.steering.release(pods)
 

@@ -95,6 +95,7 @@ class Collaborators:
     may_commit: whether we lead. hold_limit: the longest a hold of a gang of n may last, in seconds. may_plan: whether we
     lead and have seen the whole cluster. ours: whether a pod is of a scheduler that we serve.
     topology: the levels that are configured. pack_single_pods: whether prioritize keeps such pods off free domains.
+    offers_all: whether kube-scheduler offers us every node that it finds feasible, however it is configured.
     ring: wakes all parked pods that we have refused by one event, these among
     them; None: they are woken one by one."""
 
@@ -112,6 +113,7 @@ class Collaborators:
     topology: Topology = UNTOLD
     pack_single_pods: bool = False
     shadow: ShadowRules = NO_SHADOWS
+    offers_all: Callable[[], bool] = lambda: False
     ring: Callable[[Sequence[corev1.Pod]], None] | None = None
 
     def wake_refused(self, pods: Sequence[corev1.Pod]) -> None:

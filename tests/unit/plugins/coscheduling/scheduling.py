@@ -133,19 +133,27 @@ class KubeScheduler:
             self._touched(by_name.get(name), node_name)
         for name in (*world.woken, *world.released):
             self._touched(by_name.get(name), "")
-        for pool in (world.steered, world.woken, world.released):
+        for name in world.ungated:
+            self._freed(by_name.get(name))
+        for pool in (world.steered, world.woken, world.released, world.ungated):
             pool.clear()
 
     def _touched(self, pod: corev1.Pod | None, node_name: str) -> None:
         if pod is None or pod.uid in self.world.waiting:
             return
         self._patch(pod.uid, nominated_node_name=node_name)
-        if node_name and pod.gated:
-            nominated = self.pods[pod.uid]
-            self.pods[pod.uid] = structs.replace(nominated, spec=structs.replace(nominated.spec, scheduling_gates=()))
-            self.plugin.on_pod(nominated, self.pods[pod.uid])
+        if node_name:
+            self._freed(self.pods[pod.uid])
         if not self.pods[pod.uid].gated and pod.uid not in self._backing_off:
             self.active[pod.uid] = None
+
+    def _freed(self, pod: corev1.Pod | None) -> None:
+        """It comes in when its gate goes, once."""
+        if pod is None or not pod.gated:
+            return
+        self.pods[pod.uid] = structs.replace(pod, spec=structs.replace(pod.spec, scheduling_gates=()))
+        self.active[pod.uid] = None
+        self.plugin.on_pod(pod, self.pods[pod.uid])
 
     def _patch(self, uid: str, **status: object) -> None:
         old = self.pods[uid]

@@ -53,7 +53,7 @@ class Starts:
         for unit in {self._unit(key) for key in self._kube.groups}:
             if all(key in bound and self._minima_met(key, bound[key]) for key in unit):
                 self._units_whole.add(unit)
-            elif not any(bound.get(key) for key in unit):
+            elif not any(self._bound(key) for key in unit):
                 self._units_whole.discard(unit)
 
     def _enough(self, key: str, starting: set[str]) -> bool:
@@ -152,7 +152,7 @@ class GangMachine(RuleBasedStateMachine):
             if self.kube.active:
                 self.kube.attempt(data.draw(st.sampled_from(sorted(self.kube.active))))
 
-    @precondition(lambda self: self.kube.world.tasks or self.kube.world.steered)
+    @precondition(lambda self: self.kube.world.tasks or self.kube.world.steered or self.kube.world.ungated)
     @rule()
     def patches_and_plans_are_made(self) -> None:
         self.kube.world.run_tasks()
@@ -234,3 +234,15 @@ class GangMachine(RuleBasedStateMachine):
 
 GangMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
 TestGangMachine = GangMachine.TestCase
+
+
+class SmallClusterMachine(GangMachine):
+    """So few nodes that kube-scheduler offers all, and gated members are not nominated."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kube.world.connect(offers_all=lambda: True)
+
+
+SmallClusterMachine.TestCase.settings = GangMachine.TestCase.settings
+TestSmallClusterMachine = SmallClusterMachine.TestCase
