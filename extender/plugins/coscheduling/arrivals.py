@@ -19,7 +19,13 @@ from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.kube_schedulers_word import in_tree_reasons
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.lost_places import refute
-from extender.plugins.coscheduling.pod_group_manager import POD_SCHEDULED, UNSCHEDULABLE, Group, PodGroupManager
+from extender.plugins.coscheduling.pod_group_manager import (
+    POD_SCHEDULED,
+    SCHEDULING_GATED,
+    UNSCHEDULABLE,
+    Group,
+    PodGroupManager,
+)
 from extender.plugins.coscheduling.refutations import How
 from extender.plugins.coscheduling.units import unit_of
 
@@ -181,10 +187,7 @@ class Arrivals:
                 group.refused.add(new.uid)  # sent once more when its turn comes: that says nothing about its place
                 return False
             if refused and place.node_name == old.status.nominated_node_name:
-                log.info("planned place refused by kube-scheduler pod=%s node=%s", new.key, place.node_name)
-                refute(self._manager, group, place, How.REFUSED)
-                group.refused.add(new.uid)
-                self._manager.lose_places(group, [new.uid])
+                self._refute(group, place)
                 return True
             if not refused and new.uid in group.repatched:
                 return False
@@ -192,6 +195,13 @@ class Arrivals:
             group.refused.add(new.uid)
         self.send(group)
         return False
+
+    def _refute(self, group: Group, place: Reservation) -> None:
+        """Lock held."""
+        log.info("planned place refused by kube-scheduler pod=%s node=%s", place.pod.key, place.node_name)
+        refute(self._manager, group, place, How.REFUSED)
+        group.refused.add(place.uid)
+        self._manager.lose_places(group, [place.uid])
 
     def _refused_likewise(self, group: Group, pod: corev1.Pod) -> bool:
         """Whether the refusal reads as the one before, so that nothing but the nomination has changed. Lock held.
@@ -201,23 +211,29 @@ class Arrivals:
         before = pod.uid in group.repatched or pod.uid in group.refuted.uids()
         return before and bool(in_tree_reasons(pod, group.said.get(pod.uid, "")))
 
-    def parked(self, old: corev1.Pod, new: corev1.Pod) -> None:
+    def parked(self, old: corev1.Pod, new: corev1.Pod) -> bool:
         """A planned member of which we have not been asked may have been refused by kube-scheduler's own filters: it came
-        before its turn, or before our patch, and is nominated when its turn comes.
+        before its turn, or before our patch, and is nominated when its turn comes. One that our gate held until it was sent
+        has its place refuted instead. Returns whether the group has to be planned again.
         """
         with self._manager.lock:
             group = self._manager.find(new)
             if group is None or new.uid not in group.members or new.uid in group.held:
-                return
+                return False
             if new.status.nominated_node_name or not _refused_in_tree(old, new, group.said.get(new.uid, "")):
-                return
-            if self._manager.ledger.get(new.uid) is None:
-                return
+                return False
+            place = self._manager.ledger.get(new.uid)
+            if place is None:
+                return False
+            if _was_gated(old) and not group.waves:
+                self._refute(group, place)
+                return True
             group.refused.add(new.uid)
             group.answered.discard(new.uid)
             if new.uid in group.steered:
                 group.steered[new.uid] = ""
         self.send(group)
+        return False
 
     def advance(self, group: Group, uid: str, offered: frozenset[str]) -> None:
         """Who is being asked about takes the turn of an alike sibling, where its own would come later. Lock held."""
@@ -263,6 +279,11 @@ def _taken_back(old: corev1.Pod, new: corev1.Pod) -> bool:
     """Whether this is our own patch, which says so in the condition that goes with it."""
     ready = [condition for condition in new.status.conditions if condition.type == GANG_READY]
     return any(condition.status == "False" and condition not in old.status.conditions for condition in ready)
+
+
+def _was_gated(pod: corev1.Pod) -> bool:
+    """Whether kube-scheduler had not tried it yet, and could not have."""
+    return any(each.type == POD_SCHEDULED and each.reason == SCHEDULING_GATED for each in pod.status.conditions)
 
 
 def _refused_in_tree(old: corev1.Pod, new: corev1.Pod, said: str) -> bool:

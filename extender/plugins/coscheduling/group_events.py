@@ -192,7 +192,7 @@ class GroupEvents:
         if old.status.nominated_node_name and not new.status.nominated_node_name:
             return self._admission.arrivals.lost(old, new)
         if old.status.conditions != new.status.conditions:
-            self._admission.arrivals.parked(old, new)
+            return self._admission.arrivals.parked(old, new)
         return False
 
 

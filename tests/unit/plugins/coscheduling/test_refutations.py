@@ -205,3 +205,18 @@ def test_a_gang_is_not_led_through_the_whole_cluster(world: Make) -> None:
     w.nodes["new"] = node("new", "1")
     w.plugin.on_node(None, w.nodes["new"])
     assert w.filter(pods[1], ["n40", "new"]) in ("n40", "new")
+
+
+def test_a_member_that_came_from_our_gate_without_a_nomination_has_its_place_refuted_too(world: Make) -> None:
+    w = world([node("n1", "2")])
+    w.plugin.on_pod_group(None, pod_group("g", 2))
+    gated = [member(f"p{number}", gated=True) for number in range(2)]
+    waits = corev1.PodCondition(type="PodScheduled", status="False", reason="SchedulingGated")
+    w.create(*(changed(each, status={"conditions": (waits,)}) for each in gated))
+    w.run_tasks()
+    free = changed(ungated(gated[0]), status={"conditions": (waits,)})
+    w.plugin.on_pod(gated[0], free)
+    w.plugin.on_pod(free, refused(free))
+    w.run_tasks()
+    assert w.plugin.manager.groups["default/g"].refuted.left_out(w.clock.now) == {("default/p0", "n1")}
+    assert len(w.plugin.manager.ledger) == 0
