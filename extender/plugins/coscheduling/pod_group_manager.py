@@ -66,6 +66,7 @@ class Group:
     said: dict[str, str] = field(default_factory=dict)  # UID -> the text of our last refusal
     steered: dict[str, str] = field(default_factory=dict)  # UID -> node of our nomination, "" if it may be out of date
     gated: set[str] = field(default_factory=set)  # held back by our gate alone
+    unnamed: set[str] = field(default_factory=set)  # UIDs: freed of our gate with no nomination, and on their way since
     waves: list[frozenset[str]] = field(default_factory=list)  # of a plan: who is sent once those before are in place
     repatched: set[str] = field(default_factory=set)  # whose lost nomination was made once more for this plan
     moved: bool = False  # a place has changed hands since members were last sent
@@ -199,6 +200,7 @@ class PodGroupManager:
             group.steered[pod.uid] = ""
         if pod.node_name:
             group.steered.pop(pod.uid, None)
+            group.unnamed.discard(pod.uid)
             group.committed.pop(pod.uid, None)
             group.commits.pop(pod.uid, None)
             group.refused.discard(pod.uid)
@@ -234,6 +236,7 @@ class PodGroupManager:
         group.answered.discard(uid)
         group.said.pop(uid, None)
         group.steered.pop(uid, None)
+        group.unnamed.discard(uid)
         group.gated.discard(uid)
         group.repatched.discard(uid)
         group.refuted.forget(uid)
