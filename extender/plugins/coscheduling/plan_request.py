@@ -64,7 +64,7 @@ class PlanRequests:
             promised=self._promised(unit),
             topology=topology_of(self._topology, [group.pod_group or group.in_tree for group in unit]),
             placed=[node for group in unit for node in self._nodes(group)],
-            minima=minima if len(minima) > 1 else (),
+            minima=minima if len(minima) > 1 or len(unit) > 1 else (),
         )
 
     def _of_group(

@@ -34,7 +34,11 @@ def needs(group: Group, spec: GroupSpec, having: AbstractSet[str]) -> Needs:
     if spec.match_policy is MatchPolicy.ONCE_SATISFIED and group.once_whole:
         return Needs()
     settled = past(group, spec)
-    counted = having - settled if settled else having
+    return minima_missed(group, spec, having - settled if settled else having)
+
+
+def minima_missed(group: Group, spec: GroupSpec, counted: AbstractSet[str]) -> Needs:
+    """What these members, of whatever start, are short of minMember and of the roles' minima."""
     total = max(0, spec.min_member - len(counted))
     if not spec.roles.minima:
         return Needs(total)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
-from extender.plugins.coscheduling.quorum import follow, needs
+from extender.plugins.coscheduling.quorum import follow, minima_missed, needs
 
 
 def unit_of(manager: PodGroupManager, group: Group) -> Sequence[Group]:
@@ -47,8 +47,9 @@ def is_complete(manager: PodGroupManager, group: Group) -> bool:
 
 
 def is_whole(manager: PodGroupManager, group: Group) -> bool:
+    """Whether its minMember is on nodes: with only-waiting too, where those of earlier starts count for no other."""
     spec = manager.spec(group)
-    return spec is not None and not spec.invalid and not needs(group, spec, group.assigned())
+    return spec is not None and not spec.invalid and not minima_missed(group, spec, group.assigned())
 
 
 def follow_unit(manager: PodGroupManager, group: Group) -> None:

@@ -251,3 +251,28 @@ def test_one_topology_holds_for_all_whoever_asks(first: str, world: Make) -> Non
 def _racked(name: str, rack: str, cpu: str) -> corev1.Node:
     plain = node(name, cpu)
     return structs.replace(plain, metadata=structs.replace(plain.metadata, labels={"rack": rack, "zone": "z"}))
+
+
+def test_an_extra_member_of_one_group_does_not_stand_for_one_that_another_lacks(kube: KubeScheduler) -> None:
+    """A start that was cut short: a is whole, b lacks a member that fits nowhere."""
+    pair(kube)
+    kube.create(*(on_node(each, "n1") for each in members(2, "a")), on_node(member("b0", "b"), "n2"))
+    kube.create(member("a2", "a"), member("b1", "b", cpu=2))
+    kube.run()
+    assert (kube.running("a"), kube.reason("default/b")) == ({"a0", "a1"}, "InsufficientResources")
+    assert (len(kube.plugin.manager.ledger), dict(kube.world.waiting)) == (0, {}), "a2 keeps no room meanwhile"
+
+
+def test_batches_of_a_group_that_starts_in_batches_are_on_their_own_once_all_groups_have_been_whole(
+    kube: KubeScheduler,
+) -> None:
+    kube.apply(group("a", groups="b", match_policy="only-waiting"), group("b", 1))
+    kube.create(*members(2, "a"), *members(1, "b"))
+    kube.run()
+    assert kube.starts == [{"a0", "a1", "b0"}]
+    kube.create(*members(2, "a", prefix="next"))
+    kube.run()
+    assert not kube.running() & {"next0", "next1"}, "one place is left for two"
+    kube.create(member("b1", "b"))
+    kube.run()
+    assert "b1" in kube.running(), "it waits for no batch of the other"
