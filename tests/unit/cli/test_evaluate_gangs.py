@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from extender.cli.main import main
+from extender.simulation.scenario import KNOWN
 from tests.unit.simulation.scenarios import RUNNING, VIP, Json, gang, nodes, pod, pod_group, waiting
 
+PROJECT = Path(__file__).parents[3]
 LOW = [pod(f"low-{number}", on=f"n{number}") for number in (1, 2, 3)]
 EQUAL = pod("equal", on="n3", priority=10)
 RUN = [pod_group("run", 2)]
@@ -86,6 +88,22 @@ def test_a_line_of_the_table(
     assert line.split("   ")[0] == scenario["name"]
     assert where in line.split()
     assert line.endswith(message)
+
+
+def test_the_page_shows_what_its_example_prints(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(PROJECT)
+    page = (PROJECT / "docs/evaluate.md").read_text()
+    shown = page.split("```\n$ gang-extender ")[1].partition("```")[0]
+    command, _, output = shown.partition("\n")
+    assert main(command.split()) == 0
+    assert capsys.readouterr().out == output
+
+
+def test_the_page_names_every_key() -> None:
+    page = (PROJECT / "docs/evaluate.md").read_text()
+    assert [key for key in sorted(KNOWN - {"kind"}) if f"`{key}`" not in page] == []
 
 
 def test_who_goes_for_whom_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
