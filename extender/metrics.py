@@ -7,6 +7,9 @@ kube-scheduler: pkg/scheduler/metrics/metrics.go
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import TypeVar
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for every counter, which nobody asks for
@@ -17,6 +20,14 @@ _KUBE = tuple(0.001 * 2**i for i in range(15))
 _POINT = tuple(0.0001 * 2**i for i in range(12))
 _PLUGIN = tuple(0.00001 * 1.5**i for i in range(20))
 _SLI = tuple(0.01 * 2**i for i in range(20))
+
+Metric = TypeVar("Metric", Counter, Gauge, Histogram)
+
+
+@lru_cache(maxsize=4096)
+def child(metric: Metric, *labels: str) -> Metric:
+    """`metric.labels(...)` for what is counted with every call: the library makes and compares text, under a lock."""
+    return metric.labels(*labels)
 
 
 def _counter(name: str, text: str, *labels: str) -> Counter:

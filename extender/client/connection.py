@@ -37,6 +37,9 @@ REQUEST_SECONDS = 30.0
 WATCH_READ_SECONDS = 70.0  # bookmarks come every 60 s: a watch that is silent for longer is dead
 USER_AGENT = "gang-extender"
 
+_ACCEPT = {"Accept": "application/json", "User-Agent": USER_AGENT}
+_TIMEOUT = Timeout(connect=CONNECT_SECONDS, read=REQUEST_SECONDS)  # a pattern: urllib3 clones it for each call
+
 _KEEPALIVE = [
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
@@ -82,8 +85,8 @@ class Connection:
             "maxsize": size,
             "block": block,
             "retries": False,
-            "timeout": Timeout(connect=CONNECT_SECONDS, read=REQUEST_SECONDS),
-            "headers": {"Accept": "application/json", "User-Agent": USER_AGENT},
+            "timeout": _TIMEOUT,
+            "headers": _ACCEPT,
             "socket_options": _KEEPALIVE,
         }
         url = urllib3.util.parse_url(self._identity.host)
@@ -275,7 +278,7 @@ class Connection:
         read: float = REQUEST_SECONDS,
     ) -> urllib3.BaseHTTPResponse:
         given = {key: value for key, value in query.items() if value}
-        headers = {"Accept": "application/json", "User-Agent": USER_AGENT, **self._identity.headers()}
+        headers = {**_ACCEPT, **self._identity.headers()}
         if body is not None:
             headers["Content-Type"] = content_type
         try:
@@ -285,12 +288,12 @@ class Connection:
                 body=None if body is None else codec.encode(body),
                 headers=headers,
                 preload_content=not stream,
-                timeout=Timeout(connect=CONNECT_SECONDS, read=read),
+                timeout=_TIMEOUT if read == REQUEST_SECONDS else Timeout(connect=CONNECT_SECONDS, read=read),
             )
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            metrics.api_requests.labels(method, "error").inc()
+            metrics.child(metrics.api_requests, method, "error").inc()
             raise ConnectionFailedError(f"{method} {path}: {error}") from error
-        metrics.api_requests.labels(method, str(response.status)).inc()
+        metrics.child(metrics.api_requests, method, str(response.status)).inc()
         if stream and response.status >= 300:
             data, retry_after = response.read(), response.headers.get("Retry-After", "")
             response.close()

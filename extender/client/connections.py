@@ -1,11 +1,14 @@
 """Kept-alive connections as the API client wants them: a request goes out in one piece, and a look at the socket is rare.
 
 client/connection makes its pools of them. http.client writes headers and body apart, which is two TLS records, two
-packets, and a server that wakes up twice; urllib3 polls the socket before each use, which costs as much as the request.
+packets, and a server that wakes up twice; it reads an answer's headers by the parser for mail, which costs more than all
+else about them; urllib3 polls the socket before each use, which costs as much as the request.
+docs/design/0013-cpu-per-pod.md has the numbers.
 """
 
 from __future__ import annotations
 
+import http.client
 import time
 from typing import Any
 
@@ -17,9 +20,54 @@ TRUSTED_SECONDS = (
 )
 
 
+MAX_HEADERS = 100
+MAX_HEADER_LINE = 65536
+
+
+class _Answer(http.client.HTTPResponse):
+    """With headers as API servers and proxies write them since RFC 7230: a name, a colon, a value, each on one line."""
+
+    def begin(self) -> None:
+        status = http.client.CONTINUE
+        while status == http.client.CONTINUE:
+            version, status, reason = self._read_status()  # type: ignore[attr-defined]
+            headers = _headers(self.fp)
+        if not version.startswith("HTTP/1."):
+            raise http.client.UnknownProtocol(version)
+        self.version = 10 if version == "HTTP/1.0" else 11
+        self.code = self.status = status
+        self.reason = reason.strip()
+        self.headers = self.msg = headers
+        self.chunked = headers.get("transfer-encoding", "").lower() == "chunked"
+        self.chunk_left = None
+        self.length = self._length(headers)
+        self.will_close = self._check_close() or not (self.chunked or self.length is not None)  # type: ignore[attr-defined]
+
+    def _length(self, headers: http.client.HTTPMessage) -> int | None:
+        if self.status in (http.client.NO_CONTENT, http.client.NOT_MODIFIED):
+            return 0
+        length = headers.get("content-length", "")
+        return int(length) if length.isdecimal() and not self.chunked else None
+
+
+def _headers(lines: Any) -> http.client.HTTPMessage:
+    """Up to the empty line. Raises HTTPException for what is no header."""
+    headers = http.client.HTTPMessage()
+    for _ in range(MAX_HEADERS + 1):
+        line = lines.readline(MAX_HEADER_LINE + 1)
+        if line in (b"\r\n", b"\n"):
+            return headers
+        name, colon, value = line.decode("iso-8859-1").partition(":")
+        if not colon or not line.endswith(b"\n") or name != name.strip():
+            raise http.client.HTTPException(f"not a header: {line[:64]!r}")
+        headers.set_raw(name, value.strip())
+    raise http.client.HTTPException(f"got more than {MAX_HEADERS} headers")
+
+
 class _InOnePiece(HTTPConnection):
     """The pool gives a connection to one caller at a time."""
 
+    response_class = _Answer
     _held: list[bytes] | None = None
     _used = float("-inf")
 

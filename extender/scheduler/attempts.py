@@ -29,5 +29,5 @@ def bound(profile: str, status: Status, seconds: float) -> None:
 
 
 def _count(result: str, profile: str, seconds: float) -> None:
-    metrics.schedule_attempts.labels(result, profile).inc()
-    metrics.scheduling_attempt_duration.labels(result, profile).observe(seconds)
+    metrics.child(metrics.schedule_attempts, result, profile).inc()
+    metrics.child(metrics.scheduling_attempt_duration, result, profile).observe(seconds)

@@ -112,5 +112,5 @@ def count(response: Response) -> Response:
         result = "refused" if malformed else g.pop("result", "fault")
     else:
         path, result = "other", "refused" if malformed else "ok"
-    metrics.requests.labels(path, str(response.status_code), result).inc()
+    metrics.child(metrics.requests, path, str(response.status_code), result).inc()
     return response

@@ -22,14 +22,14 @@ _POINT_LABELS = {
 
 def record(point: str, code: str, profile: str, seconds: float) -> None:
     if point == WAIT_ON_PERMIT:
-        metrics.scheduler_permit_wait_duration.labels(code).observe(seconds)
-        metrics.permit_wait_duration.labels(code).observe(seconds)
+        metrics.child(metrics.scheduler_permit_wait_duration, code).observe(seconds)
+        metrics.child(metrics.permit_wait_duration, code).observe(seconds)
     else:
-        metrics.framework_extension_point_duration.labels(point, code, profile).observe(seconds)
+        metrics.child(metrics.framework_extension_point_duration, point, code, profile).observe(seconds)
 
 
 def record_plugin(plugin: str, point: str, code: str, seconds: float) -> None:
-    metrics.plugin_execution_duration.labels(plugin, _POINT_LABELS.get(point, point), code).observe(seconds)
+    metrics.child(metrics.plugin_execution_duration, plugin, _POINT_LABELS.get(point, point), code).observe(seconds)
 
 
 def sampled_state(rng: random.Random | None = None) -> CycleState:
