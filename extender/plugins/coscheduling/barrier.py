@@ -125,8 +125,8 @@ class Barrier:
             note_start(group, planned | {uid for of, uid in starting if of is group})
             spec = self._manager.spec(group)
             if spec is not None:
-                text = f"minMember of {spec.min_member} is complete: the gang starts"
-                self._with.verdicts.decided(group.pod_group, group.key, Verdict(True, SCHEDULED, text))
+                verdict = Verdict(True, SCHEDULED, messages.complete(spec.min_member))
+                self._with.verdicts.decided(group.pod_group, group.key, verdict)
 
     def check_commit(self, pod: corev1.Pod, node_name: str) -> Status:
         """PreBind: a member goes on only with its gang; a single pod only onto a node that still takes it."""

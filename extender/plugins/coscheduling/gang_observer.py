@@ -12,7 +12,10 @@ from itertools import islice
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
-from extender.plugins.coscheduling.collaborators import WAITING, Collaborators, Verdict
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.closer_look import no_longer_reserved
+from extender.plugins.coscheduling.collaborators import REJECTED, SCHEDULED, WAITING, Collaborators, Verdict
+from extender.plugins.coscheduling.extra_members import extra_members_wait
 from extender.plugins.coscheduling.gates import shut_gate
 from extender.plugins.coscheduling.phases import Phase, phase_of
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
@@ -72,22 +75,35 @@ class GangObserver:
         """Lock held. A gang that runs and that nothing happens to costs nothing."""
         seen = self._seen.get(group.key)
         idle = not (group.refused or group.gated or group.held or group.commits)
-        if idle and seen is not None and seen.phase in (Phase.BOUND, Phase.GATHERING):
+        if idle and seen is not None and seen.phase in (Phase.BOUND, Phase.GATHERING) and seen.gate is None:
             return None
-        seen = self.see(group)
+        if (stop := no_longer_reserved(self._manager, group)) is not None:
+            group.stopped = stop
+            return _Telling(
+                group.pod_group, group.key, Verdict(False, REJECTED, stop.text, stop.reason), _spokesman(group)
+            )
+        before, seen = seen, self.see(group)
+        if before is not None and before.told and _extra(before) and seen.phase is Phase.BOUND and seen.gate is None:
+            return self._complete(group)
         if seen.gate is None or seen.told or self._manager.clock() - seen.gate_since < TOLD_AFTER_SECONDS:
             return None
         self._seen[group.key] = replace(seen, told=True)
         reason, text = seen.gate
         if reason in UNTOLD:
             return None
-        return _Telling(group.pod_group, group.key, Verdict(False, WAITING, text, reason), _spokesman(group))
+        return _Telling(group.pod_group, group.key, Verdict(_extra(seen), WAITING, text, reason), _spokesman(group))
+
+    def _complete(self, group: Group) -> _Telling:
+        """Nobody is left over any more."""
+        spec = self._manager.spec(group)
+        text = messages.complete(spec.min_member if spec is not None else 0)
+        return _Telling(group.pod_group, group.key, Verdict(True, SCHEDULED, text), None)
 
     def see(self, group: Group) -> Seen:
         """As it is now, with since when. Lock held."""
         now = self._manager.clock()
         phase = phase_of(self._manager, group)
-        gate = self.gate(group) if phase in WAITING_PHASES else None
+        gate = self.gate(group) if phase in WAITING_PHASES else extra_members_wait(self._manager, group)
         noted = (gate.reason, gate.cause) if gate is not None else None
         before = self._seen.get(group.key)
         if before is not None and before.group is not group:
@@ -118,6 +134,11 @@ class GangObserver:
 
 
 WAITING_PHASES = frozenset((Phase.GATHERING, Phase.DENIED, Phase.BACKING_OFF, Phase.TIMED_OUT))
+
+
+def _extra(seen: Seen) -> bool:
+    """Whether the gang runs, and only members beyond minMember wait."""
+    return seen.gate is not None and seen.gate[0] is Reason.EXTRA_MEMBERS_WAIT
 
 
 def _spokesman(group: Group) -> corev1.Pod | None:

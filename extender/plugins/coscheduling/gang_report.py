@@ -24,6 +24,7 @@ from extender.framework.resource import PODS
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.admission import Admission
 from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.extra_members import extra_members_wait
 from extender.plugins.coscheduling.gang_groups import GROUPS_ANNOTATION
 from extender.plugins.coscheduling.gang_observer import WAITING_PHASES, Seen
 from extender.plugins.coscheduling.gang_status import (
@@ -170,6 +171,8 @@ class GangReport:
         seen = self._admission.observer.see(group)
         if group.preempting is not None and group.stopped is not None:
             return self._of_stop(group, group.stopped)
+        if (extra := extra_members_wait(self._manager, group)) is not None:
+            return _Why(extra.reason, extra.cause, since=seen.gate_since)
         if seen.phase not in WAITING_PHASES:
             return _Why(since=seen.since)
         gate = self._admission.observer.gate(group)

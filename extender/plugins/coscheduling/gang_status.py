@@ -88,9 +88,9 @@ class RoleCount(Shown, frozen=True):
 class GangSummary(Shown, frozen=True):
     """A line of the list.
 
-    phase: one of phases.Phase, since when; reason: one of stops.Reason, empty once the gang runs; message: constant for one
-    cause. members: how many are in each MemberState. waiting_since: of the oldest member without a node. place: in line
-    among the gangs that wait, from 1; 0 for one that does not.
+    phase: one of phases.Phase, since when; reason: one of stops.Reason, empty once the gang runs and no extra member waits;
+    message: constant for one cause. members: how many are in each MemberState. waiting_since: of the oldest member without a
+    node. place: in line among the gangs that wait, from 1; 0 for one that does not.
     """
 
     namespace: str

@@ -75,6 +75,10 @@ def refuted(minimum: int) -> str:
     return f"minMember of {minimum} does not fit on the nodes that kube-scheduler's own filters accept"
 
 
+def no_room_for_extra_members(minimum: int, reason: str) -> str:
+    return f"members beyond minMember of {minimum} find no room: {reason}"
+
+
 def with_quote(text: str, reasons: str) -> str:
     return f"{text}; kube-scheduler says: {reasons}"
 
@@ -105,6 +109,10 @@ def evicts(count: int) -> str:
 
 def preemption_failed(cause: str) -> str:
     return f"nobody was evicted for the gang: {cause}"
+
+
+def complete(minimum: int) -> str:
+    return f"minMember of {minimum} is complete: the gang starts"
 
 
 def not_bound(pod_name: str, node_name: str) -> str:

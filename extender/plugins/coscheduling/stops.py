@@ -39,6 +39,7 @@ class Reason(StrEnum):
     PREEMPTING = "Preempting"  # its places are kept, and those whose room it needs are going
     PREEMPTION_FAILED = "PreemptionFailed"
     HOLD_TIMED_OUT = "HoldTimedOut"
+    EXTRA_MEMBERS_WAIT = "ExtraMembersWait"  # the gang runs; members beyond minMember, held by our gate, find no room
     PARTLY_BOUND = "PartlyBound"  # a binding failed while the gang was starting: it is tried again at its place
     HOLD_ENDED = "HoldEnded"  # a member, a node or the caller went while members were held
 

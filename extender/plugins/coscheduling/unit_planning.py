@@ -17,6 +17,7 @@ from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.arrivals import Arrivals, cannot_be_woken, needs_siblings, waves_of
 from extender.plugins.coscheduling.closer_look import look_closer
 from extender.plugins.coscheduling.collaborators import REJECTED, Collaborators, Verdict
+from extender.plugins.coscheduling.extra_members import note_extra_members
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.lost_places import recheck
 from extender.plugins.coscheduling.plan_request import PlanRequests
@@ -76,7 +77,7 @@ class UnitPlanning:
             self.on_no_room(group, scheduler_name)
             return self._deny(unit, Stop(Reason.MIN_RESOURCES, messages.resource_gap(tuple(gap))), epoch)
         permitted = self.shadows.without(request, kept, snapshot) if kept else request
-        result = self._with.offload(planner.plan, snapshot, permitted, self._with.judge)
+        result = self._plan(permitted, snapshot)
         if not isinstance(result, planner.Placement):
             # perhaps the gang fits otherwise than beside the places that it still has
             if not _gave_up(result) and self._let_go(unit):
@@ -84,13 +85,7 @@ class UnitPlanning:
                 if not status.success:
                     self._room_came_free([each.key for each in unit])  # for others
                 return status
-            spec = manager.spec(group)
-            stop = stop_of_plan([each.key for each in unit], spec.min_member if spec is not None else 0, result)
-            if kept and isinstance(
-                self._with.offload(planner.plan, snapshot, request, self._with.judge), planner.Placement
-            ):
-                stop = Stop(Reason.ORDERED_AFTER_OTHERS, messages.kept_free(spec.min_member if spec is not None else 0))
-            stop = look_closer(manager, unit, permitted, stop, lambda asked: self._fits(asked, snapshot))
+            stop = self._stop_of(unit, request, permitted, result, snapshot)
             log.info("gang refused group=%s reason=%s message=%r", group.key, stop.reason, stop.text)
             status = self._deny(unit, stop, epoch)
             if isinstance(result, planner.Verdict) and result.cause in EVICTIONS_MAY_CURE:
@@ -102,10 +97,31 @@ class UnitPlanning:
         if stuck:
             return self._deny(unit, Stop(Reason.NEEDS_GATE, messages.needs_gate(manager.gate)), epoch)
         self._note(unit, request, result, waves, caller, snapshot)
+        for each in unit:
+            note_extra_members(manager, self.requests, each, scheduler_name, lambda asked: self._plan(asked, snapshot))
         return SUCCESS
 
+    def _stop_of(
+        self,
+        unit: Sequence[Group],
+        request: planner.Request,
+        permitted: planner.Request,
+        result: object,
+        snapshot: NodeInfoLister,
+    ) -> Stop:
+        """permitted: the request without the nodes that are kept free for another gang, which is what was planned."""
+        spec = self._manager.spec(unit[0])
+        minimum = spec.min_member if spec is not None else 0
+        if permitted is not request and self._fits(request, snapshot):
+            return Stop(Reason.ORDERED_AFTER_OTHERS, messages.kept_free(minimum))
+        stop = stop_of_plan([each.key for each in unit], minimum, result)
+        return look_closer(self._manager, unit, permitted, stop, lambda asked: self._fits(asked, snapshot))
+
+    def _plan(self, request: planner.Request, snapshot: NodeInfoLister) -> object:
+        return self._with.offload(planner.plan, snapshot, request, self._with.judge)
+
     def _fits(self, request: planner.Request, snapshot: NodeInfoLister) -> bool:
-        return isinstance(self._with.offload(planner.plan, snapshot, request, self._with.judge), planner.Placement)
+        return isinstance(self._plan(request, snapshot), planner.Placement)
 
     def _gap(self, group: Group, request: planner.Request, snapshot: NodeInfoLister) -> tuple[str, ...]:
         spec = self._manager.spec(group)
@@ -161,7 +177,7 @@ class UnitPlanning:
             manager.denied[group.key] = stop.message
         else:
             manager.denied.again(group.key, stop.message)
-        if stop.reason is Reason.REFUTED_BY_SCHEDULER:
+        if stop.reason in (Reason.BUDGET_EXCEEDED, Reason.REFUTED_BY_SCHEDULER):
             manager.look_at[group.key] = manager.denied.until(group.key)
 
     def _tell_denied(self, group: Group, stop: Stop) -> None:
@@ -198,8 +214,9 @@ class UnitPlanning:
                 self._arrivals.advance(asking, caller, request.allowed[caller])
             self.shadows.planned(unit)
         for group in unit:
-            log.info("gang planned group=%s members=%d", group.key, len(result.nodes))
-            metrics.podgroup_schedule_attempts.labels("planned").inc()
+            if result.nodes:  # else it only wanted to know whether extra members fit
+                log.info("gang planned group=%s members=%d", group.key, len(result.nodes))
+                metrics.podgroup_schedule_attempts.labels("planned").inc()
             self._arrivals.send(group, caller)
             self._arrivals.withdraw(group)
         if recheck(manager, set(result.nodes.values()), snapshot):  # places of lower priority that were taken

@@ -1,0 +1,53 @@
+"""Members beyond minMember that our gate holds and that find no room: their gang starts or runs without them, and says so.
+
+UnitPlanning notes why after each plan, GangObserver tells it once the gang runs, GangReport shows it. Plain extra members are
+kube-scheduler's to tell about. No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling.phases import Phase, phase_of
+from extender.plugins.coscheduling.plan_request import PlanRequests
+from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.stops import Gate, Reason, Stop
+
+Plan = Callable[[planner.Request], object]
+
+
+def note_extra_members(
+    manager: PodGroupManager, requests: PlanRequests, group: Group, scheduler_name: str, plan: Plan
+) -> None:
+    """After a plan: those that got no place are asked for once more, as if one were needed, to hear why not."""
+    with manager.lock:
+        spec = manager.spec(group)
+        if spec is None or not left_over(group, requests) or requests.lacks(group):
+            return
+        request = requests.request((group,), scheduler_name)
+        gated = [info for info in request.members if info.pod.uid in group.gated]
+    if not gated:
+        return
+    verdict = plan(replace(request, members=gated, needed=1, minima=()))
+    if not isinstance(verdict, planner.Verdict):
+        return
+    with manager.lock:
+        text = messages.no_room_for_extra_members(spec.min_member, verdict.reason)
+        group.stop(Stop(Reason.EXTRA_MEMBERS_WAIT, text, manager.clock()))
+
+
+def left_over(group: Group, requests: PlanRequests) -> bool:
+    """Whether our gate holds members that have no place. Lock held."""
+    return bool(group.gated and (group.gated & group.members.keys()) - requests.placed(group))
+
+
+def extra_members_wait(manager: PodGroupManager, group: Group) -> Gate | None:
+    """What a gang that runs has to say of them. Lock held."""
+    stop = group.stopped
+    if stop is None or stop.reason is not Reason.EXTRA_MEMBERS_WAIT or not group.gated & group.members.keys():
+        return None
+    if phase_of(manager, group) is not Phase.BOUND:
+        return None
+    return Gate(stop.reason, stop.message, "")
