@@ -154,7 +154,7 @@ class GangPreemption:
         stripped = without_pods(snapshot, _on_nodes(snapshot, victims | found.awaited))
         request = self.search.permitted(situation, snapshot)
         placement = self._with.offload(planner.plan, stripped, request, self._with.judge)
-        if not isinstance(placement, planner.Placement) or not _needs_all(found, placement):
+        if not isinstance(placement, planner.Placement) or not found.all_needed(placement):
             with manager.lock:  # not at once: on the same cluster it would come to the same
                 for group in unit:
                     times = self._tried.get(group.key, (0, 0.0))[0]
@@ -298,12 +298,6 @@ def _reference(group: Group) -> corev1.ObjectReference:
     if group.pod_group is not None:
         return pod_group_reference(group.pod_group)
     return pod_reference(min((info.pod for info in group.members.values()), key=lambda pod: pod.name))
-
-
-def _needs_all(found: VictimPlan, placement: planner.Placement) -> bool:
-    """Whether every victim makes room where somebody goes now, or goes because its gang does."""
-    used = set(placement.nodes.values())
-    return all(victim.node_name in used or victim.gang in found.broken_gangs for victim in found.victims)
 
 
 def _on_nodes(snapshot: NodeInfoLister, uids: Collection[str]) -> dict[str, Collection[str]]:

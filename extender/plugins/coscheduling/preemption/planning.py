@@ -46,6 +46,11 @@ class VictimPlan:
     def broken_gangs(self) -> frozenset[str]:
         return frozenset(victim.gang for victim in self.victims if victim.kind is Kind.BREAKING)
 
+    def all_needed(self, placement: Placement) -> bool:
+        """Whether every victim makes room where somebody goes by this one, or goes because its gang does."""
+        used, broken = set(placement.nodes.values()), self.broken_gangs
+        return all(victim.node_name in used or victim.gang in broken for victim in self.victims)
+
 
 def plan_with_victims(
     cluster: Cluster,
@@ -68,14 +73,14 @@ def plan_with_victims(
     if RoomEstimate.applies(request):
         estimate = RoomEstimate(problem.cluster, request, judge, evictable)
         if estimate.fits(evictable) and (found := problem.search(estimate.fits)) is not None:
-            return found
+            return problem.settled(found)
     everything = problem.plan(evictable)
     if not isinstance(everything, Placement):
         return everything
     found = problem.search(lambda gone: isinstance(problem.plan(gone), Placement))
     if found is None:  # the planner's budget ran out half way: what is known to do does
-        return problem.chosen(everything, problem.unspared(everything, evictable))
-    return found
+        found = problem.chosen(everything, problem.unspared(everything, evictable))
+    return problem.settled(found)
 
 
 Fits = Callable[[Collection[Evictable]], bool]
@@ -226,6 +231,18 @@ class _Problem:
         promised = with_pods(self._stripped(gone), self._request.promised)
         sparing = Sparing(list(promised.list()), self._request, self._judge, placement)
         return with_their_gangs([victim for victim in order if not sparing.spare(victim)], self._evictable)
+
+    def settled(self, found: VictimPlan) -> VictimPlan:
+        """With these victims alone gone the planner may prefer other nodes, as it will when the plan is carried out: who is in
+        nobody's way there stays. Each round has fewer victims."""
+        for _ in found.victims:
+            placement = self.plan(found.victims)
+            if not isinstance(placement, Placement):  # the budget ran out
+                break
+            if found.all_needed(placement):
+                return self.chosen(placement, found.victims)
+            found = self.chosen(placement, self.unspared(placement, found.victims))
+        return found
 
     def chosen(self, placement: Placement, victims: Sequence[Evictable]) -> VictimPlan:
         used = set(placement.nodes.values())
