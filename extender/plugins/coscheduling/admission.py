@@ -23,6 +23,7 @@ from extender.plugins.coscheduling.lost_places import refute
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
 from extender.plugins.coscheduling.quorum import is_free
 from extender.plugins.coscheduling.refutations import How
+from extender.plugins.coscheduling.stale_refusals import StaleRefusals
 from extender.plugins.coscheduling.stops import Reason, Stop
 from extender.plugins.coscheduling.unit_planning import UnitPlanning
 from extender.plugins.coscheduling.units import unit_of
@@ -63,6 +64,7 @@ class Admission:
         self.shadows = self._units.shadows
         self._begun_finished = threading.Event()
         self.observer = GangObserver(manager, collaborators)
+        self.stale_refusals = StaleRefusals(manager, collaborators.steering)
 
     def admit(self, pod: corev1.Pod, offered: frozenset[str]) -> tuple[str | None, Status]:
         """The node that is planned for a member, None where any will do; or why it has to wait.
@@ -91,11 +93,11 @@ class Admission:
                 return SUCCESS
             group.refuted.came(pod.uid)
             status, told = self._gates(group, pod)
-            if status.success:
-                return None
             if told:
                 group.told[pod.uid] = told
-            return self._refuse(group, pod, status)
+            else:
+                group.told.pop(pod.uid, None)
+            return None if status.success else self._refuse(group, pod, status)
 
     def _decide(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> tuple[str | None, Status] | None:
         """By the places that there are; None if there has to be a plan. Lock held."""
@@ -269,41 +271,6 @@ class Admission:
     def drop_plan(self, key: str) -> None:
         """Takes back the places of a group, and of those it is to start with, that are not held."""
         self._units.drop(key)
-
-    def wake_told_otherwise(self) -> None:
-        """Parked members whose refusal says what has become untrue, the number of siblings, so that it is put right.
-
-        Called about once a second: a gang that is being created does not wake all its members for each new one.
-        """
-        pods: list[corev1.Pod] = []
-        with self._manager.lock:
-            for group in self._manager.groups.values():
-                if group.told:
-                    pods += self._told_otherwise(group)
-        self._with.steering.wake(pods)
-
-    def _told_otherwise(self, group: Group) -> list[corev1.Pod]:
-        """Lock held."""
-        true: dict[str, str] = {}  # scheduler -> what its members would be told now
-        pods = []
-        for uid, told in list(group.told.items()):
-            info = group.members.get(uid)
-            if info is None or uid not in group.refused:
-                del group.told[uid]
-                continue
-            name = info.pod.spec.scheduler_name
-            if name not in true:
-                gate = shut_gate(self._manager, group, name, info.pod.name)
-                true[name] = gate.told if gate is not None else self._denied_with_others(group)
-            if true[name] and true[name] != told:
-                del group.told[uid]
-                pods.append(info.pod)
-        return pods
-
-    def _denied_with_others(self, group: Group) -> str:
-        """Why, where its members may still blame a group that is to start with it. Lock held."""
-        together = len(unit_of(self._manager, group)) > 1
-        return group.stopped.message if together and group.stopped is not None else ""
 
     def expired(self) -> list[str]:
         """Groups of which a member did not come for its place in time."""

@@ -270,7 +270,7 @@ class Coscheduling(
         if due:
             self.admission.look()
         self._follow_leadership()
-        self.admission.wake_told_otherwise()
+        self.admission.stale_refusals.tick()
         self.admission.observer.tick()
         for key in self.admission.expired():
             log.info("plan expired group=%s", key)

@@ -239,22 +239,6 @@ def test_a_pod_that_no_watch_ever_shows_is_forgotten(world: Make) -> None:
     assert "current pods number: 1" in w.filter(pod("p1", "g"))
 
 
-def test_parked_members_are_woken_to_say_how_many_they_are_by_now(world: Make) -> None:
-    w = world([node("n1")])
-    w.plugin.on_pod_group(None, pod_group("g", 3))
-    first = pod("p0", "g")
-    w.create(first)
-    assert "current pods number: 1" in w.filter(first)
-    w.plugin.tick()
-    assert w.woken == []
-    w.create(pod("p1", "g"))
-    w.run_tasks()
-    w.plugin.tick()
-    w.plugin.tick()
-    assert w.woken == ["p0"], "once for the new number"
-    assert "current pods number: 2" in w.filter(first)
-
-
 def test_room_that_comes_free_while_a_denial_is_decided_is_not_overlooked(world: Make) -> None:
     w = world([node("n1", "1")])
     w.plugin.on_pod_group(None, pod_group("g", 2))

@@ -10,6 +10,7 @@ from msgspec import structs
 from extender.api import corev1
 from extender.config.types import TopologyLevel
 from extender.plugins.coscheduling.planner import Topology
+from extender.plugins.coscheduling.stale_refusals import STOOD_SECONDS
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, broken, group, member, members, on_node
 
@@ -121,6 +122,8 @@ def test_members_that_were_told_of_the_other_group_are_told_that_there_is_no_roo
     assert "cannot start: fewer pods exist" in kube.told["a0"]
     kube.create(*members(2, "b"))
     kube.run()
+    kube.plugin.tick()
+    kube.world.clock.now += STOOD_SECONDS
     kube.plugin.tick()
     kube.run()
     assert {kube.told[name].partition("deny: ")[2] for name in BOTH} == {
