@@ -5,7 +5,8 @@ serve runs it under the worker; tests run it by Flask's own client. It decides n
 
 from __future__ import annotations
 
-from flask import Flask, Response
+from flask import Flask, Request, Response
+from werkzeug.routing import MapAdapter
 
 from extender.scheduler.interface import Verbs
 from extender.server import client_auth, errors, ops, verbs
@@ -13,10 +14,18 @@ from extender.server.options import ServeOptions
 from extender.server.state import EXTENSION, VERBS, State, on_ops_port
 
 
+class Application(Flask):
+    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
+        """By path and method: whom a caller takes us for (Host, the name in a URL) decides nothing here."""
+        if request is None:
+            return super().create_url_adapter(request)
+        return MapAdapter(self.url_map, "", "/", "", "http", request.path, request.method)
+
+
 def create_app(scheduler: Verbs, options: ServeOptions | None = None, *, ops_port: int | None = None) -> Flask:
     """ops_port: the port on which probes and pages are served, and nothing else."""
     options = options or ServeOptions()
-    app = Flask("extender", static_folder=None)
+    app = Application("extender", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = options.max_body_bytes
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_map.strict_slashes = False  # a redirect would turn kube-scheduler's POST into something else

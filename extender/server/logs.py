@@ -31,6 +31,9 @@ Write = Callable[[bytes], None]
 
 def set_up(verbosity: int, write: Write) -> None:
     """All logging of this process goes to `write`. verbosity as Kubernetes' -v: 2 what happens, 4 decisions."""
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = (
+        False  # looked up for each line, not in FORMAT
+    )
     root = logging.getLogger()
     root.handlers[:] = [LineHandler(write)]
     root.setLevel(logging.INFO)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from flask import Blueprint, Response, g, request
-from werkzeug.exceptions import ClientDisconnected
+from werkzeug.exceptions import RequestEntityTooLarge
 
 from extender import metrics
 from extender.api import codec
@@ -79,9 +79,11 @@ def _body(type_: type[T]) -> T:
     length = request.content_length
     if length is None:
         raise RefusedError("Content-Length is wanted", 411)  # a chunked body cannot be refused before it is read
+    if length > state().options.max_body_bytes:
+        raise RequestEntityTooLarge
     try:
-        data = request.get_data(cache=False)
-    except (ClientDisconnected, OSError) as error:
+        data = request.environ["wsgi.input"].read(length)
+    except OSError as error:
         raise RefusedError(f"the body did not come to its end of {length} bytes", 408) from error
     if len(data) != length:
         raise RefusedError(f"the body ends after {len(data)} of {length} bytes", 408)

@@ -69,6 +69,18 @@ class Listener:
             self.connections.hang_up_oldest()
 
 
+class Settled:
+    """gunicorn's configuration, which makes each value anew each time it is asked: a dozen times for a request."""
+
+    def __init__(self, configuration: Any) -> None:
+        self._configuration = configuration
+
+    def __getattr__(self, name: str) -> Any:
+        """Of what is asked for the first time."""
+        value = self.__dict__[name] = getattr(self._configuration, name)
+        return value
+
+
 def _give_way() -> None:
     gevent.sleep(GIVE_WAY_SECONDS)
 
@@ -77,6 +89,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
     """`options` is set on the class by serve before the fork."""
 
     options: ClassVar[ServeOptions] = ServeOptions()
+    cfg: Any
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -96,6 +109,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
     def load_wsgi(self) -> None:
         """The application is built here, in the process that serves it, and its threads with it."""
         super().load_wsgi()
+        self.cfg = Settled(self.cfg)
         state_of(self.wsgi).peer_watch = EpollPeerWatch()
         state_of(self.wsgi).verbs.start()
 

@@ -45,7 +45,9 @@ class PendingPod(WaitingPod):
         self._pod = pod
         self._node_name = node_name
         self._clock = clock
-        self._changed = threading.Condition(threading.Lock())  # guards the two below; the innermost lock
+        # Guards the two below; the innermost lock. Not over a plain Lock, which a Condition tries to take in order to learn
+        # whose it is: under gevent that is a turn of the event loop for each wait and each notify.
+        self._changed = threading.Condition()
         self._pending = {plugin: _Timeout(now + seconds, seconds, plugin) for plugin, seconds in timeouts.items()}
         self._decision: Status | None = None
 
