@@ -66,6 +66,11 @@ class History:
         """Last pod created to last pod bound."""
         return max(self.bound.values()) - max(self.created.values()) if self.bound else float("inf")
 
+    @property
+    def binding_seconds(self) -> float:
+        """First pod bound to last pod bound."""
+        return max(self.bound.values()) - min(self.bound.values()) if self.bound else float("inf")
+
 
 def by_gang(times: Mapping[str, float]) -> Mapping[str, list[float]]:
     found: defaultdict[str, list[float]] = defaultdict(list)

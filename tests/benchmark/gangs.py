@@ -2,6 +2,8 @@
 
 One gang of 512; 64 gangs of 16 whose pods are made shuffled; a gang of 1,000. With kube-scheduler's default QPS of 50 as
 well, under which it binds no more than 50 pods a second by itself: bindings through an extender do not count against it.
+Alone it binds most pods while the others are still being made; so for that comparison it finds them all when it starts,
+and its time is that from the first to the last that it binds.
 """
 
 from __future__ import annotations
@@ -35,15 +37,17 @@ ALL = (GATED, IN_TREE, PLAIN, ALONE, GATED_50, ALONE_50)
 
 def one_round(plane: ControlPlane, table: Table, load: Load, contender: Contender, number: int) -> None:
     folder = plane.folder / f"{load.gangs}-of-{load.members}-{contender.name}-{number}"
+    made = create_gangs(plane, contender, load) if contender is ALONE_50 else None
     with Running(contender, plane, folder) as running:
         watcher = Watcher(plane)
         scheduler, ours, around = running.scheduler_seconds, running.our_seconds, plane_seconds(plane)
-        history = History(create_gangs(plane, contender, load), watcher.await_bound(load.expected, WITHIN))
+        created = made or create_gangs(plane, contender, load)
+        history = History(created, watcher.await_bound(load.expected, WITHIN))
         watcher.stop()
         table.add(
             contender.name,
             bound=len(history.bound),
-            seconds=history.seconds,
+            seconds=history.seconds if made is None else history.binding_seconds,
             scheduler_cpu=running.scheduler_seconds - scheduler,
             plane_cpu=plane_seconds(plane) - around,
             cpu_per_pod=(running.our_seconds - ours) * 1000 / max(1, len(history.bound)),
