@@ -139,11 +139,11 @@ def _message(answer: Json, preemption: Json) -> str:
     texts = [answer.get("error") or answer.get("fitError") or ""]
     guard, gang = preemption.get("guard", {}), preemption.get("gang", {})
     if gang:
-        whole = "fits" if gang["fits"] else gang["message"]
+        whole = "fits" if gang["fits"] else gang["message"] or gang["reason"]
         texts.append(f"gang {gang['group']}: {whole}")
         if "whyNot" not in gang:
             texts.append(_victims(gang))
-        elif gang["whyNot"] != gang["message"]:
+        elif gang["whyNot"] != whole:
             texts.append(f"evicts nobody: {gang['whyNot']}")
     elif "message" in guard:
         texts.append(f"preempts nobody: {guard['message']}")

@@ -101,7 +101,7 @@ def gang_answer(answer: GangAnswer) -> Json:
     view = answer.status.preemption
     if answer.plan is not None:
         json |= _with_victims(answer.plan, answer)
-    why_not = view.why_not if view is not None else gang.message
+    why_not = view.why_not if view is not None else gang.message or gang.reason
     return {**json, "whyNot": why_not} if why_not else json
 
 

@@ -52,6 +52,10 @@ def _with_labels(members: list[Json], labels: Json) -> list[Json]:
     return [{**each, "metadata": {**each["metadata"], "labels": labels}} for each in members]
 
 
+def _gated(members: list[Json], gate: str) -> list[Json]:
+    return [{**each, "spec": {**each["spec"], "schedulingGates": [{"name": gate}]}} for each in members]
+
+
 def _extender(**fields: Any) -> Json:
     return {"apiVersion": "gang-extender.dev/v1alpha1", "kind": "ExtenderConfiguration", **fields}
 
@@ -118,6 +122,24 @@ def _extender(**fields: Any) -> Json:
             [],
             "fewer pods exist than minMember of 3",
             id="a gang without its quorum evicts nobody",
+        ),
+        pytest.param(
+            waiting("", gang(), 3, nodes=nodes(3), pods=LOW, extender=_extender(schedulerNames=["other"])),
+            [],
+            "NotTried",
+            id="a scheduler that the extender does not serve",
+        ),
+        pytest.param(
+            waiting("", _gated(gang(), "scheduling.x-k8s.io/gang"), 3, nodes=nodes(3), pods=LOW),
+            ["low-n1", "low-n2", "low-n3"],
+            "",
+            id="members that our gate holds",
+        ),
+        pytest.param(
+            waiting("", _gated(gang(), "example.com/quota"), 3, nodes=nodes(3), pods=LOW),
+            [],
+            "scheduling gates of others leave fewer pods than minMember of 3",
+            id="members that the gate of somebody else holds",
         ),
         pytest.param(
             {"pending": gang()[0], "pendingPods": gang()[1:], "nodes": nodes(3), "pods": LOW},
