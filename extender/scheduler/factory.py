@@ -43,7 +43,7 @@ from extender.scheduler.scheduler import Parts, Scheduler
 from extender.scheduler.scheduling_cycle import SchedulingCycle
 from extender.scheduler.steering import StatusSteering
 from extender.scheduler.verdicts import GroupVerdicts
-from extender.scheduler.volume_handlers import volumes_known, watch_volumes
+from extender.scheduler.volume_handlers import has_unbound_claims, volumes_known, watch_volumes
 from extender.scheduler.wake_by import WakeBy
 from extender.scheduler.watch_in_tree import watch_in_tree_groups
 
@@ -171,6 +171,8 @@ class _Assembly:
             ours=lambda pod: not served or pod.spec.scheduler_name in served,
             ungate_refused=configuration.ungate_refused,
             shadow=_shadow_rules(configuration),
+            has_unbound_claims=lambda pod: has_unbound_claims(self._informers, pod),
+            errors_back_off=True,
             offers_all=lambda: self._cache.node_count() <= NODES_NEVER_SAMPLED,
             ring=bell.ring,
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from extender.api import corev1
 from extender.client.informer import InformerFactory
 from extender.client.interface import (
     CSI_DRIVERS,
@@ -21,6 +22,8 @@ from extender.client.interface import (
     VOLUME_ATTACHMENTS,
     ResourceType,
 )
+from extender.plugins.pod_claims import claim_uses
+from extender.plugins.volume_binding.matching import fully_bound
 from extender.scheduler import bell
 
 KINDS: tuple[ResourceType[Any], ...] = (
@@ -58,6 +61,13 @@ def watch_volumes(informers: InformerFactory, changed: Callable[[], None]) -> No
     """Before the informers start."""
     for kind in KINDS:
         informers.informer(kind, optional=True, may_be_forbidden=True).add_handler(VolumeHandlers(changed))
+
+
+def has_unbound_claims(informers: InformerFactory, pod: corev1.Pod) -> bool:
+    """Whether kube-scheduler's PreBind has volumes to wait for, as far as we may see claims."""
+    claims = informers.informer(PERSISTENT_VOLUME_CLAIMS).store
+    found = (claims.get(f"{pod.namespace}/{use.name}") for use in claim_uses(pod))
+    return any(claim is not None and not fully_bound(claim) for claim in found)
 
 
 def volumes_known(informers: InformerFactory) -> bool:

@@ -6,13 +6,17 @@ are bound, and the gang starts when the slowest volume is there.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.cluster import Cluster
 from tests.e2e.conftest import Pair
+from tests.e2e.control_plane import Scheduler
+from tests.e2e.extender import Extender
 from tests.e2e.processes import eventually
 from tests.e2e.storage import CLAIMS, DRIVER, SELECTED_NODE, VOLUMES, Storage
 from tests.e2e.test_gated_gangs import CPU, GATED
@@ -95,16 +99,40 @@ def test_a_provisioner_that_gives_up_once(storage: Storage, module_programs: Pai
     storage.cluster.recorder.await_bound(*THREE, within=15)
 
 
-def test_a_volume_that_takes_longer_than_a_member_may_be_held(storage: Storage, module_programs: Pair) -> None:
-    """The others' holds end and their claims stay bound; the gang starts whole once the last volume is there."""
+def three_with_slow_volumes(storage: Storage) -> None:
     storage.cluster.node("node-1", cpu="4")
     storage.storage_class("fast", DRIVER)
     gang(storage, "fast", GATED, scheduleTimeoutSeconds=2)
     for name in THREE:
         storage.await_selected_node(name)
+
+
+def test_the_others_are_held_while_a_volume_is_made(storage: Storage, module_programs: Pair) -> None:
+    """For longer than scheduleTimeoutSeconds."""
+    three_with_slow_volumes(storage)
     storage.provision("train-0")
-    storage.cluster.recorder.await_message("train-0", "rejected due to timeout", within=10)
+    await_held(module_programs, 1)
+    until = time.monotonic() + 3
+    eventually(lambda: time.monotonic() > until, within=5, what="the group's own time is over")
+    assert module_programs.extender.held() == 1
     storage.provision("train-1")
     storage.provision("train-2")
-    storage.cluster.recorder.await_bound(*THREE, within=20)
+    storage.cluster.recorder.await_bound(*THREE, within=5)
+    assert not any("rejected" in event for name in THREE for event in storage.cluster.events(name))
+
+
+def test_a_volume_that_takes_longer_than_a_member_may_be_held(
+    storage: Storage, cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
+) -> None:
+    """The others' holds end and their claims stay bound; the gang starts whole once the last volume is there."""
+    extender = Extender(tmp_path, cluster.plane.kubeconfig(), settings={"bindTimeoutSeconds": 10})
+    programs += [extender, Scheduler(cluster.plane, tmp_path, extender=extender.url)]
+    for program in programs:
+        program.start()
+    three_with_slow_volumes(storage)
+    storage.provision("train-0")
+    cluster.recorder.await_message("train-0", "rejected due to timeout", within=10)
+    storage.provision("train-1")
+    storage.provision("train-2")
+    cluster.recorder.await_bound(*THREE, within=20)
     assert storage.get(VOLUMES, "pvc-train-0")["spec"]["claimRef"]["name"] == "train-0"

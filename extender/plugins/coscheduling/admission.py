@@ -21,6 +21,7 @@ from extender.plugins.coscheduling.gang_observer import GangObserver
 from extender.plugins.coscheduling.gates import shut_gate
 from extender.plugins.coscheduling.lost_places import refute
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.pre_bind import time_for_place
 from extender.plugins.coscheduling.quorum import is_free
 from extender.plugins.coscheduling.refutations import How
 from extender.plugins.coscheduling.stale_refusals import StaleRefusals
@@ -92,6 +93,7 @@ class Admission:
             if group is None:
                 return SUCCESS
             group.refuted.came(pod.uid)
+            group.errors.came(pod.uid)
             status, told = self._gates(group, pod)
             if told:
                 group.told[pod.uid] = told
@@ -177,6 +179,7 @@ class Admission:
     def _refuse(self, group: Group, pod: corev1.Pod, status: Status) -> Status:
         """kube-scheduler parks it, and clears its nomination. Lock held."""
         group.refused.add(pod.uid)
+        group.errors.refused(pod.uid)
         group.answered.discard(pod.uid)
         group.said[pod.uid] = status.message
         if pod.uid in group.steered:
@@ -284,6 +287,7 @@ class Admission:
                     if reservation.expires <= now
                     and (group := manager.groups.get(reservation.group)) is not None
                     and reservation.uid not in group.held
+                    and reservation.expires + time_for_place(group, self._with.has_unbound_claims) <= now
                 }
             )
 

@@ -24,6 +24,7 @@ from extender.plugins.coscheduling.collaborators import (
 from extender.plugins.coscheduling.commit import Commit
 from extender.plugins.coscheduling.pod_group import GroupSpec
 from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.pre_bind import time_for_siblings
 from extender.plugins.coscheduling.preflight import preflight
 from extender.plugins.coscheduling.quorum import is_free, needs, note_start
 from extender.plugins.coscheduling.stops import Reason, stop_of_hold
@@ -68,17 +69,17 @@ class Barrier:
                 return self._start([(group, pod.uid)], arriving=pod.uid), 0
             unit = unit_of(manager, group)
             if missing_group(manager, group) or not all(is_complete(manager, each) for each in unit):
-                return wait(), self._hold_seconds(group, spec, unit, default_wait)
+                return wait(), self._hold_seconds(pod, spec, unit, default_wait)
             others = [member for member in _waiting(unit) if member[1] != pod.uid]
             return self._start([*others, (group, pod.uid)], arriving=pod.uid), 0
 
-    def _hold_seconds(self, group: Group, spec: GroupSpec, unit: Sequence[Group], default_wait: float) -> float:
+    def _hold_seconds(self, pod: corev1.Pod, spec: GroupSpec, unit: Sequence[Group], default_wait: float) -> float:
         specs = [self._manager.spec(each) for each in unit]
         seconds = float(spec.schedule_timeout_seconds or default_wait)
         limit = self._with.hold_limit(sum(each.min_member for each in specs if each is not None))
         if seconds > limit:
-            log.warning("wait clamped to the bind timeout group=%s seconds=%g limit=%g", group.key, seconds, limit)
-        return min(seconds, limit)
+            log.warning("wait clamped to the bind timeout group=%s seconds=%g limit=%g", unit[0].key, seconds, limit)
+        return min(seconds + time_for_siblings(unit, pod.uid, self._with.has_unbound_claims), limit)
 
     def recheck(self, group: Group) -> None:
         """After minMember was lowered, or a group was named no longer: starts the gang if it is complete now."""

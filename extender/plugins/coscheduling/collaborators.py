@@ -96,6 +96,8 @@ class Collaborators:
     lead and have seen the whole cluster. ours: whether a pod is of a scheduler that we serve.
     topology: the levels that are configured. pack_single_pods: whether prioritize keeps such pods off free domains.
     offers_all: whether kube-scheduler offers us every node that it finds feasible, however it is configured.
+    has_unbound_claims: whether a pod has volumes that kube-scheduler is still to bind. errors_back_off: whether a failed bind
+    call sends the pod into an error back-off, as kube-scheduler's.
     ring: wakes all parked pods that we have refused by one event, these among
     them; None: they are woken one by one."""
 
@@ -113,6 +115,8 @@ class Collaborators:
     topology: Topology = UNTOLD
     pack_single_pods: bool = False
     shadow: ShadowRules = NO_SHADOWS
+    has_unbound_claims: Callable[[corev1.Pod], bool] = lambda pod: False
+    errors_back_off: bool = False
     offers_all: Callable[[], bool] = lambda: False
     ring: Callable[[Sequence[corev1.Pod]], None] | None = None
 

@@ -218,10 +218,19 @@ class Coscheduling(
         cause = state.get(REJECTION, str) or messages.REJECTION_IN_UNRESERVE
         with self.manager.lock:
             group = self.manager.find(pod)
+            if group is not None:
+                self._note_error(group, pod)
             if group is None or not self.barrier.leave(pod, cause):
                 return
             self._back_off(group)
         self.admission.drop_plan(group.key)
+
+    def _note_error(self, group: Group, pod: corev1.Pod) -> None:
+        """Its bind call will be answered with an error, so it comes back by itself, and not before its time. Lock held."""
+        if not self.collaborators.errors_back_off or pod.uid not in group.members:
+            return
+        due = group.errors.failed(pod.uid, self.manager.clock())
+        self.manager.look_at[group.key] = max(due, self.manager.look_at.get(group.key, 0.0))
 
     def permit(self, state: CycleState, pod: corev1.Pod, node_name: str) -> tuple[Status, float]:
         decided = self.barrier.arrive(pod, node_name, self.wait_seconds)

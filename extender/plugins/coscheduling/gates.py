@@ -52,6 +52,10 @@ def _own_gate(manager: PodGroupManager, group: Group, scheduler_name: str, pod_n
         ready = group.assigned() | {info.pod.uid for info in manager.plannable(group, scheduler_name)}
         if needs(group, spec, ready):
             return Gate(Reason.GATED, messages.waiting_for_gates(spec.min_member), messages.gated_siblings(pod_name))
+        away = group.errors.away(manager.clock())
+        if away and not manager.begun(group) and needs(group, spec, ready - away):
+            text = messages.failed_recently(group.key)
+            return Gate(Reason.BACKING_OFF, text, text)
     return None
 
 

@@ -22,6 +22,7 @@ from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.commit import Commit
 from extender.plugins.coscheduling.denials import Denials
+from extender.plugins.coscheduling.error_back_off import ErrorBackOffs
 from extender.plugins.coscheduling.gang_groups import GangGroups
 from extender.plugins.coscheduling.group_annotations import names_groups, relevant
 from extender.plugins.coscheduling.ledger import Ledger
@@ -70,6 +71,7 @@ class Group:
     waves: list[frozenset[str]] = field(default_factory=list)  # of a plan: who is sent once those before are in place
     repatched: set[str] = field(default_factory=set)  # whose lost nomination was made once more for this plan
     moved: bool = False  # a place has changed hands since members were last sent
+    errors: ErrorBackOffs = field(default_factory=ErrorBackOffs)  # members that kube-scheduler has in error back-off
     refuted: Refutations = field(default_factory=Refutations)  # places that kube-scheduler did not take
     planned: bool = False
     preempting: Preempting | None = None  # planned too, but somebody has to go first
@@ -239,6 +241,7 @@ class PodGroupManager:
         group.unnamed.discard(uid)
         group.gated.discard(uid)
         group.repatched.discard(uid)
+        group.errors.forget(uid)
         group.refuted.forget(uid)
         self.ledger.release(uid)
         self.drop_if_empty(group)

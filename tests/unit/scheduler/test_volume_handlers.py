@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,8 +11,15 @@ from extender.client.embedded.api import EmbeddedAPI
 from extender.client.informer import InformerFactory
 from extender.client.interface import CSI_STORAGE_CAPACITIES, STORAGE_CLASSES
 from extender.scheduler import bell
-from extender.scheduler.volume_handlers import KINDS, VolumeHandlers, volumes_known, watch_volumes
-from tests.unit.plugins.storage import make_capacity
+from extender.scheduler.volume_handlers import (
+    KINDS,
+    VolumeHandlers,
+    has_unbound_claims,
+    volumes_known,
+    watch_volumes,
+)
+from tests.objects import make_pod
+from tests.unit.plugins.storage import make_capacity, make_claim
 
 
 @pytest.mark.parametrize(
@@ -29,6 +37,26 @@ def test_what_is_heard(name: str, heard: int) -> None:
     handlers.on_update(capacity, capacity)
     handlers.on_delete(capacity)
     assert len(told) == heard
+
+
+@pytest.mark.parametrize(
+    ("volume", "unbound"),
+    [
+        pytest.param("", True, id="a claim that waits"),
+        pytest.param("disk", False, id="a claim that is bound"),
+        pytest.param(None, False, id="a claim that we have not seen"),
+    ],
+)
+def test_whether_a_pod_s_claims_are_still_to_be_bound(volume: str | None, unbound: bool) -> None:
+    claims = [] if volume is None else [make_claim("data", bound_to=volume)]
+
+    class Informers:
+        def informer(self, kind: Any) -> Any:
+            return SimpleNamespace(store={f"default/{claim.metadata.name}": claim for claim in claims})
+
+    informers: Any = Informers()
+    pod = make_pod().namespace("default").name("p").pvc("data").obj()
+    assert has_unbound_claims(informers, pod) is unbound
 
 
 class State:

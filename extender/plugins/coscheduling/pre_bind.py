@@ -1,0 +1,37 @@
+"""The time that kube-scheduler's PreBind takes for members with claims that are not bound yet.
+
+kube-scheduler binds volumes after our filter and before our bind verb, and waits for whoever makes them: such a member comes
+late, and what waits for it, its siblings' holds and the lease of its place, has to last that long.
+kube-scheduler: pkg/scheduler/framework/plugins/volumebinding (PreBind, bindTimeoutSeconds)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from extender.api import corev1
+from extender.plugins.coscheduling.pod_group_manager import Group
+
+PRE_BIND_SECONDS = 600.0  # VolumeBinding's bindTimeoutSeconds where nobody has configured another
+
+HasUnboundClaims = Callable[[corev1.Pod], bool]
+
+
+def time_for_siblings(unit: Sequence[Group], arriving: str, has_unbound_claims: HasUnboundClaims) -> float:
+    """What a hold may last beyond its own time while members with unbound claims are to come. The manager's lock is held."""
+    coming = (
+        group.members[uid].pod
+        for group in unit
+        for uid in group.members.keys() - group.assigned() - group.held.keys() - {arriving}
+    )
+    return _seconds(coming, has_unbound_claims)
+
+
+def time_for_place(group: Group, has_unbound_claims: HasUnboundClaims) -> float:
+    """What the group's leases last longer while one that was given its place is in PreBind. The manager's lock is held."""
+    answered = (group.members[uid].pod for uid in group.answered - group.held.keys() if uid in group.members)
+    return _seconds(answered, has_unbound_claims)
+
+
+def _seconds(pods: Iterable[corev1.Pod], has_unbound_claims: HasUnboundClaims) -> float:
+    return PRE_BIND_SECONDS if any(pod.spec.volumes and has_unbound_claims(pod) for pod in pods) else 0.0
