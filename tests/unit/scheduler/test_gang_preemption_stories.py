@@ -299,6 +299,17 @@ def test_the_page_says_that_nobody_s_room_would_do(bench: Bench) -> None:
     assert explained(bench) == PreemptionView(why_not=messages.NO_VICTIMS_HELP)
 
 
+def test_nobody_goes_for_a_gang_whose_min_resources_the_cluster_would_not_have_even_then(bench: Bench) -> None:
+    victims = full(bench, 0, 0)
+    bench.pod_group("high", 2, minResources={"cpu": "1000"})
+    members = [bench.pod(f"h{i}", "high", priority=VIP) for i in range(2)]
+    assert "resource gap: cpu" in refused(bench, members[0])
+    bench.scheduler._parts.background.submit("preempt", bench.scheduler._parts.preemption.gangs.look)
+    bench.flush()
+    assert all(bench.there(pod) for pod in victims)
+    assert explained(bench) == PreemptionView(why_not="resource gap: cpu")
+
+
 def test_the_page_names_those_that_are_waited_for(slow: Bench) -> None:
     victims = full(slow, 0)
     refused(slow, gang(slow, 1)[0])

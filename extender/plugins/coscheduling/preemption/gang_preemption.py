@@ -22,7 +22,6 @@ from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.arrivals import cannot_be_woken, waves_of
 from extender.plugins.coscheduling.collaborators import PREEMPTING, Verdict
 from extender.plugins.coscheduling.coscheduling import Coscheduling
-from extender.plugins.coscheduling.hypothetical import without_pods
 from extender.plugins.coscheduling.lost_places import lose_place
 from extender.plugins.coscheduling.pod_group_manager import Group
 from extender.plugins.coscheduling.preempting import Preempting
@@ -30,7 +29,7 @@ from extender.plugins.coscheduling.preemption.eviction import Eviction
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.priorities import PrioritiesOnNodes
 from extender.plugins.coscheduling.preemption.running_gangs import releasable
-from extender.plugins.coscheduling.preemption.victim_search import GOING_SECONDS, PreemptionWorld, VictimSearch
+from extender.plugins.coscheduling.preemption.victim_search import GOING_SECONDS, PreemptionWorld, VictimSearch, without
 from extender.plugins.coscheduling.stops import Reason, Stop
 from extender.plugins.coscheduling.unit_planning import note_places
 from extender.plugins.coscheduling.units import unit_of
@@ -122,7 +121,7 @@ class GangPreemption:
         if not situation.request.needed:
             return
         found = self.search.search(situation, self._with.newest_snapshot())
-        if not isinstance(found, VictimPlan):
+        if isinstance(found, str):
             metrics.gang_preemption_attempts.labels("none").inc()
             with manager.lock:
                 self._in_vain(unit)
@@ -151,10 +150,11 @@ class GangPreemption:
             situation = self.search.situation(unit, scheduler_name)
             released = {uid: key for uid, key in situation.released.items() if uid in found.awaited}
         victims = {victim.uid for victim in found.victims}
-        stripped = without_pods(snapshot, _on_nodes(snapshot, victims | found.awaited))
+        stripped = without(snapshot, found)
         request = self.search.permitted(situation, snapshot)
         placement = self._with.offload(planner.plan, stripped, request, self._with.judge)
-        if not isinstance(placement, planner.Placement) or not found.all_needed(placement):
+        gap = self.search.gap(unit, stripped)
+        if gap or not isinstance(placement, planner.Placement) or not found.all_needed(placement):
             with manager.lock:  # not at once: on the same cluster it would come to the same
                 for group in unit:
                     times = self._tried.get(group.key, (0, 0.0))[0]
@@ -298,14 +298,6 @@ def _reference(group: Group) -> corev1.ObjectReference:
     if group.pod_group is not None:
         return pod_group_reference(group.pod_group)
     return pod_reference(min((info.pod for info in group.members.values()), key=lambda pod: pod.name))
-
-
-def _on_nodes(snapshot: NodeInfoLister, uids: Collection[str]) -> dict[str, Collection[str]]:
-    return {
-        node.name: here
-        for node in snapshot.list()
-        if (here := {info.pod.uid for info in node.pods if info.pod.uid in uids})
-    }
 
 
 def _of(snapshot: NodeInfoLister, uids: Collection[str]) -> Iterator[PodInfo]:

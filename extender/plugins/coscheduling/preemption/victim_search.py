@@ -14,6 +14,7 @@ from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.gang_status import PreemptionView, Victim
+from extender.plugins.coscheduling.hypothetical import without_pods
 from extender.plugins.coscheduling.pod_group_manager import Group
 from extender.plugins.coscheduling.preemption.evictable import Rules, RunningGang, evictable_pods
 from extender.plugins.coscheduling.preemption.eviction import Evictor
@@ -102,8 +103,11 @@ class VictimSearch:
             return situation.request
         return self._shadows.without(situation.request, situation.kept, snapshot)
 
-    def search(self, situation: Situation, snapshot: NodeInfoLister) -> VictimPlan | planner.Verdict:
-        """Off the event loop. Pods that are being deleted, and held members that would let go, give room for nothing."""
+    def search(self, situation: Situation, snapshot: NodeInfoLister) -> VictimPlan | str:
+        """Or why nobody's going would help. Off the event loop.
+
+        Pods that are being deleted, and held members that would let go, give room for nothing.
+        """
         assumed = set(self._around.assumed())
         going = assumed & situation.released.keys()
         for node in snapshot.list():
@@ -117,7 +121,16 @@ class VictimSearch:
             )
         if not isinstance(found, VictimPlan | planner.Verdict):
             raise TypeError(f"no plan with victims: {found!r}")
-        return found
+        if not isinstance(found, VictimPlan):
+            return messages.NO_VICTIMS_HELP
+        return self.gap(situation.unit, without(snapshot, found)) or found
+
+    def gap(self, unit: Sequence[Group], left: NodeInfoLister) -> str:
+        """What the cluster would still have too little of for minResources; empty if nothing: nobody goes in vain."""
+        with self._manager.lock:
+            specs = [(group, spec) for group in unit if (spec := self._manager.spec(group)) is not None]
+            names = {name: None for group, spec in specs for name in self._requests.resource_gap(group, spec, left)}
+        return messages.resource_gap(names) if names else ""
 
     def _goes_anyway(self, pod: corev1.Pod) -> bool:
         """One that takes much longer than it was given is not counted on."""
@@ -145,8 +158,8 @@ class VictimSearch:
             why_not = self.barred(unit) or self._not_yet(group)
             situation = self.situation(unit, min(pods, key=lambda pod: pod.name).spec.scheduler_name)
         found = self.search(situation, self._with.newest_snapshot())
-        if not isinstance(found, VictimPlan):
-            return Looked(PreemptionView(why_not=why_not or messages.NO_VICTIMS_HELP))
+        if isinstance(found, str):
+            return Looked(PreemptionView(why_not=why_not or found))
         victims = (Victim(each.pod.key, each.node_name, each.pod.priority, each.gang) for each in found.victims)
         return Looked(PreemptionView(tuple(victims), why_not=why_not), found)
 
@@ -154,3 +167,10 @@ class VictimSearch:
         since = group.stopped.since if group.stopped is not None else 0.0
         delay = self._around.rules.delay_seconds
         return messages.PREEMPTION_DELAYED if since + delay > self._manager.clock() else ""
+
+
+def without(snapshot: NodeInfoLister, found: VictimPlan) -> NodeInfoLister:
+    """The cluster once all have gone."""
+    uids = {victim.uid for victim in found.victims} | found.awaited
+    here = {node.name: {info.pod.uid for info in node.pods if info.pod.uid in uids} for node in snapshot.list()}
+    return without_pods(snapshot, {name: gone for name, gone in here.items() if gone})
