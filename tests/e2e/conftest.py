@@ -25,9 +25,16 @@ FAILED = pytest.StashKey[bool]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In each module those come first that start programs of their own: two pairs at once would act on one cluster."""
+    modules = list(dict.fromkeys(item.path for item in items))
+    items.sort(key=lambda item: (modules.index(item.path), HERE in item.path.parents and _with_the_module_s_pair(item)))
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.e2e)
+
+
+def _with_the_module_s_pair(item: pytest.Item) -> bool:
+    return "module_programs" in getattr(item, "fixturenames", ())
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -235,7 +235,7 @@ def test_a_restart_between_plan_and_bind(
 def test_a_planned_node_is_deleted_before_the_members_bind(
     cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
-    """They are sent elsewhere before kube-scheduler is back, and the gang starts whole."""
+    """Its members alone are sent elsewhere, before kube-scheduler is back, and the gang starts whole."""
     pair = start_pair(cluster.plane, tmp_path)
     programs.extend(pair)
     pair.scheduler.stop()
@@ -249,9 +249,12 @@ def test_a_planned_node_is_deleted_before_the_members_bind(
         return {member["name"]: member["node"] for member in members}
 
     eventually(lambda: len(places()) == 4 and all(places().values()), within=5, what="everybody has a place")
-    lost = places()[names[0]]
+    planned = places()
+    lost = planned[names[0]]
+    good = {name: node for name, node in planned.items() if node != lost}
     cluster.api.delete(f"/api/v1/nodes/{lost}")
     eventually(lambda: not {"", lost} & set(places().values()), within=5, what="everybody has a place elsewhere")
+    assert {name: places()[name] for name in good} == good, "who has a good place keeps it"
     pair.scheduler.start()
     recorder.await_bound(*names, within=10)
     assert lost not in {change.pod.node for change in recorder.history()}

@@ -16,7 +16,6 @@ from extender.api.schedulingv1alpha1 import GANG_READY
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.collaborators import Collaborators
-from extender.plugins.coscheduling.kube_schedulers_word import in_tree_reasons
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.lost_places import refute
 from extender.plugins.coscheduling.pod_group_manager import (
@@ -182,7 +181,7 @@ class Arrivals:
             place = self._manager.ledger.get(new.uid)
             if place is None:
                 return False
-            refused = _refused_in_tree(old, new, group.said.get(new.uid, "")) or self._refused_likewise(group, new)
+            refused = _refused_in_tree(old, new, group.said.get(new.uid, ""))
             if self.too_early(group, new.uid):
                 group.refused.add(new.uid)  # sent once more when its turn comes: that says nothing about its place
                 return False
@@ -202,14 +201,6 @@ class Arrivals:
         refute(self._manager, group, place, How.REFUSED)
         group.refused.add(place.uid)
         self._manager.lose_places(group, [place.uid])
-
-    def _refused_likewise(self, group: Group, pod: corev1.Pod) -> bool:
-        """Whether the refusal reads as the one before, so that nothing but the nomination has changed. Lock held.
-
-        Somebody who preempts there clears it as well: of a pod that was not refused before, it is made once more.
-        """
-        before = pod.uid in group.repatched or pod.uid in group.refuted.uids()
-        return before and bool(in_tree_reasons(pod, group.said.get(pod.uid, "")))
 
     def parked(self, old: corev1.Pod, new: corev1.Pod) -> bool:
         """A planned member of which we have not been asked may have been refused by kube-scheduler's own filters: it came

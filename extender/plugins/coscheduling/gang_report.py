@@ -26,7 +26,7 @@ from extender.plugins.coscheduling.admission import Admission
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.extra_members import extra_members_wait
 from extender.plugins.coscheduling.gang_groups import GROUPS_ANNOTATION
-from extender.plugins.coscheduling.gang_observer import WAITING_PHASES, Seen
+from extender.plugins.coscheduling.gang_observer import UNTOLD, WAITING_PHASES, Seen
 from extender.plugins.coscheduling.gang_status import (
     Domain,
     GangStatus,
@@ -176,7 +176,7 @@ class GangReport:
         if seen.phase not in WAITING_PHASES:
             return _Why(since=seen.since)
         gate = self._admission.observer.gate(group)
-        if gate is not None:
+        if gate is not None and not (gate.reason in UNTOLD and group.stopped is not None):
             return _Why(gate.reason, gate.cause, gate.refusal, seen.gate_since)
         if group.stopped is not None:
             return self._of_stop(group, group.stopped)
