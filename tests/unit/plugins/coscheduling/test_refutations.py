@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 
 from extender.api import corev1
+from extender.cli import explain_text
 from extender.framework.cycle_state import CycleState
 from extender.plugins.coscheduling.coscheduling import REJECTION
 from extender.plugins.coscheduling.kube_schedulers_word import in_tree_reasons
@@ -165,6 +167,7 @@ def test_after_three_refusals_the_verdict_quotes_kube_scheduler(refuted: World) 
         "kube-scheduler says: Insufficient cpu, node(s) didn't match scheduler-enforced node affinity"
     )
     assert (status.gang.reason, status.gang.message) == ("RefutedByScheduler", quoted)
+    assert quoted in "\n".join(explain_text.page(status, datetime.now(UTC)))
     assert refuted.verdicts[-1] == f"default/g GangRejected: {quoted}", "event and condition say what the page says"
     assert "kube-scheduler says" not in status.told, "a pod is tried again at once if what it hears changes"
 
