@@ -92,7 +92,8 @@ class Admission:
             group = self._manager.group_of(pod)
             if group is None:
                 return SUCCESS
-            group.refuted.came(pod.uid)
+            if group.refuted.came(pod.uid, self._manager.cluster_epoch):
+                self._manager.denied.pop(group.key)  # it may have been decided before this one was awake
             group.errors.came(pod.uid)
             status, told = self._gates(group, pod)
             if told:

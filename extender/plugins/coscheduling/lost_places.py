@@ -63,7 +63,7 @@ def refute(
     """
     group.refuted.add(place.uid, place.node_name, how, manager.clock())
     if how is How.REFUSED:
-        group.refuted.sleeps(place.uid)
+        group.refuted.sleeps(place.uid, manager.cluster_epoch)
     elif len(offered) < SMALLEST_SAMPLE:
         unit = unit_of(manager, group)
         taken = {node_name for each in unit for node_name in _nodes_of_others(manager, each, place.uid)}

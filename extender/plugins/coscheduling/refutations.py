@@ -58,7 +58,7 @@ class Refutations:
     def __init__(self) -> None:
         self._pairs: dict[Pair, _LeftOut] = {}  # the latest last
         self._confined: dict[str, _Confined] = {}
-        self._asleep: set[str] = set()
+        self._asleep: dict[str, int] = {}  # UID -> epoch
 
     def add(self, uid: str, node_name: str, how: How, now: float) -> None:
         metrics.plan_refuted.labels(how).inc()
@@ -71,12 +71,12 @@ class Refutations:
         """As long as that node, which was refuted just now, is left out."""
         self._confined[uid] = _Confined(nodes, self._pairs[uid, node_name].until, epoch)
 
-    def sleeps(self, uid: str) -> None:
-        self._asleep.add(uid)
+    def sleeps(self, uid: str, epoch: int) -> None:
+        self._asleep[uid] = epoch
 
-    def came(self, uid: str) -> None:
-        """kube-scheduler asks about it: a node has passed its filters."""
-        self._asleep.discard(uid)
+    def came(self, uid: str, epoch: int) -> bool:
+        """kube-scheduler asks about it: a node has passed its filters. Whether that woke it which changed the cluster."""
+        return self._asleep.pop(uid, epoch) != epoch
 
     def confined(self, now: float, epoch: int) -> dict[str, frozenset[str]]:
         """UID -> the only nodes that it may have."""
@@ -103,7 +103,7 @@ class Refutations:
         for pair in [pair for pair in self._pairs if pair[0] == uid]:
             del self._pairs[pair]
         self._confined.pop(uid, None)
-        self._asleep.discard(uid)
+        self._asleep.pop(uid, None)
 
     def clear(self) -> None:
         self._pairs.clear()

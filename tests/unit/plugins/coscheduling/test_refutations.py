@@ -149,6 +149,16 @@ def test_a_member_that_kube_scheduler_s_filters_refused_is_in_no_plan_until_it_i
     assert refuted.plugin.manager.ledger.get("default/p1") is not None
 
 
+def test_one_that_room_has_woken_is_heard_at_once(refuted: World) -> None:
+    """Whether we looked at the gang before kube-scheduler did, or after."""
+    let_go(refuted)
+    refuted.plugin.on_node(None, node("n1", "2"))
+    refuted.nodes["n1"] = node("n1", "2")
+    refuted.run_tasks()
+    assert "default/g" in refuted.plugin.manager.denied
+    assert refuted.filter(member("p1"), ["n1"]) == "n1"
+
+
 def test_after_three_refusals_the_verdict_quotes_kube_scheduler(refuted: World) -> None:
     let_go(refuted)
     for count in (3, 4):
