@@ -38,6 +38,7 @@ from extender.plugins.coscheduling.pod_group import (
 from extender.plugins.coscheduling.preempting import Preempting
 from extender.plugins.coscheduling.refutations import Refutations
 from extender.plugins.coscheduling.stops import Stop
+from extender.plugins.pod_claims import claim_uses
 
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
 GONE_SECONDS = 300.0  # how long a late call cannot bring a deleted pod back
@@ -71,6 +72,7 @@ class Group:
     waves: list[frozenset[str]] = field(default_factory=list)  # of a plan: who is sent once those before are in place
     repatched: set[str] = field(default_factory=set)  # whose lost nomination was made once more for this plan
     moved: bool = False  # a place has changed hands since members were last sent
+    claiming: set[str] = field(default_factory=set)  # UIDs of members with claims for volumes
     errors: ErrorBackOffs = field(default_factory=ErrorBackOffs)  # members that kube-scheduler has in error back-off
     refuted: Refutations = field(default_factory=Refutations)  # places that kube-scheduler did not take
     planned: bool = False
@@ -166,6 +168,8 @@ class PodGroupManager:
         group.members[pod.uid] = PodInfo(pod)
         group.of_scheduler.setdefault(pod.spec.scheduler_name, set()).add(pod.uid)
         (group.on_node.add if pod.node_name else group.on_node.discard)(pod.uid)
+        if known is None and any(claim_uses(pod)):
+            group.claiming.add(pod.uid)
         if ref.lightweight and (
             known is None
             or group.refs.get(pod.uid) != ref
@@ -241,6 +245,7 @@ class PodGroupManager:
         group.unnamed.discard(uid)
         group.gated.discard(uid)
         group.repatched.discard(uid)
+        group.claiming.discard(uid)
         group.errors.forget(uid)
         group.refuted.forget(uid)
         self.ledger.release(uid)

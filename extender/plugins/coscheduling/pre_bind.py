@@ -22,16 +22,16 @@ def time_for_siblings(unit: Sequence[Group], arriving: str, has_unbound_claims: 
     coming = (
         group.members[uid].pod
         for group in unit
-        for uid in group.members.keys() - group.assigned() - group.held.keys() - {arriving}
+        for uid in group.claiming - group.on_node - group.committed.keys() - group.held.keys() - {arriving}
     )
     return _seconds(coming, has_unbound_claims)
 
 
 def time_for_place(group: Group, has_unbound_claims: HasUnboundClaims) -> float:
     """What the group's leases last longer while one that was given its place is in PreBind. The manager's lock is held."""
-    answered = (group.members[uid].pod for uid in group.answered - group.held.keys() if uid in group.members)
+    answered = (group.members[uid].pod for uid in (group.claiming & group.answered) - group.held.keys())
     return _seconds(answered, has_unbound_claims)
 
 
 def _seconds(pods: Iterable[corev1.Pod], has_unbound_claims: HasUnboundClaims) -> float:
-    return PRE_BIND_SECONDS if any(pod.spec.volumes and has_unbound_claims(pod) for pod in pods) else 0.0
+    return PRE_BIND_SECONDS if any(map(has_unbound_claims, pods)) else 0.0
