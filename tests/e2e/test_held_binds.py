@@ -5,6 +5,7 @@ The third is kept out by a second extender in front of ours, so that the holds l
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -135,8 +136,8 @@ def test_the_extender_told_to_end_answers_the_binds_that_are_held(
 ) -> None:
     extender, _ = start()
     cluster.killed = True
-    extender.terminate(within=5)  # a second or so, with no commit begun; more where the machine has no time
-    for name in NAMES[:2]:
+    extender.program.signal(signal.SIGTERM)
+    for name in NAMES[:2]:  # now: a second later kube-scheduler tries again, and finds nobody
         cluster.recorder.wait(
             lambda name=name: cluster.recorder.condition(name).get("reason") == "SchedulerError",
             within=3,
@@ -145,6 +146,7 @@ def test_the_extender_told_to_end_answers_the_binds_that_are_held(
         message = cluster.recorder.condition(name)["message"]
         assert "EOF" not in message
         assert "connection" not in message
+    extender.program.wait(5)  # a second or so, with no commit begun; more where the machine has no time
     extender.start()
     let_in(cluster, door)
     cluster.recorder.await_bound(*NAMES, within=25)
