@@ -17,8 +17,10 @@ class Doorkeeper:
     """Answers filter calls on loopback in a thread of its own. kube-scheduler asks it before it asks us."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards _kept_out
+        self._lock = threading.Lock()  # guards the next two
         self._kept_out: frozenset[str] = frozenset()
+        self._kept_waiting: frozenset[str] = frozenset()
+        self._no_longer = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="doorkeeper")
 
@@ -27,6 +29,7 @@ class Doorkeeper:
         return self
 
     def stop(self) -> None:
+        self._no_longer.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -34,6 +37,14 @@ class Doorkeeper:
     def keep_out(self, names: Iterable[str]) -> None:
         with self._lock:
             self._kept_out = frozenset(names)
+            self._kept_waiting = frozenset()
+        self._no_longer.set()
+
+    def keep_waiting(self, names: Iterable[str]) -> None:
+        """Gives no answer for these until others are kept out, or nobody."""
+        self._no_longer.clear()
+        with self._lock:
+            self._kept_waiting = frozenset(names)
 
     def put_in_front(self, config: dict[str, Any]) -> None:
         """Into a KubeSchedulerConfiguration."""
@@ -45,8 +56,11 @@ class Doorkeeper:
         config["extenders"] = [entry, *config.get("extenders", [])]
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        name = arguments["Pod"]["metadata"]["name"]
         with self._lock:
-            refused = arguments["Pod"]["metadata"]["name"] in self._kept_out
+            refused, waits = name in self._kept_out, name in self._kept_waiting
+        if waits:
+            self._no_longer.wait(30)
         names = arguments["NodeNames"]
         if not refused:
             return {"NodeNames": names}
