@@ -25,7 +25,7 @@ from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.gang_status import GangStatus, PreemptionView
 from extender.plugins.coscheduling.judge import new_judge
 from extender.plugins.coscheduling.planner import Topology
-from extender.plugins.coscheduling.pod_group_manager import POD_SCHEDULED, UNSCHEDULABLE
+from extender.plugins.coscheduling.pod_conditions import POD_SCHEDULED, UNSCHEDULABLE
 from extender.plugins.coscheduling.preemption.eviction import Done, Eviction
 from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
 from extender.plugins.coscheduling.preemption.planning import VictimPlan

@@ -13,7 +13,8 @@ from extender.api import corev1
 from extender.plugins.coscheduling.collaborators import TIMED_OUT
 from extender.plugins.coscheduling.collaborators import WAITING as GANG_WAITING
 from extender.plugins.coscheduling.coscheduling import Coscheduling
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.simulation.driver import Driver
 from extender.simulation.journal import Journal
 

@@ -19,8 +19,9 @@ from extender.plugins.coscheduling.arrivals import Arrivals
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.gang_observer import GangObserver
 from extender.plugins.coscheduling.gates import shut_gate
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.lost_places import refute
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.pre_bind import time_for_place
 from extender.plugins.coscheduling.quorum import is_free
 from extender.plugins.coscheduling.refutations import How

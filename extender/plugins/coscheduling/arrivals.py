@@ -12,19 +12,14 @@ import logging
 from collections.abc import Sequence
 
 from extender.api import corev1
-from extender.api.schedulingv1alpha1 import GANG_READY
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.lost_places import refute
-from extender.plugins.coscheduling.pod_group_manager import (
-    POD_SCHEDULED,
-    SCHEDULING_GATED,
-    UNSCHEDULABLE,
-    Group,
-    PodGroupManager,
-)
+from extender.plugins.coscheduling.pod_conditions import refused_in_tree, taken_back, was_gated
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.refutations import How
 from extender.plugins.coscheduling.units import unit_of
 
@@ -175,13 +170,13 @@ class Arrivals:
             group = self._manager.find(new)
             if group is None or new.uid in group.held or group.steered.get(new.uid) != old.status.nominated_node_name:
                 return False
-            if _taken_back(old, new):
+            if taken_back(old, new):
                 return False  # by us, before the place was promised again: that patch is to come
             del group.steered[new.uid]
             place = self._manager.ledger.get(new.uid)
             if place is None:
                 return False
-            refused = _refused_in_tree(old, new, group.said.get(new.uid, ""))
+            refused = refused_in_tree(old, new, group.said.get(new.uid, ""))
             if self.too_early(group, new.uid):
                 group.refused.add(new.uid)  # sent once more when its turn comes: that says nothing about its place
                 return False
@@ -211,12 +206,12 @@ class Arrivals:
             group = self._manager.find(new)
             if group is None or new.uid not in group.members or new.uid in group.held:
                 return False
-            if new.status.nominated_node_name or not _refused_in_tree(old, new, group.said.get(new.uid, "")):
+            if new.status.nominated_node_name or not refused_in_tree(old, new, group.said.get(new.uid, "")):
                 return False
             place = self._manager.ledger.get(new.uid)
             if place is None:
                 return False
-            if _was_gated(old) and not group.waves:
+            if was_gated(old) and not group.waves:
                 self._refute(group, place)
                 return True
             group.refused.add(new.uid)
@@ -264,29 +259,6 @@ class Arrivals:
         trade = {one: other, other: one}
         for each in unit_of(self._manager, group) if group.waves else ():
             each.waves = [frozenset(trade.get(uid, uid) for uid in wave) for wave in each.waves]
-
-
-def _taken_back(old: corev1.Pod, new: corev1.Pod) -> bool:
-    """Whether this is our own patch, which says so in the condition that goes with it."""
-    ready = [condition for condition in new.status.conditions if condition.type == GANG_READY]
-    return any(condition.status == "False" and condition not in old.status.conditions for condition in ready)
-
-
-def _was_gated(pod: corev1.Pod) -> bool:
-    """Whether kube-scheduler had not tried it yet, and could not have."""
-    return any(each.type == POD_SCHEDULED and each.reason == SCHEDULING_GATED for each in pod.status.conditions)
-
-
-def _refused_in_tree(old: corev1.Pod, new: corev1.Pod, said: str) -> bool:
-    """Whether kube-scheduler's own filters let no node pass, so that ours was not asked. said: what ours has said last."""
-    return any(
-        condition.type == POD_SCHEDULED
-        and condition.status == "False"
-        and condition.reason == UNSCHEDULABLE
-        and condition not in old.status.conditions
-        and not (said and said in condition.message)
-        for condition in new.status.conditions
-    )
 
 
 def waves_of(placement: planner.Placement) -> list[frozenset[str]]:

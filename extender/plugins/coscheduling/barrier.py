@@ -22,8 +22,9 @@ from extender.plugins.coscheduling.collaborators import (
     Verdict,
 )
 from extender.plugins.coscheduling.commit import Commit
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.pod_group import GroupSpec
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.pre_bind import time_for_siblings
 from extender.plugins.coscheduling.preflight import preflight
 from extender.plugins.coscheduling.quorum import is_free, needs, note_start

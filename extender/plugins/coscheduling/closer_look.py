@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.kube_schedulers_word import quote
 from extender.plugins.coscheduling.planner import Request
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.stops import OF_CAUSE, Reason, Stop
 
 BUDGET_SECONDS = 0.2  # for one question: a gang whose members constrain each other is refused without an answer

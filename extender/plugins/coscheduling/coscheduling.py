@@ -53,10 +53,11 @@ from extender.plugins.coscheduling.admission import Admission
 from extender.plugins.coscheduling.barrier import Barrier
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.gang_report import ExplainPreemption, GangReport, nothing_to_preempt
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.group_events import GroupEvents
 from extender.plugins.coscheduling.hints import GroupHints
 from extender.plugins.coscheduling.pod_group import GroupLabels
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preflight import lacks_room
 from extender.plugins.coscheduling.quorum import needs
 from extender.plugins.coscheduling.refutations import How

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.phases import Phase, phase_of
 from extender.plugins.coscheduling.plan_request import PlanRequests
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.stops import Gate, Reason, Stop
 
 Plan = Callable[[planner.Request], object]

@@ -17,8 +17,9 @@ from extender.plugins.coscheduling.closer_look import no_longer_reserved
 from extender.plugins.coscheduling.collaborators import REJECTED, SCHEDULED, WAITING, Collaborators, Verdict
 from extender.plugins.coscheduling.extra_members import extra_members_wait
 from extender.plugins.coscheduling.gates import shut_gate
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.phases import Phase, phase_of
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.stops import Gate, Reason, Stop
 
 TOLD_AFTER_SECONDS = 1.0

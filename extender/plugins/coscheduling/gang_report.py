@@ -40,9 +40,10 @@ from extender.plugins.coscheduling.gang_status import (
     Shortfall,
     amount_text,
 )
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.phases import phase_of
 from extender.plugins.coscheduling.pod_group import GroupSpec, foreign_gates
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.quorum import needs
 from extender.plugins.coscheduling.relaxation import Analysis, Question, analyse
 from extender.plugins.coscheduling.stops import Reason, Stop

@@ -15,9 +15,11 @@ from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.admission import Admission
 from extender.plugins.coscheduling.barrier import Barrier
 from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.group_annotations import asks_for, naming
 from extender.plugins.coscheduling.ledger import Reservation
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager, was_refused
+from extender.plugins.coscheduling.pod_conditions import was_refused
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.quorum import needs
 from extender.plugins.coscheduling.units import follow_unit, missing_group, unit_of
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 from extender.api import corev1
-from extender.plugins.coscheduling.pod_group_manager import POD_SCHEDULED, UNSCHEDULABLE, Group
+from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.pod_conditions import POD_SCHEDULED, UNSCHEDULABLE
 from extender.plugins.coscheduling.refutations import QUOTED_AFTER
 
 _FIT_ERROR = re.compile(r"\d+/\d+ nodes are available: (?P<reasons>.*)", re.DOTALL)

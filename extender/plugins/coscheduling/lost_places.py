@@ -14,9 +14,10 @@ from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import PODS, Resource
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.planner.room import Amounts, asked_of, free
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.refutations import NOWHERE, How
 from extender.plugins.coscheduling.units import unit_of
 

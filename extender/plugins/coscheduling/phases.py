@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Mapping
 from enum import Enum
 
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.quorum import needs, runs
 from extender.plugins.coscheduling.stops import AFTER_A_HOLD
 

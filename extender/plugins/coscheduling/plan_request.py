@@ -14,9 +14,10 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import Resource
 from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.group_topology import topology_of
 from extender.plugins.coscheduling.pod_group import GroupSpec
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.quorum import Needs, needs
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from extender.api import corev1
-from extender.plugins.coscheduling.pod_group_manager import Group
+from extender.plugins.coscheduling.group import Group
 
 PRE_BIND_SECONDS = 600.0  # VolumeBinding's bindTimeoutSeconds where nobody has configured another
 

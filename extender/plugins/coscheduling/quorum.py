@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.match_policy import MatchPolicy
 from extender.plugins.coscheduling.pod_group import GroupSpec
-from extender.plugins.coscheduling.pod_group_manager import Group
 
 NOBODY: frozenset[str] = frozenset()
 

@@ -20,9 +20,10 @@ from extender.framework.node_selector import METADATA_NAME
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.collaborators import Collaborators, Verdict
 from extender.plugins.coscheduling.gates import shut_gate
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.phases import Phase, phase_of
 from extender.plugins.coscheduling.plan_request import PlanRequests
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.shadow_nodes import Choice, choose_nodes
 from extender.plugins.coscheduling.stops import Reason, Stop
 from extender.plugins.coscheduling.units import unit_of

@@ -19,13 +19,14 @@ from extender.framework.named_nodes import NamedNodes
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import CPU, MEMORY
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.group_topology import topology_of
 from extender.plugins.coscheduling.packing_score import Usage, Wishes, scores
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.planner.domains import DomainCache
 from extender.plugins.coscheduling.planner.room import IntColumn
 from extender.plugins.coscheduling.planner.scope import UnknownLevelError, level_of
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 
 Position = Callable[[str], int | None]
 

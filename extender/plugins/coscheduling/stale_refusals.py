@@ -9,7 +9,8 @@ from __future__ import annotations
 from extender.api import corev1
 from extender.plugins.coscheduling.collaborators import Steering
 from extender.plugins.coscheduling.gates import shut_gate
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 
 STOOD_SECONDS = 2.0  # after the last change: a gang that grows is left alone
 

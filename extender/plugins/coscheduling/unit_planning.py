@@ -18,10 +18,11 @@ from extender.plugins.coscheduling.arrivals import Arrivals, cannot_be_woken, ne
 from extender.plugins.coscheduling.closer_look import look_closer
 from extender.plugins.coscheduling.collaborators import REJECTED, Collaborators, Verdict
 from extender.plugins.coscheduling.extra_members import note_extra_members
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.lost_places import recheck
 from extender.plugins.coscheduling.plan_request import PlanRequests
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.shadow import Shadows
 from extender.plugins.coscheduling.stops import Reason, Stop, stop_of_plan
 from extender.plugins.coscheduling.units import unit_of

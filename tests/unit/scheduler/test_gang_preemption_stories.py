@@ -14,7 +14,7 @@ from extender.client.interface import POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, 
 from extender.config.types import ExtenderConfiguration
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.gang_status import PreemptionView
-from extender.plugins.coscheduling.pod_group_manager import Group
+from extender.plugins.coscheduling.group import Group
 from tests.unit.scheduler.conftest import Bench, running
 
 KEY = "default/high"

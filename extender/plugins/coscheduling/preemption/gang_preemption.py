@@ -22,8 +22,8 @@ from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.arrivals import cannot_be_woken, waves_of
 from extender.plugins.coscheduling.collaborators import PREEMPTING, Verdict
 from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.lost_places import lose_place
-from extender.plugins.coscheduling.pod_group_manager import Group
 from extender.plugins.coscheduling.preempting import Preempting
 from extender.plugins.coscheduling.preemption.eviction import Eviction
 from extender.plugins.coscheduling.preemption.planning import VictimPlan

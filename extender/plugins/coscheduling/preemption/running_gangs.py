@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.pod_group_manager import Group, PodGroupManager
+from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preemption.evictable import RunningGang
 
 

@@ -14,8 +14,8 @@ from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.gang_status import PreemptionView, Victim
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.hypothetical import without_pods
-from extender.plugins.coscheduling.pod_group_manager import Group
 from extender.plugins.coscheduling.preemption.evictable import Rules, RunningGang, evictable_pods
 from extender.plugins.coscheduling.preemption.eviction import Evictor
 from extender.plugins.coscheduling.preemption.planning import VictimPlan, plan_with_victims
