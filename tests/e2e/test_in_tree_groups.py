@@ -32,7 +32,8 @@ def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     started = ControlPlane(request.config.stash[BINARIES], tmp_path_factory.mktemp("alpha-plane"), FLAGS)
     try:
         started.start()
-        for overlay in ("crd", "rbac", "in-tree-groups"):
+        by_annotation = () if started.wakes_by_status else ("wake-by-annotation",)
+        for overlay in ("crd", "rbac", "in-tree-groups", *by_annotation):
             started.kubectl("apply", "--server-side", "-k", str(MANIFESTS / overlay))
         yield started
     finally:
@@ -43,7 +44,7 @@ def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def module_programs(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """With the rights that the manifests give, and no others."""
     folder = tmp_path_factory.mktemp("pair")
-    extender = Extender(folder, plane.kubeconfig(SIDECAR), settings=COUNTED)
+    extender = Extender(folder, plane.kubeconfig(SIDECAR), settings=COUNTED, wakes_by_status=plane.wakes_by_status)
     pair = Pair(extender, Scheduler(plane, folder, extender=extender.url))
     try:
         extender.start()

@@ -76,7 +76,7 @@ class PodGroupManager:
         """The pod's group, made if need be, with the pod in it: a verb may see a pod before the watch does."""
         ref = self.labels.group_of(pod)
         if ref is None:
-            return None
+            return self._as_watched(pod)
         group = self._group(ref.key)
         if pod.uid not in group.members and not pod.deleting and not pod.terminal and pod.uid not in self._gone:
             self._put(group, pod, ref)
@@ -86,7 +86,11 @@ class PodGroupManager:
     def find(self, pod: corev1.Pod) -> Group | None:
         """The pod's group as it is; a pod that is gone is not brought back by asking."""
         ref = self.labels.group_of(pod)
-        return self.groups.get(ref.key) if ref is not None else None
+        return self.groups.get(ref.key) if ref is not None else self._as_watched(pod)
+
+    def _as_watched(self, pod: corev1.Pod) -> Group | None:
+        """A kube-scheduler that is older than a field of pods, such as schedulingGroup, sends them without it."""
+        return self.groups.get(self._group_by_uid.get(pod.uid, ""))
 
     def is_member(self, uid: str) -> bool:
         return uid in self._group_by_uid

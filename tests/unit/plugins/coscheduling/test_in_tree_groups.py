@@ -57,6 +57,14 @@ def test_min_count_pods_start_together(kube: KubeScheduler) -> None:
     assert kube.starts == [{"p0", "p1", "p2"}]
 
 
+def test_a_kube_scheduler_that_does_not_know_the_field_sends_members_without_it(world: Make) -> None:
+    w = world([node("n1", "4")], in_tree_pod_groups=True)
+    w.plugin.on_in_tree_pod_group(None, in_tree())
+    w.create(named("p0"))
+    assert "cannot find enough sibling pods" in w.filter(member("p0", ""))
+    assert w.filter(member("stranger", "")) == "any"
+
+
 def test_min_count_that_is_lowered_starts_the_gang(kube: KubeScheduler) -> None:
     apply(kube, None, in_tree(minimum=3))
     kube.create(named("p0"), named("p1"))
