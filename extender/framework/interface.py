@@ -18,6 +18,7 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.status import SUCCESS, Status
 
 MAX_NODE_SCORE = 100
+MIN_FEASIBLE_NODES_TO_FIND = 100  # kube-scheduler stops at no fewer, whatever percentageOfNodesToScore says
 MIN_NODE_SCORE = 0
 MAX_TOTAL_SCORE = 2**63 - 1
 

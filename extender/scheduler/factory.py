@@ -19,10 +19,11 @@ from extender.client.informer import InformerFactory
 from extender.client.interface import API, LEASES, NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS
 from extender.config.defaults import behind_profile
 from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile
+from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND
 from extender.framework.runtime.framework import Framework, Surroundings
 from extender.framework.runtime.metrics_recorder import record
 from extender.plugins import names
-from extender.plugins.coscheduling.collaborators import Collaborators, ShadowRules
+from extender.plugins.coscheduling.collaborators import Collaborators, ShadowRules, here
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.judge import FrameworkJudge, new_judge
 from extender.plugins.coscheduling.largest_gang import LargestGang
@@ -48,15 +49,9 @@ from extender.scheduler.wake_by import WakeBy
 from extender.scheduler.watch_in_tree import watch_in_tree_groups
 
 MAX_HELD_BINDS = 2000
-NODES_NEVER_SAMPLED = 100  # kube-scheduler stops at no fewer feasible ones, whatever percentageOfNodesToScore says
 COMMIT_SECONDS = 5.0  # what a commit may take before the caller's own timeout, and 10 ms more a member
 COMMIT_SECONDS_PER_MEMBER = 0.01
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
-
-
-def here(function: Callable[..., Any], *args: Any) -> Any:
-    """Runs it at once, where there is no event loop to keep free."""
-    return function(*args)
 
 
 def build(
@@ -173,7 +168,7 @@ class _Assembly:
             shadow=_shadow_rules(configuration),
             has_unbound_claims=lambda pod: has_unbound_claims(self._informers, pod),
             errors_back_off=True,
-            offers_all=lambda: self._cache.node_count() <= NODES_NEVER_SAMPLED,
+            offers_all=lambda: self._cache.node_count() <= MIN_FEASIBLE_NODES_TO_FIND,
             ring=bell.ring,
         )
 

@@ -10,7 +10,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from extender.backend.cache.cache import Cache
 from extender.backend.queue.backoff import Backoff
@@ -25,7 +25,7 @@ from extender.framework.runtime.framework import Framework, Surroundings
 from extender.framework.runtime.plugin_calls import Recorder as MetricsRecorder
 from extender.framework.runtime.registry import Registry
 from extender.plugins import names
-from extender.plugins.coscheduling.collaborators import Collaborators, Verdicts
+from extender.plugins.coscheduling.collaborators import Collaborators, Verdicts, here
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.judge import new_judge
 from extender.plugins.coscheduling.preemption.preemption import Preemption
@@ -179,7 +179,7 @@ class _Assembly:
                     steering=QueueSteering(self._api, self._queue.activate, self._environment.spawn),
                     verdicts=self._environment.verdicts,
                     submit=self._environment.submit,
-                    offload=_here,
+                    offload=here,
                     may_commit=lambda: True,
                     hold_limit=lambda members: math.inf,
                     may_plan=self._informers.has_synced,
@@ -223,8 +223,3 @@ def _informers(api: API, clock: Clock) -> InformerFactory:
         if resource is not LEASES:
             informers.informer(resource, optional=resource is not PODS and resource is not NODES)
     return informers
-
-
-def _here(function: Callable[..., Any], *args: Any) -> Any:
-    """Planning runs where it is asked for: no verb is kept waiting here."""
-    return function(*args)

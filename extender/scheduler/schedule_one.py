@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from extender.api import corev1
 from extender.framework.cycle_state import CycleState
 from extender.framework.diagnosis import Diagnosis, FitError
-from extender.framework.interface import NodePluginScores, NodeToStatus, PreFilterResult
+from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND, NodePluginScores, NodeToStatus, PreFilterResult
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.runtime.columnar_scoring import NodeScores
@@ -24,7 +24,6 @@ from extender.scheduler.http_extender import ExtenderError, HTTPExtender, weight
 
 log = logging.getLogger(__name__)
 
-MIN_FEASIBLE_NODES_TO_FIND = 100
 MIN_FEASIBLE_NODES_PERCENTAGE_TO_FIND = 5
 EXTENDER_NAME = "Extender"
 

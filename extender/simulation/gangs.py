@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from msgspec import structs
 
@@ -20,7 +19,7 @@ from extender.config.types import ExtenderConfiguration
 from extender.framework.runtime.framework import Framework, Surroundings
 from extender.framework.runtime.registry import Registry
 from extender.plugins import names
-from extender.plugins.coscheduling.collaborators import Collaborators, NoSteering, Verdict
+from extender.plugins.coscheduling.collaborators import Collaborators, NoSteering, Verdict, here
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.gang_status import GangStatus, PreemptionView
 from extender.plugins.coscheduling.judge import new_judge
@@ -155,7 +154,7 @@ def _collaborators(
         steering=NoSteering(),
         verdicts=_Verdicts(),
         submit=_later,
-        offload=_here,
+        offload=here,
         may_commit=lambda: True,
         hold_limit=lambda members: math.inf,
         ours=lambda pod: not served or pod.spec.scheduler_name in served,
@@ -171,10 +170,6 @@ def _parked(pod: corev1.Pod) -> corev1.Pod:
 
 def _later(name: str, task: Callable[[], None]) -> None:
     """`look` plans, and no gang begins to preempt."""
-
-
-def _here(function: Callable[..., Any], *args: Any) -> Any:
-    return function(*args)
 
 
 class _Verdicts:

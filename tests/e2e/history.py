@@ -217,11 +217,6 @@ class Recorder:
         node: str = (self.pod(name) or {"spec": {}})["spec"].get("nodeName", "")
         return node
 
-    def nominated(self, name: str) -> str:
-        """Where it is nominated to; empty while it is not."""
-        node: str = (self.pod(name) or {}).get("status", {}).get("nominatedNodeName", "")
-        return node
-
     def were_promised(self, *names: str) -> set[str]:
         """Those of these pods that have had a node or a nomination at any time."""
         keys = {_key(name): name for name in names}

@@ -81,10 +81,7 @@ class Admission:
             decided = self._decide(group, pod, offered)
         if decided is None:
             decided = self._plan_for(group, pod, offered)
-        if pod.uid in group.unnamed and pod.uid in group.refused:
-            self.arrivals.send(group)  # it has a place perhaps, and is woken by its nomination
-        else:
-            self.arrivals.send_moved(group, pod.uid)
+        self.arrivals.send_after_answer(group, pod.uid)
         return decided
 
     def whatever_offered(self, pod: corev1.Pod) -> Status | None:

@@ -93,11 +93,17 @@ class Arrivals:
             each.members.keys() - each.assigned() - each.held.keys() - each.answered - each.gated - but for each in unit
         )
 
-    def send_moved(self, group: Group, caller: str) -> None:
-        """Steers those whose place has changed hands while the caller was given its own."""
+    def send_after_answer(self, group: Group, caller: str) -> None:
+        """Steers those whose place has changed hands while the caller was given its own.
+
+        A caller that came unnamed and was refused has a place perhaps, and is woken by its nomination.
+        """
         with self._manager.lock:
+            nominate = caller in group.unnamed and caller in group.refused
             moved = group.moved
-        if moved:
+        if nominate:
+            self.send(group)
+        elif moved:
             self.send(group, caller)
 
     def _due(self, group: Group, caller: str) -> tuple[list[tuple[corev1.Pod, str]], list[corev1.Pod]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
@@ -86,6 +86,11 @@ class ShadowRules:
 
 
 NO_SHADOWS = ShadowRules()
+
+
+def here(function: Callable[..., Any], *args: Any) -> Any:
+    """`offload` where there is no event loop to keep free: runs it at once."""
+    return function(*args)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
+from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
@@ -20,8 +21,6 @@ from extender.plugins.coscheduling.planner.room import Amounts, asked_of, free
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.refutations import NOWHERE, How
 from extender.plugins.coscheduling.units import unit_of
-
-SMALLEST_SAMPLE = 100  # kube-scheduler never stops looking before it has found so many nodes
 
 
 def fits_beside(asked: Amounts, node: NodeInfo, coming: Iterable[PodInfo]) -> bool:
@@ -65,7 +64,7 @@ def refute(
     group.refuted.add(place.uid, place.node_name, how, manager.clock())
     if how is How.REFUSED:
         group.refuted.sleeps(place.uid, manager.cluster_epoch)
-    elif len(offered) < SMALLEST_SAMPLE:
+    elif len(offered) < MIN_FEASIBLE_NODES_TO_FIND:
         unit = unit_of(manager, group)
         taken = {node_name for each in unit for node_name in _nodes_of_others(manager, each, place.uid)}
         group.refuted.confine(place.uid, place.node_name, offered | taken, manager.cluster_epoch)
