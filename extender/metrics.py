@@ -51,6 +51,11 @@ rejected_clients = _counter(
     "gang_extender_rejected_clients", "Connections and calls refused by client identity.", "reason"
 )
 log_drops = _counter("gang_extender_log_records_dropped", "Log lines dropped because the sink did not keep up.")
+unexpected_errors = _counter(
+    "gang_extender_unexpected_errors",
+    "Exceptions that should not be, by the loop that they came to: it goes on, and tries again what can be tried again.",
+    "where",
+)
 build_info = _gauge("gang_extender_build_info", "1, with the version as a label.", "version")
 
 # Gangs

@@ -1,40 +1,70 @@
 """Work that no verb waits for: planning after events, patches that wake pods, the clock's tick.
 
 One thread for tasks, each asked for by name and run once however often it was asked for before it began; a small pool
-for patches. Ends with the scheduler.
+for patches. No thread here ends but by `stop`, whatever it is given to run. Ends with the scheduler.
+kube-scheduler: k8s.io/apimachinery/pkg/util/wait (Until, BackoffUntil)
 """
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-log = logging.getLogger(__name__)
+from extender.crash import guarded
 
 TICK_SECONDS = 1.0
+FIRST_RETRY_SECONDS = 1.0
+LONGEST_RETRY_SECONDS = 60.0
+STUCK_SECONDS = 180.0  # longer than any task takes that is not stuck: plans and searches have budgets of seconds
+
+Task = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    task: Task
+    due: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """at: when. retry_seconds: after which it is tried again unasked."""
+
+    at: float
+    retry_seconds: float
 
 
 class Background:
-    """Named tasks on one thread. `every_tick` runs about once a second."""
+    """Named tasks on one thread. ticks: run about once a second, one after the other, by name.
 
-    def __init__(self, every_tick: Callable[[], None] | None = None) -> None:
-        self._every_tick = every_tick
-        self._changed = threading.Condition()  # guards _tasks and _stopping
-        self._tasks: dict[str, Callable[[], None]] = {}
+    A task that raises is tried again by itself: after 1 s, then 2, up to 60, until it succeeds. A newer one of its name takes
+    its place and runs sooner, but not within the second, since a task that asks for itself and fails would never rest.
+    """
+
+    def __init__(self, ticks: Mapping[str, Task] | None = None) -> None:
+        self._ticks = dict(ticks or {})
+        self._changed = threading.Condition()  # guards _tasks, _failures, _stopping and _turned
+        self._tasks: dict[str, _Pending] = {}
+        self._failures: dict[str, _Failure] = {}
         self._stopping = False
+        self._turned = time.monotonic()  # when something was last begun, or awaited
+        self._tick_at = 0.0  # the thread's own
         self._thread: threading.Thread | None = None
 
-    def submit(self, name: str, task: Callable[[], None]) -> None:
+    def submit(self, name: str, task: Task) -> None:
         """A task of that name which has not begun yet is replaced."""
         with self._changed:
-            self._tasks[name] = task
+            failure = self._failures.get(name)
+            due = failure.at + FIRST_RETRY_SECONDS if failure is not None else 0.0
+            self._tasks[name] = _Pending(task, due)
             self._changed.notify()
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="background", daemon=True)
+        self._turned = time.monotonic()
         self._thread.start()
 
     def stop(self) -> None:
@@ -44,22 +74,70 @@ class Background:
         if self._thread is not None:
             self._thread.join()
 
+    @property
+    def trouble(self) -> str:
+        """Why nothing is planned any more and only a new process will help, for liveness; empty while all is well."""
+        thread = self._thread
+        if thread is None or self._stopping:
+            return ""
+        if not thread.is_alive():
+            return "the background thread has ended"
+        seconds = time.monotonic() - self._turned
+        return f"a background task has been running for {seconds:.0f}s" if seconds > STUCK_SECONDS else ""
+
     def _run(self) -> None:
-        tick_at = time.monotonic() + TICK_SECONDS
-        while True:
-            with self._changed:
-                if not self._tasks and not self._stopping:
-                    self._changed.wait(max(0.0, tick_at - time.monotonic()))
-                if self._stopping:
-                    return
-                tasks, self._tasks = list(self._tasks.values()), {}
-            for task in tasks:
-                _guarded(task)
-            if time.monotonic() >= tick_at:
-                tick_at = time.monotonic() + TICK_SECONDS
-                if self._every_tick is not None:
-                    _guarded(self._every_tick)
-            time.sleep(0)  # a task that asks for itself again and again starves nobody
+        self._tick_at = time.monotonic() + TICK_SECONDS
+        while not self._stopping:
+            if not guarded("background", self._turn):
+                guarded("background", lambda: time.sleep(FIRST_RETRY_SECONDS))
+
+    def _turn(self) -> None:
+        for name in self._await_due():
+            self._run_task(name)
+        if time.monotonic() >= self._tick_at:
+            self._tick_at = time.monotonic() + TICK_SECONDS
+            for name, tick in self._ticks.items():
+                self._turned = time.monotonic()
+                guarded(f"{name}-tick", tick)
+        time.sleep(0)  # a task that asks for itself again and again starves nobody
+
+    def _await_due(self) -> list[str]:
+        """The names of what is to run now; none where it is time for the tick, or to stop."""
+        with self._changed:
+            due = self._due()
+            if not due and not self._stopping:
+                first = min((pending.due for pending in self._tasks.values()), default=self._tick_at)
+                self._changed.wait(max(0.0, min(first, self._tick_at) - time.monotonic()))
+                due = self._due()
+            self._turned = time.monotonic()
+            return due if not self._stopping else []
+
+    def _due(self) -> list[str]:
+        now = time.monotonic()
+        return [name for name, pending in self._tasks.items() if pending.due <= now]
+
+    def _run_task(self, name: str) -> None:
+        with self._changed:
+            self._turned = time.monotonic()
+            task = self._tasks.pop(name).task
+        succeeded = guarded(name, task)
+        with self._changed:
+            if succeeded:
+                self._failures.pop(name, None)
+            else:
+                self._try_again(name, task)
+
+    def _try_again(self, name: str, task: Task) -> None:
+        """Lock held."""
+        before = self._failures.get(name)
+        seconds = min(2 * before.retry_seconds, LONGEST_RETRY_SECONDS) if before is not None else FIRST_RETRY_SECONDS
+        now = time.monotonic()
+        self._failures[name] = _Failure(now, seconds)
+        newer = self._tasks.get(name)
+        if newer is not None:  # asked for while it ran
+            self._tasks[name] = _Pending(newer.task, now + FIRST_RETRY_SECONDS)
+        else:
+            self._tasks[name] = _Pending(task, now + seconds)
 
 
 class WorkerPool:
@@ -80,10 +158,20 @@ class WorkerPool:
                 return
             self._work.append(work)
             if self._idle < len(self._work) and len(self._threads) < self._size:
-                thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                self._threads.add(thread)
-                thread.start()
+                guarded(
+                    self._name, self._start_one
+                )  # where no thread can be had those that are there do it, or the next
             self._changed.notify()
+
+    def _start_one(self) -> None:
+        """Lock held."""
+        thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        self._threads.add(thread)
+        try:
+            thread.start()
+        except BaseException:
+            self._threads.discard(thread)
+            raise
 
     def flush(self) -> None:
         """Waits until all that was submitted by now has run."""
@@ -102,21 +190,23 @@ class WorkerPool:
             thread.join()
 
     def _run(self) -> None:
-        while True:
+        try:
+            while (work := self._next()) is not None:
+                guarded(self._name, work)
+        finally:
             with self._changed:
-                if not self._work and not self._stopping:
-                    self._idle += 1
+                self._threads.discard(threading.current_thread())
+
+    def _next(self) -> Callable[[], None] | None:
+        """None for a thread that is needed no longer."""
+        with self._changed:
+            if not self._work and not self._stopping:
+                self._idle += 1
+                try:
                     self._changed.wait(10)
+                finally:
                     self._idle -= 1
-                if not self._work:
-                    self._threads.discard(threading.current_thread())
-                    return
-                work = self._work.popleft()
-            _guarded(work)
-
-
-def _guarded(work: Callable[[], None]) -> None:
-    try:
-        work()
-    except Exception:
-        log.exception("background task failed")
+            if self._work:
+                return self._work.popleft()
+            self._threads.discard(threading.current_thread())
+            return None

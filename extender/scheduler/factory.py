@@ -143,7 +143,7 @@ class _Assembly:
         by_eviction_api = configuration.evict_through == "eviction"
         self._evictor = ApiEvictor(api, self._recorder, self._leads, self._clock, by_eviction_api=by_eviction_api)
         self._once = _Once(settled, self._informers.has_synced)
-        self._background = Background(every_tick=self._tick)
+        self._background = Background(self._ticks())
         self._coscheduling.connect(self._collaborators())
 
     def _collaborators(self) -> Collaborators:
@@ -172,11 +172,13 @@ class _Assembly:
             ring=bell.ring,
         )
 
-    def _tick(self) -> None:
-        self._once.tick()
-        self._evictor.tick()
-        self._coscheduling.tick()
-        self._preemption.tick()
+    def _ticks(self) -> dict[str, Callable[[], None]]:
+        return {
+            "settled": self._once.tick,
+            "evictor": self._evictor.tick,
+            "coscheduling": self._coscheduling.tick,
+            "preemption": lambda: self._preemption.tick(),  # made later
+        }
 
     def _watch(self) -> None:
         informers, observers = self._informers, (self._coscheduling, self._preemption)

@@ -71,7 +71,7 @@ class InProcessScheduler:
         """Raises as build_parts does."""
         recorder = Recorder(api, clock=clock)
         self._environment = _RealTime(
-            clock, recorder, GroupVerdicts(api, recorder, lambda: True), Background(every_tick=self._tick)
+            clock, recorder, GroupVerdicts(api, recorder, lambda: True), Background({"scheduler": self._tick})
         )
         self._parts: InProcessParts = build_parts(api, configuration, registry, self._environment)
         self._live_metrics = LiveMetrics(_gauges(self._parts))
