@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from tests.e2e.build import Binaries, UnavailableError, binaries
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ControlPlane, Scheduler
 from tests.e2e.extender import Extender
+from tests.e2e.pair import Pair
 
 HERE = Path(__file__).parent
 BINARIES = pytest.StashKey[Binaries]()
@@ -99,39 +99,11 @@ def cluster(plane: ControlPlane) -> Iterator[Cluster]:
         made.clean()
 
 
-@dataclass
-class Pair:
-    """The extender and the kube-scheduler that asks it."""
-
-    extender: Extender
-    scheduler: Scheduler
-
-    def __iter__(self) -> Iterator[Extender | Scheduler]:
-        return iter((self.extender, self.scheduler))
-
-    def stop(self) -> None:
-        self.scheduler.stop()
-        self.extender.stop()
-
-
-def start_pair(plane: ControlPlane, folder: Path) -> Pair:
-    extender = Extender(folder, plane.kubeconfig(), wakes_by_status=plane.wakes_by_status)
-    pair = Pair(extender, Scheduler(plane, folder, extender=extender.url))
-    try:
-        extender.start()
-        pair.scheduler.start()
-    except BaseException:
-        pair.stop()
-        raise
-    return pair
-
-
 @pytest.fixture(scope="module")
 def module_programs(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """One pair for the tests of a module, which leave it running."""
-    pair = start_pair(plane, tmp_path_factory.mktemp("pair"))
-    yield pair
-    pair.stop()
+    with Pair.of(plane, tmp_path_factory.mktemp("pair")).running() as pair:
+        yield pair
 
 
 @pytest.fixture

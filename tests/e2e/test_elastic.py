@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import Pair
+from tests.e2e.pair import Pair
 from tests.e2e.test_gated_gangs import condition_of_group
 
 CPU = {"cpu": "1"}

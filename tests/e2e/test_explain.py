@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import Pair
+from tests.e2e.pair import Pair
 
 
 def explain(pair: Pair, *arguments: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import Pair
+from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 from tests.e2e.test_gated_gangs import CPU, GATED
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import Pair
+from tests.e2e.pair import Pair
 
 TOO_FEW = "cannot find enough sibling pods, current pods number: 2, minMember of group: 3"
 

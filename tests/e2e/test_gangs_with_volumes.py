@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import Pair
 from tests.e2e.control_plane import Scheduler
 from tests.e2e.extender import Extender
+from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 from tests.e2e.storage import CLAIMS, DRIVER, SELECTED_NODE, VOLUMES, Storage
 from tests.e2e.test_gated_gangs import CPU, GATED
@@ -125,10 +125,7 @@ def test_a_volume_that_takes_longer_than_a_member_may_be_held(
     storage: Storage, cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
     """The others' holds end and their claims stay bound; the gang starts whole once the last volume is there."""
-    extender = Extender(tmp_path, cluster.plane.kubeconfig(), settings={"bindTimeoutSeconds": 10})
-    programs += [extender, Scheduler(cluster.plane, tmp_path, extender=extender.url)]
-    for program in programs:
-        program.start()
+    programs.extend(Pair.of(cluster.plane, tmp_path, settings={"bindTimeoutSeconds": 10}).start())
     three_with_slow_volumes(storage)
     storage.provision("train-0")
     cluster.recorder.await_message("train-0", "rejected due to timeout", within=10)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import Pair, start_pair
 from tests.e2e.control_plane import Scheduler
 from tests.e2e.extender import Extender
+from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 
 GATE = "scheduling.x-k8s.io/gang"
@@ -213,7 +213,7 @@ def test_a_restart_between_plan_and_bind(
     cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
     """Some members were freed of their gate when the extender died, and kube-scheduler was not there."""
-    pair = start_pair(cluster.plane, tmp_path)
+    pair = Pair.of(cluster.plane, tmp_path).start()
     programs.extend(pair)
     pair.scheduler.stop()
     cluster.killed = True
@@ -236,7 +236,7 @@ def test_a_planned_node_is_deleted_before_the_members_bind(
     cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
     """Its members alone are sent elsewhere, before kube-scheduler is back, and the gang starts whole."""
-    pair = start_pair(cluster.plane, tmp_path)
+    pair = Pair.of(cluster.plane, tmp_path).start()
     programs.extend(pair)
     pair.scheduler.stop()
     for number in range(3):

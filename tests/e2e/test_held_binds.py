@@ -16,10 +16,11 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import Scheduler
 from tests.e2e.doorkeeper import Doorkeeper
 from tests.e2e.extender import Extender
+from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 
 NAMES = ("web-0", "web-1", "web-2")
-Start = Callable[..., tuple[Extender, Scheduler]]
+Start = Callable[..., Pair]
 
 
 @pytest.fixture
@@ -33,19 +34,16 @@ def door() -> Iterator[Doorkeeper]:
 def start(cluster: Cluster, door: Doorkeeper, tmp_path: Path, programs: list[Extender | Scheduler]) -> Start:
     """Starts both programs and a gang of three, and returns when two members are held."""
 
-    def started(timeout_seconds: int = 60, *, last_is_slow: bool = False) -> tuple[Extender, Scheduler]:
-        extender = Extender(tmp_path, cluster.plane.kubeconfig(), wakes_by_status=cluster.plane.wakes_by_status)
-        scheduler = Scheduler(cluster.plane, tmp_path, extender=extender.url, change=door.put_in_front)
-        programs.extend((extender, scheduler))
-        extender.start()
-        scheduler.start()
+    def started(timeout_seconds: int = 60, *, last_is_slow: bool = False) -> Pair:
+        pair = Pair.of(cluster.plane, tmp_path, change=door.put_in_front)
+        programs.extend(pair.start())
         (door.keep_waiting if last_is_slow else door.keep_out)(["web-2"])
         cluster.node("node-1", cpu="3")
         cluster.pod_group("web", min_member=3, scheduleTimeoutSeconds=timeout_seconds)
         for name in NAMES:
             cluster.pod(name, group="web", requests={"cpu": "1"})
-        eventually(lambda: extender.held() == 2, within=10, what="two members are held")
-        return extender, scheduler
+        eventually(lambda: pair.extender.held() == 2, within=10, what="two members are held")
+        return pair
 
     return started
 
@@ -57,7 +55,7 @@ def let_in(cluster: Cluster, door: Doorkeeper) -> None:
 
 
 def test_the_last_member_starts_the_gang(cluster: Cluster, door: Doorkeeper, start: Start) -> None:
-    extender, _ = start()
+    extender = start().extender
     assert cluster.recorder.bound() == set()
     let_in(cluster, door)
     cluster.recorder.await_bound(*NAMES, within=2)
@@ -81,7 +79,7 @@ def test_a_wait_that_times_out_says_so(cluster: Cluster, door: Doorkeeper, start
 
 
 def test_a_held_pod_that_is_deleted_ends_the_hold_of_all(cluster: Cluster, door: Doorkeeper, start: Start) -> None:
-    extender, _ = start()
+    extender = start().extender
     cluster.delete_pod("web-0")
     eventually(lambda: extender.held() == 0, within=2, what="a group below its quorum holds nobody")
     assert cluster.recorder.bound() == set()
@@ -91,7 +89,7 @@ def test_a_held_pod_that_is_deleted_ends_the_hold_of_all(cluster: Cluster, door:
 
 
 def test_a_pod_group_that_is_deleted_ends_the_holds(cluster: Cluster, start: Start) -> None:
-    extender, _ = start()
+    extender = start().extender
     cluster.delete_pod_group("web")
     eventually(lambda: extender.held() == 0, within=2, what="a group that is gone holds nobody")
     cluster.recorder.settle()
@@ -109,7 +107,8 @@ def test_a_pod_of_higher_priority_takes_the_room_and_nobody_dies(cluster: Cluste
 
 
 def test_kube_scheduler_killed_while_binds_are_held(cluster: Cluster, door: Doorkeeper, start: Start) -> None:
-    extender, scheduler = start()
+    pair = start()
+    extender, scheduler = pair.extender, pair.scheduler
     cluster.killed = True
     scheduler.kill()
     eventually(lambda: extender.held() == 0, within=2, what="a hold ends when its caller is gone")
@@ -122,7 +121,7 @@ def test_kube_scheduler_killed_while_binds_are_held(cluster: Cluster, door: Door
 
 
 def test_the_extender_killed_while_binds_are_held(cluster: Cluster, door: Doorkeeper, start: Start) -> None:
-    extender, _ = start()
+    extender = start().extender
     cluster.killed = True
     extender.kill()
     for name in NAMES[:2]:
@@ -137,7 +136,7 @@ def test_the_extender_killed_while_binds_are_held(cluster: Cluster, door: Doorke
 def test_the_extender_told_to_end_answers_the_binds_that_are_held(
     cluster: Cluster, door: Doorkeeper, start: Start
 ) -> None:
-    extender, _ = start()
+    extender = start().extender
     cluster.killed = True
     extender.program.signal(signal.SIGTERM)
     for name in NAMES[:2]:  # now: a second later kube-scheduler tries again, and finds nobody

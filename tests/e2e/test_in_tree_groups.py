@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import BINARIES, Pair
-from tests.e2e.control_plane import MANIFESTS, SCHEDULER_NAME, SIDECAR, ControlPlane, Scheduler
-from tests.e2e.extender import Extender
+from tests.e2e.conftest import BINARIES
+from tests.e2e.control_plane import MANIFESTS, SCHEDULER_NAME, SIDECAR, ControlPlane
+from tests.e2e.pair import Pair
 
 API = "scheduling.k8s.io/v1alpha2"
 FLAGS = ("--feature-gates=GenericWorkload=true", f"--runtime-config={API}=true")
@@ -43,15 +43,8 @@ def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="module")
 def module_programs(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """With the rights that the manifests give, and no others."""
-    folder = tmp_path_factory.mktemp("pair")
-    extender = Extender(folder, plane.kubeconfig(SIDECAR), settings=COUNTED, wakes_by_status=plane.wakes_by_status)
-    pair = Pair(extender, Scheduler(plane, folder, extender=extender.url))
-    try:
-        extender.start()
-        pair.scheduler.start()
+    with Pair.of(plane, tmp_path_factory.mktemp("pair"), token=SIDECAR, settings=COUNTED).running() as pair:
         yield pair
-    finally:
-        pair.stop()
 
 
 def test_min_count_pods_start_together(cluster: Cluster, module_programs: Pair) -> None:

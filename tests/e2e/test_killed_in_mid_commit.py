@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import Pair, start_pair
 from tests.e2e.control_plane import Scheduler
 from tests.e2e.extender import Extender
 from tests.e2e.history import RECOVERY_SECONDS
+from tests.e2e.pair import Pair
 from tests.e2e.test_gated_gangs import gang
 
 SIZE = 512
@@ -19,9 +19,9 @@ SIZE = 512
 
 @pytest.fixture
 def pair(cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]) -> Pair:
-    started = start_pair(cluster.plane, tmp_path)
-    programs.extend(started)
-    return started
+    made = Pair.of(cluster.plane, tmp_path)
+    programs.extend(made)
+    return made.start()
 
 
 @pytest.mark.parametrize("victim", ["kube-scheduler", "extender"])

@@ -12,6 +12,7 @@ from tests.e2e.api import Api, Json, Refused
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import EXTENDER_ALONE, EXTENDER_USER, MANIFESTS, SIDECAR, ControlPlane, Scheduler
 from tests.e2e.extender import Extender
+from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 
 POLICIES = ("gate", "wake-by-annotation")  # they change pods: tests of their own apply them, and take them away again
@@ -179,14 +180,10 @@ def test_the_extender_needs_no_more_than_its_role(
     bind_roles_to_the_extender_alone(cluster.plane)
     alone = cluster.plane.api(EXTENDER_ALONE)
     eventually(lambda: not is_forbidden(alone, "/api/v1/nodes"), within=10, what="the roles are in force")
-    kubeconfig = cluster.plane.kubeconfig(EXTENDER_ALONE)
-    extender = Extender(tmp_path, kubeconfig, wakes_by_status=cluster.plane.wakes_by_status)
-    scheduler = Scheduler(cluster.plane, tmp_path, extender=extender.url)
-    programs.extend((extender, scheduler))
-    extender.start()
-    scheduler.start()
+    pair = Pair.of(cluster.plane, tmp_path, token=EXTENDER_ALONE)
+    programs.extend(pair.start())
     run_a_gang(cluster)
-    assert "orbidden" not in extender.log()
+    assert "orbidden" not in pair.extender.log()
 
 
 @pytest.mark.usefixtures("right_to_wake")
@@ -197,15 +194,11 @@ def test_the_sidecar_as_it_is_shipped_with_leader_election(
     cluster.plane.kubectl("apply", "--server-side", "-k", str(MANIFESTS / "sidecar"))
     account = cluster.plane.api(SIDECAR)
     eventually(lambda: not is_forbidden(account, "/api/v1/nodes"), within=10, what="the roles are in force")
-    kubeconfig = cluster.plane.kubeconfig(SIDECAR)
-    extender = Extender(tmp_path, kubeconfig, as_shipped=True, wakes_by_status=cluster.plane.wakes_by_status)
-    scheduler = Scheduler(cluster.plane, tmp_path, extender=extender.url, token=SIDECAR, as_shipped=True)
-    programs.extend((extender, scheduler))
-    extender.start()
-    scheduler.start()
+    pair = Pair.of(cluster.plane, tmp_path, token=SIDECAR, scheduler_token=SIDECAR, as_shipped=True)
+    programs.extend(pair.start())
     run_a_gang(cluster, within=20)
-    assert "orbidden" not in extender.log()
-    assert "orbidden" not in scheduler.log()
+    assert "orbidden" not in pair.extender.log()
+    assert "orbidden" not in pair.scheduler.log()
 
 
 def run_a_gang(cluster: Cluster, within: float = 5) -> None:

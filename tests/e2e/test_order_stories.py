@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import start_pair
 from tests.e2e.control_plane import Scheduler
 from tests.e2e.extender import Extender
+from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 
 GATED: dict[str, Any] = {"schedulingGates": [{"name": "scheduling.x-k8s.io/gang"}]}
@@ -39,7 +39,7 @@ def test_what_has_begun_before_a_restart_is_finished_before_anybody_else_is_answ
     for name in names:
         cluster.pod(name, group="begun", requests={"cpu": "1"})
     bind(cluster, "begun-0", "node-1")
-    programs.extend(start_pair(cluster.plane, tmp_path))
+    programs.extend(Pair.of(cluster.plane, tmp_path).start())
     cluster.recorder.await_bound(*names, within=15)
     cluster.recorder.settle()
     assert cluster.recorder.bound() == set(names)
@@ -50,7 +50,7 @@ def test_the_extender_is_killed_in_mid_commit(
     gated: bool, cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
     """Pods that came since do not get the room of those that are missing."""
-    pair = start_pair(cluster.plane, tmp_path)
+    pair = Pair.of(cluster.plane, tmp_path).start()
     programs.extend(pair)
     cluster.killed = True
     for number in range(4):
@@ -77,11 +77,7 @@ def test_whoever_was_refused_for_a_reservation_is_woken_when_it_ends(
 
     The gang's kube-scheduler is down, so that its places stay reservations.
     """
-    extender = Extender(tmp_path, cluster.plane.kubeconfig(), settings={"schedulerNames": ["gang-scheduler", "down"]})
-    scheduler = Scheduler(cluster.plane, tmp_path, extender=extender.url)
-    programs.extend((extender, scheduler))
-    extender.start()
-    scheduler.start()
+    programs.extend(Pair.of(cluster.plane, tmp_path, settings={"schedulerNames": ["gang-scheduler", "down"]}).start())
     cluster.node("node-1", cpu="2")
     cluster.pod_group("train", min_member=2)
     for number in range(2):
@@ -109,11 +105,8 @@ def test_a_gang_that_waits_long_has_room_kept_for_it_and_small_pods_pass_it_else
     cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
     settings = {"shadowAfterSeconds": 1, "shadowMaxSeconds": 60, "shadowMaxNodesPercent": 50}
-    extender = Extender(tmp_path, cluster.plane.kubeconfig(), settings=settings)
-    scheduler = Scheduler(cluster.plane, tmp_path, extender=extender.url)
-    programs.extend((extender, scheduler))
-    extender.start()
-    scheduler.start()
+    pair = Pair.of(cluster.plane, tmp_path, settings=settings).start()
+    programs.extend(pair)
     for number in range(4):
         cluster.node(f"node-{number}", cpu="2")
         here = {"nodeSelector": {"kubernetes.io/hostname": f"node-{number}"}}
@@ -122,7 +115,9 @@ def test_a_gang_that_waits_long_has_room_kept_for_it_and_small_pods_pass_it_else
     cluster.pod_group("patient", min_member=2)
     for number in range(2):
         cluster.pod(f"patient-{number}", group="patient", requests={"cpu": "2"}, **GATED)
-    eventually(lambda: kept_free(extender, "patient") == ["node-0", "node-1"], within=10, what="the gang has a shadow")
+    eventually(
+        lambda: kept_free(pair.extender, "patient") == ["node-0", "node-1"], within=10, what="the gang has a shadow"
+    )
     cluster.recorder.wait(
         lambda: any(event.startswith("GangShadow: it is first in line") for event in cluster.events("patient")),
         within=5,
@@ -137,6 +132,6 @@ def test_a_gang_that_waits_long_has_room_kept_for_it_and_small_pods_pass_it_else
     cluster.recorder.await_message("waits", "node(s) were kept free for a gang that waits for room", within=5)
     cluster.delete_pod("running-1")
     cluster.recorder.await_bound("patient-0", "patient-1", within=5)
-    eventually(lambda: extender.metric("gang_extender_shadow_nodes") == 0, within=5, what="the shadow is gone")
+    eventually(lambda: pair.extender.metric("gang_extender_shadow_nodes") == 0, within=5, what="the shadow is gone")
     cluster.delete_pod("running-2")
     cluster.recorder.await_bound("waits", within=5)

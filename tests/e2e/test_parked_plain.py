@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import Pair
+from tests.e2e.pair import Pair
 from tests.e2e.test_gated_gangs import CPU
 
 MEMBERS = 8

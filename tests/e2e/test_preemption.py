@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import Pair
+from tests.e2e.pair import Pair
 
 GATED: dict[str, Any] = {"schedulingGates": [{"name": "scheduling.x-k8s.io/gang"}]}
 CPU = {"cpu": "1"}

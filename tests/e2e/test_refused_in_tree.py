@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import Pair
-from tests.e2e.control_plane import ControlPlane, Scheduler
-from tests.e2e.extender import Extender
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 from tests.e2e.test_gated_gangs import gang
 
@@ -38,15 +37,8 @@ def with_added_affinity(config: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def module_programs(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    folder = tmp_path_factory.mktemp("pair")
-    extender = Extender(folder, plane.kubeconfig(), wakes_by_status=plane.wakes_by_status)
-    pair = Pair(extender, Scheduler(plane, folder, extender=extender.url, change=with_added_affinity))
-    try:
-        extender.start()
-        pair.scheduler.start()
+    with Pair.of(plane, tmp_path_factory.mktemp("pair"), change=with_added_affinity).running() as pair:
         yield pair
-    finally:
-        pair.stop()
 
 
 def nodes(cluster: Cluster, refused: int, accepted: int) -> None:

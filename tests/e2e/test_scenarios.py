@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import Pair
+from tests.e2e.pair import Pair
 
 SCENARIOS = json.loads((Path(__file__).parent / "scenarios" / "coscheduling.json").read_text())
 

@@ -9,9 +9,8 @@ import pytest
 
 from tests.e2e import api as paths
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import Pair
-from tests.e2e.control_plane import ControlPlane, Scheduler
-from tests.e2e.extender import Extender
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.pair import Pair
 from tests.e2e.test_verdicts import condition
 
 RACK = "example.com/rack"
@@ -24,15 +23,9 @@ def packing_decides(config: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def with_racks(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    folder = tmp_path_factory.mktemp("racks")
-    extender = Extender(folder, plane.kubeconfig(), settings={"topology": TOPOLOGY})
-    pair = Pair(extender, Scheduler(plane, folder, extender=extender.url, change=packing_decides))
-    try:
-        extender.start()
-        pair.scheduler.start()
+    made = Pair.of(plane, tmp_path_factory.mktemp("racks"), settings={"topology": TOPOLOGY}, change=packing_decides)
+    with made.running() as pair:
         yield pair
-    finally:
-        pair.stop()
 
 
 def racks(cluster: Cluster, **sizes: tuple[int, int]) -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import start_pair
 from tests.e2e.control_plane import Scheduler
 from tests.e2e.extender import Extender
+from tests.e2e.pair import Pair
 
 SECONDS = 6.0
 
@@ -97,7 +97,7 @@ def make_room_for_all(cluster: Cluster, traffic: Traffic, within: float) -> None
 def test_gangs_that_come_and_go(
     seed: int, cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
-    programs.extend(start_pair(cluster.plane, tmp_path))
+    programs.extend(Pair.of(cluster.plane, tmp_path).start())
     traffic = Traffic(cluster, seed)
     for number in range(6):
         cluster.node(f"node-{number}", cpu="4")
@@ -113,7 +113,7 @@ def test_gangs_that_come_and_go_while_a_process_dies(
     traffic = Traffic(cluster, seed=3)
     for number in range(6):
         cluster.node(f"node-{number}", cpu="4")
-    programs.extend(start_pair(cluster.plane, tmp_path))
+    programs.extend(Pair.of(cluster.plane, tmp_path).start())
     (process,) = (each for each in programs if each.program.name == victim)
     for _ in range(3):
         run(traffic, SECONDS / 3)

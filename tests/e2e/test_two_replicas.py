@@ -11,10 +11,10 @@ import pytest
 
 from tests.e2e.api import Refused
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import Pair
 from tests.e2e.control_plane import Scheduler
 from tests.e2e.doorkeeper import Doorkeeper
 from tests.e2e.extender import Extender
+from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/gang-scheduler"
@@ -46,14 +46,11 @@ def replica(name: str, cluster: Cluster, door: Doorkeeper, folder: Path, program
         door.put_in_front(config)
 
     (folder / name).mkdir()
-    extender = Extender(folder / name, plane.kubeconfig(), as_shipped=True, wakes_by_status=plane.wakes_by_status)
-    scheduler = Scheduler(plane, folder / name, extender=extender.url, as_shipped=True, change=change)
-    for program in (extender.program, scheduler.program):
-        program.command[:0] = own_host_name(name)
-    programs.extend((extender, scheduler))
-    extender.start()
-    scheduler.start()
-    return Pair(extender, scheduler)
+    pair = Pair.of(plane, folder / name, as_shipped=True, change=change)
+    for each in pair:
+        each.program.command[:0] = own_host_name(name)
+    programs.extend(pair)
+    return pair.start()
 
 
 def holder(cluster: Cluster) -> str:

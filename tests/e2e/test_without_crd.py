@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.conftest import Pair, start_pair
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.pair import Pair
 
 LABELS = {"pod-group.scheduling.sigs.k8s.io/name": "light", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
 
@@ -19,9 +19,8 @@ def module_programs(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
     """The extender is started where the definition is not there, and it is put back for the other modules."""
     Cluster(plane).remove_crd()
     try:
-        pair = start_pair(plane, tmp_path_factory.mktemp("without-crd"))
-        yield pair
-        pair.stop()
+        with Pair.of(plane, tmp_path_factory.mktemp("without-crd")).running() as pair:
+            yield pair
     finally:
         Cluster(plane).install_crd()
 
