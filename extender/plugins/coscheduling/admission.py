@@ -199,7 +199,7 @@ class Admission:
             until = manager.clock() + BEGUN_SECONDS
             with manager.lock:
                 begun = sorted(filter(manager.begun, manager.groups.values()), key=manager.order)
-                manager.dirty.update(group.key for group in begun)
+                manager.queue.active.update(group.key for group in begun)
             for group in begun:
                 if manager.clock() >= until:
                     self.look()  # the others follow in the background
@@ -228,7 +228,7 @@ class Admission:
         with manager.lock:
             limit = manager.order(before) if before is not None else None
             own = unit_of(manager, before) if before is not None else ()
-            touched = [group for key in manager.dirty if (group := manager.groups.get(key)) and group not in own]
+            touched = [group for key in manager.queue.active if (group := manager.groups.get(key)) and group not in own]
             touched.sort(key=manager.order)
         for group in touched:
             with manager.lock:
@@ -238,7 +238,7 @@ class Admission:
 
     def _plan_if_it_waits(self, group: Group) -> None:
         with self._manager.lock:
-            self._manager.dirty.discard(group.key)
+            self._manager.queue.active.discard(group.key)
             scheduler_name = self._waits(group)
         if scheduler_name is not None:
             self._units.plan(group, scheduler_name, {}, caller="")

@@ -192,7 +192,7 @@ class Coscheduling(
     def _back_off(self, group: Group) -> None:
         """podGroupBackoffSeconds: a group that was just rejected is not tried for so long."""
         if self._args.pod_group_backoff_seconds > 0:
-            self.manager.back_off(group.key, float(self._args.pod_group_backoff_seconds))
+            self.manager.queue.back_off(group.key, float(self._args.pod_group_backoff_seconds))
 
     # PreScore and Score
 
@@ -231,7 +231,7 @@ class Coscheduling(
         if not self.collaborators.errors_back_off or pod.uid not in group.members:
             return
         due = group.errors.failed(pod.uid, self.manager.clock())
-        self.manager.look_at[group.key] = max(due, self.manager.look_at.get(group.key, 0.0))
+        self.manager.queue.later[group.key] = max(due, self.manager.queue.later.get(group.key, 0.0))
 
     def permit(self, state: CycleState, pod: corev1.Pod, node_name: str) -> tuple[Status, float]:
         decided = self.barrier.arrive(pod, node_name, self.wait_seconds)
@@ -276,7 +276,7 @@ class Coscheduling(
         self.room.tick()
         with self.manager.lock:
             self.manager.prune()
-            due = self.manager.due()
+            due = self.manager.queue.flush()
         if due:
             self.admission.look()
         self._follow_leadership()
@@ -313,7 +313,7 @@ class Coscheduling(
         for each in unit_of(manager, group):
             manager.denied[each.key] = stop.message
             each.stop(stop)
-            manager.look_at[each.key] = stop.since + self._args.denied_pg_expiration_time_seconds
+            manager.queue.later[each.key] = stop.since + self._args.denied_pg_expiration_time_seconds
 
     def _follow_leadership(self) -> None:
         """Who begins to lead plans what waits; who leads no more keeps no place for anybody."""

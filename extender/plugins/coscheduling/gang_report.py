@@ -181,7 +181,7 @@ class GangReport:
             return _Why(gate.reason, gate.cause, gate.refusal, seen.gate_since)
         if group.stopped is not None:
             return self._of_stop(group, group.stopped)
-        behind = places.get(group.key, 0) > 1 and group.key in self._manager.dirty
+        behind = places.get(group.key, 0) > 1 and group.key in self._manager.queue.active
         reason = Reason.ORDERED_AFTER_OTHERS if behind else Reason.NOT_TRIED
         return _Why(reason, since=seen.since) if group.members else _Why(since=seen.since)
 

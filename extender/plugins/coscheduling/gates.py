@@ -35,7 +35,7 @@ def shut_gate(manager: PodGroupManager, group: Group, scheduler_name: str, pod_n
 
 
 def _own_gate(manager: PodGroupManager, group: Group, scheduler_name: str, pod_name: str, uid: str) -> Gate | None:
-    if manager.backing_off(group.key):
+    if manager.queue.backing_off(group.key):
         text = messages.failed_recently(group.key)
         return Gate(Reason.BACKING_OFF, text, text)
     spec = manager.spec(group)

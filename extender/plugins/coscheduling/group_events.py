@@ -55,7 +55,7 @@ class GroupEvents:
             if group is not None and self._parked_unasked(group, old, new):
                 look = True
             if look:
-                manager.dirty.update(concerned & manager.groups.keys())
+                manager.queue.active.update(concerned & manager.groups.keys())
         self._drop(void)
         if new is not None and new.node_name:
             self._admission.arrivals.settled(new)
@@ -100,7 +100,7 @@ class GroupEvents:
                 else:
                     self._barrier.recheck(each)
                 manager.forget_notes(each.key)
-            manager.dirty.update(each.key for each in groups if each.key in manager.groups)
+            manager.queue.active.update(each.key for each in groups if each.key in manager.groups)
             void = [key] if gone else self._void(concerned)
             parked = [
                 each.members[uid].pod for each in groups for uid in each.refused - each.gated if uid in each.members

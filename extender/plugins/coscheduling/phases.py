@@ -39,7 +39,7 @@ def phase_of(manager: PodGroupManager, group: Group) -> Phase:
         return Phase.ASSEMBLING
     if group.planned:
         return Phase.PLANNED
-    if manager.backing_off(group.key):
+    if manager.queue.backing_off(group.key):
         return Phase.BACKING_OFF
     if spec is not None and needs(group, spec, group.members.keys()):
         return Phase.GATHERING

@@ -19,12 +19,13 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_GATE, PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling import group_members
 from extender.plugins.coscheduling.denials import Denials
 from extender.plugins.coscheduling.gang_groups import GangGroups
+from extender.plugins.coscheduling.gang_queue import GangQueue
 from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.group_annotations import names_groups, relevant
+from extender.plugins.coscheduling.group_annotations import names_groups
 from extender.plugins.coscheduling.ledger import Ledger
-from extender.plugins.coscheduling.pod_conditions import was_refused, was_sent
 from extender.plugins.coscheduling.pod_group import (
     GroupLabels,
     GroupRef,
@@ -34,7 +35,6 @@ from extender.plugins.coscheduling.pod_group import (
     spec_of_labels,
     spec_of_pod_group,
 )
-from extender.plugins.pod_claims import claim_uses
 
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
 GONE_SECONDS = 300.0  # how long a late call cannot bring a deleted pod back
@@ -61,13 +61,11 @@ class PodGroupManager:
         self.groups: dict[str, Group] = {}
         self.ledger = Ledger()
         self.gang_groups = GangGroups()
+        self.queue = GangQueue(clock)
         self.denied = Denials(denied_seconds, clock)
         self.permitted: TTLCache[str, bool] = TTLCache(MAX_NOTES, permitted_seconds, timer=clock)
-        self.backed_off: dict[str, float] = {}  # key -> until
         self.epoch = 0  # grows with every event that can help a denied group
         self.cluster_epoch = 0  # likewise, but not with what we give up ourselves
-        self.dirty: set[str] = set()  # groups that something has happened to since they were last looked at
-        self.look_at: dict[str, float] = {}  # key -> when it is to be looked at though nothing happens
         self._group_by_uid: dict[str, str] = {}
         self._gone: TTLCache[str, bool] = TTLCache(MAX_NOTES, GONE_SECONDS, timer=clock)
         self._unseen: dict[str, float] = {}  # UID -> until when the watch has to show it
@@ -111,24 +109,7 @@ class PodGroupManager:
         return group
 
     def _put(self, group: Group, pod: corev1.Pod, ref: GroupRef) -> None:
-        known = group.members.get(pod.uid)
-        group.members[pod.uid] = PodInfo(pod)
-        group.of_scheduler.setdefault(pod.spec.scheduler_name, set()).add(pod.uid)
-        (group.on_node.add if pod.node_name else group.on_node.discard)(pod.uid)
-        if known is None and any(claim_uses(pod)):
-            group.claiming.add(pod.uid)
-        if ref.lightweight and (
-            known is None
-            or group.refs.get(pod.uid) != ref
-            or relevant(known.pod.metadata.annotations) != relevant(pod.metadata.annotations)
-        ):
-            group.spec = None  # what its pods say is what it asks for
-        if group.refs.get(pod.uid) != ref:
-            group.refs[pod.uid] = ref
-        if pod.gated and not pod.node_name and not foreign_gates(pod, (self.gate,)):
-            group.gated.add(pod.uid)
-        else:
-            group.gated.discard(pod.uid)
+        group_members.put(group, pod, ref, self.gate)
         if ref.lightweight and names_groups(pod.metadata.annotations):
             self.spec(group)  # whom it names counts at once
         self._group_by_uid[pod.uid] = group.key
@@ -147,19 +128,10 @@ class PodGroupManager:
             self.pod_gone(pod)
             return group
         self._put(group, pod, ref)
-        if known is None and not pod.node_name and was_refused(pod):
-            group.refused.add(pod.uid)  # before our time
-        if known is None and not pod.node_name and pod.status.nominated_node_name and was_sent(pod):
-            group.steered[pod.uid] = ""
+        if known is None:
+            group_members.recall(group, pod)
         if pod.node_name:
-            group.steered.pop(pod.uid, None)
-            group.unnamed.discard(pod.uid)
-            group.committed.pop(pod.uid, None)
-            group.commits.pop(pod.uid, None)
-            group.refused.discard(pod.uid)
-            group.answered.discard(pod.uid)
-            group.said.pop(pod.uid, None)
-            group.started.discard(pod.uid)
+            group_members.arrived(group, pod.uid)
             self.ledger.release(pod.uid, bound=True)
         return group
 
@@ -174,27 +146,7 @@ class PodGroupManager:
         if key is None:
             return None
         group = self.groups[key]
-        info = group.members.pop(uid, None)
-        if info is not None:
-            group.of_scheduler.get(info.pod.spec.scheduler_name, set()).discard(uid)
-        group.on_node.discard(uid)
-        ref = group.refs.pop(uid, None)
-        if ref is not None and ref.lightweight:
-            group.spec = None
-        group.committed.pop(uid, None)
-        group.commits.pop(uid, None)
-        group.started.discard(uid)
-        group.refused.discard(uid)
-        group.told.pop(uid, None)
-        group.answered.discard(uid)
-        group.said.pop(uid, None)
-        group.steered.pop(uid, None)
-        group.unnamed.discard(uid)
-        group.gated.discard(uid)
-        group.repatched.discard(uid)
-        group.claiming.discard(uid)
-        group.errors.forget(uid)
-        group.refuted.forget(uid)
+        group_members.forget(group, uid)
         self.ledger.release(uid)
         self.drop_if_empty(group)
         return group
@@ -239,15 +191,15 @@ class PodGroupManager:
             self.groups.pop(group.key, None)
             self.gang_groups.name(group.key, ())
             self.forget_notes(group.key)
-            self.backed_off.pop(group.key, None)
-            self.dirty.discard(group.key)
-            self.look_at.pop(group.key, None)
+            self.queue.forget(group.key)
 
     def room_came_free(self, but: Collection[str] = ()) -> None:
         """Denials are void, those that are being decided on an older snapshot too. but: who gave that room up."""
         self.epoch += 1
         self.denied.clear(but)
-        self.dirty.update(key for key, each in self.groups.items() if (each.refused or each.gated) and key not in but)
+        self.queue.active.update(
+            key for key, each in self.groups.items() if (each.refused or each.gated) and key not in but
+        )
 
     def volumes_changed(self) -> bool:
         """Likewise, for groups whose members bring volumes. Returns whether one of them waits. Lock held."""
@@ -260,28 +212,8 @@ class PodGroupManager:
             self.epoch += 1
         for group in waiting:
             self.denied.pop(group.key, None)
-            self.dirty.add(group.key)
+            self.queue.active.add(group.key)
         return bool(waiting)
-
-    def back_off(self, key: str, seconds: float) -> None:
-        self.backed_off[key] = self.clock() + seconds
-        self.look_at[key] = self.backed_off[key]
-
-    def due(self) -> bool:
-        """Whether there is a group to look at by now that waited for its time only."""
-        now = self.clock()
-        keys = [key for key, at in self.look_at.items() if at <= now]
-        for key in keys:
-            del self.look_at[key]
-        self.dirty.update(keys)
-        return bool(keys)
-
-    def backing_off(self, key: str) -> bool:
-        until = self.backed_off.get(key)
-        if until is not None and until <= self.clock():
-            del self.backed_off[key]
-            return False
-        return until is not None
 
     def forget_notes(self, key: str) -> None:
         self.denied.pop(key, None)
@@ -348,4 +280,4 @@ class PodGroupManager:
             self.ledger.release(uid)
         group.planned = False
         self.forget_notes(group.key)
-        self.dirty.add(group.key)
+        self.queue.active.add(group.key)

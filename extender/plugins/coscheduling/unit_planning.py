@@ -159,7 +159,7 @@ class UnitPlanning:
                 if fresh:
                     self._note_denied(group, stop)
                 else:
-                    manager.dirty.add(group.key)
+                    manager.queue.active.add(group.key)
                 manager.permitted.pop(group.key, None)
             self.shadows.denied(unit[0], stop)
         if any(group.held for group in unit):  # they would keep others out, and cannot start
@@ -179,7 +179,7 @@ class UnitPlanning:
         else:
             manager.denied.again(group.key, stop.message)
         if stop.reason in (Reason.BUDGET_EXCEEDED, Reason.REFUTED_BY_SCHEDULER):
-            manager.look_at[group.key] = manager.denied.until(group.key)
+            manager.queue.later[group.key] = manager.denied.until(group.key)
 
     def _tell_denied(self, group: Group, stop: Stop) -> None:
         verdict = Verdict(False, REJECTED, stop.text, stop.reason)
@@ -235,7 +235,7 @@ class UnitPlanning:
                 manager.room_came_free()
             for each in unit:
                 manager.forget_notes(each.key)
-                manager.dirty.add(each.key)
+                manager.queue.active.add(each.key)
         self._look()
 
 

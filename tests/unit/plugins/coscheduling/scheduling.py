@@ -279,7 +279,8 @@ def broken(kube: KubeScheduler) -> Iterable[str]:
     for node_name, info in kube.world.snapshot().infos.items():
         if info.requested.milli_cpu > info.allocatable.milli_cpu:
             yield f"{node_name} carries too much"
-    for pool in (manager.denied, manager.permitted, manager.dirty, manager.look_at, manager.backed_off):
+    queue = manager.queue
+    for pool in (manager.denied, manager.permitted, queue.active, queue.later, queue.backed_off):
         yield from (f"a note of {key}, which is gone" for key in set(pool) - manager.groups.keys())
 
 

@@ -44,7 +44,7 @@ def denied(manager: PodGroupManager, group: Group) -> None:
 
 
 def backing_off(manager: PodGroupManager, group: Group) -> None:
-    manager.back_off(group.key, 10.0)
+    manager.queue.back_off(group.key, 10.0)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,78 @@
+"""A member's way through its group's state: it comes or changes, it gets to a node, it goes.
+
+PodGroupManager calls these for what the watch and the verbs show; what a field of Group means stands there. Each touches one
+group and nothing else. All run under the manager's lock.
+scheduler-plugins: pkg/coscheduling/core/core.go keeps pods in its informer's cache alone
+"""
+
+from __future__ import annotations
+
+from extender.api import corev1
+from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.group_annotations import relevant
+from extender.plugins.coscheduling.pod_conditions import was_refused, was_sent
+from extender.plugins.coscheduling.pod_group import GroupRef, foreign_gates
+from extender.plugins.pod_claims import claim_uses
+
+
+def put(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> None:
+    """The member as it is now, new or changed. gate: the name of ours."""
+    known = group.members.get(pod.uid)
+    group.members[pod.uid] = PodInfo(pod)
+    group.of_scheduler.setdefault(pod.spec.scheduler_name, set()).add(pod.uid)
+    (group.on_node.add if pod.node_name else group.on_node.discard)(pod.uid)
+    if known is None and any(claim_uses(pod)):
+        group.claiming.add(pod.uid)
+    if ref.lightweight and (
+        known is None
+        or group.refs.get(pod.uid) != ref
+        or relevant(known.pod.metadata.annotations) != relevant(pod.metadata.annotations)
+    ):
+        group.spec = None  # what its pods say is what it asks for
+    if group.refs.get(pod.uid) != ref:
+        group.refs[pod.uid] = ref
+    if pod.gated and not pod.node_name and not foreign_gates(pod, (gate,)):
+        group.gated.add(pod.uid)
+    else:
+        group.gated.discard(pod.uid)
+
+
+def recall(group: Group, pod: corev1.Pod) -> None:
+    """What a member that is new to us shows of the time before: it was refused, or sent to its place."""
+    if pod.node_name:
+        return
+    if was_refused(pod):
+        group.refused.add(pod.uid)
+    if pod.status.nominated_node_name and was_sent(pod):
+        group.steered[pod.uid] = ""
+
+
+def arrived(group: Group, uid: str) -> None:
+    """The API shows it on a node: what was noted of its way there has served."""
+    group.steered.pop(uid, None)
+    group.unnamed.discard(uid)
+    group.committed.pop(uid, None)
+    group.commits.pop(uid, None)
+    group.refused.discard(uid)
+    group.answered.discard(uid)
+    group.said.pop(uid, None)
+    group.started.discard(uid)
+
+
+def forget(group: Group, uid: str) -> None:
+    """It is gone, or of another group now."""
+    info = group.members.pop(uid, None)
+    if info is not None:
+        group.of_scheduler.get(info.pod.spec.scheduler_name, set()).discard(uid)
+    group.on_node.discard(uid)
+    ref = group.refs.pop(uid, None)
+    if ref is not None and ref.lightweight:
+        group.spec = None
+    arrived(group, uid)  # no longer on its way, either
+    group.told.pop(uid, None)
+    group.gated.discard(uid)
+    group.repatched.discard(uid)
+    group.claiming.discard(uid)
+    group.errors.forget(uid)
+    group.refuted.forget(uid)
