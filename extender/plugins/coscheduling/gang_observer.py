@@ -6,9 +6,7 @@ told by `decided`: a gang that is being created says nothing. Denials and starts
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
@@ -19,11 +17,10 @@ from extender.plugins.coscheduling.extra_members import extra_members_wait
 from extender.plugins.coscheduling.gates import shut_gate
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.phases import Phase, phase_of
-from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager, in_parts
 from extender.plugins.coscheduling.stops import Gate, Reason, Stop
 
 TOLD_AFTER_SECONDS = 1.0
-AT_ONCE = 50  # groups that are looked at under one hold of the lock
 UNTOLD = frozenset((Reason.BACKING_OFF,))  # passes by itself; the verdict before it stands
 
 
@@ -66,7 +63,7 @@ class GangObserver:
             keys = list(manager.groups)
             for key in self._seen.keys() - manager.groups.keys():
                 del self._seen[key]
-        for some in _in_parts(keys):
+        for some in in_parts(keys):
             with manager.lock:
                 tellings = [told for key in some if (group := manager.groups.get(key)) and (told := self._look(group))]
             for telling in tellings:
@@ -149,9 +146,3 @@ def _spokesman(group: Group) -> corev1.Pod | None:
 
 def _name(pod: corev1.Pod) -> str:
     return pod.metadata.name
-
-
-def _in_parts(keys: Iterable[str]) -> Iterator[list[str]]:
-    rest = iter(keys)
-    while part := list(islice(rest, AT_ONCE)):
-        yield part

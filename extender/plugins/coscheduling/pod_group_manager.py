@@ -10,8 +10,9 @@ not said so yet) > held (its bind call waits in Permit) > planned (the ledger ha
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import islice
 
 from cachetools import TTLCache
 
@@ -39,6 +40,7 @@ from extender.plugins.coscheduling.pod_group import (
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
 GONE_SECONDS = 300.0  # how long a late call cannot bring a deleted pod back
 UNSEEN_SECONDS = 30.0  # how long a pod counts that only a call has shown, and no watch
+AT_ONCE = 50  # groups that are looked at under one hold of the lock
 _FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 
 
@@ -281,3 +283,10 @@ class PodGroupManager:
         group.planned = False
         self.forget_notes(group.key)
         self.queue.active.add(group.key)
+
+
+def in_parts(keys: Iterable[str]) -> Iterator[list[str]]:
+    """For who walks over all groups: as many as may be looked at under one hold of the lock."""
+    rest = iter(keys)
+    while part := list(islice(rest, AT_ONCE)):
+        yield part
