@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from cachetools import TTLCache
@@ -23,6 +24,7 @@ from extender import metrics
 from extender.api import codec, corev1
 from extender.client.errors import ApiError, NotFoundError
 from extender.client.interface import API
+from extender.crash import guarded
 
 log = logging.getLogger(__name__)
 
@@ -119,10 +121,13 @@ class Recorder:
                     return
                 event = self._queue.popleft()
                 self._busy = True
-            try:
-                self._write(event)
-            except ApiError as error:
-                log.info("event not written reason=%s regarding=%s error=%s", event.reason, event.regarding.name, error)
+            guarded("events", partial(self._write_if_possible, event))
+
+    def _write_if_possible(self, event: _Event) -> None:
+        try:
+            self._write(event)
+        except ApiError as error:
+            log.info("event not written reason=%s regarding=%s error=%s", event.reason, event.regarding.name, error)
 
     def _write(self, event: _Event) -> None:
         series = self._series.get(event.key)

@@ -5,7 +5,6 @@ kube-scheduler: k8s.io/client-go/tools/cache/shared_informer.go, k8s.io/client-g
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -16,8 +15,7 @@ from extender.client.errors import ApiError, ForbiddenError, NotFoundError
 from extender.client.interface import API, PODS, ResourceType
 from extender.client.reflector import Reflector
 from extender.client.store import Store
-
-log = logging.getLogger(__name__)
+from extender.crash import crashed
 
 T = TypeVar("T", bound=Any)
 
@@ -26,7 +24,7 @@ STALE_SECONDS = 120.0  # bookmarks come every minute: a watch that is silent for
 
 
 class EventHandler(Protocol):
-    """What an informer calls. An exception is logged and the next event comes all the same."""
+    """What an informer calls. An exception is logged and counted, and the next event comes all the same."""
 
     def on_add(self, obj: Any) -> None: ...
 
@@ -145,7 +143,7 @@ class Informer(Generic[T]):
                 else:
                     handler.on_update(old, new)
             except Exception:
-                log.exception("event handler failed resource=%s", self.resource)
+                crashed(f"handler-{self.resource}")
 
     def replaced(self) -> None:
         self._progress.synced = self._progress.served = True

@@ -24,6 +24,7 @@ from extender.client.errors import (
 from extender.client.interface import API, EventType, ResourceType, Watch, WatchEvent
 from extender.client.shared_parts import SharedParts
 from extender.client.store import Store
+from extender.crash import crashed
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ class Changes(Protocol):
 
 
 class Reflector(Generic[T]):
-    """`run` returns after `stop`, at once even in a silent watch or a back-off."""
+    """`run` returns after `stop`, at once even in a silent watch or a back-off, and for nothing else."""
 
     def __init__(
         self,
@@ -93,6 +94,9 @@ class Reflector(Generic[T]):
                 self._watch_until_relist()
             except ApiError as error:
                 self._stopping.wait(self._after(error))
+            except Exception as error:
+                crashed(f"informer-{self._resource}")
+                self._stopping.wait(self._after(ApiError(f"{type(error).__name__}: {error}")))
 
     def _after(self, error: ApiError) -> float:
         """Seconds to wait after a failed list."""

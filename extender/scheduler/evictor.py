@@ -15,6 +15,7 @@ from extender.api import corev1
 from extender.client.errors import ApiError, ConflictError, NotFoundError, TooManyRequestsError
 from extender.client.interface import API, PODS, EventRecorder, Preconditions, pod_reference
 from extender.client.status_patch import patch_pod_status
+from extender.crash import crashed
 from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from extender.plugins.coscheduling.preemption.eviction import Done, Eviction
 from extender.scheduler.background import WorkerPool
@@ -80,11 +81,19 @@ class ApiEvictor:
             log.info("preemption for whole gangs is %s", "on" if allowed else "off: no permission to evict pods")
 
     def evict(self, eviction: Eviction, done: Done) -> None:
-        self._run(lambda: done(self._evict(eviction)))
+        self._run(lambda: done(self._attempt(eviction)))
 
     def stop(self) -> None:
         self._stopping.set()
         self._pool.stop()
+
+    def _attempt(self, eviction: Eviction) -> str:
+        """Whatever happens, who waits for it hears of it."""
+        try:
+            return self._evict(eviction)
+        except Exception as error:
+            crashed("evictor")
+            return f"{type(error).__name__}: {error}"
 
     def _evict(self, eviction: Eviction) -> str:
         """Why nobody was told to go; empty if they were."""

@@ -22,6 +22,7 @@ from extender.api.schedulingv1alpha1 import GANG_GATE, GANG_READY
 from extender.client.errors import ApiError, ConnectionFailedError, TooManyRequestsError
 from extender.client.interface import API
 from extender.client.status_patch import annotate_pod, now_text, patch_pod_status, remove_scheduling_gate
+from extender.crash import crashed
 from extender.scheduler.background import WorkerPool
 
 log = logging.getLogger(__name__)
@@ -122,6 +123,9 @@ class StatusSteering:
             except ApiError as error:
                 metrics.steering_failures.inc()
                 log.info("pod not steered pod=%s node=%s error=%s", wish.pod.key, wish.node_name, error)
+            except Exception:
+                metrics.steering_failures.inc()
+                crashed("steering")  # and the pod's next wish is heard all the same
 
     def _fulfil(self, wish: _Wish) -> None:
         """Nominate, then take the gate off: in this order kube-scheduler asks about the planned node alone."""

@@ -59,3 +59,21 @@ def test_a_long_note_is_cut_and_says_so() -> None:
     text = cut("ä" * NOTE_LIMIT)
     assert len(text.encode()) <= NOTE_LIMIT
     assert text.endswith("ä ...")
+
+
+@pytest.mark.faults
+def test_the_writer_outlives_what_nobody_expected(
+    api: EmbeddedAPI, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was gone, and every later event with it."""
+    with monkeypatch.context() as patched:
+
+        def fails(namespace: str, body: object) -> None:
+            raise KeyError("a fault of ours")
+
+        patched.setattr(api, "create_event", fails)
+        recorder.event(POD, "Normal", "Scheduled", "Binding", "on n1")
+        assert recorder.flush(5)
+    recorder.event(POD, "Normal", "Scheduled", "Binding", "on n2")
+    assert recorder.flush(5)
+    assert [each["note"] for each in api.events()] == ["on n2"]

@@ -37,9 +37,24 @@ class Told:
     def on_delete(self, obj: Any) -> None:
         self._note(f"-{obj.metadata.name}")
 
+    def wait_until_there(self, *names: str) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: {text[1] for text in self.story} >= set(names), 5), self.story
+
     def wait(self, *story: str) -> None:
         with self._changed:
             assert self._changed.wait_for(lambda: self.story == list(story), 5), self.story
+
+
+class _Fragile:
+    """Another object, with one method in place of its own."""
+
+    def __init__(self, of: Any, name: str, method: Callable[..., Any]) -> None:
+        self._of = of
+        setattr(self, name, method)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._of, name)
 
 
 @pytest.fixture
@@ -187,6 +202,7 @@ def test_a_kind_that_has_to_be_there_is_not_ready_without(server: FakeAPIServer,
     assert (made.state.ok, made.state.reason) == (False, "NotFound from the script")
 
 
+@pytest.mark.faults
 def test_a_handler_that_fails_does_not_end_the_informer(
     server: FakeAPIServer, connection: Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -206,7 +222,50 @@ def test_a_handler_that_fails_does_not_end_the_informer(
         assert made.wait_for_sync(5)
     finally:
         made.stop()
-    assert "event handler failed" in caplog.text
+    assert "unexpected error where=handler-nodes" in caplog.text
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("of", "names"),
+    [
+        pytest.param("share", ["a", "b"], id="in the middle of a list"),
+        pytest.param("put", ["a", "b"], id="while it is taken in"),
+        pytest.param("get", ["a", "c"], id="in the middle of a watch"),
+    ],
+)
+def test_an_informer_outlives_what_nobody_expected(
+    of: str, names: list[str], server: FakeAPIServer, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its thread was gone, and with it all that it had to tell: it lists again."""
+    monkeypatch.setattr("extender.client.backoff.INITIAL_SECONDS", 0.01)
+    server.lists.append(page(node("a"), version="5"))
+    server.watches.append(Answer(lines=[event("ADDED", node("c", "6"))], hang=True))
+    server.lists.append(page(*(node(name, "7") for name in names), version="7"))
+    server.watches.append(Answer(hang=True))
+    made, told = Informer(connection, NODES), Told()
+    made.add_handler(told)
+    owner = made._reflector._parts if of == "share" else made.store
+    original = getattr(owner, of)
+    faults = iter([True])
+
+    def once_broken(*args: Any) -> Any:
+        if next(faults, False):
+            raise KeyError("a fault of ours")
+        return original(*args)
+
+    fragile = _Fragile(owner, of, once_broken)
+    if of == "share":
+        made._reflector._parts = fragile
+    else:
+        made._reflector._store = fragile
+    made.start()
+    try:
+        told.wait_until_there(*names)
+        assert made.wait_for_sync(5)
+        assert made.state.ok
+    finally:
+        made.stop()
 
 
 def test_stop_does_not_wait_for_a_silent_watch(kubeconfig: Any, server: FakeAPIServer) -> None:

@@ -15,6 +15,8 @@ from extender import metrics
 from extender.scheduler import background as background_module
 from extender.scheduler.background import Background, WorkerPool
 
+pytestmark = pytest.mark.faults
+
 FAST = 0.02  # for a back-off that a test waits out
 
 

@@ -217,3 +217,25 @@ def test_a_version_that_could_not_be_had_is_asked_for_again() -> None:
     api.version = version  # type: ignore[method-assign]
     wake_by = WakeBy(api)
     assert [wake_by.annotation() for _ in range(3)] == [False, True, True]
+
+
+@pytest.mark.faults
+def test_a_pod_whose_patch_failed_as_nobody_expected_can_be_patched_again(
+    story: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It counted as being patched for ever: the gang's next plan never reached it."""
+    s = story()
+    pod = s.pod("p", GATE)
+    before = metrics.steering_failures._value.get()
+    with monkeypatch.context() as patched:
+
+        def fails(*args: object, **options: object) -> None:
+            raise KeyError("a fault of ours")
+
+        patched.setattr(module, "patch_pod_status", fails)
+        s.steering.steer([(pod, "n1")])
+        s.done()
+    s.steering.steer([(pod, "n1")])
+    s.done()
+    assert s.gates(pod) == []
+    assert metrics.steering_failures._value.get() - before == 1

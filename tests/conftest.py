@@ -1,0 +1,23 @@
+"""For all tests: an exception that a loop has outlived is a fault all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from extender import metrics
+
+
+def _unexpected() -> dict[str, float]:
+    samples = [sample for family in metrics.unexpected_errors.collect() for sample in family.samples]
+    return {sample.labels["where"]: sample.value for sample in samples if sample.value}
+
+
+@pytest.fixture(autouse=True)
+def no_unexpected_errors(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Unless the test is about them: then it carries the mark `faults`."""
+    before = _unexpected()
+    yield
+    if request.node.get_closest_marker("faults") is None:
+        assert _unexpected() == before, "swallowed by extender.crash, see the log"
