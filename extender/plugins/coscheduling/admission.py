@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from extender.api import corev1
+from extender.crash import guarded
 from extender.framework.listers import Nominator
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages
@@ -33,6 +35,7 @@ from extender.plugins.coscheduling.units import unit_of
 log = logging.getLogger(__name__)
 
 BEGUN_SECONDS = 2.0  # after which no further plan is made before the first answer
+TURN_SECONDS = 5.0  # after which the background does something else, before it goes on planning
 ATTEMPTS = 3  # plans for one call: each leaves out what kube-scheduler has refused so far
 
 
@@ -164,7 +167,7 @@ class Admission:
         with self.planning:
             self._plan_waiting(before=group)
             for _ in range(ATTEMPTS):
-                status = self._units.plan(group, pod.spec.scheduler_name, allowed, caller=pod.uid)
+                status = self._plan(group, pod.spec.scheduler_name, allowed, caller=pod.uid)
                 with manager.lock:
                     if not status.success:
                         return None, self._refuse(group, pod, status)
@@ -204,7 +207,7 @@ class Admission:
                 if manager.clock() >= until:
                     self.look()  # the others follow in the background
                     break
-                self._plan_if_it_waits(group)
+                guarded("plan", partial(self._plan_if_it_waits, group))
             self._begun_finished.set()
 
     def begin_anew(self) -> None:
@@ -230,18 +233,32 @@ class Admission:
             own = unit_of(manager, before) if before is not None else ()
             touched = [group for key in manager.queue.active if (group := manager.groups.get(key)) and group not in own]
             touched.sort(key=manager.order)
+        until = manager.clock() + TURN_SECONDS
         for group in touched:
+            if before is None and manager.clock() >= until:
+                self.look()  # the others, when what else there is to do has had its turn
+                return
             with manager.lock:
                 if limit is not None and manager.order(group) > limit:
                     return
-            self._plan_if_it_waits(group)
+            guarded("plan", partial(self._plan_if_it_waits, group))  # one gang's fault is not to stop the others
+
+    def _plan(self, group: Group, scheduler_name: str, allowed: Mapping[str, frozenset[str]], *, caller: str) -> Status:
+        """Whatever it raises, nothing is left half planned, and the gang is looked at again."""
+        try:
+            status = self._units.plan(group, scheduler_name, allowed, caller=caller)
+        except Exception:
+            self._units.abandon(group)
+            raise
+        group.faults = 0
+        return status
 
     def _plan_if_it_waits(self, group: Group) -> None:
         with self._manager.lock:
             self._manager.queue.active.discard(group.key)
             scheduler_name = self._waits(group)
         if scheduler_name is not None:
-            self._units.plan(group, scheduler_name, {}, caller="")
+            self._plan(group, scheduler_name, {}, caller="")
         else:
             self.arrivals.withdraw(group)
 

@@ -9,7 +9,8 @@ scheduler-plugins: pkg/coscheduling/coscheduling.go
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Self
 
 from extender import metrics
@@ -17,6 +18,7 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.config.plugin_args import CoschedulingArgs
+from extender.crash import guarded
 from extender.framework.columnar import (
     ALL_PASS,
     FilterColumns,
@@ -273,23 +275,39 @@ class Coscheduling(
 
     def tick(self) -> None:
         """About once a second: plans whose members did not come are given up, texts that have become untrue are renewed."""
-        self.room.tick()
+        for where, step in self._steps():
+            guarded(f"{where}-tick", step)
+
+    def _steps(self) -> Sequence[tuple[str, Callable[[], None]]]:
+        """Each is done though another fails."""
+        return (
+            ("room", self.room.tick),
+            ("due", self._look_at_what_is_due),
+            ("leadership", self._follow_leadership),
+            ("stale-refusals", self.admission.stale_refusals.tick),
+            ("observer", self.admission.observer.tick),
+            ("expired", self._end_expired),
+            ("shadows", self.admission.shadows.tick),
+        )
+
+    def _look_at_what_is_due(self) -> None:
         with self.manager.lock:
             self.manager.prune()
             due = self.manager.queue.flush()
         if due:
             self.admission.look()
-        self._follow_leadership()
-        self.admission.stale_refusals.tick()
-        self.admission.observer.tick()
+
+    def _end_expired(self) -> None:
         for key in self.admission.expired():
-            log.info("plan expired group=%s", key)
-            self._refute_unused(key)
-            self.admission.drop_plan(key)
-            with self.manager.lock:  # others have their turn first
-                self._give_up(key)
-            self.admission.look()
-        self.admission.shadows.tick()
+            guarded("expired-tick", partial(self._end, key))
+
+    def _end(self, key: str) -> None:
+        log.info("plan expired group=%s", key)
+        self._refute_unused(key)
+        self.admission.drop_plan(key)
+        with self.manager.lock:  # others have their turn first
+            self._give_up(key)
+        self.admission.look()
 
     def _refute_unused(self, key: str) -> None:
         """Members that took our answer and never came to bind are given another node next time."""

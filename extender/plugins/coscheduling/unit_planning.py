@@ -29,6 +29,7 @@ from extender.plugins.coscheduling.units import unit_of
 
 log = logging.getLogger(__name__)
 
+FAULT_SECONDS = 60.0  # the longest that a gang is left alone whose plans raise what nobody expected
 EVICTIONS_MAY_CURE = frozenset(
     (planner.Cause.ROOM, planner.Cause.NODES, planner.Cause.AFFINITY, planner.Cause.TOPOLOGY)
 )
@@ -101,6 +102,20 @@ class UnitPlanning:
         for each in unit:
             note_extra_members(manager, self.requests, each, scheduler_name, lambda asked: self._plan(asked, snapshot))
         return SUCCESS
+
+    def abandon(self, group: Group) -> None:
+        """A plan of it has raised: nothing is left of it but holds. It is tried again by itself, ever later."""
+        manager = self._manager
+        with manager.lock:
+            unit = unit_of(manager, group)
+            keys = [each.key for each in unit]
+            for each in unit:
+                each.faults += 1
+                manager.queue.back_off(each.key, min(2.0 ** min(each.faults - 1, 16), FAULT_SECONDS))
+            manager.queue.active.update(keys)  # for their nominations: they are not planned while they back off
+            if self._let_go(unit):
+                manager.room_came_free(keys)
+        self._look()
 
     def _stop_of(
         self,

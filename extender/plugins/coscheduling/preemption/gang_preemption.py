@@ -12,10 +12,12 @@ import logging
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from extender import metrics
 from extender.api import corev1
 from extender.client.interface import pod_group_reference, pod_reference
+from extender.crash import guarded
 from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import messages, planner
@@ -39,6 +41,7 @@ log = logging.getLogger(__name__)
 AGAIN_SECONDS = (2.0, 5.0, 15.0, 60.0)  # how long a gang for which nobody can go is left alone, time after time
 ANEW_SECONDS = 1.0  # after a plan with victims did not hold any more
 BARRED_SECONDS = 5.0  # how often it is asked whether the gang may by now
+TURN_SECONDS = 5.0  # after which the background does something else, before it goes on searching
 DEFAULT_GRACE_SECONDS = 30
 
 
@@ -103,9 +106,16 @@ class GangPreemption:
             now = manager.clock()
             groups = [manager.groups[key] for key in self._wanted if key in manager.groups]
             due = sorted((g for g in groups if self._not_before(g.key) <= now), key=manager.order)
-            names = {group.key: self._wanted.pop(group.key) for group in due}
         for group in due:
-            self._try(group, names[group.key])
+            if manager.clock() >= now + TURN_SECONDS:
+                self._with.submit("preempt", self.look)  # the others, when what else there is to do has had its turn
+                return
+            with manager.lock:
+                scheduler_name = self._wanted.pop(group.key, None)
+            if scheduler_name is not None and not guarded("preempt", partial(self._try, group, scheduler_name)):
+                with manager.lock:
+                    self._wanted.setdefault(group.key, scheduler_name)
+                    self._in_vain([group])
 
     def _try(self, group: Group, scheduler_name: str) -> None:
         manager = self._manager

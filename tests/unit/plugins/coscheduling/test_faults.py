@@ -1,0 +1,167 @@
+"""A plan that raises what nobody expected: the gang is planned again by itself, and nobody else hears of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.group import Group
+from tests.unit.plugins.coscheduling.conftest import World, node
+from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, group, member, members, on_node
+
+Make = Callable[..., World]
+RECENTLY = "podGroup default/bad failed recently"
+
+pytestmark = pytest.mark.faults
+
+
+@pytest.fixture
+def kube(world: Make) -> KubeScheduler:
+    """Plans for members of the group `bad` raise."""
+    made = KubeScheduler(world([node("n1", "4"), node("n2", "4")]))
+
+    def offload(function: Callable[..., object], *args: Any) -> object:
+        requests = [arg for arg in args if isinstance(arg, planner.Request)]
+        if made.world.faulty and any(
+            info.pod.name.startswith("bad") for request in requests for info in request.members
+        ):
+            raise KeyError("a fault of ours")
+        return function(*args)
+
+    made.world.faulty = True  # type: ignore[attr-defined]
+    made.world.connect(offload=offload)
+    made.apply(group("bad", 2), group("good", 2))
+    return made
+
+
+def passes(kube: KubeScheduler, seconds: float) -> None:
+    kube.world.clock.now += seconds
+    kube.plugin.tick()
+    kube.run()
+
+
+def test_a_gated_gang_is_planned_again_by_itself_and_keeps_nobody_waiting(kube: KubeScheduler) -> None:
+    """bad comes first in the order; it waited for ever, and good with it until something happened."""
+    kube.create(*members(2, "bad", gated=True), *members(2, "good", gated=True))
+    kube.run()
+    assert kube.running() == {"good0", "good1"}
+    assert kube.reason("default/bad") == "BackingOff"
+    kube.world.faulty = False  # type: ignore[attr-defined]
+    passes(kube, 1.0)
+    assert len(kube.running()) == 4
+    assert kube.plugin.manager.groups["default/bad"].faults == 0
+
+
+def test_it_is_left_alone_twice_as_long_each_time_up_to_a_minute(kube: KubeScheduler) -> None:
+    kube.create(*members(2, "bad", gated=True))
+    manager, seen = kube.plugin.manager, []
+    for _ in range(8):
+        kube.run()
+        seen.append(manager.queue.backed_off["default/bad"] - kube.world.clock.now)
+        passes(kube, seen[-1])
+    assert seen == [1, 2, 4, 8, 16, 32, 60, 60]
+
+
+def test_a_plain_member_that_asks_gets_an_error_and_its_siblings_hear_that_it_failed(kube: KubeScheduler) -> None:
+    plain = members(2, "bad")
+    kube.create(*plain)
+    with pytest.raises(KeyError):
+        kube.world.filter(plain[0])
+    assert kube.world.filter(plain[1]) == RECENTLY
+    kube.world.faulty = False  # type: ignore[attr-defined]
+    passes(kube, 1.0)
+    assert kube.running() == {"bad0", "bad1"}
+
+
+def test_no_other_gang_s_call_fails_for_it(kube: KubeScheduler) -> None:
+    kube.create(*members(2, "bad", gated=True), *(good := members(2, "good")))
+    assert kube.world.filter(good[0]) in ("n1", "n2")
+
+
+def test_a_gang_that_has_begun_and_cannot_be_planned_stops_nobody_after_a_restart(kube: KubeScheduler) -> None:
+    """Every filter call of every pod failed."""
+    kube.create(member("bad8", "bad"), member("bad9", "bad"))
+    bound = kube.pods["default/bad9"]
+    kube.plugin.on_pod(bound, on_node(bound, "n1"))
+    kube.plugin.admission.begin_anew()
+    single = member("single", "")
+    kube.create(single)
+    kube.attempt(single.uid)
+    assert "single" in kube.running()
+
+
+@pytest.fixture
+def half_way(kube: KubeScheduler, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubeScheduler]:
+    """The places are noted, and then it fails."""
+    kube.world.faulty = False  # type: ignore[attr-defined]
+    arrivals = kube.plugin.admission.arrivals
+    send = arrivals.send
+
+    def fails(group: Group, caller: str = "") -> None:
+        if group.key == "default/bad":
+            raise KeyError("a fault of ours")
+        send(group, caller)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(arrivals, "send", fails)
+        yield kube
+
+
+def test_a_plan_that_fails_half_way_keeps_no_room(half_way: KubeScheduler, monkeypatch: pytest.MonkeyPatch) -> None:
+    half_way.create(*members(2, "bad", cpu=4, gated=True), *members(2, "good", cpu=4, gated=True))
+    half_way.run()
+    assert half_way.running() == {"good0", "good1"}
+    assert not half_way.plugin.manager.ledger.of_group("default/bad")
+
+
+def test_two_gangs_that_fail_half_way_do_not_keep_each_other_going(
+    half_way: KubeScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The room that one gives up is no reason to try the other at once, and so on for ever."""
+
+    def fails(group: Group, caller: str = "") -> None:
+        raise KeyError("a fault of ours")
+
+    monkeypatch.setattr(half_way.plugin.admission.arrivals, "send", fails)
+    half_way.create(*members(2, "bad", gated=True), *members(2, "good", gated=True))
+    half_way.run()
+    faults = {key: each.faults for key, each in half_way.plugin.manager.groups.items()}
+    assert faults == {"default/bad": 1, "default/good": 1}
+
+
+def test_a_step_of_the_tick_that_fails_leaves_the_others_to_be_done(
+    kube: KubeScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails() -> None:
+        raise KeyError("a fault of ours")
+
+    for part in (kube.plugin.room, kube.plugin.admission.stale_refusals, kube.plugin.admission.observer):
+        monkeypatch.setattr(part, "tick", fails)
+    kube.world.faulty = False  # type: ignore[attr-defined]
+    kube.create(*(good := members(2, "good")))
+    assert kube.world.filter(good[0]) in ("n1", "n2")
+    kube.world.clock.now += 61
+    kube.plugin.tick()
+    assert not kube.plugin.manager.ledger.of_group("default/good"), "its time is over"
+
+
+def test_many_plans_are_made_in_turns_so_that_the_tick_comes_in_between(world: Make) -> None:
+    """Ends of leases, and the liveness of the thread, do not wait for hundreds of gangs."""
+    kube = KubeScheduler(world([node("n1", "8")]))
+
+    def offload(function: Callable[..., object], *args: Any) -> object:
+        kube.world.clock.now += 3.0
+        return function(*args)
+
+    kube.world.connect(offload=offload)
+    for number in range(5):
+        kube.apply(group(f"g{number}", 1))
+        kube.create(member(f"m{number}", f"g{number}", gated=True))
+    planned = []
+    while kube.world.tasks:
+        kube.world.run_tasks()
+        planned.append(len(kube.plugin.manager.ledger))
+    assert planned == [2, 4, 5]
