@@ -30,7 +30,7 @@ class Caller(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of /readyz: `[+]name ok`, or `[-]name failed: reason`."""
+    """One line of /readyz or /livez: `[+]name ok`, or `[-]name failed: reason`."""
 
     name: str
     ok: bool
@@ -58,6 +58,10 @@ class Verbs(Protocol):
         ...
 
     def readiness(self) -> Sequence[Check]: ...
+
+    def liveness(self) -> Sequence[Check]:
+        """What only a new process can mend; nothing that the API server or another kube-scheduler may be the cause of."""
+        ...
 
     def pages(self) -> Mapping[str, Page]:
         """What operators may look at, by path: GANGS, and GANG for one of them."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from extender import metrics
@@ -50,13 +50,13 @@ _BINDING = metrics.goroutines.labels("binding")
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What the factory puts together. scheduler_names: whose pods are ours; empty means everybody's."""
+    """What the factory puts together. serves: whether pods that name this scheduler are ours."""
 
     api: API
     informers: InformerFactory
     profiles: Mapping[str, Framework]
     default_profile: Framework
-    scheduler_names: Collection[str]
+    serves: Callable[[str], bool]
     leadership: Leadership
     in_flight: InFlight
     scheduling_cycle: SchedulingCycle
@@ -162,8 +162,7 @@ class Scheduler:
         return self._parts.profiles.get(pod.spec.scheduler_name, self._parts.default_profile)
 
     def _not_ours(self, pod: corev1.Pod) -> bool:
-        names = self._parts.scheduler_names
-        return bool(names) and pod.spec.scheduler_name not in names
+        return not self._parts.serves(pod.spec.scheduler_name)
 
     def _not_ready(self) -> str:
         if not self._parts.informers.has_synced():
@@ -184,6 +183,10 @@ class Scheduler:
                 Check("podgroup-conditions", True, "the CRD has no status.conditions: verdicts are events only")
             )
         return [*checks, Check("draining", not self._stopped, "draining" if self._stopped else "")]
+
+    def liveness(self) -> Sequence[Check]:
+        trouble = self._parts.background.trouble
+        return [Check("background", not trouble, trouble)]
 
     def pages(self) -> Mapping[str, Page]:
         return {GANGS: self._parts.report.summaries, GANG: self._parts.report.status}

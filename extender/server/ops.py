@@ -6,6 +6,8 @@ Kubernetes: the paths and the form of its own components' health checks
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 from flask import Blueprint, Response, request
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -34,18 +36,22 @@ def paths() -> list[str]:
 @blueprint.get("/livez")
 @blueprint.get("/healthz")
 def livez() -> Response:
-    return Response("ok", mimetype="text/plain")
+    """As /readyz, of what only a restart can mend: the kubelet restarts the container where it fails."""
+    return _probe("livez", state().verbs.liveness())
 
 
 @blueprint.get("/readyz")
 def readyz() -> Response:
     """`ok`; every check where one has failed, or with ?verbose."""
-    checks = state().verbs.readiness()
-    ready = all(check.ok for check in checks)
-    if ready and "verbose" not in request.args:
+    return _probe("readyz", state().verbs.readiness())
+
+
+def _probe(name: str, checks: Sequence[Check]) -> Response:
+    passed = all(check.ok for check in checks)
+    if passed and "verbose" not in request.args:
         return Response("ok", mimetype="text/plain")
-    lines = [*map(_line, checks), "readyz check passed" if ready else "readyz check failed"]
-    return Response("\n".join(lines) + "\n", 200 if ready else 503, mimetype="text/plain")
+    lines = [*map(_line, checks), f"{name} check {'passed' if passed else 'failed'}"]
+    return Response("\n".join(lines) + "\n", 200 if passed else 503, mimetype="text/plain")
 
 
 def _line(check: Check) -> str:

@@ -70,6 +70,9 @@ class Narrator:
     def readiness(self) -> Sequence[Check]:
         return self._verbs.readiness()
 
+    def liveness(self) -> Sequence[Check]:
+        return self._verbs.liveness()
+
     def pages(self) -> Mapping[str, Page]:
         return self._verbs.pages()
 

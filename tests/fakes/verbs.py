@@ -36,6 +36,7 @@ class FakeVerbs:
         self._counts = dict.fromkeys(("filter", "bind", "gone", "committed", "stopped"), 0)
         self._draining = ""
         self.ready = True
+        self.alive = True
 
     def filter(self, args: ExtenderArgs) -> ExtenderFilterResult:
         self._count("filter")
@@ -65,6 +66,9 @@ class FakeVerbs:
 
     def readiness(self) -> Sequence[Check]:
         return [Check("informer-pods", True), Check("informer-nodes", self.ready, "" if self.ready else "not synced")]
+
+    def liveness(self) -> Sequence[Check]:
+        return [Check("background", self.alive, "" if self.alive else "it has ended")]
 
     def start(self) -> None:
         """Nothing runs here by itself."""

@@ -15,7 +15,7 @@ from tests.server.service import payload
 @pytest.mark.parametrize(
     ("path", "ready", "status", "text"),
     [
-        pytest.param("/livez", False, 200, "ok", id="livez depends on nothing"),
+        pytest.param("/livez", False, 200, "ok", id="livez depends on nobody else"),
         pytest.param("/healthz", False, 200, "ok", id="healthz is livez"),
         pytest.param("/readyz", True, 200, "ok", id="ready says no more than ok"),
         pytest.param(
@@ -40,6 +40,15 @@ def test_probes(client: FlaskClient, verbs: FakeVerbs, path: str, ready: bool, s
     assert (response.status_code, response.get_data(as_text=True)) == (status, text)
 
 
+@pytest.mark.parametrize("path", ["/livez", "/healthz"])
+def test_livez_fails_where_only_a_restart_helps(client: FlaskClient, verbs: FakeVerbs, path: str) -> None:
+    assert client.get(f"{path}?verbose").get_data(as_text=True) == "[+]background ok\nlivez check passed\n"
+    verbs.alive = False
+    response = client.get(path)
+    text = "[-]background failed: it has ended\nlivez check failed\n"
+    assert (response.status_code, response.get_data(as_text=True)) == (503, text)
+
+
 METRICS = [
     "gang_extender_requests_total",
     "gang_extender_request_duration_seconds",
@@ -55,6 +64,7 @@ METRICS = [
     "gang_extender_build_info",
     "gang_extender_rejected_clients_total",
     "gang_extender_log_records_dropped_total",
+    "gang_extender_unexpected_errors_total",
     "scheduler_schedule_attempts_total",
     "scheduler_scheduling_attempt_duration_seconds",
     "scheduler_framework_extension_point_duration_seconds",
