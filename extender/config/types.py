@@ -158,3 +158,7 @@ class ExtenderConfiguration:
     shadow_max_nodes_percent: int = 25
     wake_by: str = "auto"
     ungate_refused: bool = False
+
+    def serves(self, scheduler_name: str) -> bool:
+        """Whether pods that name this scheduler are ours."""
+        return not self.scheduler_names or scheduler_name in self.scheduler_names

@@ -148,7 +148,6 @@ class _Assembly:
 
     def _collaborators(self) -> Collaborators:
         configuration, lease = self._configuration, self._configuration.leader_lease
-        served = frozenset(configuration.scheduler_names)
         namespace = lease.namespace if lease is not None else ""
         bell = Bell(self._api, namespace, self._leads, self._steering.background, self._steering.wake)
         return Collaborators(
@@ -163,7 +162,7 @@ class _Assembly:
             may_commit=self._leads,
             hold_limit=lambda members: hold_limit(configuration.bind_timeout_seconds, members),
             may_plan=lambda: self._leads() and self._informers.has_synced(),
-            ours=lambda pod: not served or pod.spec.scheduler_name in served,
+            ours=lambda pod: configuration.serves(pod.spec.scheduler_name),
             ungate_refused=configuration.ungate_refused,
             shadow=_shadow_rules(configuration),
             has_unbound_claims=lambda pod: has_unbound_claims(self._informers, pod),
@@ -206,7 +205,7 @@ class _Assembly:
             informers=self._informers,
             profiles=self._frameworks,
             default_profile=self._first,
-            scheduler_names=frozenset(self._configuration.scheduler_names),
+            serves=self._configuration.serves,
             leadership=self._leadership,
             in_flight=InFlight(MAX_HELD_BINDS),
             scheduling_cycle=SchedulingCycle(self._cache.snapshot),

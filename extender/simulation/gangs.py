@@ -146,7 +146,6 @@ def new_coscheduling(args: CoschedulingArgs, registry: Registry, surroundings: S
 def _collaborators(
     registry: Registry, surroundings: Surroundings, configuration: ExtenderConfiguration
 ) -> Collaborators:
-    served = frozenset(configuration.scheduler_names)
     return Collaborators(
         newest_snapshot=surroundings.newest_snapshot,
         judge=new_judge(registry, surroundings),
@@ -157,7 +156,7 @@ def _collaborators(
         offload=here,
         may_commit=lambda: True,
         hold_limit=lambda members: math.inf,
-        ours=lambda pod: not served or pod.spec.scheduler_name in served,
+        ours=lambda pod: configuration.serves(pod.spec.scheduler_name),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from extender.config.load import load_extender_configuration as load
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration, LeaseRef, Packing, PluginRef, TopologyLevel
@@ -65,6 +67,18 @@ def test_a_full_file_is_read(write: Write) -> None:
     assert a.plugins.at("score").enabled == (PluginRef("NodeResourcesFit", 2),)
     assert PluginRef("Coscheduling") in a.plugins.multi_point.enabled
     assert b.plugin_config["Coscheduling"] == CoschedulingArgs()
+
+
+@pytest.mark.parametrize(
+    ("scheduler_names", "served"),
+    [
+        pytest.param((), True, id="no names: every pod is ours"),
+        pytest.param(("a", "b"), True, id="one of the names"),
+        pytest.param(("b",), False, id="another scheduler's"),
+    ],
+)
+def test_whose_pods_are_ours(scheduler_names: tuple[str, ...], served: bool) -> None:
+    assert ExtenderConfiguration(scheduler_names).serves("a") is served
 
 
 def test_every_mistake_is_said_at_once_with_its_line(write: Write) -> None:
