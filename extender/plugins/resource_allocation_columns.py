@@ -6,34 +6,93 @@ NodeResourcesFit scores by it. In whole numbers, as there; where they might not 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from extender.config.plugin_args import ResourceSpec, ScoringStrategy, ScoringStrategyType
-from extender.framework.columnar import IntColumn, NodeTable, Rows
+from extender.framework.columnar import IntColumn, Mask, NodeTable, Rows
 from extender.framework.interface import MAX_NODE_SCORE
 from extender.framework.pod_requests import Amounts
 from extender.framework.resource import CPU, MEMORY, PODS, is_scalar_resource_name
 from extender.plugins.resource_allocation import MAX_UTILIZATION, broken_linear
 
 ColumnScorer = Callable[[Amounts, NodeTable, Rows], IntColumn | None]
-Score = Callable[[IntColumn, IntColumn], IntColumn]
-"""(taken, there, nowhere 0) -> score."""
 
 LARGEST = 2**55  # times 100 still fits
 
 
+@dataclass(frozen=True, slots=True)
+class _Strategy:
+    """score: (taken, there, nowhere 0) of one resource -> 0..100. counts: (score, there) -> whether it does, by node.
+
+    mean: (sum of score times weight, sum of the weights, nowhere 0), of the resources that count.
+    """
+
+    score: Callable[[IntColumn, IntColumn], IntColumn]
+    counts: Callable[[IntColumn, IntColumn], Mask]
+    mean: Callable[[IntColumn, IntColumn], IntColumn]
+
+
 def column_scorer_of(strategy: ScoringStrategy) -> ColumnScorer:
-    resources = strategy.resources
+    resources, columns = strategy.resources, _columns_of(strategy)
+    return lambda asked, table, rows: _scores(columns, resources, asked, table, rows)
+
+
+def _columns_of(strategy: ScoringStrategy) -> _Strategy:
     match strategy.type:
         case ScoringStrategyType.LEAST_ALLOCATED:
-            return lambda asked, table, rows: _weighted(_least, resources, asked, table, rows)
+            return _Strategy(_least, _is_there, _rounded_down)
         case ScoringStrategyType.MOST_ALLOCATED:
-            return lambda asked, table, rows: _weighted(_most, resources, asked, table, rows)
+            return _Strategy(_most, _is_there, _rounded_down)
         case ScoringStrategyType.REQUESTED_TO_CAPACITY_RATIO:
             at = broken_linear(strategy.shape)
             shape = np.array([at(utilization) for utilization in range(MAX_UTILIZATION + 1)], dtype=np.int64)
-            return lambda asked, table, rows: _by_shape(shape, resources, asked, table, rows)
+            return _Strategy(lambda taken, there: _by_shape(shape, taken, there), _scores_something, _rounded)
+
+
+def _least(taken: IntColumn, there: IntColumn) -> IntColumn:
+    return np.where(taken > there, 0, (there - taken) * MAX_NODE_SCORE // there)
+
+
+def _most(taken: IntColumn, there: IntColumn) -> IntColumn:
+    return np.minimum(taken, there) * MAX_NODE_SCORE // there
+
+
+def _by_shape(shape: IntColumn, taken: IntColumn, there: IntColumn) -> IntColumn:
+    """shape: the score by utilization in percent."""
+    return shape[np.minimum(taken, there) * MAX_UTILIZATION // there]
+
+
+def _is_there(score: IntColumn, there: IntColumn) -> Mask:
+    return there.astype(np.bool_)
+
+
+def _scores_something(score: IntColumn, there: IntColumn) -> Mask:
+    return score > 0
+
+
+def _rounded_down(total: IntColumn, weights: IntColumn) -> IntColumn:
+    return total // weights
+
+
+def _rounded(total: IntColumn, weights: IntColumn) -> IntColumn:
+    return (total / weights + 0.5).astype(np.int64)
+
+
+def _scores(
+    strategy: _Strategy, resources: Sequence[ResourceSpec], asked: Amounts, table: NodeTable, rows: Rows
+) -> IntColumn | None:
+    amounts = _amounts(resources, asked, table, rows)
+    if amounts is None:
+        return None
+    total, weights = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+    for weight, taken, there in amounts:
+        score = np.where(there != 0, strategy.score(taken, np.where(there != 0, there, 1)), 0)
+        counts = strategy.counts(score, there)
+        total += np.where(counts, score * weight, 0)
+        weights += np.where(counts, weight, 0)
+    return np.where(weights != 0, strategy.mean(total, np.where(weights != 0, weights, 1)), 0)
 
 
 def requested_of(table: NodeTable, name: str) -> IntColumn:
@@ -59,41 +118,3 @@ def _amounts(
                 return None
         result.append((resource.weight, taken, there))
     return result
-
-
-def _weighted(
-    score: Score, resources: Sequence[ResourceSpec], asked: Amounts, table: NodeTable, rows: Rows
-) -> IntColumn | None:
-    amounts = _amounts(resources, asked, table, rows)
-    if amounts is None:
-        return None
-    total, weights = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
-    for weight, taken, there in amounts:
-        counts = there != 0
-        total += np.where(counts, score(taken, np.where(counts, there, 1)) * weight, 0)
-        weights += np.where(counts, weight, 0)
-    return np.where(weights != 0, total // np.where(weights != 0, weights, 1), 0)
-
-
-def _least(taken: IntColumn, there: IntColumn) -> IntColumn:
-    return np.where(taken > there, 0, (there - taken) * MAX_NODE_SCORE // there)
-
-
-def _most(taken: IntColumn, there: IntColumn) -> IntColumn:
-    return np.minimum(taken, there) * MAX_NODE_SCORE // there
-
-
-def _by_shape(
-    shape: IntColumn, resources: Sequence[ResourceSpec], asked: Amounts, table: NodeTable, rows: Rows
-) -> IntColumn | None:
-    amounts = _amounts(resources, asked, table, rows)
-    if amounts is None:
-        return None
-    total, weights = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
-    for weight, taken, there in amounts:
-        utilization = np.minimum(taken, there) * MAX_UTILIZATION // np.where(there != 0, there, 1)
-        score = np.where(there != 0, shape[utilization], 0)
-        total += np.where(score > 0, score * weight, 0)
-        weights += np.where(score > 0, weight, 0)
-    ratio = total / np.where(weights != 0, weights, 1)
-    return np.where(weights != 0, (ratio + 0.5).astype(np.int64), 0)
