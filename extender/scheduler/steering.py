@@ -1,4 +1,4 @@
-"""Moves pods that wait, by patches: a nomination on the pod's status, and after it the removal of our scheduling gate.
+"""Moves pods that wait, by patches: nominations on the status of all, and after these the removal of our scheduling gate.
 
 A nomination is tried first and alone, counts against pods of equal or lower priority, and its patch wakes a parked pod in
 some 10 ms; the condition GangReady tells the user. The creation of a sibling wakes nobody, hence all this. A gated pod
@@ -112,23 +112,35 @@ class StatusSteering:
         self._pool.submit(lambda: self._work(uid))
 
     def _work(self, uid: str) -> None:
-        while True:
-            with self._lock:
-                wish = self._wishes.pop(uid, None)
-                if wish is None:
-                    self._busy.discard(uid)
-                    return
-            try:
-                self._fulfil(wish)
-            except ApiError as error:
-                metrics.steering_failures.inc()
-                log.info("pod not steered pod=%s node=%s error=%s", wish.pod.key, wish.node_name, error)
-            except Exception:
-                metrics.steering_failures.inc()
-                crashed("steering")  # and the pod's next wish is heard all the same
+        """The pod's next wish. What it leaves to do goes to the end of the line: gates go when all siblings are nominated.
 
-    def _fulfil(self, wish: _Wish) -> None:
-        """Nominate, then take the gate off: in this order kube-scheduler asks about the planned node alone."""
+        The API server patches what its watch cache shows. Right behind the nomination that is out of date every few times,
+        and all the work is done twice.
+        """
+        with self._lock:
+            wish = self._wishes.pop(uid)
+        rest = None
+        try:
+            rest = self._fulfil(wish)
+        except ApiError as error:
+            metrics.steering_failures.inc()
+            log.info("pod not steered pod=%s node=%s error=%s", wish.pod.key, wish.node_name, error)
+        except Exception:
+            metrics.steering_failures.inc()
+            crashed("steering")  # and the pod's next wish is heard all the same
+        with self._lock:
+            if rest is not None and self._leading():
+                self._wishes.setdefault(uid, rest)
+            if uid not in self._wishes:
+                self._busy.discard(uid)
+                return
+        self._pool.submit(lambda: self._work(uid))
+
+    def _fulfil(self, wish: _Wish) -> _Wish | None:
+        """Nominate, then take the gate off: in this order kube-scheduler asks about the planned node alone.
+
+        Returns what is left to do, unless something newer is wished for the pod by then.
+        """
         pod = wish.pod
         gated = any(gate.name == self._gate for gate in pod.spec.scheduling_gates) and not self.has_ungated(pod)
         if wish.condition is not None:
@@ -137,11 +149,14 @@ class StatusSteering:
                 lambda: patch_pod_status(self._api, pod, condition=wish.condition, nominated_node_name=wish.node_name),
             )
         if gated:
+            if wish.ungate and wish.condition is not None:
+                return _Wish(pod, None, None, ungate=True, wake=False)
             if wish.ungate:
                 self._patched(pod.uid, lambda: remove_scheduling_gate(self._api, pod, self._gate))
         elif wish.wake and self._wakes_by_annotation():
             value = f"{now_text()}/{next(self._serial)}"  # never the same, over restarts either
             self._patched(pod.uid, lambda: annotate_pod(self._api, pod, WAKE_ANNOTATION, value))
+        return None
 
     def _patched(self, uid: str, patch: Callable[[], corev1.Pod]) -> None:
         """Again while that may help and nothing newer is wished for the pod; raises the last error."""

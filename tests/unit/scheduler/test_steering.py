@@ -93,6 +93,46 @@ def test_a_gated_pod_is_nominated_and_then_freed(story: Make) -> None:
     assert s.steering.has_ungated(pod)
 
 
+@pytest.fixture
+def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATCHES_AT_A_TIME", 1)
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+def test_gates_go_when_all_siblings_are_nominated(story: Make) -> None:
+    s = story()
+    pods = [s.pod(name, GATE) for name in ("a", "b", "c")]
+    s.api.go_on.clear()
+    s.steering.steer([(pod, "n1") for pod in pods])
+    s.api.go_on.set()
+    assert s.done() == ["a status", "b status", "c status", "a gates", "b gates", "c gates"]
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+def test_who_is_released_between_nomination_and_freeing_keeps_its_gate(story: Make) -> None:
+    s = story()
+    first, second = s.pod("first", GATE), s.pod("second", GATE)
+    s.api.go_on.clear()
+    s.steering.steer([(first, "n1"), (second, "n1")])
+    assert s.api.begun.wait(5)
+    s.steering.release([first])
+    s.api.go_on.set()
+    assert s.done() == ["first status", "second status", "first status", "second gates"]
+    assert (s.now(first).status.nominated_node_name, s.gates(first)) == ("", [GATE["name"]])
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+def test_a_new_leader_finds_the_gates_of_those_that_were_only_nominated(story: Make) -> None:
+    s = story()
+    pod = s.pod("p", GATE)
+    s.api.go_on.clear()
+    s.steering.steer([(pod, "n1")])
+    assert s.api.begun.wait(5)
+    s.leading = False
+    s.api.go_on.set()
+    assert s.done() == ["p status"]
+
+
 def test_gates_of_others_are_left_alone(story: Make) -> None:
     s = story()
     pod = s.pod("p", OTHER, GATE)
@@ -161,7 +201,7 @@ def test_of_wishes_that_have_not_begun_the_newest_counts(story: Make) -> None:
     s.steering.steer([(pod, "n3")])
     s.steering.wake([pod])
     s.api.go_on.set()
-    assert s.done() == ["p status", "p gates", "p status"]
+    assert s.done() == ["p status", "p status", "p gates"]  # freed with the newest nomination, not with the first
     assert s.now(pod).status.nominated_node_name == "n3"
     assert s.now(first).status.nominated_node_name == ""
 
