@@ -53,6 +53,7 @@ class Group:
     once_whole: bool = False  # minMember of them have run since the first came to a node
     stopped: Stop | None = None  # what the last attempt came to, if that was nothing; None after a plan
     spec: GroupSpec | None = None  # None: not computed since the last change
+    lowest: int | None = None  # the lowest member's priority; likewise
 
     def assigned(self) -> set[str]:
         """Members on a node: by the API's word or by our own binding."""
@@ -67,4 +68,6 @@ class Group:
     @property
     def priority(self) -> int:
         """Of the lowest member."""
-        return min((info.pod.priority for info in self.members.values()), default=0)
+        if self.lowest is None:
+            self.lowest = min((info.pod.priority for info in self.members.values()), default=0)
+        return self.lowest

@@ -19,6 +19,10 @@ from extender.plugins.pod_claims import claim_uses
 def put(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> None:
     """The member as it is now, new or changed. gate: the name of ours."""
     known = group.members.get(pod.uid)
+    if known is None and group.members and group.lowest is not None:
+        group.lowest = min(group.lowest, pod.priority)  # not all of a thousand are looked at for each that comes
+    elif known is None or known.pod.priority != pod.priority:
+        group.lowest = None
     group.members[pod.uid] = PodInfo(pod)
     group.of_scheduler.setdefault(pod.spec.scheduler_name, set()).add(pod.uid)
     (group.on_node.add if pod.node_name else group.on_node.discard)(pod.uid)
@@ -63,6 +67,7 @@ def arrived(group: Group, uid: str) -> None:
 def forget(group: Group, uid: str) -> None:
     """It is gone, or of another group now."""
     info = group.members.pop(uid, None)
+    group.lowest = None
     if info is not None:
         group.of_scheduler.get(info.pod.spec.scheduler_name, set()).discard(uid)
     group.on_node.discard(uid)
