@@ -24,7 +24,6 @@ from extender.plugins.coscheduling.gates import shut_gate
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.lost_places import refute
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.pre_bind import time_for_place
 from extender.plugins.coscheduling.quorum import is_free
 from extender.plugins.coscheduling.refutations import How
 from extender.plugins.coscheduling.stale_refusals import StaleRefusals
@@ -290,22 +289,6 @@ class Admission:
     def drop_plan(self, key: str) -> None:
         """Takes back the places of a group, and of those it is to start with, that are not held."""
         self._units.drop(key)
-
-    def expired(self) -> list[str]:
-        """Groups of which a member did not come for its place in time."""
-        manager = self._manager
-        now = manager.clock()
-        with manager.lock:
-            return sorted(
-                {
-                    reservation.group
-                    for reservation in manager.ledger
-                    if reservation.expires <= now
-                    and (group := manager.groups.get(reservation.group)) is not None
-                    and reservation.uid not in group.held
-                    and reservation.expires + time_for_place(group, self._with.has_unbound_claims) <= now
-                }
-            )
 
 
 def _by_nomination(pod: corev1.Pod, offered: frozenset[str]) -> bool:

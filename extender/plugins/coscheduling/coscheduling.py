@@ -8,12 +8,9 @@ scheduler-plugins: pkg/coscheduling/coscheduling.go
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Self
 
-from extender import metrics
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
@@ -54,6 +51,7 @@ from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.admission import Admission
 from extender.plugins.coscheduling.barrier import Barrier
 from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.expired_plans import ExpiredPlans
 from extender.plugins.coscheduling.gang_report import ExplainPreemption, GangReport, nothing_to_preempt
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.group_events import GroupEvents
@@ -62,13 +60,9 @@ from extender.plugins.coscheduling.pod_group import GroupLabels
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preflight import lacks_room
 from extender.plugins.coscheduling.quorum import needs
-from extender.plugins.coscheduling.refutations import How
 from extender.plugins.coscheduling.reserved_room import Kept, ReservedRoom
 from extender.plugins.coscheduling.single_pods import PackingScores, SinglePods, outside_domain
 from extender.plugins.coscheduling.stops import Reason, Stop
-from extender.plugins.coscheduling.units import unit_of
-
-log = logging.getLogger(__name__)
 
 KEPT = "Kept" + names.COSCHEDULING
 PACKING = "Packing" + names.COSCHEDULING
@@ -126,6 +120,12 @@ class Coscheduling(
         self.barrier = Barrier(self.name, self.manager, collaborators, self._handle.get_waiting_pod)
         self.admission.on_denied(self.barrier.reject_all)
         self.room = ReservedRoom(self.manager, collaborators, self.admission.shadows, self.admission.look)
+        self.expired_plans = ExpiredPlans(
+            self.manager,
+            self.admission,
+            collaborators.has_unbound_claims,
+            denied_seconds=float(self._args.denied_pg_expiration_time_seconds),
+        )
         self.events = GroupEvents(self.manager, self.admission, self.barrier, collaborators)
 
     def report(self, judge: planner.Judge, explain_preemption: ExplainPreemption = nothing_to_preempt) -> GangReport:
@@ -286,7 +286,7 @@ class Coscheduling(
             ("leadership", self._follow_leadership),
             ("stale-refusals", self.admission.stale_refusals.tick),
             ("observer", self.admission.observer.tick),
-            ("expired", self._end_expired),
+            ("expired", self.expired_plans.tick),
             ("shadows", self.admission.shadows.tick),
         )
 
@@ -296,42 +296,6 @@ class Coscheduling(
             due = self.manager.queue.flush()
         if due:
             self.admission.look()
-
-    def _end_expired(self) -> None:
-        for key in self.admission.expired():
-            guarded("expired-tick", partial(self._end, key))
-
-    def _end(self, key: str) -> None:
-        log.info("plan expired group=%s", key)
-        self._refute_unused(key)
-        self.admission.drop_plan(key)
-        with self.manager.lock:  # others have their turn first
-            self._give_up(key)
-        self.admission.look()
-
-    def _refute_unused(self, key: str) -> None:
-        """Members that took our answer and never came to bind are given another node next time."""
-        with self.manager.lock:
-            group = self.manager.groups.get(key)
-            for place in self.manager.ledger.of_group(key) if group is not None else ():
-                if group is None or place.uid in group.held:
-                    continue
-                if place.uid in group.answered:
-                    group.refuted.add(place.uid, place.node_name, How.DID_NOT_COME, self.manager.clock())
-                else:
-                    metrics.plan_refuted.labels(How.DID_NOT_COME).inc()
-
-    def _give_up(self, key: str) -> None:
-        """The group, and those that were to start with it, are denied for a while. Lock held."""
-        manager = self.manager
-        group = manager.groups.get(key)
-        if group is None:
-            return
-        stop = Stop(Reason.MEMBERS_DID_NOT_COME, messages.MEMBERS_DID_NOT_COME, manager.clock())
-        for each in unit_of(manager, group):
-            manager.denied[each.key] = stop.message
-            each.stop(stop)
-            manager.queue.later[each.key] = stop.since + self._args.denied_pg_expiration_time_seconds
 
     def _follow_leadership(self) -> None:
         """Who begins to lead plans what waits; who leads no more keeps no place for anybody."""

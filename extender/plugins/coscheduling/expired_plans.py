@@ -1,0 +1,92 @@
+"""Plans whose members did not come to bind in time: they are given up, and the gang is denied for a while.
+
+The plugin's tick has it look about once a second; a gang that is given up is looked at again when its denial is over.
+scheduler-plugins: Permit's timeout alone; here no member is held before all of them can come
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+from extender import metrics
+from extender.crash import guarded
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.admission import Admission
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.pre_bind import HasUnboundClaims, time_for_place
+from extender.plugins.coscheduling.refutations import How
+from extender.plugins.coscheduling.stops import Reason, Stop
+from extender.plugins.coscheduling.units import unit_of
+
+log = logging.getLogger(__name__)
+
+
+class ExpiredPlans:
+    """The manager's lock is taken for each step alone. denied_seconds: deniedPGExpirationTimeSeconds."""
+
+    def __init__(
+        self,
+        manager: PodGroupManager,
+        admission: Admission,
+        has_unbound_claims: HasUnboundClaims,
+        *,
+        denied_seconds: float,
+    ) -> None:
+        self._manager = manager
+        self._admission = admission
+        self._has_unbound_claims = has_unbound_claims
+        self._denied_seconds = denied_seconds
+
+    def tick(self) -> None:
+        for key in self._expired():
+            guarded("expired-tick", partial(self._end, key))
+
+    def _expired(self) -> list[str]:
+        """Groups of which a member did not come for its place in time."""
+        manager = self._manager
+        now = manager.clock()
+        with manager.lock:
+            return sorted(
+                {
+                    reservation.group
+                    for reservation in manager.ledger
+                    if reservation.expires <= now
+                    and (group := manager.groups.get(reservation.group)) is not None
+                    and reservation.uid not in group.held
+                    and reservation.expires + time_for_place(group, self._has_unbound_claims) <= now
+                }
+            )
+
+    def _end(self, key: str) -> None:
+        log.info("plan expired group=%s", key)
+        self._refute_unused(key)
+        self._admission.drop_plan(key)
+        with self._manager.lock:  # others have their turn first
+            self._deny(key)
+        self._admission.look()
+
+    def _refute_unused(self, key: str) -> None:
+        """Members that took our answer and never came to bind are given another node next time."""
+        manager = self._manager
+        with manager.lock:
+            group = manager.groups.get(key)
+            for place in manager.ledger.of_group(key) if group is not None else ():
+                if group is None or place.uid in group.held:
+                    continue
+                if place.uid in group.answered:
+                    group.refuted.add(place.uid, place.node_name, How.DID_NOT_COME, manager.clock())
+                else:
+                    metrics.plan_refuted.labels(How.DID_NOT_COME).inc()
+
+    def _deny(self, key: str) -> None:
+        """The group, and those that were to start with it. Lock held."""
+        manager = self._manager
+        group = manager.groups.get(key)
+        if group is None:
+            return
+        stop = Stop(Reason.MEMBERS_DID_NOT_COME, messages.MEMBERS_DID_NOT_COME, manager.clock())
+        for each in unit_of(manager, group):
+            manager.denied[each.key] = stop.message
+            each.stop(stop)
+            manager.queue.later[each.key] = stop.since + self._denied_seconds
