@@ -1,7 +1,7 @@
 """A second extender of kube-scheduler's that keeps chosen pods out of ours, until a test lets them in.
 
 So a gang can be had of which some members are held in their bind calls and one is still missing, for as long as a test
-needs, whatever our own mirror knows. Used by test_held_binds.
+needs, whatever our own mirror knows. Used by test_held_binds and test_error_back_off.
 """
 
 from __future__ import annotations
@@ -12,14 +12,21 @@ from collections.abc import Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+WAIT_SECONDS = 30
+MANY = 1000
+
 
 class Doorkeeper:
     """Answers filter calls on loopback in a thread of its own. kube-scheduler asks it before it asks us."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards the next two
+    def __init__(self, timeout_seconds: int = 5) -> None:
+        """After so long kube-scheduler takes no answer for an error, and tries somebody else."""
+        self._timeout_seconds = timeout_seconds
+        self._lock = threading.Lock()  # guards the next three
         self._kept_out: frozenset[str] = frozenset()
         self._kept_waiting: frozenset[str] = frozenset()
+        self._counts = False
+        self._passes = threading.Semaphore(0)
         self._no_longer = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="doorkeeper")
@@ -30,6 +37,7 @@ class Doorkeeper:
 
     def stop(self) -> None:
         self._no_longer.set()
+        self._passes.release(MANY)
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -46,21 +54,38 @@ class Doorkeeper:
         with self._lock:
             self._kept_waiting = frozenset(names)
 
+    def let_pass(self, count: int) -> None:
+        """So many more, whoever comes; the next gets no answer, and kube-scheduler tries nobody else, until this is called
+        again."""
+        with self._lock:
+            self._counts = True
+        self._passes.release(count)
+
+    def open(self) -> None:
+        """For everybody, and for good."""
+        with self._lock:
+            self._counts = False
+        self._passes.release(MANY)
+        self.keep_out([])
+
     def put_in_front(self, config: dict[str, Any]) -> None:
         """Into a KubeSchedulerConfiguration."""
         entry = {
             "urlPrefix": f"http://127.0.0.1:{self._server.server_address[1]}",
             "filterVerb": "filter",
             "nodeCacheCapable": True,
+            "httpTimeout": f"{self._timeout_seconds}s",
         }
         config["extenders"] = [entry, *config.get("extenders", [])]
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         name = arguments["Pod"]["metadata"]["name"]
         with self._lock:
-            refused, waits = name in self._kept_out, name in self._kept_waiting
+            refused, waits, counts = name in self._kept_out, name in self._kept_waiting, self._counts
         if waits:
-            self._no_longer.wait(30)
+            self._no_longer.wait(WAIT_SECONDS)
+        if counts:
+            self._passes.acquire(timeout=WAIT_SECONDS)
         names = arguments["NodeNames"]
         if not refused:
             return {"NodeNames": names}
