@@ -1,11 +1,29 @@
-"""kube-scheduler's metrics keep its names, labels and buckets. kube-scheduler: pkg/scheduler/metrics/metrics.go"""
+"""kube-scheduler's metrics keep its names, labels and buckets, and docs/metrics.md has every metric that there is.
+
+kube-scheduler: pkg/scheduler/metrics/metrics.go
+"""
 
 from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
 
 import pytest
 from prometheus_client import Counter, Gauge, Histogram
 
 from extender import metrics
+from extender.backend.cache.cache import Cache
+from extender.backend.queue.scheduling_queue import PriorityQueue
+from extender.client.embedded import EmbeddedAPI
+from extender.client.informer import InformerFactory
+from extender.plugins.coscheduling.largest_gang import Largest
+from extender.plugins.coscheduling.pod_group import GroupLabels
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers, of_queue, of_room
+
+PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+ROW = re.compile(r"^\| `((?:gang_extender|scheduler)_\w+)` \| ([^|]*)\|", re.MULTILINE)
 
 Metric = Counter | Gauge | Histogram
 
@@ -62,3 +80,25 @@ def test_name_and_labels(metric: Metric, name: str, labels: tuple[str, ...]) -> 
 def test_buckets(histogram: Histogram, buckets: list[float]) -> None:
     found = histogram._kwargs["buckets"] if histogram._labelnames else histogram._upper_bounds[:-1]
     assert list(found) == pytest.approx(buckets)
+
+
+def exported() -> dict[str, tuple[str, ...]]:
+    """Name, as it is scraped -> labels: of those that are kept, and of those that are read off when somebody scrapes."""
+    kept = [each for each in vars(metrics).values() if isinstance(each, Counter | Gauge | Histogram)]
+    found = {
+        f"{each._name}_total" if isinstance(each, Counter) else each._name: tuple(each._labelnames) for each in kept
+    }
+    manager = PodGroupManager(GroupLabels(), denied_seconds=1, permitted_seconds=1, clock=time.monotonic)
+    gauges = [
+        *of_queue(PriorityQueue(lambda a, b: a.timestamp < b.timestamp)),
+        *of_cache(Cache()),
+        *of_informers(InformerFactory(EmbeddedAPI())),
+        *of_gangs(manager),
+        *of_room(lambda: Largest({}, {})),
+    ]
+    return found | {family.name: tuple(family._labelnames) for family in (gauge() for gauge in gauges)}
+
+
+def test_the_page_has_every_metric_with_its_labels_and_no_other() -> None:
+    said = {name: tuple(re.findall(r"`(\w+)`", labels)) for name, labels in ROW.findall(PAGE.read_text())}
+    assert said == exported()
