@@ -206,22 +206,27 @@ class _Problem:
         )
 
     def _price(self, node_name: str, victims: Sequence[Evictable]) -> tuple[float, ...]:
-        """Of clearing a node as far as the gang can use it, for each member that finds room there by it."""
+        """Of clearing a node as far as the gang can use it, for each member that finds room there by it.
+
+        Whom a budget protects goes last; who goes after the last that gave a member room counts for nothing.
+        """
         node = self.cluster.get(node_name)
         asked = {**asked_of(self._request.members[0].requests), PODS: 1}
         left = {name: free(node, name) for name in asked}
         most = len(self._request.members)
         before = after = _holds(left, asked, most)
-        taken = []
-        for victim in sorted(victims, key=lambda each: (each.kind, each.importance)):
+        taken, useful = [], 0
+        protected = self._budgets.violating(victims)
+        for victim in sorted(victims, key=lambda each: (each.kind, each.uid in protected, each.importance)):
             if after >= most:
                 break
             for name in left:
                 left[name] += 1 if name == PODS else victim.info.requests.amount(name)
             taken.append(victim)
-            after = _holds(left, asked, most)
+            if (holds := _holds(left, asked, most)) > after:
+                after, useful = holds, len(taken)
         gained = max(after - before, 1e-9)
-        violations, _, gangs, total, count = self._cost(taken)
+        violations, _, gangs, total, count = self._cost(taken[:useful])
         return violations / gained, gangs / gained, total / gained, count / gained
 
     def unspared(self, placement: Placement, gone: Collection[Evictable]) -> list[Evictable]:

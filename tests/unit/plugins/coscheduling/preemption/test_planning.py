@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from extender.framework.pod_info import PodInfo
@@ -221,6 +221,15 @@ small = st.integers(1, 3)
     pods=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), small, st.booleans()), max_size=6),
     members=st.integers(1, 3),
     cpu=small,
+)
+@example(  # the protected pod on the first node gives no room: it is none of that node's price
+    nodes=[3, 2, 4], pods=[(0, 0, 1, False), (0, 0, 1, True), (1, 0, 1, True), (2, 0, 1, True)], members=3, cpu=2
+)
+@example(  # two others give as much as one of them and the protected pod
+    nodes=[3, 2, 4],
+    pods=[(0, 0, 1, False), (0, 0, 1, True), (1, 0, 1, True), (2, 0, 1, True), (0, 0, 1, False)],
+    members=3,
+    cpu=2,
 )
 def test_as_good_as_trying_everything(
     nodes: list[int], pods: list[tuple[int, int, int, bool]], members: int, cpu: int
