@@ -21,10 +21,9 @@ from extender.api.schedulingv1alpha1 import GANG_GATE, POD_GROUP_LABEL
 from tests.e2e.api import POD_GROUPS, Json
 from tests.e2e.build import UnavailableError, binaries
 from tests.e2e.cluster import Cluster
-from tests.e2e.control_plane import SCHEDULER_NAME, ControlPlane, Scheduler
+from tests.e2e.control_plane import IN_TREE_API, SCHEDULER_NAME, WITH_IN_TREE_GROUPS, ControlPlane, Scheduler
 from tests.e2e.extender import Extender
 
-IN_TREE_API = "scheduling.k8s.io/v1alpha2"
 IN_TREE_GROUPS = f"/apis/{IN_TREE_API}/namespaces/{{namespace}}/podgroups"
 AS_SHIPPED = "-v=2"  # the tests' own verbosity costs a tenth of its CPU
 IN_TREE_GATES = ("--feature-gates=GenericWorkload=true,GangScheduling=true",)
@@ -58,17 +57,9 @@ GATED_50 = Contender("ours, gated, QPS 50", extended=True, gated=True, qps=DEFAU
 ALONE_50 = Contender("kube-scheduler alone, QPS 50", qps=DEFAULT_QPS)
 
 
-class RivalPlane(ControlPlane):
-    """With the in-tree gang API, which is alpha and off by default."""
-
-    def _apiserver_command(self, etcd: int) -> list[str]:
-        flags = ["--feature-gates=GenericWorkload=true", f"--runtime-config={IN_TREE_API}=true"]
-        return [*super()._apiserver_command(etcd), *flags]
-
-
 @contextmanager
 def rival_plane() -> Iterator[ControlPlane | None]:
-    """None, and a word why, where there are no binaries."""
+    """With the in-tree gang API. None, and a word why, where there are no binaries."""
     try:
         found = binaries(print)
     except UnavailableError as error:
@@ -76,7 +67,7 @@ def rival_plane() -> Iterator[ControlPlane | None]:
         yield None
         return
     with tempfile.TemporaryDirectory() as folder:
-        plane = RivalPlane(found, Path(folder) / "plane")
+        plane = ControlPlane(found, Path(folder) / "plane", WITH_IN_TREE_GROUPS)
         plane.start()
         try:
             Cluster(plane).install_crd()

@@ -78,11 +78,18 @@ class Cluster:
 
     def condition_of_group(self, name: str) -> tuple[str, str]:
         """Reason and message of the group's Scheduled condition; empty where there is none yet."""
+        condition = self._scheduled(name)
+        return condition.get("reason", ""), condition.get("message", "")
+
+    def verdict_on_group(self, name: str) -> tuple[str, str]:
+        """Likewise its status and reason."""
+        condition = self._scheduled(name)
+        return condition.get("status", ""), condition.get("reason", "")
+
+    def _scheduled(self, name: str) -> Json:
         path = f"{paths.POD_GROUPS.format(namespace='default')}/{name}"
-        for entry in self.api.get(path).get("status", {}).get("conditions", []):
-            if entry["type"] == "Scheduled":
-                return entry["reason"], entry["message"]
-        return "", ""
+        conditions = self.api.get(path).get("status", {}).get("conditions", [])
+        return next((each for each in conditions if each["type"] == "Scheduled"), {})
 
     def pod(
         self,

@@ -21,6 +21,8 @@ from tests.e2e.processes import Program, free_port
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 SHIPPED_CONFIG = MANIFESTS / "sidecar" / "kube-scheduler.yaml"
 SCHEDULER_NAME = "gang-scheduler"
+IN_TREE_API = "scheduling.k8s.io/v1alpha2"  # of kube-scheduler's own PodGroups: alpha, and off by default
+WITH_IN_TREE_GROUPS = ("--feature-gates=GenericWorkload=true", f"--runtime-config={IN_TREE_API}=true")
 
 ADMIN = "admin-token"
 SIDECAR = "sidecar-token"  # the ServiceAccount that the manifests give the pod

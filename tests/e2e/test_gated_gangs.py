@@ -30,14 +30,6 @@ def gang(cluster: Cluster, name: str, size: int, *, gated: Any = True, **spec: A
     return names
 
 
-def condition_of_group(cluster: Cluster, name: str) -> tuple[str, str]:
-    path = f"/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups/{name}"
-    for entry in cluster.api.get(path).get("status", {}).get("conditions", []):
-        if entry["type"] == "Scheduled":
-            return entry["reason"], entry["message"]
-    return "", ""
-
-
 def filter_calls(extender: Extender) -> int:
     """Verbs answered for filter so far."""
     text = extender.ops("/metrics")[1]
@@ -93,9 +85,9 @@ def test_a_refused_gang_stays_gated_without_one_attempt_and_starts_when_room_com
     before = filter_calls(module_programs.extender)
     names = gang(cluster, "big", 3)
     eventually(
-        lambda: condition_of_group(cluster, "big")[0] == "InsufficientResources", within=5, what="the group says why"
+        lambda: cluster.condition_of_group("big")[0] == "InsufficientResources", within=5, what="the group says why"
     )
-    assert condition_of_group(cluster, "big")[1] == "minMember of 3 does not fit: Insufficient cpu"
+    assert cluster.condition_of_group("big")[1] == "minMember of 3 does not fit: Insufficient cpu"
     cluster.recorder.settle()
     assert cluster.recorder.bound() == set()
     assert attempts(cluster, names) == []
@@ -110,7 +102,7 @@ def test_a_gang_whose_members_are_missing_says_so(cluster: Cluster, module_progr
     cluster.pod_group("few", min_member=3)
     names = gang(cluster, "few", 2)
     eventually(
-        lambda: condition_of_group(cluster, "few") == ("QuorumMissing", "fewer pods exist than minMember of 3"),
+        lambda: cluster.condition_of_group("few") == ("QuorumMissing", "fewer pods exist than minMember of 3"),
         within=6,
         what="the group says that members are missing",
     )
@@ -204,7 +196,7 @@ def test_plain_workers_with_affinity_to_a_master_are_told_to_be_gated(cluster: C
     cluster.pod("master", group="job", labels={"role": "master"}, requests=CPU)
     for number in range(3):
         cluster.pod(f"worker-{number}", group="job", requests=CPU, **near("master"))
-    eventually(lambda: GATE in condition_of_group(cluster, "job")[1], within=5, what="the group says what it needs")
+    eventually(lambda: GATE in cluster.condition_of_group("job")[1], within=5, what="the group says what it needs")
     cluster.recorder.settle(within=20)
     assert cluster.recorder.bound() == set()
 

@@ -9,11 +9,16 @@ import pytest
 
 from tests.e2e.cluster import Cluster
 from tests.e2e.conftest import BINARIES
-from tests.e2e.control_plane import MANIFESTS, SCHEDULER_NAME, SIDECAR, ControlPlane
+from tests.e2e.control_plane import (
+    IN_TREE_API,
+    MANIFESTS,
+    SCHEDULER_NAME,
+    SIDECAR,
+    WITH_IN_TREE_GROUPS,
+    ControlPlane,
+)
 from tests.e2e.pair import Pair
 
-API = "scheduling.k8s.io/v1alpha2"
-FLAGS = ("--feature-gates=GenericWorkload=true", f"--runtime-config={API}=true")
 COUNTED = {
     "profiles": [
         {
@@ -29,7 +34,7 @@ def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """In place of the one that all others share."""
     if BINARIES not in request.config.stash:
         pytest.skip("no control plane")
-    started = ControlPlane(request.config.stash[BINARIES], tmp_path_factory.mktemp("alpha-plane"), FLAGS)
+    started = ControlPlane(request.config.stash[BINARIES], tmp_path_factory.mktemp("alpha-plane"), WITH_IN_TREE_GROUPS)
     try:
         started.start()
         by_annotation = () if started.wakes_by_status else ("wake-by-annotation",)
@@ -55,7 +60,8 @@ def test_min_count_pods_start_together(cluster: Cluster, module_programs: Pair) 
         cluster.pod(name, **member)
     cluster.recorder.await_message("train-0", "PodGroup not found", within=5)
     group = {"metadata": {"name": "train"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}}}
-    cluster.api.create(f"/apis/{API}/namespaces/default/podgroups", {"apiVersion": API, "kind": "PodGroup", **group})
+    body = {"apiVersion": IN_TREE_API, "kind": "PodGroup", **group}
+    cluster.api.create(f"/apis/{IN_TREE_API}/namespaces/default/podgroups", body)
     cluster.recorder.await_message("train-1", "current pods number: 2, minMember of group: 3", within=10)
     assert cluster.recorder.bound() == set()
     cluster.pod(names[2], **member)

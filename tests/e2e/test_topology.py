@@ -11,7 +11,6 @@ from tests.e2e import api as paths
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.pair import Pair
-from tests.e2e.test_verdicts import condition
 
 RACK = "example.com/rack"
 TOPOLOGY = [{"name": "rack", "nodeLabel": RACK}]
@@ -70,7 +69,9 @@ def test_what_no_rack_holds_waits_if_it_is_required_and_goes_to_two_if_it_is_not
     waits = gang(cluster, "required", 6, required="rack")
     cluster.recorder.await_message(waits[-1], "no single rack takes it: Insufficient cpu", within=5)
     cluster.recorder.wait(
-        lambda: condition(cluster, "required") == ("False", "TopologyUnsatisfiable"), within=5, what="the condition"
+        lambda: cluster.verdict_on_group("required") == ("False", "TopologyUnsatisfiable"),
+        within=5,
+        what="the condition",
     )
     assert cluster.recorder.bound() == set()
     goes = gang(cluster, "preferred", 6, preferred="rack")

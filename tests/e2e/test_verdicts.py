@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tests.e2e.cluster import Cluster
 from tests.e2e.pair import Pair
 
 GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
-
-
-def condition(cluster: Cluster, name: str) -> tuple[str, str]:
-    group: Any = cluster.api.get(f"{GROUPS}/{name}")
-    for entry in group.get("status", {}).get("conditions", []):
-        if entry["type"] == "Scheduled":
-            return entry["status"], entry["reason"]
-    return "", ""
 
 
 def test_a_gang_is_rejected_for_want_of_room_and_starts_when_there_is_some(
@@ -30,7 +20,7 @@ def test_a_gang_is_rejected_for_want_of_room_and_starts_when_there_is_some(
     recorder = cluster.recorder
     recorder.await_message(names[0], "minMember of 3 does not fit: Insufficient cpu", within=5)
     recorder.wait(
-        lambda: condition(cluster, "train") == ("False", "InsufficientResources"),
+        lambda: cluster.verdict_on_group("train") == ("False", "InsufficientResources"),
         within=5,
         what="the condition says no",
     )
@@ -38,7 +28,7 @@ def test_a_gang_is_rejected_for_want_of_room_and_starts_when_there_is_some(
     cluster.node("node-2", cpu="2")
     recorder.await_bound(*names, within=5)
     recorder.wait(
-        lambda: condition(cluster, "train") == ("True", "GangScheduled"), within=5, what="the condition says yes"
+        lambda: cluster.verdict_on_group("train") == ("True", "GangScheduled"), within=5, what="the condition says yes"
     )
 
     def reasons() -> set[str]:
