@@ -7,7 +7,6 @@ plugin.py have the rules. AddPod and RemovePod change the counts, and then the e
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -15,23 +14,16 @@ import numpy as np
 from extender.framework.columnar import AffinityClass, IntColumn, Mask, NodeTable, PodClass
 from extender.framework.interface import MAX_NODE_SCORE
 from extender.framework.pod_info import AffinityTerm
-from extender.plugins.inter_pod_affinity.scoring import AffinityScores
-from extender.plugins.inter_pod_affinity.topology_counts import Counts, TopologyCounts, matches_all
+from extender.plugins.inter_pod_affinity.scoring import AffinityScores, ScoreColumn
+from extender.plugins.inter_pod_affinity.topology_counts import (
+    ByKey,
+    Counts,
+    TopologyColumns,
+    TopologyCounts,
+    matches_all,
+)
 
 _encode = msgspec.msgpack.Encoder().encode
-
-ByKey = dict[str, IntColumn]
-"""Topology key -> by value of the label: how many."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TopologyColumns:
-    """What TopologyCounts says, for one table."""
-
-    table: NodeTable
-    existing_anti: ByKey
-    affinity: ByKey
-    anti: ByKey
 
 
 def count_by_columns(counts: TopologyCounts, table: NodeTable, among: Mask | None) -> None:
@@ -120,14 +112,6 @@ def _met(table: NodeTable, key: str, by_key: ByKey) -> Mask:
     """Nodes in a domain that has some."""
     amounts = by_key.get(key)
     return np.zeros(len(table), dtype=np.bool_) if amounts is None else table.label(key).of_nodes(amounts > 0, False)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ScoreColumn:
-    """What AffinityScores says of each node of one table."""
-
-    table: NodeTable
-    per_node: IntColumn
 
 
 def score_by_columns(scores: AffinityScores, table: NodeTable) -> None:

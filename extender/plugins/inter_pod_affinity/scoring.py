@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from extender.api import corev1
+from extender.framework.columnar import IntColumn, NodeTable
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import AffinityTerm, PodInfo, WeightedAffinityTerm
 
-if TYPE_CHECKING:
-    from extender.plugins.inter_pod_affinity.columns import ScoreColumn
-
 Score = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreColumn:
+    """What AffinityScores says of each node of one table."""
+
+    table: NodeTable
+    per_node: IntColumn
 
 
 @dataclass(slots=True)

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from extender.api import corev1
+from extender.framework.columnar import IntColumn, NodeTable
 from extender.framework.pod_info import AffinityTerm, PodInfo
-
-if TYPE_CHECKING:
-    from extender.plugins.inter_pod_affinity.columns import TopologyColumns
 
 Pair = tuple[str, str]
 Counts = dict[Pair, int]
+ByKey = dict[str, IntColumn]
+"""Topology key -> by value of the label: how many."""
 
 
 def add(counts: Counts, key: str, labels: Mapping[str, str], amount: int) -> None:
@@ -35,6 +35,16 @@ def add(counts: Counts, key: str, labels: Mapping[str, str], amount: int) -> Non
 def matches_all(terms: Sequence[AffinityTerm], pod: corev1.Pod) -> bool:
     """Whether the pod meets every one of the incoming pod's terms; their namespaces are merged already."""
     return bool(terms) and all(term.matches(pod, {}) for term in terms)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TopologyColumns:
+    """What TopologyCounts says, for one table."""
+
+    table: NodeTable
+    existing_anti: ByKey
+    affinity: ByKey
+    anti: ByKey
 
 
 @dataclass(slots=True)

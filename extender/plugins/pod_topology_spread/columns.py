@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -18,30 +17,10 @@ from extender.framework.columnar import Codes, IntColumn, Mask, NodeTable, PodCl
 from extender.framework.interface import MAX_NODE_SCORE
 from extender.framework.node_selector_columns import repelled_nodes, required_node_affinity_nodes
 from extender.plugins.pod_topology_spread.constraints import HOSTNAME, Constraint
-from extender.plugins.pod_topology_spread.filtering import SpreadCounts
-from extender.plugins.pod_topology_spread.scoring import SpreadScores
+from extender.plugins.pod_topology_spread.filtering import DomainCounts, FilterColumn, SpreadCounts
+from extender.plugins.pod_topology_spread.scoring import ScoreColumn, SpreadScores
 
 _encode = msgspec.msgpack.Encoder().encode
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DomainCounts:
-    """One constraint's counts: by value of the label, over the nodes that count; `present` are the values that those have."""
-
-    per_value: IntColumn
-    present: Mask
-
-    def as_dict(self, values: Sequence[str]) -> dict[str, int]:
-        counts = self.per_value.tolist()
-        return {values[at]: counts[at] for at in np.flatnonzero(self.present).tolist()}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FilterColumn:
-    """What SpreadCounts says, for one table."""
-
-    table: NodeTable
-    counts: Sequence[DomainCounts]
 
 
 def count_by_columns(
@@ -108,15 +87,6 @@ def judge_by_columns(spread: SpreadCounts, pod: corev1.Pod, table: NodeTable) ->
         verdict = np.where(label.codes < 0, 1, np.where(skewed, 2, 0))
         codes = np.where(codes == 0, verdict, codes).astype(np.int32)
     return codes
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ScoreColumn:
-    """What SpreadScores knows, for one table. per_node: for each constraint the matching pods of a node's domain."""
-
-    table: NodeTable
-    ignored: Mask
-    per_node: Sequence[IntColumn]
 
 
 def prepare_by_columns(scores: SpreadScores, pod: corev1.Pod, table: NodeTable, feasible: Rows) -> None:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
+
+import numpy as np
 
 from extender.api import corev1
+from extender.framework.columnar import IntColumn, Mask, NodeTable
 from extender.framework.node_info import NodeInfo
 from extender.framework.status import SUCCESS, Status, unresolvable, unschedulable
 from extender.plugins.pod_topology_spread.constraints import Constraint, count_matching, has_all_keys
@@ -19,8 +22,24 @@ MISSING_LABEL = unresolvable(f"{REASON} (missing required label)")
 SKEWED = unschedulable(REASON)
 
 
-if TYPE_CHECKING:
-    from extender.plugins.pod_topology_spread.columns import FilterColumn
+@dataclass(frozen=True, slots=True, eq=False)
+class DomainCounts:
+    """One constraint's counts: by value of the label, over the nodes that count; `present` are the values that those have."""
+
+    per_value: IntColumn
+    present: Mask
+
+    def as_dict(self, values: Sequence[str]) -> dict[str, int]:
+        counts = self.per_value.tolist()
+        return {values[at]: counts[at] for at in np.flatnonzero(self.present).tolist()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FilterColumn:
+    """What SpreadCounts says, for one table."""
+
+    table: NodeTable
+    counts: Sequence[DomainCounts]
 
 
 @dataclass(slots=True)

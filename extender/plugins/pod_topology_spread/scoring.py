@@ -8,15 +8,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from extender.api import corev1
+from extender.framework.columnar import IntColumn, Mask, NodeTable
 from extender.framework.interface import MAX_NODE_SCORE, NodeScore
 from extender.framework.node_info import NodeInfo
 from extender.plugins.pod_topology_spread.constraints import HOSTNAME, Constraint, count_matching, has_all_keys
 
-if TYPE_CHECKING:
-    from extender.plugins.pod_topology_spread.columns import ScoreColumn
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreColumn:
+    """What SpreadScores knows, for one table. per_node: for each constraint the matching pods of a node's domain."""
+
+    table: NodeTable
+    ignored: Mask
+    per_node: Sequence[IntColumn]
 
 
 @dataclass(slots=True)
