@@ -59,6 +59,14 @@ def test_every_manifest_is_installed_by_the_kustomization_beside_it(file: Path) 
     assert file.name in [*kustomization["resources"], *generated, "kustomization.yaml"]
 
 
+@pytest.mark.parametrize(
+    "folder", [folder for folder in MANIFESTS.iterdir() if folder.name != "examples"], ids=lambda each: each.name
+)
+def test_all_that_is_installed_can_be_found_by_one_label(folder: Path) -> None:
+    kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    assert kustomization["labels"] == [{"pairs": {"app.kubernetes.io/part-of": "gang-extender"}}]
+
+
 @pytest.mark.parametrize("entry", [pytest.param(QUICK, id="the short entry"), pytest.param(BIND, id="the bind entry")])
 def test_no_entry_can_break_a_gang(entry: dict[str, Any]) -> None:
     assert entry["nodeCacheCapable"] is True
