@@ -14,8 +14,9 @@ from typing import Any
 from tests.e2e import api as paths
 from tests.e2e.api import Api, Json, Refused
 from tests.e2e.control_plane import MANIFESTS, SCHEDULER_NAME, ControlPlane
-from tests.e2e.history import RECOVERY_SECONDS, Recorder, amounts, violations
+from tests.e2e.history import RECOVERY_SECONDS, amounts, violations
 from tests.e2e.processes import eventually
+from tests.e2e.recorder import Recorder
 
 GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 CRD = MANIFESTS / "crd"
