@@ -8,11 +8,10 @@ Nothing here has a counterpart in kube-scheduler, which asks 16 goroutines inste
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import itemgetter
-from typing import Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
+from typing import Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,6 @@ from numpy.typing import NDArray
 from extender.api import corev1
 from extender.framework.cycle_state import CycleState
 from extender.framework.listers import NodeInfoLister
-from extender.framework.named_nodes import NamedNodes
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import AffinityTerm, WeightedAffinityTerm
 from extender.framework.status import Status
@@ -29,7 +27,6 @@ IntColumn: TypeAlias = NDArray[np.int64]
 Codes: TypeAlias = NDArray[np.int32]
 Mask: TypeAlias = NDArray[np.bool_]
 Rows: TypeAlias = NDArray[np.intp]
-T = TypeVar("T")
 Number = TypeVar("Number", bound=np.generic)
 
 FEW = 16
@@ -186,98 +183,6 @@ def table_of(snapshot: NodeInfoLister) -> NodeTable | None:
 def _has_columns(lister: type) -> bool:
     """Kept, since a protocol is compared member by member."""
     return issubclass(lister, ColumnarLister)
-
-
-class NodeRows(Sequence[NodeInfo]):
-    """Some of a table's nodes, in any order, that know their rows."""
-
-    __slots__ = ("rows", "table")
-
-    def __init__(self, table: NodeTable, rows: Rows) -> None:
-        self.table = table
-        self.rows = rows
-
-    @overload
-    def __getitem__(self, index: int) -> NodeInfo: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[NodeInfo]: ...
-
-    def __getitem__(self, index: int | slice) -> NodeInfo | Sequence[NodeInfo]:
-        if isinstance(index, slice):
-            return NodeRows(self.table, self.rows[index])
-        return self.table.nodes[int(self.rows[index])]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[NodeInfo]:
-        return iter(taken(self.table.nodes, self.rows))
-
-    def names(self) -> Sequence[str]:
-        """Looked up when they are asked for: of most nodes nobody asks."""
-        return _Names(self.table.names, self.rows)
-
-
-class _Names(Sequence[str]):
-    """The names of some rows."""
-
-    __slots__ = ("_names", "_rows")
-
-    def __init__(self, names: Sequence[str], rows: Rows) -> None:
-        self._names = names
-        self._rows = rows
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        if isinstance(index, slice):
-            return taken(self._names, self._rows[index])
-        return self._names[int(self._rows[index])]
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(taken(self._names, self._rows))
-
-
-def taken(values: Sequence[T], at: NDArray[np.integer]) -> Sequence[T]:
-    """The values at these places."""
-    if len(at) < 2:
-        return [values[i] for i in at.tolist()]
-    result: Sequence[T] = itemgetter(*at.tolist())(values)
-    return result
-
-
-def rows_in(table: NodeTable, nodes: Sequence[NodeInfo]) -> Rows | None:
-    """Where the nodes are in the table; None if one of them is not the table's own."""
-    if isinstance(nodes, NamedNodes):
-        nodes = nodes.found()
-    if nodes is table.nodes:
-        return table.all_rows
-    if isinstance(nodes, NodeRows) and nodes.table is table:
-        return nodes.rows
-    own, rows = table.nodes, []
-    for node in nodes:
-        row = table.position(node.name)
-        if row is None or own[row] is not node:
-            return None
-        rows.append(row)
-    return np.array(rows, dtype=np.intp)
-
-
-def only(table: NodeTable, rows: Rows) -> Mask | None:
-    """These rows as a mask; None for all of them."""
-    if rows is table.all_rows:
-        return None
-    mask = np.zeros(len(table), dtype=np.bool_)
-    mask[rows] = True
-    return mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)

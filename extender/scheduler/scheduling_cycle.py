@@ -12,12 +12,13 @@ from functools import partial
 from extender.api import corev1
 from extender.api.extenderv1 import MAX_EXTENDER_PRIORITY, ExtenderFilterResult, HostPriority
 from extender.api.metav1 import ObjectMeta
-from extender.framework.columnar import NodeRows, table_of
+from extender.framework.columnar import table_of
 from extender.framework.interface import MAX_NODE_SCORE
 from extender.framework.listers import NodeInfoLister
 from extender.framework.named_nodes import NamedNodes
 from extender.framework.node_info import NodeInfo
-from extender.framework.runtime.columnar_scoring import NodeScores, names_of
+from extender.framework.node_rows import NodeRows, names_of
+from extender.framework.runtime.columnar_scoring import NodeScores
 from extender.framework.runtime.framework import Framework
 from extender.framework.runtime.metrics_recorder import sampled_state
 from extender.framework.status import Code, Status

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from extender.framework.columnar import NodeRows
 from extender.framework.cycle_state import CycleState
+from extender.framework.node_rows import NodeRows
 from extender.framework.runtime import columnar_filtering, columnar_scoring
 from extender.framework.status import Status
 from extender.plugins.registry import new_in_tree_registry

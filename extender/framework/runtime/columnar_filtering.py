@@ -19,18 +19,16 @@ from extender.framework.columnar import (
     FEW,
     Codes,
     FilterColumns,
-    NodeRows,
     NodeTable,
     Rows,
     Verdicts,
-    rows_in,
     table_of,
-    taken,
 )
 from extender.framework.cycle_state import CycleState
 from extender.framework.interface import FilterPlugin
 from extender.framework.listers import NodeInfoLister, Nominator
 from extender.framework.node_info import NodeInfo
+from extender.framework.node_rows import NodeRows, rows_in, taken
 from extender.framework.runtime.plugin_calls import broken_promise
 from extender.framework.status import SUCCESS, Code, Status
 

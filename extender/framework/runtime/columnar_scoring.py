@@ -13,12 +13,12 @@ from typing import overload
 import numpy as np
 
 from extender.api import corev1
-from extender.framework.columnar import FEW, IntColumn, NodeRows, NodeTable, Rows, ScoreColumns, rows_in, table_of
+from extender.framework.columnar import FEW, IntColumn, NodeTable, Rows, ScoreColumns, table_of
 from extender.framework.cycle_state import CycleState
 from extender.framework.interface import NodePluginScores, ScorePlugin
 from extender.framework.listers import NodeInfoLister
-from extender.framework.named_nodes import NamedNodes
 from extender.framework.node_info import NodeInfo
+from extender.framework.node_rows import rows_in
 from extender.framework.runtime.columnar_filtering import overrides_together
 from extender.framework.runtime.plugin_calls import broken_promise
 
@@ -40,12 +40,6 @@ def placed(snapshot: NodeInfoLister, nodes: Sequence[NodeInfo], plugins: Sequenc
     table = table_of(snapshot)
     rows = rows_in(table, nodes) if table is not None else None
     return Placed(table, rows) if table is not None and rows is not None else None
-
-
-def names_of(nodes: Sequence[NodeInfo]) -> Sequence[str]:
-    if isinstance(nodes, NamedNodes):
-        return nodes.names
-    return nodes.names() if isinstance(nodes, NodeRows) else [node.name for node in nodes]
 
 
 def scores_by_columns(

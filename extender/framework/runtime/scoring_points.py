@@ -26,13 +26,13 @@ from extender.framework.interface import (
 )
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
+from extender.framework.node_rows import names_of
 from extender.framework.runtime.columnar_scoring import (
     NodeScores,
     Numbers,
     Placed,
     Scored,
     as_list,
-    names_of,
     normalized_by_columns,
     placed,
     scores_by_columns,

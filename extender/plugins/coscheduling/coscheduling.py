@@ -44,7 +44,7 @@ from extender.framework.interface import (
     ScorePlugin,
 )
 from extender.framework.node_info import NodeInfo
-from extender.framework.runtime.columnar_scoring import names_of
+from extender.framework.node_rows import names_of
 from extender.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from extender.plugins import names
 from extender.plugins.coscheduling import messages, planner

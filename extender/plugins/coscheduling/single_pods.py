@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.api import corev1
-from extender.framework.columnar import NodeRows, Rows, table_of
+from extender.framework.columnar import Rows, table_of
 from extender.framework.listers import NodeInfoLister
 from extender.framework.named_nodes import NamedNodes
 from extender.framework.node_info import NodeInfo
+from extender.framework.node_rows import NodeRows
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import CPU, MEMORY
 from extender.plugins.coscheduling.group import Group

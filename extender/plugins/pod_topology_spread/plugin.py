@@ -17,8 +17,6 @@ from extender.framework.columnar import (
     Rows,
     ScoreColumns,
     Verdicts,
-    only,
-    rows_in,
     table_of,
 )
 from extender.framework.cycle_state import CycleState
@@ -35,6 +33,7 @@ from extender.framework.interface import (
     ScorePlugin,
 )
 from extender.framework.node_info import NodeInfo
+from extender.framework.node_rows import only, rows_in
 from extender.framework.pod_info import PodInfo
 from extender.framework.selector_errors import SelectorError
 from extender.framework.status import SKIP, SUCCESS, Status, error

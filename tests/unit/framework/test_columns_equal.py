@@ -29,10 +29,10 @@ from extender.config.plugin_args import (
     UtilizationShapePoint,
 )
 from extender.config.types import KubeSchedulerProfile, PluginRef, Plugins, PluginSet
-from extender.framework.columnar import NodeRows
 from extender.framework.cycle_state import CycleState
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
+from extender.framework.node_rows import NodeRows
 from extender.framework.runtime import columnar_filtering, columnar_scoring
 from extender.framework.runtime.columnar_scoring import NodeScores
 from extender.framework.runtime.framework import Framework, Surroundings
