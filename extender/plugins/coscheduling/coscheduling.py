@@ -56,6 +56,7 @@ from extender.plugins.coscheduling.gang_report import ExplainPreemption, GangRep
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.group_events import GroupEvents
 from extender.plugins.coscheduling.hints import GroupHints
+from extender.plugins.coscheduling.lead_changes import LeadChanges
 from extender.plugins.coscheduling.pod_group import GroupLabels
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preflight import lacks_room
@@ -100,7 +101,6 @@ class Coscheduling(
             clock=handle.clock,
             gate=args.scheduling_gate,
         )
-        self._planning = False  # what may_plan last said; the tick's own
 
     @classmethod
     def create(cls, args: CoschedulingArgs | None, handle: Handle) -> Self:
@@ -127,6 +127,9 @@ class Coscheduling(
             denied_seconds=float(self._args.denied_pg_expiration_time_seconds),
         )
         self.events = GroupEvents(self.manager, self.admission, self.barrier, collaborators)
+        self.lead_changes = LeadChanges(
+            self.manager, self.admission, collaborators.may_plan, self.events.room_came_free
+        )
 
     def report(self, judge: planner.Judge, explain_preemption: ExplainPreemption = nothing_to_preempt) -> GangReport:
         """What the pages show; after `connect`. judge: the report's own."""
@@ -283,7 +286,7 @@ class Coscheduling(
         return (
             ("room", self.room.tick),
             ("due", self._look_at_what_is_due),
-            ("leadership", self._follow_leadership),
+            ("leadership", self.lead_changes.tick),
             ("stale-refusals", self.admission.stale_refusals.tick),
             ("observer", self.admission.observer.tick),
             ("expired", self.expired_plans.tick),
@@ -296,16 +299,3 @@ class Coscheduling(
             due = self.manager.queue.flush()
         if due:
             self.admission.look()
-
-    def _follow_leadership(self) -> None:
-        """Who begins to lead plans what waits; who leads no more keeps no place for anybody."""
-        before, self._planning = self._planning, self.collaborators.may_plan()
-        if self._planning and not before:
-            self.admission.finish_begun()
-            self.events.room_came_free()
-        elif before and not self._planning:
-            self.admission.begin_anew()
-            with self.manager.lock:
-                planned = {reservation.group for reservation in self.manager.ledger}
-            for key in sorted(planned):
-                self.admission.drop_plan(key)

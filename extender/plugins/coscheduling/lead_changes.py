@@ -1,0 +1,41 @@
+"""We begin to lead, or lead no more: who begins plans what waits, and who leads no more keeps no place for anybody.
+
+The plugin's tick has it look about once a second; whether we lead is said by the Lease, through Collaborators.may_plan.
+kube-scheduler starts its loop with the Lease and ends its process without it: cmd/kube-scheduler/app/server.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from extender.plugins.coscheduling.admission import Admission
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+
+
+class LeadChanges:
+    """One caller at a time: the tick. room_came_free: has every group that waits looked at."""
+
+    def __init__(
+        self,
+        manager: PodGroupManager,
+        admission: Admission,
+        may_plan: Callable[[], bool],
+        room_came_free: Callable[[], None],
+    ) -> None:
+        self._manager = manager
+        self._admission = admission
+        self._may_plan = may_plan
+        self._room_came_free = room_came_free
+        self._planning = False  # what may_plan last said
+
+    def tick(self) -> None:
+        before, self._planning = self._planning, self._may_plan()
+        if self._planning and not before:
+            self._admission.finish_begun()
+            self._room_came_free()
+        elif before and not self._planning:
+            self._admission.begin_anew()
+            with self._manager.lock:
+                planned = {reservation.group for reservation in self._manager.ledger}
+            for key in sorted(planned):
+                self._admission.drop_plan(key)
