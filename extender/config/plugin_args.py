@@ -1,6 +1,6 @@
 """The arguments of plugins, as frozen values with kube-scheduler's defaults.
 
-Read by `load`, checked by `validation`, handed to a plugin's `create`.
+Read by `read_args`, checked by `validation`, handed to a plugin's `create`.
 kube-scheduler: pkg/scheduler/apis/config/types_pluginargs.go
 """
 

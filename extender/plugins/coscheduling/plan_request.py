@@ -1,6 +1,6 @@
 """What the planner is asked for a unit: its members without a place, how many of them there must be, what holds against them.
 
-UnitPlanning plans by it, GangReport explains by it. Everything runs under the manager's lock.
+UnitPlanning plans by it, FitAnalyses explains by it. Everything runs under the manager's lock.
 No counterpart upstream.
 """
 
