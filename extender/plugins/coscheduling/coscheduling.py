@@ -93,10 +93,11 @@ class Coscheduling(
     def __init__(self, args: CoschedulingArgs, handle: Handle) -> None:
         self._args = args
         self._handle = handle
+        self._denied_seconds = float(args.denied_pg_expiration_time_seconds)
         self.wait_seconds = float(args.permit_waiting_time_seconds or DEFAULT_WAIT_SECONDS)
         self.manager = PodGroupManager(
             GroupLabels(tuple(args.pod_group_labels), in_tree=args.in_tree_pod_groups),
-            denied_seconds=float(args.denied_pg_expiration_time_seconds),
+            denied_seconds=self._denied_seconds,
             permitted_seconds=self.wait_seconds,
             clock=handle.clock,
             gate=args.scheduling_gate,
@@ -113,7 +114,7 @@ class Coscheduling(
             self.manager,
             collaborators,
             self._handle.nominator,
-            denied_seconds=float(self._args.denied_pg_expiration_time_seconds),
+            denied_seconds=self._denied_seconds,
             lease_seconds=self.wait_seconds,
         )
         self.single_pods = SinglePods(self.manager, collaborators.topology)
@@ -124,7 +125,7 @@ class Coscheduling(
             self.manager,
             self.admission,
             collaborators.has_unbound_claims,
-            denied_seconds=float(self._args.denied_pg_expiration_time_seconds),
+            denied_seconds=self._denied_seconds,
         )
         self.events = GroupEvents(self.manager, self.admission, self.barrier, collaborators)
         self.lead_changes = LeadChanges(
@@ -133,9 +134,13 @@ class Coscheduling(
 
     def report(self, judge: planner.Judge, explain_preemption: ExplainPreemption = nothing_to_preempt) -> GangReport:
         """What the pages show; after `connect`. judge: the report's own."""
-        seconds = float(self._args.denied_pg_expiration_time_seconds)
         return GangReport(
-            self.manager, self.admission, self.collaborators, judge, explain_preemption, denied_seconds=seconds
+            self.manager,
+            self.admission,
+            self.collaborators,
+            judge,
+            explain_preemption,
+            denied_seconds=self._denied_seconds,
         )
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
