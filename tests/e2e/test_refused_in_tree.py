@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.control_plane import ControlPlane
+from tests.e2e.control_plane import SCHEDULER_NAME, ControlPlane
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 from tests.e2e.test_gated_gangs import gang
@@ -20,6 +20,7 @@ from tests.e2e.test_gated_gangs import gang
 POOL = {"example.com/pool": "gangs"}
 BOTH = pytest.mark.parametrize("gated", [pytest.param(True, id="gated"), pytest.param(False, id="plain")])
 QUOTE = "kube-scheduler says: "
+ANYWHERE = "anywhere"  # a profile of the same kube-scheduler that knows no such rule
 ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
 
 
@@ -31,13 +32,16 @@ def with_added_affinity(config: dict[str, Any]) -> None:
         "kind": "NodeAffinityArgs",
         "addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}},
     }
-    for profile in config["profiles"]:
-        profile.setdefault("pluginConfig", []).append({"name": "NodeAffinity", "args": args})
+    (profile,) = config["profiles"]
+    config["profiles"].append({**profile, "schedulerName": ANYWHERE})
+    profile["pluginConfig"] = [*profile.get("pluginConfig", []), {"name": "NodeAffinity", "args": args}]
 
 
 @pytest.fixture(scope="module")
 def module_programs(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    with Pair.of(plane, tmp_path_factory.mktemp("pair"), change=with_added_affinity).running() as pair:
+    settings = {"schedulerNames": [SCHEDULER_NAME, ANYWHERE]}
+    folder = tmp_path_factory.mktemp("pair")
+    with Pair.of(plane, folder, change=with_added_affinity, settings=settings).running() as pair:
         yield pair
 
 
@@ -82,3 +86,22 @@ def test_where_they_are_too_few_nothing_stays_held_and_kube_scheduler_is_quoted(
 
     cluster.node("b-new", cpu="1", labels=POOL)
     cluster.recorder.await_bound(*names, within=30)
+
+
+@BOTH
+def test_nobody_is_kept_out_for_a_gang_that_no_node_is_for(
+    cluster: Cluster, module_programs: Pair, gated: bool
+) -> None:
+    """kube-scheduler refuses every member before the extender is asked about any."""
+    nodes(cluster, refused=2, accepted=0)
+    cluster.pod_group("train", min_member=2)
+    names = gang(cluster, "train", 2, gated=gated)
+    eventually(
+        lambda: cluster.condition_of_group("train")[0] == "RefutedByScheduler", within=15, what="the group says why"
+    )
+    for number in range(2):
+        cluster.pod(f"other-{number}", requests={"cpu": "1"}, scheduler_name=ANYWHERE)
+    cluster.recorder.await_bound("other-0", "other-1", within=10)
+    for number in range(2):
+        cluster.node(f"b-{number}", cpu="1", labels=POOL)
+    cluster.recorder.await_bound(*names, within=20)

@@ -92,6 +92,7 @@ class Admission:
             group = self._manager.group_of(pod)
             if group is None:
                 return SUCCESS
+            group.unasked.pop(pod.uid, None)
             if group.refuted.came(pod.uid, self._manager.cluster_epoch):
                 self._manager.denied.pop(group.key)  # it may have been decided before this one was awake
             group.errors.came(pod.uid)

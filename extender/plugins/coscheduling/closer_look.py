@@ -15,6 +15,7 @@ from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.kube_schedulers_word import quote
 from extender.plugins.coscheduling.planner import Request
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.refutations import NOWHERE
 from extender.plugins.coscheduling.stops import OF_CAUSE, Reason, Stop
 
 BUDGET_SECONDS = 0.2  # for one question: a gang whose members constrain each other is refused without an answer
@@ -42,6 +43,7 @@ def look_closer(manager: PodGroupManager, unit: Sequence[Group], request: Reques
         spec = manager.spec(unit[0])
         refused = bool(request.excluded) or any(group.refuted.times for group in unit)
         quoted = next(filter(None, map(quote, unit)), "")
+    refused = refused or NOWHERE in request.allowed.values()
     asked = replace(request, budget_seconds=BUDGET_SECONDS)
     if refused and fits(without_refusals(asked)):
         text = messages.refuted(spec.min_member if spec is not None else 0)

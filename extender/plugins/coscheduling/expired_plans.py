@@ -15,7 +15,7 @@ from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.admission import Admission
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.pre_bind import HasUnboundClaims, time_for_place
-from extender.plugins.coscheduling.refutations import How
+from extender.plugins.coscheduling.refutations import NO_EPOCH, How
 from extender.plugins.coscheduling.stops import Reason, Stop
 from extender.plugins.coscheduling.units import unit_of
 
@@ -74,7 +74,10 @@ class ExpiredPlans:
             for place in manager.ledger.of_group(key) if group is not None else ():
                 if group is None or place.uid in group.held:
                     continue
-                if place.uid in group.answered:
+                if place.uid in group.unasked:  # there was room, and it was not woken: kept for again when it is
+                    metrics.plan_refuted.labels(How.DID_NOT_COME).inc()
+                    group.refuted.sleeps(place.uid, NO_EPOCH)
+                elif place.uid in group.answered:
                     group.refuted.add(place.uid, place.node_name, How.DID_NOT_COME, manager.clock())
                 else:
                     metrics.plan_refuted.labels(How.DID_NOT_COME).inc()

@@ -33,6 +33,7 @@ class Group:
     committed: dict[str, str] = field(default_factory=dict)  # UID -> node, from our binding to the watch's word
     commits: dict[str, Commit] = field(default_factory=dict)  # UID -> the start it is part of
     refused: set[str] = field(default_factory=set)  # parked in kube-scheduler by our word
+    unasked: dict[str, int] = field(default_factory=dict)  # UID -> cluster epoch: refused before we were asked
     told: dict[str, str] = field(default_factory=dict)  # UID -> what of its refusal may become untrue
     answered: set[str] = field(default_factory=set)  # UIDs: given their place by our filter, and not at bind yet
     said: dict[str, str] = field(default_factory=dict)  # UID -> the text of our last refusal

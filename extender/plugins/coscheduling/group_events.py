@@ -17,6 +17,7 @@ from extender.plugins.coscheduling.barrier import Barrier
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.group_annotations import asks_for, naming
+from extender.plugins.coscheduling.kube_schedulers_word import in_tree_reasons
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.pod_conditions import was_refused
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
@@ -171,6 +172,9 @@ class GroupEvents:
         if self._manager.ledger.get(new.uid) is not None:
             return False  # its place is refuted, or not: that is told by its nomination
         group.refused.add(new.uid)
+        reasons = in_tree_reasons(new, "")
+        if reasons and not new.status.nominated_node_name and not messages.may_be_ours(reasons):
+            group.unasked[new.uid] = self._manager.cluster_epoch
         return True
 
     def _lose(self, reservation: Reservation) -> None:

@@ -59,6 +59,7 @@ def arrived(group: Group, uid: str) -> None:
     group.committed.pop(uid, None)
     group.commits.pop(uid, None)
     group.refused.discard(uid)
+    group.unasked.pop(uid, None)
     group.answered.discard(uid)
     group.said.pop(uid, None)
     group.started.discard(uid)

@@ -20,12 +20,13 @@ _COUNT = re.compile(r"^\d+ ?")
 
 
 def quote(group: Group) -> str:
-    """What it says of the member whose place it refuted last; empty before it has refuted a few. Lock held."""
-    if group.refuted.times < QUOTED_AFTER:
+    """What it says of the member whose place it refuted last, or that it refused before it asked us about any; empty before
+    it has refuted a few. Lock held."""
+    if group.refuted.times < QUOTED_AFTER and not group.unasked:
         return ""
     found = (
         in_tree_reasons(group.members[uid].pod, group.said.get(uid, ""))
-        for uid in group.refuted.uids()
+        for uid in (*group.refuted.uids(), *group.unasked)
         if uid in group.members
     )
     return next(filter(None, found), "")

@@ -133,3 +133,11 @@ def resource_gap(names: Iterable[str]) -> str:
 
 def rejected_after_post_filter(key: str, pod_name: str) -> str:
     return f"PodGroup {key} gets rejected due to Pod {pod_name} is unschedulable even after PostFilter"
+
+
+_OUR_WORDS = ("pgName", "pre-filter pod", "odGroup", " gang", "planned ", "resource gap", "minMember")
+
+
+def may_be_ours(text: str) -> bool:
+    """Whether a refusal may have words of an extender's in it, of another replica's too, or of ours before a restart."""
+    return any(word in text for word in _OUR_WORDS)

@@ -8,6 +8,7 @@ No counterpart upstream.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,6 +19,7 @@ FIRST_SECONDS = 2.0
 LONGEST_SECONDS = 64.0
 QUOTED_AFTER = 3  # refusals
 NOWHERE: frozenset[str] = frozenset()
+NO_EPOCH = -1  # for one that, whenever it comes, was woken by something that we have not seen
 
 
 class How(StrEnum):
@@ -74,8 +76,16 @@ class Refutations:
     def sleeps(self, uid: str, epoch: int) -> None:
         self._asleep[uid] = epoch
 
+    def stays_out(self, uid: str, epoch: int) -> None:
+        """It has no place until the cluster changes."""
+        self._confined[uid] = _Confined(NOWHERE, math.inf, epoch)
+
     def came(self, uid: str, epoch: int) -> bool:
-        """kube-scheduler asks about it: a node has passed its filters. Whether that woke it which changed the cluster."""
+        """kube-scheduler asks about it: a node has passed its filters. Whether that is news to what was decided of the gang: it
+        was woken by what changed the cluster, or by what we do not see."""
+        if (confined := self._confined.get(uid)) is not None and not confined.nodes:
+            del self._confined[uid]
+            return True
         return self._asleep.pop(uid, epoch) != epoch
 
     def confined(self, now: float, epoch: int) -> dict[str, frozenset[str]]:

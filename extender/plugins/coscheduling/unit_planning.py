@@ -23,6 +23,7 @@ from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.lost_places import recheck
 from extender.plugins.coscheduling.plan_request import PlanRequests
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.refused_unasked import lease_of, put_out
 from extender.plugins.coscheduling.shadow import Shadows
 from extender.plugins.coscheduling.stops import Reason, Stop, stop_of_plan
 from extender.plugins.coscheduling.units import unit_of
@@ -93,6 +94,8 @@ class UnitPlanning:
             if isinstance(result, planner.Verdict) and result.cause in EVICTIONS_MAY_CURE:
                 self.on_no_room(group, scheduler_name)
             return status
+        if put_out(manager, unit, permitted, result.nodes, lambda asked: self._fits(asked, snapshot)):
+            return self.plan(group, scheduler_name, allowed, caller=caller)
         waves = waves_of(result)
         with manager.lock:
             stuck = cannot_be_woken(unit, waves, caller)
@@ -219,8 +222,8 @@ class UnitPlanning:
         snapshot: NodeInfoLister,
     ) -> None:
         manager = self._manager
-        expires = manager.clock() + self._lease_seconds
         with manager.lock:
+            expires = manager.clock() + lease_of(unit, result.nodes, self._lease_seconds)
             note_places(manager, unit, request, result, waves, expires)
             for group in unit:
                 group.stopped = None

@@ -15,6 +15,7 @@ from extender.plugins.coscheduling.gates import shut_gate
 from extender.plugins.coscheduling.group_annotations import asked_by
 from extender.plugins.coscheduling.match_policy import MatchPolicy
 from tests.unit.plugins.coscheduling.conftest import World, node
+from tests.unit.plugins.coscheduling.knowing import Knowing
 from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, broken, group, member
 
 GROUPS = ("a", "b", "c")
@@ -107,6 +108,8 @@ class Watched(KubeScheduler):
 
 
 class GangMachine(RuleBasedStateMachine):
+    kube: Watched
+
     def __init__(self) -> None:
         super().__init__()
         self.kube = Watched(World([node("n1", "3"), node("n2", "2")]))
@@ -246,3 +249,45 @@ class SmallClusterMachine(GangMachine):
 
 SmallClusterMachine.TestCase.settings = GangMachine.TestCase.settings
 TestSmallClusterMachine = SmallClusterMachine.TestCase
+
+
+class WatchedAndKnowing(Watched, Knowing):
+    pass
+
+
+class RefusingMachine(GangMachine):
+    """kube-scheduler's own filters refuse whole gangs for a time, and no patch wakes their members."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kube = WatchedAndKnowing(World([node("n1", "3"), node("n2", "2")]))
+        self.kube.starts_judged = Starts(self.kube)
+
+    @rule(name=st.sampled_from(GROUPS))
+    def kube_scheduler_refuses_a_gang(self, name: str) -> None:
+        self.kube.refuses[name] = "0/2 nodes are available: 2 node(s) didn't match scheduler-enforced node affinity."
+
+    @rule(name=st.sampled_from(GROUPS))
+    def kube_scheduler_accepts_it_again(self, name: str) -> None:
+        self.kube.refuses.pop(name, None)
+        self.kube.something_happens()
+
+    @rule()
+    def it_goes_on_refusing(self) -> None:
+        self.kube.run()
+        self.time_passes(61.0)
+        self.kube.run()
+
+    def _without_a_reason(self) -> Iterable[str]:
+        """Once it accepts all of them: the extender cannot know better before."""
+        self.kube.refuses.clear()
+        self.kube.something_happens()
+        for _ in range(3):
+            self.kube.run()
+            self.time_passes(4.0)
+        self.kube.run()
+        return super()._without_a_reason()
+
+
+RefusingMachine.TestCase.settings = GangMachine.TestCase.settings
+TestRefusingMachine = RefusingMachine.TestCase

@@ -1,0 +1,56 @@
+"""Plain members that kube-scheduler's own filters refused before it asked us about a single node: will they come for a place?
+
+No patch of ours wakes such a pod, only an event that its filters wait for. UnitPlanning asks before it keeps places for them.
+Where we would find a node for one alone, and nothing has changed since, kube-scheduler knows something that we do not, and
+nobody will come. Where something has changed it may have been woken, but not for as long as others may take.
+No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+
+LEASE_SECONDS = 30.0  # kube-scheduler's longest back-off is 10 s, and it may have others to try first
+
+Fits = Callable[[planner.Request], bool]
+
+
+def put_out(
+    manager: PodGroupManager, unit: Sequence[Group], request: planner.Request, nodes: Mapping[str, str], fits: Fits
+) -> bool:
+    """Confines those to nowhere, until the cluster changes or kube-scheduler asks about them, that were given nodes and will
+    not come. Returns whether there are any: then the plan is void.
+
+    The manager's lock is not held; fits runs the planner.
+    """
+    with manager.lock:
+        epoch = manager.cluster_epoch
+        refused = {uid for group in unit for uid, at in group.unasked.items() if at == epoch and uid in nodes}
+    if not refused:
+        return False
+    silent: set[str] = set()
+    alike: dict[object, bool] = {}
+    for info in request.members:
+        if info.pod.uid not in refused:
+            continue
+        shape = planner.shape_of(info)
+        if shape not in alike:
+            alike[shape] = fits(replace(request, members=[info], needed=1, minima=()))
+        if alike[shape]:
+            silent.add(info.pod.uid)
+    with manager.lock:
+        for group in unit:
+            for uid in silent & group.unasked.keys():
+                group.refuted.stays_out(uid, epoch)
+    return bool(silent)
+
+
+def lease_of(unit: Sequence[Group], nodes: Collection[str], seconds: float) -> float:
+    """How long places are kept: not as long as usual where none of those that have them has ever come. Lock held."""
+    unasked = {uid for group in unit for uid in group.unasked}
+    return min(seconds, LEASE_SECONDS) if nodes and unasked.issuperset(nodes) else seconds
