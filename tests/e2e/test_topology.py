@@ -36,13 +36,7 @@ def racks(cluster: Cluster, **sizes: tuple[int, int]) -> None:
 
 def gang(cluster: Cluster, name: str, count: int, **annotations: str) -> list[str]:
     said = {f"gang-extender.dev/topology-{word}": level for word, level in annotations.items()}
-    body = {
-        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
-        "kind": "PodGroup",
-        "metadata": {"name": name, "annotations": said},
-        "spec": {"minMember": count, "scheduleTimeoutSeconds": 10},
-    }
-    cluster.api.create(paths.POD_GROUPS.format(namespace="default"), body)
+    cluster.pod_group(name, count, annotations=said)
     names = [f"{name}-{number}" for number in range(count)]
     for member in names:
         cluster.pod(member, group=name, requests={"cpu": "1"})

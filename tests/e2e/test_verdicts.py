@@ -5,7 +5,6 @@ from __future__ import annotations
 from tests.e2e.cluster import Cluster
 from tests.e2e.pair import Pair
 
-GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 
 
