@@ -68,6 +68,7 @@ class PodGroupManager:
         self.permitted: TTLCache[str, bool] = TTLCache(MAX_NOTES, permitted_seconds, timer=clock)
         self.epoch = 0  # grows with every event that can help a denied group
         self.cluster_epoch = 0  # likewise, but not with what we give up ourselves
+        self.leaving: set[str] = set()  # UIDs of victims that are told to go: they count for their groups no more
         self._group_by_uid: dict[str, str] = {}
         self._gone: TTLCache[str, bool] = TTLCache(MAX_NOTES, GONE_SECONDS, timer=clock)
         self._unseen: dict[str, float] = {}  # UID -> until when the watch has to show it
@@ -126,7 +127,7 @@ class PodGroupManager:
         if ref is None:
             return None
         group = self._group(ref.key)
-        if pod.deleting or pod.terminal:
+        if pod.deleting or pod.terminal or pod.uid in self.leaving:
             self.pod_gone(pod)
             return group
         self._put(group, pod, ref)
@@ -142,6 +143,10 @@ class PodGroupManager:
         self._gone[pod.uid] = True
         self._unseen.pop(pod.uid, None)
         return self._forget(pod.uid)
+
+    def comes_back(self, uid: str) -> None:
+        """A pod that was taken for gone is none: what is said of it next counts."""
+        self._gone.pop(uid, None)
 
     def _forget(self, uid: str) -> Group | None:
         key = self._group_by_uid.pop(uid, None)

@@ -1,6 +1,7 @@
 """Who could be evicted for somebody, and what else would have to go with them.
 
-A member of a running gang goes singly only while its gang has members to spare; beyond that the gang goes whole.
+A member of a running gang goes singly only while its gang has members to spare; beyond that the gang goes whole. So does what
+runs of a gang that has lost its quorum: nobody is left with less of it.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from extender.framework.preemption.ordering import sort_by_importance
 class Kind(IntEnum):
     """In the order in which they are taken."""
 
-    LONE = 0  # of no gang, or of one that has fewer than its minimum anyway
+    LONE = 0  # of no gang
     SURPLUS = 1  # its gang has members to spare
-    BREAKING = 2  # without it its gang cannot run: all of it goes, or none
+    BREAKING = 2  # without it its gang cannot run, or has less of itself than it had: all of it goes, or none
 
 
 class GangVictims(Enum):
@@ -34,7 +35,10 @@ class GangVictims(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RunningGang:
-    """minMember, and who runs: UID -> the pod and its node. roles: their minima, and the role of each that has one (by UID)."""
+    """minMember, and who runs or begins to: UID -> the pod and its node.
+
+    roles: their minima, and the role of each that has one (by UID).
+    """
 
     key: str
     min_member: int
@@ -100,7 +104,7 @@ class Rules:
 def evictable_pods(nodes: Iterable[NodeInfo], gangs: Iterable[RunningGang], rules: Rules) -> list[Evictable]:
     """Of these nodes, and all members of gangs of which one is there. A gang of which one member may not go is not broken;
     its surplus may go all the same."""
-    gang_of = {uid: gang for gang in gangs if gang.complete for uid in gang.running}
+    gang_of = {uid: gang for gang in gangs for uid in gang.running}
     found: list[Evictable] = []
     touched: dict[str, RunningGang] = {}
     for node in nodes:
@@ -119,7 +123,8 @@ def evictable_pods(nodes: Iterable[NodeInfo], gangs: Iterable[RunningGang], rule
 def _of_gang(gang: RunningGang, rules: Rules) -> list[Evictable]:
     """The least important members are the ones to spare."""
     pods = [info.pod for uid, (info, _) in gang.running.items() if rules.may_go(info.pod)]
-    whole = len(pods) == len(gang.running) and rules.gang_victims is GangVictims.WHOLE_OR_SURPLUS
+    breakable = rules.gang_victims is GangVictims.WHOLE_OR_SURPLUS or not gang.complete
+    whole = len(pods) == len(gang.running) and breakable
     sort_by_importance(pods)
     spare = _spare(gang, pods)
     return [

@@ -28,9 +28,10 @@ from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.lost_places import lose_place
 from extender.plugins.coscheduling.preempting import Preempting
 from extender.plugins.coscheduling.preemption.eviction import Eviction
+from extender.plugins.coscheduling.preemption.leaving import Leaving
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.priorities import PrioritiesOnNodes
-from extender.plugins.coscheduling.preemption.running_gangs import releasable
+from extender.plugins.coscheduling.preemption.running_gangs import releasable, running_gang
 from extender.plugins.coscheduling.preemption.victim_search import GOING_SECONDS, PreemptionWorld, VictimSearch, without
 from extender.plugins.coscheduling.stops import Reason, Stop
 from extender.plugins.coscheduling.unit_planning import note_places
@@ -48,7 +49,8 @@ DEFAULT_GRACE_SECONDS = 30
 class GangPreemption:
     """Lock order: planning (Admission's: one plan at a time), then the manager's lock. The search itself takes neither."""
 
-    def __init__(self, coscheduling: Coscheduling, around: PreemptionWorld) -> None:
+    def __init__(self, coscheduling: Coscheduling, around: PreemptionWorld, leaving: Leaving) -> None:
+        self._leaving = leaving
         self._manager = coscheduling.manager
         self._with = coscheduling.collaborators
         self._admission = coscheduling.admission
@@ -165,11 +167,7 @@ class GangPreemption:
         placement = self._with.offload(planner.plan, stripped, request, self._with.judge)
         gap = self.search.gap(unit, stripped)
         if gap or not isinstance(placement, planner.Placement) or not found.all_needed(placement):
-            with manager.lock:  # not at once: on the same cluster it would come to the same
-                for group in unit:
-                    times = self._tried.get(group.key, (0, 0.0))[0]
-                    self._tried[group.key] = times, manager.clock() + ANEW_SECONDS
-            self.refused(unit[0], scheduler_name)
+            self._anew(unit, scheduler_name)
             return None
         until = max([self._until(info.pod) for info in _of(snapshot, victims | found.awaited)], default=self._wall())
         with manager.lock:
@@ -178,12 +176,29 @@ class GangPreemption:
                 for group in unit:
                     group.stop(Stop(Reason.NEEDS_GATE, messages.needs_gate(manager.gate), manager.clock()))
                 return None
+            if not self._all_of(found.broken_gangs, victims):
+                self._anew(unit, scheduler_name)
+                return None
             waits_for = (victims | found.awaited) - released.keys()
             names = tuple(victim.pod.key for victim in found.victims)
             deadline = manager.clock() + until - self._wall() + GOING_SECONDS
             self._note(unit, situation.request, placement, waves, Preempting(waits_for, names, deadline))
             self._displace(unit, placement)
         return released
+
+    def _anew(self, unit: Sequence[Group], scheduler_name: str) -> None:
+        """Not at once: on the same cluster it would come to the same."""
+        with self._manager.lock:
+            for group in unit:
+                times = self._tried.get(group.key, (0, 0.0))[0]
+                self._tried[group.key] = times, self._manager.clock() + ANEW_SECONDS
+        self.refused(unit[0], scheduler_name)
+
+    def _all_of(self, broken: Collection[str], victims: Collection[str]) -> bool:
+        """Whether nobody has joined a gang that goes whole since the victims were chosen. Lock held."""
+        groups = [group for key in broken if (group := self._manager.groups.get(key)) is not None]
+        gangs = (running_gang(self._manager, group) for group in groups)
+        return all(gang is None or gang.running.keys() <= set(victims) for gang in gangs)
 
     def _displace(self, unit: Sequence[Group], placement: planner.Placement) -> None:
         """Members whose places on these nodes did not count against the plan are planned again. Lock held."""
@@ -238,7 +253,8 @@ class GangPreemption:
             victims = sorted(found.victims, key=lambda victim: victim.importance)
             pods = [victim.pod for victim in victims]
             eviction = Eviction(pods, f"PodGroup {key}", _reference(unit[0]), scheduler_name)
-            self._evictor.evict(eviction, lambda failure: self._told(key, failure))
+            self._leaving.go(pods)
+            self._evictor.evict(eviction, lambda failure: self._told(key, pods, failure))
         self._forget_those_gone(unit)
 
     def _forget_those_gone(self, unit: Sequence[Group]) -> None:
@@ -250,8 +266,9 @@ class GangPreemption:
                     group.preempting.waits_for &= there
         self._room_is_free(unit)
 
-    def _told(self, key: str, failure: str) -> None:
+    def _told(self, key: str, victims: Sequence[corev1.Pod], failure: str) -> None:
         if failure:
+            self._leaving.stay([pod.uid for pod in victims])
             log.warning("gang preempts nobody group=%s error=%s", key, failure)
             metrics.gang_preemption_attempts.labels("failed").inc()
             self._give_up(key, messages.preemption_failed(failure))

@@ -134,7 +134,7 @@ class PreemptionGuard:
                 return _own_choice(candidates)
             unbound = self._unbound()
             gangs = (running_gang(manager, group) for group in groups.values())
-            in_gangs = {uid for gang in gangs if gang is not None and gang.complete for uid in gang.running}
+            in_gangs = {uid for gang in gangs if gang is not None for uid in gang.running}
         spared = unbound if self._gang_victims is GangVictims.ANY else unbound | in_gangs
         if not any(victim.uid in spared for victim in victims):
             return _own_choice(candidates)

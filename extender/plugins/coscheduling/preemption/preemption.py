@@ -12,6 +12,7 @@ from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
 from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
+from extender.plugins.coscheduling.preemption.leaving import Leaving
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
 
@@ -23,7 +24,8 @@ class Preemption:
         """framework: the in-tree filters, for the guard alone."""
         self._manager = coscheduling.manager
         self._admission = coscheduling.admission
-        self._rest = RestOfGangs(self._manager, world.evictor)
+        self._leaving = Leaving(self._manager, coscheduling.events)
+        self._rest = RestOfGangs(self._manager, world.evictor, self._leaving)
         self.guard = PreemptionGuard(
             self._manager,
             coscheduling.admission,
@@ -35,12 +37,13 @@ class Preemption:
             assumed=world.assumed,
             gang_victims=world.rules.gang_victims,
         )
-        self.gangs = GangPreemption(coscheduling, world)
+        self.gangs = GangPreemption(coscheduling, world, self._leaving)
         coscheduling.admission.on_no_room(self.gangs.refused)
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         with self._manager.lock:
             self.gangs.priorities.follow(old, new)
+        self._leaving.on_pod(old, new)
         self._rest.on_pod(old, new)
         self.gangs.on_pod(old, new)
         pod = new or old
@@ -55,6 +58,7 @@ class Preemption:
 
     def tick(self) -> None:
         """About once a second."""
+        self._leaving.tick()
         self.gangs.tick()
         now = self._manager.clock()
         with self._manager.lock:

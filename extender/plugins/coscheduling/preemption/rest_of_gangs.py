@@ -1,4 +1,4 @@
-"""Members on other nodes of a gang that kube-scheduler breaks: evicted once the watch shows that it does.
+"""Members on other nodes of a gang that kube-scheduler breaks: evicted once the watch shows that it does, whoever runs then.
 
 The guard's answer is not yet an eviction: kube-scheduler may choose another node, or nobody. What it has chosen shows on the
 victim: the condition DisruptionTarget, with the reason PreemptionByScheduler, and then its deletion.
@@ -18,7 +18,9 @@ from extender.client.interface import pod_reference
 from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preemption.eviction import Eviction, Evictor
+from extender.plugins.coscheduling.preemption.leaving import Leaving
 from extender.plugins.coscheduling.preemption.reselection import Selection
+from extender.plugins.coscheduling.preemption.running_gangs import running_gang
 
 log = logging.getLogger(__name__)
 
@@ -28,17 +30,21 @@ MAX_EXPECTED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
+    """victims: whom kube-scheduler evicts itself. elsewhere: whom it does not."""
+
     preemptor: corev1.Pod
     broken: frozenset[str]
-    pods: Sequence[corev1.Pod]
+    victims: Sequence[corev1.Pod]
+    elsewhere: Sequence[corev1.Pod]
 
 
 class RestOfGangs:
     """The manager's lock guards what is expected; evictions are asked for outside it."""
 
-    def __init__(self, manager: PodGroupManager, evictor: Evictor) -> None:
+    def __init__(self, manager: PodGroupManager, evictor: Evictor, leaving: Leaving) -> None:
         self._manager = manager
         self._evictor = evictor
+        self._leaving = leaving
         self._expected: TTLCache[str, _Rest] = TTLCache(MAX_EXPECTED, EXPECTED_SECONDS, timer=manager.clock)
 
     def allowed(self) -> bool:
@@ -46,7 +52,7 @@ class RestOfGangs:
 
     def expect(self, preemptor: corev1.Pod, chosen: Selection) -> None:
         """An older answer for this preemptor counts no longer."""
-        rest = _Rest(preemptor, chosen.broken, [victim.pod for victim in chosen.elsewhere])
+        rest = _Rest(preemptor, chosen.broken, chosen.victims, [victim.pod for victim in chosen.elsewhere])
         with self._manager.lock:
             for uid in [uid for uid, known in self._expected.items() if known.preemptor.uid == preemptor.uid]:
                 del self._expected[uid]
@@ -63,13 +69,34 @@ class RestOfGangs:
                 return
             for uid in [uid for uid, known in self._expected.items() if known is rest]:
                 del self._expected[uid]
+            pods = self._running(rest)
         metrics.gangs_broken.inc(len(rest.broken))
-        if rest.pods:
-            log.info("rest of preempted gangs goes groups=%s pods=%d", " ".join(sorted(rest.broken)), len(rest.pods))
+        self._leaving.go([*rest.victims, *pods])
+        if pods:
+            log.info("rest of preempted gangs goes groups=%s pods=%d", " ".join(sorted(rest.broken)), len(pods))
             preemptor = rest.preemptor
             by = f"pod {preemptor.uid}"
-            eviction = Eviction(rest.pods, by, pod_reference(preemptor), preemptor.spec.scheduler_name)
-            self._evictor.evict(eviction, lambda failure: _report(failure, rest.broken))
+            eviction = Eviction(pods, by, pod_reference(preemptor), preemptor.spec.scheduler_name)
+            self._evictor.evict(eviction, lambda failure: self._told(pods, rest, failure))
+
+    def _running(self, rest: _Rest) -> list[corev1.Pod]:
+        """With who has come to a node since kube-scheduler was answered, or is on its way to one. Lock held."""
+        pods = {pod.uid: pod for pod in rest.elsewhere}
+        for key in rest.broken:
+            group = self._manager.groups.get(key)
+            gang = running_gang(self._manager, group) if group is not None else None
+            for uid, (info, _) in gang.running.items() if gang is not None else ():
+                pods.setdefault(uid, info.pod)
+        for victim in rest.victims:
+            pods.pop(victim.uid, None)
+        return list(pods.values())
+
+    def _told(self, pods: Sequence[corev1.Pod], rest: _Rest, failure: str) -> None:
+        if failure:
+            log.error(
+                "rest of preempted gangs was not evicted groups=%s error=%s", " ".join(sorted(rest.broken)), failure
+            )
+            self._leaving.stay([pod.uid for pod in pods])
 
 
 def _was_preempted(pod: corev1.Pod) -> bool:
@@ -77,8 +104,3 @@ def _was_preempted(pod: corev1.Pod) -> bool:
         known.type == DISRUPTION_TARGET and known.status == "True" and known.reason == PREEMPTION_BY_SCHEDULER
         for known in pod.status.conditions
     )
-
-
-def _report(failure: str, broken: frozenset[str]) -> None:
-    if failure:
-        log.error("rest of preempted gangs was not evicted groups=%s error=%s", " ".join(sorted(broken)), failure)

@@ -1,32 +1,45 @@
-"""The gangs that run, as preemption sees them. Read under the manager's lock."""
+"""The gangs of which somebody runs, as preemption sees them. Read under the manager's lock."""
 
 from __future__ import annotations
 
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.match_policy import MatchPolicy
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preemption.evictable import RunningGang
 
 
 def running_gangs(manager: PodGroupManager) -> list[RunningGang]:
-    """Those that have their minMember on nodes."""
+    """Those that run whole, and those of which a part runs."""
     found = (running_gang(manager, group) for group in manager.groups.values())
-    return [gang for gang in found if gang is not None and gang.complete]
+    return [gang for gang in found if gang is not None]
 
 
 def running_gang(manager: PodGroupManager, group: Group) -> RunningGang | None:
+    """None where nobody runs, and where nobody of it needs the others any more.
+
+    Members of a start that has begun count: in the middle of a commit the gang is no fraction.
+    """
     spec = manager.spec(group)
     if spec is None or spec.invalid:
         return None
     running: dict[str, tuple[PodInfo, str]] = {}
     for uid, info in group.members.items():
-        node_name = info.pod.node_name or group.committed.get(uid)
+        node_name = info.pod.node_name or group.committed.get(uid) or _on_its_way(group, uid)
         if node_name:
             running[uid] = info, node_name
     if not running:
         return None
     role_of = {uid: spec.roles.role_of(info.pod) for uid, (info, _) in running.items()} if spec.roles.minima else {}
-    return RunningGang(group.key, spec.min_member, running, dict(spec.roles.minima), role_of)
+    gang = RunningGang(group.key, spec.min_member, running, dict(spec.roles.minima), role_of)
+    loose = spec.match_policy is MatchPolicy.ONCE_SATISFIED and group.once_whole
+    return gang if gang.complete or not loose else None
+
+
+def _on_its_way(group: Group, uid: str) -> str:
+    """The node that a member is being bound to."""
+    commit = group.commits.get(uid)
+    return group.held.get(uid, "") if commit is not None and commit.begun else ""
 
 
 def releasable(manager: PodGroupManager, priority: int) -> dict[str, str]:

@@ -134,7 +134,18 @@ GANG = [("g", 2, ("a", "b"))]
             [pod("a"), pod("b", "n2", priority=VIP)], GANG, 1, None, set(), id="never one with a member that may not go"
         ),
         pytest.param(
-            [pod("a"), pod("b")], [("g", 3, ("a", "b"))], 1, ["b"], set(), id="what is no whole gang is lone pods"
+            [pod("a"), pod("b")], [("g", 3, ("a", "b"))], 1, ["a", "b"], set(), id="what is left of a gang goes whole"
+        ),
+        pytest.param(
+            [pod("a"), pod("b", "n2", priority=VIP)], [("g", 3, ("a", "b"))], 1, None, set(), id="or not at all"
+        ),
+        pytest.param(
+            [pod("a"), pod("b", "n2"), pod("lone", priority=50)],
+            [("g", 3, ("a", "b"))],
+            1,
+            ["lone"],
+            set(),
+            id="and not for what a lone pod has",
         ),
     ],
 )

@@ -7,6 +7,7 @@ from unittest.mock import Mock, patch
 
 from extender.plugins.coscheduling.planner import Placement
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
+from extender.plugins.coscheduling.preemption.leaving import Leaving
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.rules import PreemptionRules
 from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld, VictimSearch
@@ -17,7 +18,7 @@ def test_a_gang_that_is_gone_is_not_looked_at_again_and_again() -> None:
     """A task that is asked for at each tick, and does nothing, would keep the background thread from ever waiting."""
     world = World([node("n1")])
     around: Any = Mock(spec_set=PreemptionWorld, rules=PreemptionRules())
-    preemption = GangPreemption(world.plugin, around)
+    preemption = GangPreemption(world.plugin, around, Leaving(world.plugin.manager, world.plugin.events))
     member = pod("p0", "g")
     world.plugin.on_pod_group(None, pod_group("g", 1))
     world.create(member)
@@ -33,7 +34,7 @@ def test_a_plan_that_does_not_hold_is_not_searched_for_again_at_once() -> None:
     """It would come to the same, and the background thread would do nothing else."""
     world = World([node("n1")])
     around: Any = Mock(spec_set=PreemptionWorld, rules=PreemptionRules())
-    preemption = GangPreemption(world.plugin, around)
+    preemption = GangPreemption(world.plugin, around, Leaving(world.plugin.manager, world.plugin.events))
     member, low = pod("p0", "g", cpu="9", priority=1), pod("low", node_name="n1")
     world.plugin.on_pod_group(None, pod_group("g", 1))
     world.create(member)
