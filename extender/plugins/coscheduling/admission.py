@@ -265,8 +265,11 @@ class Admission:
     def _waits(self, group: Group) -> str | None:
         """The scheduler of the members that a plan would help; None where there are none, or the gates are shut. Lock held."""
         manager = self._manager
-        if group.key in manager.denied:
+        spec = manager.spec(group)
+        if group.key in manager.denied or spec is None:
             return None
+        if len(group.members) < spec.min_member and not (group.once_whole or group.started):
+            return None  # by counting alone: members come one by one, and this is asked after each
         waiting = group.members.keys() if manager.begun(group) else group.refused | group.gated
         unplaced = (waiting & group.members.keys()) - self.requests.placed(group)
         pods = [pod for uid in unplaced if self._with.ours(pod := group.members[uid].pod)]
