@@ -20,6 +20,7 @@ from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.lost_places import refute
 from extender.plugins.coscheduling.pod_conditions import refused_in_tree, taken_back, was_gated
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.refused_unasked import note_refused
 from extender.plugins.coscheduling.refutations import How
 from extender.plugins.coscheduling.units import unit_of
 
@@ -222,6 +223,8 @@ class Arrivals:
                 return True
             group.refused.add(new.uid)
             group.answered.discard(new.uid)
+            if not group.waves and group.preempting is None:
+                note_refused(self._manager, group, place)
             if new.uid in group.steered:
                 group.steered[new.uid] = ""
         self.send(group)

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.kube_schedulers_word import in_tree_reasons
+from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 
 LEASE_SECONDS = 30.0  # kube-scheduler's longest back-off is 10 s, and it may have others to try first
@@ -48,6 +50,14 @@ def put_out(
             for uid in silent & group.unasked.keys():
                 group.refuted.stays_out(uid, epoch)
     return bool(silent)
+
+
+def note_refused(manager: PodGroupManager, group: Group, place: Reservation) -> None:
+    """It was refused after its gang was planned: no patch wakes it, but an event may that we have not seen. Lock held."""
+    if not messages.may_be_ours(in_tree_reasons(group.members[place.uid].pod, "")):
+        group.unasked[place.uid] = manager.cluster_epoch
+        until = min(place.expires, manager.clock() + LEASE_SECONDS)
+        manager.ledger.reserve(replace(place, expires=until))
 
 
 def lease_of(unit: Sequence[Group], nodes: Collection[str], seconds: float) -> float:

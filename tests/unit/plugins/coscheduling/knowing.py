@@ -29,6 +29,10 @@ class Knowing(KubeScheduler):
         for uid in self.in_tree:
             self.active.pop(uid, None)
 
+    def settle(self) -> None:
+        """What was decided of those that are held is carried out."""
+        self._settle()
+
     def something_happens(self) -> None:
         """That its filters wait for, and that we do not see."""
         self.active.update(dict.fromkeys(self.in_tree & self.pods.keys()))

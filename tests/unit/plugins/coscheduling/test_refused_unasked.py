@@ -126,6 +126,26 @@ def test_places_of_those_that_nobody_has_woken_are_kept_for_a_while_and_once(kub
     assert kube.running() == {"g0", "g1"}, "asked about, they are counted on again"
 
 
+def test_siblings_are_not_held_time_after_time_for_one_that_is_refused_after_the_plan(kube: Knowing) -> None:
+    """For as long as a hold may last, again and again: it was nominated, and that wakes nobody."""
+    kube.refuses["g1"] = ENFORCED
+    kube.create(*members(2))
+    kube.run()
+    assert kube.held() == {"g0"}, "it may yet be woken by what we have not seen"
+    for seconds in (LEASE_SECONDS, 3.0):
+        passes(kube, seconds)
+    kube.settle()
+    assert (kube.held(), kept(kube), kube.reason()) == (set(), 0, "RefutedByScheduler")
+    for _ in range(20):
+        passes(kube, 5.0)
+        assert (kube.held(), kept(kube)) == (set(), 0)
+    kube.refuses.clear()
+    kube.something_happens()
+    kube.run()
+    passes(kube, 12.0)
+    assert kube.running() == {"g0", "g1"}
+
+
 def test_one_that_we_have_been_asked_about_has_its_whole_lease(kube: Knowing) -> None:
     kube.refuses["g0"] = FULL
     kube.create(*members(2))
