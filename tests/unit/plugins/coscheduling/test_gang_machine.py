@@ -279,15 +279,15 @@ class RefusingMachine(GangMachine):
         self.kube.run()
 
     def _without_a_reason(self) -> Iterable[str]:
-        """Once it accepts all of them: the extender cannot know better before."""
+        """Once it accepts all of them, which the extender cannot see, and every denial has come to its end."""
         self.kube.refuses.clear()
         self.kube.something_happens()
         for _ in range(3):
             self.kube.run()
-            self.time_passes(4.0)
+            self.time_passes(61.0)
         self.kube.run()
         return super()._without_a_reason()
 
 
-RefusingMachine.TestCase.settings = GangMachine.TestCase.settings
+RefusingMachine.TestCase.settings = settings(GangMachine.TestCase.settings, derandomize=True, database=None)
 TestRefusingMachine = RefusingMachine.TestCase
