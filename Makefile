@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test control-plane e2e check benchmark parity-oracle clean
+.PHONY: install demo test control-plane e2e check benchmark storm parity-oracle clean
 
 install: $(VENV)/.installed
 
@@ -33,6 +33,9 @@ check: install
 
 benchmark: install
 	$(BIN)/python -m tests.benchmark
+
+storm: install
+	$(BIN)/python -m tests.e2e.storm --seed $(or $(SEED),1) --steps $(or $(STEPS),150) --storms $(or $(STORMS),1)
 
 # `evaluate` beside the real plugins, compiled with Go, on thousands of scenarios that nobody has seen; SEED=n makes others.
 SEED ?= 1

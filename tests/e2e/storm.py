@@ -1,0 +1,359 @@
+"""A storm: gangs, single pods, nodes and the programs themselves come and go at random; then it calms down, and is judged.
+
+`python -m tests.e2e.storm --seed 7 --steps 200` for a long one; test_storm.py has a short one. While it blows, no history may
+show what tests/e2e/history.py forbids. When it is over, nobody may wait who fits: `waits_in_vain` says who, by arithmetic
+that knows nothing of plans, leases and denials.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from extender.api.quantity import parse_quantity
+from extender.api.schedulingv1alpha1 import (
+    GANG_GATE,
+    LIGHTWEIGHT_MIN_AVAILABLE_LABEL,
+    LIGHTWEIGHT_NAME_LABEL,
+)
+from tests.e2e import api as paths
+from tests.e2e.api import Json, Refused
+from tests.e2e.build import binaries
+from tests.e2e.cluster import Cluster
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.pair import Pair
+
+NODE_CPU = 8
+QUIET_SECONDS = 12.0  # longer than kube-scheduler's longest back-off, and than a denial
+CALM_SECONDS = 90.0
+STILL_SECONDS = 2.0
+GATES = [{"name": GANG_GATE}]
+
+
+@dataclass
+class Gang:
+    """min_member of its pods, each with so many cores, start together.
+
+    lightweight: labels say so, no PodGroup. apart: no two on one node.
+    """
+
+    name: str
+    min_member: int
+    cpu: int
+    gated: bool
+    lightweight: bool
+    apart: bool
+    priority: int
+    pods: list[str] = field(default_factory=list)
+    made: int = 0
+
+
+class Storm:
+    def __init__(
+        self, cluster: Cluster, pair: Pair, seed: int, *, say: Callable[[str], None] = lambda line: None
+    ) -> None:
+        self._cluster = cluster
+        self._pair = pair
+        self._random = random.Random(seed)
+        self._say = say
+        self._gangs: list[Gang] = []
+        self._number = 0
+        self._nodes: list[str] = []
+        self._pause = threading.Event()
+        self.spoiled: set[str] = set()  # gangs of which the storm itself has deleted a member: they may be fractions
+        cluster.killed = True  # it may happen at any time
+        for _ in range(6):
+            self._add_node()
+
+    def blow(self, steps: int) -> None:
+        acts: Sequence[tuple[int, Callable[[], None]]] = (
+            (30, self._start_gang),
+            (8, self._add_members),
+            (8, self._single_pod),
+            (14, self._end_gang),
+            (6, self._delete_member),
+            (4, self._add_node),
+            (4, self._remove_node),
+            (6, self._cordon),
+            (2, self._kill_extender),
+            (2, self._end_extender),
+            (2, self._kill_scheduler),
+            (2, self._stop_the_clock_of_the_api_server),
+            (4, self._lower_min_member),
+        )
+        for _ in range(steps):
+            act = self._random.choices([act for _, act in acts], [weight for weight, _ in acts])[0]
+            act()
+            self._pause.wait(self._random.choice((0.0, 0.0, 0.05, 0.3, 1.0)))
+
+    def calm(self) -> list[str]:
+        """Waits until nothing moves any more; who waits then although he fits."""
+        deadline = time.monotonic() + CALM_SECONDS
+        while True:
+            self._cluster.recorder.settle(QUIET_SECONDS, within=CALM_SECONDS)
+            found = waits_in_vain(self._cluster.all_pods(), self._nodes_now(), self._cluster._min_members())
+            if not found or time.monotonic() > deadline:
+                return found
+            self._say(f"still waiting: {found}")
+
+    # What happens
+
+    def _start_gang(self) -> None:
+        self._number += 1
+        size = self._random.choice((1, 2, 3, 4, 6, 8, 12))
+        gang = Gang(
+            name=f"gang{self._number}",
+            min_member=max(1, size - self._random.choice((0, 0, 0, 1, 2))),
+            cpu=self._random.choice((1, 2, 3, 4)),
+            gated=self._random.random() < 0.5,
+            lightweight=self._random.random() < 0.2,
+            apart=size <= 4 and self._random.random() < 0.3,
+            priority=self._random.choice((0, 0, 0, 0, 10)),
+        )
+        self._say(f"start {gang} of {size}")
+        late = self._random.random() < 0.2
+        if not gang.lightweight and not late:
+            self._cluster.pod_group(gang.name, gang.min_member)
+        missing = self._random.choice((0, 0, 0, 1))
+        self._members(gang, size - missing)
+        if not gang.lightweight and late:
+            self._cluster.pod_group(gang.name, gang.min_member)
+        self._gangs.append(gang)
+
+    def _members(self, gang: Gang, count: int) -> None:
+        for _ in range(count):
+            name = f"{gang.name}-{gang.made}"
+            gang.made += 1
+            labels = {
+                LIGHTWEIGHT_NAME_LABEL: gang.name,
+                LIGHTWEIGHT_MIN_AVAILABLE_LABEL: str(gang.min_member),
+            }
+            self._cluster.pod(
+                name,
+                group="" if gang.lightweight else gang.name,
+                labels={"gang": gang.name, **(labels if gang.lightweight else {})},
+                requests={"cpu": str(gang.cpu)},
+                priority=gang.priority,
+                schedulingGates=GATES if gang.gated else [],
+                affinity=_apart(gang.name) if gang.apart else None,
+            )
+            gang.pods.append(name)
+
+    def _add_members(self) -> None:
+        if self._gangs:
+            gang = self._random.choice(self._gangs)
+            self._say(f"one more member of {gang.name}")
+            self._members(gang, 1)
+
+    def _single_pod(self) -> None:
+        self._number += 1
+        self._cluster.pod(
+            f"single{self._number}",
+            requests={"cpu": str(self._random.choice((1, 2)))},
+            priority=self._random.choice((0, 0, 10)),
+        )
+
+    def _end_gang(self) -> None:
+        if not self._gangs:
+            return
+        gang = self._gangs.pop(self._random.randrange(len(self._gangs)))
+        self._say(f"end {gang.name}")
+        acts: list[Callable[[], None]] = [lambda name=name: self._delete_pod(name) for name in gang.pods]  # type: ignore[misc]
+        if not gang.lightweight:
+            # The object goes last, as owners do it: a fraction of a deleted group is nobody's.
+            acts.append(lambda: self._cluster.delete_pod_group(gang.name))
+        for act in acts:
+            act()
+
+    def _delete_pod(self, name: str) -> None:
+        with suppress(Refused):
+            self._cluster.delete_pod(name)
+
+    def _delete_member(self) -> None:
+        if self._gangs:
+            gang = self._random.choice(self._gangs)
+            if gang.pods:
+                name = gang.pods.pop(self._random.randrange(len(gang.pods)))
+                self._say(f"delete {name}")
+                self.spoiled.add(f"default/{gang.name}")
+                self._delete_pod(name)
+
+    def _add_node(self) -> None:
+        self._number += 1
+        name = f"node{self._number}"
+        self._say(f"add {name}")
+        self._cluster.node(name, cpu=str(NODE_CPU))
+        self._nodes.append(name)
+
+    def _remove_node(self) -> None:
+        used = {pod["spec"].get("nodeName") for pod in self._cluster.all_pods()}
+        free = [name for name in self._nodes if name not in used]
+        if free and len(self._nodes) > 3:
+            name = self._random.choice(free)
+            self._say(f"remove {name}")
+            self._nodes.remove(name)
+            self._cluster.api.delete(f"{paths.NODES}/{name}")
+
+    def _cordon(self) -> None:
+        name = self._random.choice(self._nodes)
+        off = self._random.random() < 0.4
+        self._say(f"{'cordon' if off else 'uncordon'} {name}")
+        self._cluster.api.patch(f"{paths.NODES}/{name}", {"spec": {"unschedulable": off or None}})
+
+    def _kill_extender(self) -> None:
+        self._say("kill the extender")
+        self._pair.extender.kill()
+        self._pair.extender.start(wait=self._random.random() < 0.5)
+
+    def _end_extender(self) -> None:
+        self._say("SIGTERM to the extender")
+        self._pair.extender.stop()
+        self._pair.extender.start()
+
+    def _kill_scheduler(self) -> None:
+        self._say("kill kube-scheduler")
+        self._pair.scheduler.kill()
+        self._pair.scheduler.start()
+
+    def _stop_the_clock_of_the_api_server(self) -> None:
+        self._say("the API server stands still")
+        self._cluster.plane.apiserver.signal(signal.SIGSTOP)
+        try:
+            self._pause.wait(STILL_SECONDS)
+        finally:
+            self._cluster.plane.apiserver.signal(signal.SIGCONT)
+
+    def _lower_min_member(self) -> None:
+        able = [gang for gang in self._gangs if not gang.lightweight and gang.min_member > 1]
+        if able:
+            gang = self._random.choice(able)
+            gang.min_member -= 1
+            self._say(f"minMember {gang.min_member} for {gang.name}")
+            self._cluster.change_min_member(gang.name, gang.min_member)
+
+    def _nodes_now(self) -> list[Json]:
+        return self._cluster.api.items(paths.NODES)
+
+
+def waits_in_vain(pods: Sequence[Json], nodes: Sequence[Json], min_members: Mapping[str, int]) -> list[str]:
+    """Gangs and single pods that wait although there is room for what they lack; members of a gang are alike."""
+    free = {
+        node["metadata"]["name"]: parse_quantity(node["status"]["allocatable"]["cpu"]).milli_value
+        for node in nodes
+        if not node["spec"].get("unschedulable")
+    }
+    waiting: defaultdict[str, list[Json]] = defaultdict(list)
+    running: defaultdict[str, list[str]] = defaultdict(list)  # gang -> the nodes of its members
+    for pod in pods:
+        node = pod["spec"].get("nodeName", "")
+        gang = _gang_of(pod)
+        if not node:
+            waiting[gang or f"pod {pod['metadata']['name']}"].append(pod)
+            continue
+        running[gang].append(node)
+        if node in free:
+            free[node] -= _cpu(pod)
+    found = []
+    for name, members in sorted(waiting.items()):
+        wanted = _wanted(name, members[0], min_members)
+        if wanted is None:
+            continue  # its PodGroup is not there
+        lacks = max(1, wanted - len(running[name]))
+        room = _room(members[0], free, running[name])
+        if lacks <= len(members) and lacks <= room:
+            found.append(f"{name}: {len(members)} wait, {len(running[name])} run of {wanted}, room for {room}")
+    return found
+
+
+def _room(member: Json, free: Mapping[str, int], taken: Sequence[str]) -> int:
+    """For how many like it."""
+    if member["spec"].get("affinity"):
+        return sum(left >= _cpu(member) for node, left in free.items() if node not in taken)
+    return sum(left // _cpu(member) for left in free.values() if left > 0)
+
+
+def _apart(gang: str) -> Json:
+    term = {"labelSelector": {"matchLabels": {"gang": gang}}, "topologyKey": "kubernetes.io/hostname"}
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def _gang_of(pod: Json) -> str:
+    labels = pod["metadata"].get("labels", {})
+    name = labels.get("scheduling.x-k8s.io/pod-group") or labels.get(LIGHTWEIGHT_NAME_LABEL)
+    return f"{pod['metadata']['namespace']}/{name}" if name else ""
+
+
+def _wanted(name: str, member: Json, min_members: Mapping[str, int]) -> int | None:
+    if name.startswith("pod "):
+        return 1
+    label = member["metadata"]["labels"].get(LIGHTWEIGHT_MIN_AVAILABLE_LABEL)
+    return int(label) if label else min_members.get(name)
+
+
+def _cpu(pod: Json) -> int:
+    return parse_quantity(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]).milli_value
+
+
+def storm(
+    cluster: Cluster, pair: Pair, seed: int, steps: int, say: Callable[[str], None] = lambda line: None
+) -> list[str]:
+    """What was wrong, a sentence each."""
+    blown = Storm(cluster, pair, seed, say=say)
+    blown.blow(steps)
+    in_vain = blown.calm()
+    return in_vain + [line for line in cluster.violations() if line.partition(":")[0] not in blown.spoiled]
+
+
+def _run(plane: ControlPlane, folder: Path, seed: int, steps: int, say: Callable[[str], None]) -> list[str]:
+    """On a cluster of its own; the programs' logs stay in the folder."""
+    cluster = Cluster(plane)
+    cluster.recorder.start()
+    try:
+        with Pair.of(plane, folder).running() as pair:
+            return storm(cluster, pair, seed, steps, say)
+    finally:
+        cluster.recorder.stop()
+        cluster.clean()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--storms", type=int, default=1, help="one after the other, with the seeds that follow")
+    parser.add_argument("--quiet", action="store_true")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="storm-"))
+    plane = ControlPlane(binaries(print), folder / "plane")
+    wrong = 0
+    try:
+        plane.start()
+        Cluster(plane).install_crd()
+        for seed in range(options.seed, options.seed + options.storms):
+            began = time.monotonic()
+            say: Callable[[str], None] = (
+                (lambda line: None)
+                if options.quiet
+                else (
+                    lambda line: print(f"{time.monotonic() - began:6.2f} {line}", flush=True)  # noqa: B023 - said at once
+                )
+            )
+            found = _run(plane, folder / f"storm-{seed}", seed, options.steps, say)
+            wrong += bool(found)
+            print(f"seed {seed}: {time.monotonic() - began:.0f} s, {found or 'nobody waits in vain'}; logs in {folder}")
+    finally:
+        plane.stop()
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
