@@ -62,21 +62,35 @@ def test_a_gang_without_its_quorum_says_how_many_there_are(world: World) -> None
     assert "cannot find enough sibling pods, current pods number: 2, minMember of group: 3" in world.of("a").message
 
 
-def test_a_member_that_never_comes_makes_the_others_time_out_in_virtual_time(world: World) -> None:
+def _ten_of_which_one_wants_a_device(world: World, seconds: int) -> None:
+    """The plan does not look at devices; DynamicResources does, so the tenth never comes."""
     world.node("n1", cpu="64")
-    world.pod_group("ten", 10, scheduleTimeoutSeconds=40)
+    world.pod_group("ten", 10, scheduleTimeoutSeconds=seconds)
     for i in range(9):
         world.pod(f"p{i}", group="ten")
-    device = {"name": "gpu", "resourceClaimName": "gpu"}
-    world.pod("p9", group="ten", resourceClaims=[device])  # the plan does not look at devices; DynamicResources does
+    world.pod("p9", group="ten", resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
     started = time.perf_counter()
     world.run()
     assert time.perf_counter() - started < 30
     assert world.states() == {"Pending": 10}
-    text = "0/1 nodes are available: 1 rejected due to timeout after waiting 40s at plugin Coscheduling."
+
+
+def test_a_member_that_never_comes_makes_the_others_time_out_in_virtual_time(world: World) -> None:
+    _ten_of_which_one_wants_a_device(world, 20)
+    text = "0/1 nodes are available: 1 rejected due to timeout after waiting 20s at plugin Coscheduling."
     assert text in {world.of(f"p{i}").message for i in range(9)}
     assert world.gang("ten").state == "TimedOut"
-    assert world.report.settled_at >= 40
+    assert world.report.settled_at >= 20
+
+
+def test_holds_that_would_last_longer_than_such_a_member_is_waited_for_end_with_what_kube_scheduler_says(
+    world: World,
+) -> None:
+    _ten_of_which_one_wants_a_device(world, 40)
+    gang = world.gang("ten")
+    assert gang.state == "Denied"
+    assert gang.message.endswith("kube-scheduler says: DynamicResources: resource claims are not modelled: gpu")
+    assert all("kube-scheduler's own filters accept" in world.of(f"p{i}").message for i in range(9))
 
 
 def test_preemption_makes_room_and_names_the_preemptor(world: World) -> None:
