@@ -130,15 +130,22 @@ class PreemptionGuard:
         victims = [victim for candidate in candidates for victim in candidate.victims]
         with manager.lock:
             groups = {group.key: group for victim in victims if (group := manager.find(victim)) is not None}
-            if not groups:
+            promised = any(self._is_promised(candidate.node_name, preemptor) for candidate in candidates)
+            if not groups and not promised:
                 return _own_choice(candidates)
             unbound = self._unbound()
             gangs = (running_gang(manager, group) for group in groups.values())
             in_gangs = {uid for gang in gangs if gang is not None for uid in gang.running}
         spared = unbound if self._gang_victims is GangVictims.ANY else unbound | in_gangs
-        if not any(victim.uid in spared for victim in victims):
+        if not promised and not any(victim.uid in spared for victim in victims):
             return _own_choice(candidates)
         return self._reselected(preemptor, candidates, unbound)
+
+    def _is_promised(self, node_name: str, preemptor: corev1.Pod) -> bool:
+        """Whether room there is kept from it: for what that leaves nobody need die, and its nomination would be in the way of
+        those who come for theirs. Lock held."""
+        places = self._manager.ledger.on_node(node_name)
+        return any(place.holds_against(preemptor.priority) and place.uid != preemptor.uid for place in places)
 
     def _unbound(self) -> set[str]:
         """Members in our bind for their gang's sake, or let go this moment. Lock held.
