@@ -30,8 +30,9 @@ from extender.plugins.coscheduling.preempting import Preempting
 from extender.plugins.coscheduling.preemption.eviction import Eviction
 from extender.plugins.coscheduling.preemption.leaving import Leaving
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
+from extender.plugins.coscheduling.preemption.preemption_queue import PreemptionQueue
 from extender.plugins.coscheduling.preemption.priorities import PrioritiesOnNodes
-from extender.plugins.coscheduling.preemption.running_gangs import releasable, running_gang
+from extender.plugins.coscheduling.preemption.running_gangs import releasable, running_members
 from extender.plugins.coscheduling.preemption.victim_search import GOING_SECONDS, PreemptionWorld, VictimSearch, without
 from extender.plugins.coscheduling.stops import Reason, Stop
 from extender.plugins.coscheduling.unit_planning import note_places
@@ -39,7 +40,6 @@ from extender.plugins.coscheduling.units import unit_of
 
 log = logging.getLogger(__name__)
 
-AGAIN_SECONDS = (2.0, 5.0, 15.0, 60.0)  # how long a gang for which nobody can go is left alone, time after time
 ANEW_SECONDS = 1.0  # after a plan with victims did not hold any more
 BARRED_SECONDS = 5.0  # how often it is asked whether the gang may by now
 TURN_SECONDS = 5.0  # after which the background does something else, before it goes on searching
@@ -62,8 +62,7 @@ class GangPreemption:
         self._wall = around.wall
         self.search = VictimSearch(coscheduling, around)
         self.priorities = PrioritiesOnNodes()
-        self._wanted: dict[str, str] = {}  # key -> scheduler; the manager's lock guards this and the next
-        self._tried: dict[str, tuple[int, float]] = {}  # key -> how often in vain, not before
+        self._queue = PreemptionQueue(self._manager.clock, around.rules.delay_seconds)
 
     # Who wants it
 
@@ -72,7 +71,7 @@ class GangPreemption:
         with self._manager.lock:
             if not self._rules.enabled or not group.members or not self._anybody_below(group):
                 return
-            self._wanted[group.key] = scheduler_name
+            self._queue.add(group, scheduler_name)
         self._with.submit("preempt", self.look)
 
     def _anybody_below(self, group: Group) -> bool:
@@ -83,10 +82,8 @@ class GangPreemption:
         """About once a second: gangs whose time has come are looked at, preemptions that take too long given up."""
         now = self._manager.clock()
         with self._manager.lock:
-            for noted in (self._tried, self._wanted):
-                for key in noted.keys() - self._manager.groups.keys():
-                    del noted[key]
-            due = self._with.may_plan() and any(self._not_before(key) <= now for key in self._wanted)
+            self._queue.prune(self._manager.groups.keys())
+            due = self._with.may_plan() and bool(self._queue.due(self._manager.groups))
             late = [g.key for g in self._manager.groups.values() if g.preempting and g.preempting.until <= now]
         for key in late:
             log.warning("victims did not go in time group=%s", key)
@@ -94,30 +91,24 @@ class GangPreemption:
         if due:
             self._with.submit("preempt", self.look)
 
-    def _not_before(self, key: str) -> float:
-        group = self._manager.groups.get(key)
-        since = group.stopped.since if group is not None and group.stopped is not None else 0.0
-        return max(self._tried.get(key, (0, 0.0))[1], since + self._rules.delay_seconds)
-
     def look(self) -> None:
         """In the background: each gang that wants it, in order."""
         manager = self._manager
         if not self._with.may_plan():
             return
         with manager.lock:
-            now = manager.clock()
-            groups = [manager.groups[key] for key in self._wanted if key in manager.groups]
-            due = sorted((g for g in groups if self._not_before(g.key) <= now), key=manager.order)
+            due = sorted(self._queue.due(manager.groups), key=manager.order)
+        until = manager.clock() + TURN_SECONDS
         for group in due:
-            if manager.clock() >= now + TURN_SECONDS:
+            if manager.clock() >= until:
                 self._with.submit("preempt", self.look)  # the others, when what else there is to do has had its turn
                 return
             with manager.lock:
-                scheduler_name = self._wanted.pop(group.key, None)
+                scheduler_name = self._queue.pop(group)
             if scheduler_name is not None and not guarded("preempt", partial(self._try, group, scheduler_name)):
                 with manager.lock:
-                    self._wanted.setdefault(group.key, scheduler_name)
-                    self._in_vain([group])
+                    self._queue.put_back(group, scheduler_name)
+                    self._queue.in_vain([group])
 
     def _try(self, group: Group, scheduler_name: str) -> None:
         manager = self._manager
@@ -126,8 +117,8 @@ class GangPreemption:
             if any(each.planned or each.preempting or each.key not in manager.groups for each in unit):
                 return
             if self.search.barred(unit):
-                self._wanted[group.key] = scheduler_name
-                self._tried[group.key] = 0, manager.clock() + BARRED_SECONDS
+                self._queue.add(group, scheduler_name)
+                self._queue.barred(group, BARRED_SECONDS)
                 return
             situation = self.search.situation(unit, scheduler_name)
         if not situation.request.needed:
@@ -136,19 +127,12 @@ class GangPreemption:
         if isinstance(found, str):
             metrics.gang_preemption_attempts.labels("none").inc()
             with manager.lock:
-                self._in_vain(unit)
+                self._queue.in_vain(unit)
             return
         with self._admission.planning:
             begun = self._begin(unit, scheduler_name, found)
         if begun is not None:
             self._carry_out(unit, scheduler_name, found, begun)
-
-    def _in_vain(self, unit: Sequence[Group]) -> None:
-        """Lock held."""
-        for group in unit:
-            times = self._tried.get(group.key, (0, 0.0))[0]
-            pause = AGAIN_SECONDS[min(times, len(AGAIN_SECONDS) - 1)]
-            self._tried[group.key] = times + 1, self._manager.clock() + pause
 
     # The decision
 
@@ -189,16 +173,12 @@ class GangPreemption:
     def _anew(self, unit: Sequence[Group], scheduler_name: str) -> None:
         """Not at once: on the same cluster it would come to the same."""
         with self._manager.lock:
-            for group in unit:
-                times = self._tried.get(group.key, (0, 0.0))[0]
-                self._tried[group.key] = times, self._manager.clock() + ANEW_SECONDS
+            self._queue.pause(unit, ANEW_SECONDS)
         self.refused(unit[0], scheduler_name)
 
     def _all_of(self, broken: Collection[str], victims: Collection[str]) -> bool:
         """Whether nobody has joined a gang that goes whole since the victims were chosen. Lock held."""
-        groups = [group for key in broken if (group := self._manager.groups.get(key)) is not None]
-        gangs = (running_gang(self._manager, group) for group in groups)
-        return all(gang is None or gang.running.keys() <= set(victims) for gang in gangs)
+        return running_members(self._manager, broken).keys() <= set(victims)
 
     def _displace(self, unit: Sequence[Group], placement: planner.Placement) -> None:
         """Members whose places on these nodes did not count against the plan are planned again. Lock held."""
@@ -232,7 +212,7 @@ class GangPreemption:
         for group in unit:
             group.preempting = preempting
             group.stop(Stop(Reason.PREEMPTING, messages.PREEMPTING, manager.clock()))
-            self._tried.pop(group.key, None)
+            self._queue.succeeded(group)
 
     def _carry_out(
         self, unit: Sequence[Group], scheduler_name: str, found: VictimPlan, released: dict[str, str]
@@ -280,7 +260,7 @@ class GangPreemption:
             if group is None or group.preempting is None:
                 return
             unit = unit_of(manager, group)
-            self._in_vain(unit)
+            self._queue.in_vain(unit)
         self._admission.drop_plan(key)
         with manager.lock:
             for each in unit:

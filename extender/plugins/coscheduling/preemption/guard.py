@@ -27,7 +27,7 @@ from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preemption.evictable import Evictable, GangVictims, Rules, evictable_pods
 from extender.plugins.coscheduling.preemption.reselection import Reselection, Selection
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
-from extender.plugins.coscheduling.preemption.running_gangs import releasable, running_gang, running_gangs
+from extender.plugins.coscheduling.preemption.running_gangs import releasable, running_gangs, running_members
 
 log = logging.getLogger(__name__)
 
@@ -129,23 +129,23 @@ class PreemptionGuard:
         manager = self._manager
         victims = [victim for candidate in candidates for victim in candidate.victims]
         with manager.lock:
+            promised = any(self._promised(candidate.node_name, preemptor) for candidate in candidates)
             groups = {group.key: group for victim in victims if (group := manager.find(victim)) is not None}
-            promised = any(self._is_promised(candidate.node_name, preemptor) for candidate in candidates)
             if not groups and not promised:
                 return _own_choice(candidates)
             unbound = self._unbound()
-            gangs = (running_gang(manager, group) for group in groups.values())
-            in_gangs = {uid for gang in gangs if gang is not None for uid in gang.running}
-        spared = unbound if self._gang_victims is GangVictims.ANY else unbound | in_gangs
+            in_gangs = running_members(manager, groups)
+        spared = unbound if self._gang_victims is GangVictims.ANY else unbound | in_gangs.keys()
         if not promised and not any(victim.uid in spared for victim in victims):
             return _own_choice(candidates)
         return self._reselected(preemptor, candidates, unbound)
 
-    def _is_promised(self, node_name: str, preemptor: corev1.Pod) -> bool:
-        """Whether room there is kept from it: for what that leaves nobody need die, and its nomination would be in the way of
-        those who come for theirs. Lock held."""
+    def _promised(self, node_name: str, preemptor: corev1.Pod) -> list[PodInfo]:
+        """Whose room there is kept from it: for what they leave nobody need die, and its nomination would be in the way of those
+        who come for their places. Lock held."""
         places = self._manager.ledger.on_node(node_name)
-        return any(place.holds_against(preemptor.priority) and place.uid != preemptor.uid for place in places)
+        kept = (place for place in places if place.holds_against(preemptor.priority) and place.uid != preemptor.uid)
+        return [place.pod_info for place in kept]
 
     def _unbound(self) -> set[str]:
         """Members in our bind for their gang's sake, or let go this moment. Lock held.
@@ -175,8 +175,7 @@ class PreemptionGuard:
         found = [
             selection
             for node in nodes
-            if (selection := reselection.on_node(node, concerned.promised.get(node.name, ()))) is not None
-            and selection.victims
+            if (selection := reselection.on_node(node, concerned.promised[node.name])) is not None and selection.victims
         ]
         if not found:
             return Review(veto=Veto.GANG_FRACTION)
@@ -185,13 +184,10 @@ class PreemptionGuard:
     def _concerned(self, preemptor: corev1.Pod, nodes: Sequence[NodeInfo], unbound: Collection[str]) -> _Concerned:
         manager = self._manager
         rules = Rules(preemptor.priority, self._gang_victims, protected=unbound)
-        promised: dict[str, list[PodInfo]] = {}
         with manager.lock:
             gangs = running_gangs(manager)
             released = releasable(manager, preemptor.priority)
-            for place in manager.ledger:
-                if place.holds_against(preemptor.priority) and place.uid != preemptor.uid:
-                    promised.setdefault(place.node_name, []).append(place.pod_info)
+            promised = {node.name: self._promised(node.name, preemptor) for node in nodes}
         return _Concerned(evictable_pods(nodes, gangs, rules), released, promised)
 
     def _let_go(self, preemptor: corev1.Pod, release: Release) -> None:
@@ -212,7 +208,7 @@ def _release(nodes: Sequence[NodeInfo], reselection: Reselection, concerned: _Co
     found: list[tuple[int, int, str, Release]] = []
     for node in nodes:
         held = frozenset(info.pod.uid for info in node.pods if info.pod.uid in concerned.released)
-        if held and reselection.fits_without(node, held, concerned.promised.get(node.name, ())):
+        if held and reselection.fits_without(node, held, concerned.promised[node.name]):
             groups = tuple(sorted({concerned.released[uid] for uid in held}))
             found.append((len(groups), len(held), node.name, Release(node.name, held, groups)))
     return min(found, key=lambda each: each[:3])[-1] if found else None

@@ -20,7 +20,7 @@ from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preemption.eviction import Eviction, Evictor
 from extender.plugins.coscheduling.preemption.leaving import Leaving
 from extender.plugins.coscheduling.preemption.reselection import Selection
-from extender.plugins.coscheduling.preemption.running_gangs import running_gang
+from extender.plugins.coscheduling.preemption.running_gangs import running_members
 
 log = logging.getLogger(__name__)
 
@@ -82,20 +82,15 @@ class RestOfGangs:
     def _running(self, rest: _Rest) -> list[corev1.Pod]:
         """With who has come to a node since kube-scheduler was answered, or is on its way to one. Lock held."""
         pods = {pod.uid: pod for pod in rest.elsewhere}
-        for key in rest.broken:
-            group = self._manager.groups.get(key)
-            gang = running_gang(self._manager, group) if group is not None else None
-            for uid, (info, _) in gang.running.items() if gang is not None else ():
-                pods.setdefault(uid, info.pod)
+        pods |= {uid: info.pod for uid, info in running_members(self._manager, rest.broken).items() if uid not in pods}
         for victim in rest.victims:
             pods.pop(victim.uid, None)
         return list(pods.values())
 
     def _told(self, pods: Sequence[corev1.Pod], rest: _Rest, failure: str) -> None:
         if failure:
-            log.error(
-                "rest of preempted gangs was not evicted groups=%s error=%s", " ".join(sorted(rest.broken)), failure
-            )
+            groups = " ".join(sorted(rest.broken))
+            log.error("rest of preempted gangs was not evicted groups=%s error=%s", groups, failure)
             self._leaving.stay([pod.uid for pod in pods])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.match_policy import MatchPolicy
@@ -34,6 +36,13 @@ def running_gang(manager: PodGroupManager, group: Group) -> RunningGang | None:
     gang = RunningGang(group.key, spec.min_member, running, dict(spec.roles.minima), role_of)
     loose = spec.match_policy is MatchPolicy.ONCE_SATISFIED and group.once_whole
     return gang if gang.complete or not loose else None
+
+
+def running_members(manager: PodGroupManager, keys: Iterable[str]) -> dict[str, PodInfo]:
+    """By UID: whoever runs of these groups, or begins to."""
+    groups = (group for key in keys if (group := manager.groups.get(key)) is not None)
+    gangs = (running_gang(manager, group) for group in groups)
+    return {uid: info for gang in gangs if gang is not None for uid, (info, _) in gang.running.items()}
 
 
 def _on_its_way(group: Group, uid: str) -> str:
