@@ -158,9 +158,8 @@ class WorkerPool:
                 return
             self._work.append(work)
             if self._idle < len(self._work) and len(self._threads) < self._size:
-                guarded(
-                    self._name, self._start_one
-                )  # where no thread can be had those that are there do it, or the next
+                # where no thread can be had those that are there do it, or the next
+                guarded(self._name, self._start_one)
             self._changed.notify()
 
     def _start_one(self) -> None:

@@ -82,7 +82,7 @@ class StatusSteering:
 
     def ungate(self, pods: Sequence[corev1.Pod]) -> None:
         for pod in pods:
-            self._wish(_Wish(pod, None, None, ungate=True, wake=False))
+            self._wish(_ungating(pod))
 
     def background(self, work: Callable[[], None]) -> None:
         """Runs it on one of the threads that patch."""
@@ -148,12 +148,11 @@ class StatusSteering:
                 pod.uid,
                 lambda: patch_pod_status(self._api, pod, condition=wish.condition, nominated_node_name=wish.node_name),
             )
-        if gated:
-            if wish.ungate and wish.condition is not None:
-                return _Wish(pod, None, None, ungate=True, wake=False)
-            if wish.ungate:
-                self._patched(pod.uid, lambda: remove_scheduling_gate(self._api, pod, self._gate))
-        elif wish.wake and self._wakes_by_annotation():
+        if gated and wish.ungate:
+            if wish.condition is not None:
+                return _ungating(pod)
+            self._patched(pod.uid, lambda: remove_scheduling_gate(self._api, pod, self._gate))
+        elif not gated and wish.wake and self._wakes_by_annotation():
             value = f"{now_text()}/{next(self._serial)}"  # never the same, over restarts either
             self._patched(pod.uid, lambda: annotate_pod(self._api, pod, WAKE_ANNOTATION, value))
         return None
@@ -173,6 +172,10 @@ class StatusSteering:
                 with self._lock:
                     self._free_of_gates[uid] = True
             return
+
+
+def _ungating(pod: corev1.Pod) -> _Wish:
+    return _Wish(pod, None, None, ungate=True, wake=False)
 
 
 def _ready(status: str, reason: str, message: str) -> corev1.PodCondition:

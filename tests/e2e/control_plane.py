@@ -49,10 +49,8 @@ class ControlPlane:
         self.binaries = binaries
         self.folder = folder
         self.scheduler_version = version_of(binaries.kube_scheduler)
-        self.wakes_by_status = self.scheduler_version >= (
-            1,
-            33,
-        )  # else by annotations, and what it wakes serves back-off
+        # else by annotations, and what it wakes serves back-off
+        self.wakes_by_status = self.scheduler_version >= (1, 33)
         etcd_port, peer_port, self.port = free_port(), free_port(), free_port()
         self.server = f"https://127.0.0.1:{self.port}"
         self.ca_file = folder / "certificates" / "apiserver.crt"  # made by the API server for itself

@@ -71,16 +71,17 @@ class ExpiredPlans:
         manager = self._manager
         with manager.lock:
             group = manager.groups.get(key)
-            for place in manager.ledger.of_group(key) if group is not None else ():
-                if group is None or place.uid in group.held:
+            if group is None:
+                return
+            for place in manager.ledger.of_group(key):
+                if place.uid in group.held:
                     continue
-                if place.uid in group.unasked:  # there was room, and it was not woken: kept for again when it is
-                    metrics.plan_refuted.labels(How.DID_NOT_COME).inc()
-                    group.refuted.sleeps(place.uid, NO_EPOCH)
-                elif place.uid in group.answered:
+                if place.uid in group.answered and place.uid not in group.unasked:
                     group.refuted.add(place.uid, place.node_name, How.DID_NOT_COME, manager.clock())
-                else:
-                    metrics.plan_refuted.labels(How.DID_NOT_COME).inc()
+                    continue
+                metrics.plan_refuted.labels(How.DID_NOT_COME).inc()
+                if place.uid in group.unasked:  # there was room, and it was not woken: kept for again when it is
+                    group.refuted.sleeps(place.uid, NO_EPOCH)
 
     def _deny(self, key: str) -> None:
         """The group, and those that were to start with it. Lock held."""

@@ -68,7 +68,7 @@ class PodGroupManager:
         self.permitted: TTLCache[str, bool] = TTLCache(MAX_NOTES, permitted_seconds, timer=clock)
         self.epoch = 0  # grows with every event that can help a denied group
         self.cluster_epoch = 0  # likewise, but not with what we give up ourselves
-        self.leaving: set[str] = set()  # UIDs of victims that are told to go: they count for their groups no more
+        self.leaving: dict[str, tuple[corev1.Pod, float]] = {}  # preemption/leaving's: UID -> victim, and until when
         self._group_by_uid: dict[str, str] = {}
         self._gone: TTLCache[str, bool] = TTLCache(MAX_NOTES, GONE_SECONDS, timer=clock)
         self._unseen: dict[str, float] = {}  # UID -> until when the watch has to show it

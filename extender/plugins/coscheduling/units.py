@@ -44,10 +44,12 @@ def missing_group(manager: PodGroupManager, group: Group) -> str:
 def is_complete(manager: PodGroupManager, group: Group) -> bool:
     """Whether the group has its minMember with those on nodes and those that are held."""
     spec = manager.spec(group)
+    if spec is None or spec.invalid:
+        return False
     at_most = len(group.on_node) + len(group.committed) + len(group.held)
-    if spec is not None and at_most < spec.min_member and not group.once_whole:
+    if at_most < spec.min_member and not group.once_whole:
         return False  # counting will do: asked for each member that arrives, this is to cost the same for all of them
-    return spec is not None and not spec.invalid and not needs(group, spec, group.assigned() | group.held.keys())
+    return not needs(group, spec, group.assigned() | group.held.keys())
 
 
 def is_whole(manager: PodGroupManager, group: Group) -> bool:

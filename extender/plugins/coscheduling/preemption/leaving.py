@@ -20,27 +20,24 @@ SHOWN_SECONDS = 30.0  # the watch shows a deletion within moments; who is still 
 
 
 class Leaving:
-    """The manager's lock guards who leaves. Called outside it."""
+    """The manager keeps who leaves, and under its lock they count for their groups no more. Called outside it."""
 
     def __init__(self, manager: PodGroupManager, events: GroupEvents) -> None:
         self._manager = manager
         self._events = events
-        self._told: dict[str, tuple[corev1.Pod, float]] = {}  # UID -> the pod, and when it stays if nothing is seen
 
     def go(self, pods: Iterable[corev1.Pod]) -> None:
         """These will be told to go."""
         for pod in pods:
             with self._manager.lock:
-                self._told[pod.uid] = pod, self._manager.clock() + SHOWN_SECONDS
-                self._manager.leaving.add(pod.uid)
+                self._manager.leaving[pod.uid] = pod, self._manager.clock() + SHOWN_SECONDS
             self._events.on_pod(pod, _deleting(pod))
 
     def stay(self, uids: Iterable[str]) -> None:
         """Nobody has told these after all. Who has gone by now is not brought back."""
         for uid in uids:
             with self._manager.lock:
-                pod, _ = self._told.pop(uid, (None, 0.0))
-                self._manager.leaving.discard(uid)
+                pod, _ = self._manager.leaving.pop(uid, (None, 0.0))
                 if pod is not None:
                     self._manager.comes_back(uid)
             if pod is not None:
@@ -49,20 +46,20 @@ class Leaving:
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         """The watch says so itself, or shows the pod as it is now."""
         pod = new or old
-        if pod is None or pod.uid not in self._told:
+        if pod is None:
             return
+        leaving = self._manager.leaving
         with self._manager.lock:
             if new is None or new.deleting or new.terminal:
-                self._told.pop(pod.uid, None)
-                self._manager.leaving.discard(pod.uid)
-            elif pod.uid in self._told:
-                self._told[pod.uid] = new, self._told[pod.uid][1]
+                leaving.pop(pod.uid, None)
+            elif pod.uid in leaving:
+                leaving[pod.uid] = new, leaving[pod.uid][1]
 
     def tick(self) -> None:
         """About once a second."""
         now = self._manager.clock()
         with self._manager.lock:
-            late = [uid for uid, (_, until) in self._told.items() if until <= now]
+            late = [uid for uid, (_, until) in self._manager.leaving.items() if until <= now]
         self.stay(late)
 
 
