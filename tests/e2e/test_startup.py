@@ -21,10 +21,16 @@ def relay(cluster: Cluster) -> Iterator[Relay]:
     made.shut()
 
 
+def _extender(cluster: Cluster, relay: Relay, folder: Path) -> Extender:
+    """One that sees the API server through the relay; its version is not that of every kube-scheduler tried."""
+    kubeconfig = cluster.plane.kubeconfig(server=f"https://127.0.0.1:{relay.port}")
+    return Extender(folder, kubeconfig, wakes_by_status=cluster.plane.wakes_by_status)
+
+
 def test_an_api_server_that_is_down_at_the_start(
     cluster: Cluster, relay: Relay, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
-    extender = Extender(tmp_path, cluster.plane.kubeconfig(server=f"https://127.0.0.1:{relay.port}"))
+    extender = _extender(cluster, relay, tmp_path)
     scheduler = Scheduler(cluster.plane, tmp_path, extender=extender.url)
     programs.extend((extender, scheduler))
     extender.start(wait=False)
@@ -49,7 +55,7 @@ def test_an_api_server_that_goes_away_and_comes_back(
     cluster: Cluster, relay: Relay, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
     relay.open()
-    extender = Extender(tmp_path, cluster.plane.kubeconfig(server=f"https://127.0.0.1:{relay.port}"))
+    extender = _extender(cluster, relay, tmp_path)
     scheduler = Scheduler(cluster.plane, tmp_path, extender=extender.url)
     programs.extend((extender, scheduler))
     extender.start()
