@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from extender.cli import serve
-from extender.config.load import load_extender_configuration
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration
+from tests.documented import configuration_in
 
 PAGE = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text()
 FILE, ARGUMENTS, FLAGS = PAGE.split("\n## ")[1:]
@@ -55,9 +55,5 @@ def test_every_flag_of_serve_stands_there() -> None:
 
 
 def test_the_example_is_read(tmp_path: Path) -> None:
-    found = re.search(r"<!-- extender.yaml -->\n```yaml\n(.*?)```", FILE, re.DOTALL)
-    assert found is not None
-    file = tmp_path / "extender.yaml"
-    file.write_text(found.group(1))
-    (profile,) = load_extender_configuration(file).profiles
+    (profile,) = configuration_in(FILE, tmp_path).profiles
     assert profile.plugin_config["Coscheduling"] == CoschedulingArgs(permit_waiting_time_seconds=30)

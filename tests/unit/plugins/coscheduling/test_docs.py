@@ -11,13 +11,13 @@ import yaml
 
 from extender.api.codec import convert
 from extender.api.schedulingv1alpha1 import PodGroup
-from extender.config.load import load_extender_configuration
 from extender.config.plugin_args import CoschedulingArgs
 from extender.plugins.coscheduling import group_annotations, group_topology, messages
 from extender.plugins.coscheduling.match_policy import MatchPolicy
 from extender.plugins.coscheduling.pod_group import spec_of_pod_group
 from extender.plugins.coscheduling.refutations import How
 from extender.plugins.coscheduling.stops import Reason
+from tests.documented import configuration_in
 
 DOCS = Path(__file__).parents[4] / "docs"
 GROUPS = (DOCS / "groups.md").read_text()
@@ -71,11 +71,7 @@ def test_an_example_is_valid(example: dict[str, Any]) -> None:
 
 
 def test_the_configuration_for_in_tree_groups_is_read(tmp_path: Path) -> None:
-    found = re.search(r"<!-- extender.yaml -->\n```yaml\n(.*?)```", GROUPS, re.DOTALL)
-    assert found is not None
-    file = tmp_path / "extender.yaml"
-    file.write_text(found.group(1))
-    (profile,) = load_extender_configuration(file).profiles
+    (profile,) = configuration_in(GROUPS, tmp_path).profiles
     args = profile.plugin_config["Coscheduling"]
     assert isinstance(args, CoschedulingArgs)
     assert args.in_tree_pod_groups

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,11 @@ import pytest
 
 from extender.api import corev1
 from extender.cli.explain_text import page
-from extender.config.load import load_extender_configuration
 from extender.config.types import ExtenderConfiguration
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.collaborators import ShadowRules
 from extender.plugins.coscheduling.shadow import Shadow, is_pinned
+from tests.documented import configuration_in
 from tests.unit.plugins.coscheduling.conftest import Room, World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.single import refusals
 
@@ -277,10 +276,6 @@ def test_the_pages_show_it_and_whom_the_others_wait_for(story: Story) -> None:
 
 def test_the_example_of_the_documentation_is_the_default(tmp_path: Path) -> None:
     text = (Path(__file__).parents[4] / "docs" / "operations.md").read_text().partition("## Order between gangs")[2]
-    found = re.search(r"<!-- extender.yaml -->\n```yaml\n(.*?)```", text, re.DOTALL)
-    assert found is not None
-    file = tmp_path / "extender.yaml"
-    file.write_text(found[1])
-    read, default = load_extender_configuration(file), ExtenderConfiguration()
+    read, default = configuration_in(text, tmp_path), ExtenderConfiguration()
     for key in ("shadow_after_seconds", "shadow_max_seconds", "shadow_max_nodes_percent"):
         assert getattr(read, key) == getattr(default, key)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -11,11 +10,11 @@ import pytest
 from extender.api import corev1
 from extender.api.codec import convert
 from extender.api.schedulingv1alpha1 import PodGroup
-from extender.config.load import load_extender_configuration
 from extender.config.types import Packing, TopologyLevel
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.group_topology import PREFERRED, REQUIRED
 from extender.plugins.coscheduling.stops import Reason
+from tests.documented import configuration_in
 from tests.unit.plugins.coscheduling.conftest import World, pod
 
 LEVELS = (TopologyLevel("zone", "zone"), TopologyLevel("rack", "rack"))
@@ -164,8 +163,8 @@ def test_the_rest_of_a_gang_comes_to_the_rack_where_it_is_already(world: NewWorl
 
 
 def test_the_example_of_the_documentation_is_a_configuration(tmp_path: Path) -> None:
-    found = re.search(r"<!-- extender.yaml -->\n```yaml\n(.*?)```", OPERATIONS.read_text(), re.DOTALL)
-    assert found is not None
-    file = tmp_path / "extender.yaml"
-    file.write_text(found[1])
-    assert [level.name for level in load_extender_configuration(file).topology] == ["zone", "block", "rack"]
+    assert [level.name for level in configuration_in(OPERATIONS.read_text(), tmp_path).topology] == [
+        "zone",
+        "block",
+        "rack",
+    ]
