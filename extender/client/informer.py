@@ -9,28 +9,20 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
+from extender.client.deliveries import Deliveries, EventHandler
 from extender.client.errors import ApiError, ForbiddenError, NotFoundError
 from extender.client.interface import API, PODS, ResourceType
 from extender.client.reflector import Reflector
 from extender.client.store import Store
-from extender.crash import crashed
+
+__all__ = ["EventHandler", "Informer", "InformerFactory", "InformerState"]
 
 T = TypeVar("T", bound=Any)
 
 NON_TERMINAL_PODS = "status.phase!=Succeeded,status.phase!=Failed"
 STALE_SECONDS = 120.0  # bookmarks come every minute: a watch that is silent for two has lost its server
-
-
-class EventHandler(Protocol):
-    """What an informer calls. An exception is logged and counted, and the next event comes all the same."""
-
-    def on_add(self, obj: Any) -> None: ...
-
-    def on_update(self, old: Any, new: Any) -> None: ...
-
-    def on_delete(self, obj: Any) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +83,7 @@ class Informer(Generic[T]):
         self._optional = optional
         self._may_be_forbidden = may_be_forbidden
         self._clock = clock
-        self._handlers: list[EventHandler] = []
+        self._deliveries: list[Deliveries[T]] = []
         self._progress = _Progress(heard=clock())
         self._synced = threading.Event()
         self._thread: threading.Thread | None = None
@@ -101,7 +93,7 @@ class Informer(Generic[T]):
 
     def add_handler(self, handler: EventHandler) -> None:
         """Before start only."""
-        self._handlers.append(handler)
+        self._deliveries.append(Deliveries(handler, f"handler-{self.resource}", self._clock))
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._reflector.run, name=f"informer-{self.resource}", daemon=True)
@@ -131,19 +123,16 @@ class Informer(Generic[T]):
             self._clock() - progress.heard,
         )
 
+    def catch_up(self) -> None:
+        """About once a second, from any thread: handlers that raised hear again of what they missed."""
+        for each in self._deliveries:
+            each.catch_up()
+
     # What the reflector tells
 
     def changed(self, old: T | None, new: T | None) -> None:
-        for handler in self._handlers:
-            try:
-                if new is None:
-                    handler.on_delete(old)
-                elif old is None:
-                    handler.on_add(new)
-                else:
-                    handler.on_update(old, new)
-            except Exception:
-                crashed(f"handler-{self.resource}")
+        for each in self._deliveries:
+            each.tell(old, new)
 
     def replaced(self) -> None:
         self._progress.synced = self._progress.served = True
@@ -219,6 +208,11 @@ class InformerFactory:
     def stop(self) -> None:
         for informer in self._informers.values():
             informer.stop()
+
+    def catch_up(self) -> None:
+        """See Informer.catch_up."""
+        for informer in self._informers.values():
+            informer.catch_up()
 
     def has_synced(self) -> bool:
         return all(informer.has_synced for informer in self._informers.values())

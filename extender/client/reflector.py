@@ -24,7 +24,7 @@ from extender.client.errors import (
 from extender.client.interface import API, EventType, ResourceType, Watch, WatchEvent
 from extender.client.shared_parts import SharedParts
 from extender.client.store import Store
-from extender.crash import crashed
+from extender.crash import crashed, guarded
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +34,7 @@ PAGE = 500
 NOT_SERVED_RECHECK_SECONDS = 10.0
 FORBIDDEN_RECHECK_SECONDS = 10.0
 MIN_WATCH_SECONDS = 300.0
+UNEXPECTED_SECONDS = 5.0  # after what not even the back-off was prepared for
 
 
 class Changes(Protocol):
@@ -89,14 +90,19 @@ class Reflector(Generic[T]):
 
     def run(self) -> None:
         while not self._stopping.is_set():
-            try:
-                self._list()
-                self._watch_until_relist()
-            except ApiError as error:
-                self._stopping.wait(self._after(error))
-            except Exception as error:
-                crashed(f"informer-{self._resource}")
-                self._stopping.wait(self._after(ApiError(f"{type(error).__name__}: {error}")))
+            if not guarded(f"informer-{self._resource}", self._list_and_watch):
+                self._stopping.wait(UNEXPECTED_SECONDS)
+
+    def _list_and_watch(self) -> None:
+        """Once, with the wait after it where that failed."""
+        try:
+            self._list()
+            self._watch_until_relist()
+        except ApiError as error:
+            self._stopping.wait(self._after(error))
+        except Exception as error:
+            crashed(f"informer-{self._resource}")
+            self._stopping.wait(self._after(ApiError(f"{type(error).__name__}: {error}")))
 
     def _after(self, error: ApiError) -> float:
         """Seconds to wait after a failed list."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from extender.api import corev1
@@ -45,7 +46,7 @@ class PodHandlers:
 
     def on_add(self, pod: corev1.Pod) -> None:
         if pod.node_name:
-            _kept(self._cache.add_pod, pod)
+            on_its_node(self._cache, pod)
             self._nominator.delete_nominated_pod_if_exists(pod)
         elif pod.status.nominated_node_name:
             self._nominator.add_nominated_pod(pod, pod.status.nominated_node_name)
@@ -57,10 +58,8 @@ class PodHandlers:
             self.on_add(new)
             return
         if new.node_name:
-            if old.node_name:
-                _kept(self._cache.update_pod, old, new)
-            else:
-                _kept(self._cache.add_pod, new)
+            on_its_node(self._cache, new, known=bool(old.node_name))
+            if not old.node_name:
                 self._nominator.delete_nominated_pod_if_exists(new)
         else:
             self._nominator.update_nominated_pod(old, new)
@@ -70,7 +69,7 @@ class PodHandlers:
 
     def on_delete(self, pod: corev1.Pod) -> None:
         if pod.node_name:
-            _kept(self._cache.remove_pod, pod)
+            kept(self._cache.remove_pod, pod)
         self._nominator.delete_nominated_pod_if_exists(pod)
         self._tell(pod, None)
         self._reject_waiting_pod(pod)
@@ -96,7 +95,7 @@ class NodeHandlers:
             observer.on_node(old, new)
 
     def on_delete(self, node: corev1.Node) -> None:
-        _kept(self._cache.remove_node, node)
+        kept(self._cache.remove_node, node)
         for observer in self._observers:
             observer.on_node(node, None)
 
@@ -119,8 +118,22 @@ class PodGroupHandlers:
             observer.on_pod_group(old, new)
 
 
-def _kept(change: Callable[..., None], *objects: object) -> None:
-    """An edge that the cache's state machine does not have is logged; the next relist puts it right."""
+def on_its_node(cache: Cache, pod: corev1.Pod, *, known: bool = False) -> None:
+    """The cache has the assigned pod as it is now, whatever it had of it: an event may come twice, or for one that was lost.
+
+    known: whether the cache is to have it already, by the watch's word.
+    """
+    steps = (partial(cache.update_pod, pod), cache.add_pod)
+    first, second = steps if known else reversed(steps)
+    try:
+        first(pod)
+    except CacheError as error:
+        log.warning("cache event out of order error=%s", error)
+        kept(second, pod)
+
+
+def kept(change: Callable[..., None], *objects: object) -> None:
+    """An edge that the cache's state machine does not have is logged: what was to be so is so already."""
     try:
         change(*objects)
     except CacheError as error:

@@ -174,6 +174,7 @@ class _Assembly:
     def _ticks(self) -> dict[str, Callable[[], None]]:
         return {
             "settled": self._once.tick,
+            "informers": self._informers.catch_up,
             "evictor": self._evictor.tick,
             "coscheduling": self._coscheduling.tick,
             "preemption": lambda: self._preemption.tick(),  # made later

@@ -87,6 +87,7 @@ class InProcessParts:
 
     def tick(self) -> None:
         """About once a second."""
+        self.informers.catch_up()
         if self.coscheduling is not None:
             self.coscheduling.tick()
         if self.preemption is not None:

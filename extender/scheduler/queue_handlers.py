@@ -16,7 +16,7 @@ from typing import Any
 
 from extender import metrics
 from extender.api import corev1
-from extender.backend.cache.cache import Cache, CacheError
+from extender.backend.cache.cache import Cache
 from extender.backend.queue.scheduling_queue import PriorityQueue
 from extender.client import interface as kinds
 from extender.client.informer import InformerFactory
@@ -25,7 +25,7 @@ from extender.framework import events
 from extender.framework.events import ActionType
 from extender.framework.interface import ClusterEvent
 from extender.framework.runtime.framework import Framework
-from extender.scheduler.event_handlers import Observer
+from extender.scheduler.event_handlers import Observer, kept, on_its_node
 
 log = logging.getLogger(__name__)
 
@@ -87,13 +87,6 @@ class _Target:
         with _handling(event.label):
             self.queue.move_all_to_active_or_backoff_queue(event, old, new, pre_check)
 
-    def kept(self, change: Callable[..., object], *objects: object) -> None:
-        """An edge that the cache's state machine does not have is logged; the next relist puts it right."""
-        try:
-            change(*objects)
-        except CacheError as error:
-            log.warning("cache event out of order error=%s", error)
-
 
 def _told(tell: Callable[[Any, Any], None], old: Any, new: Any) -> None:
     if old is not None and new is not None and old.metadata.uid != new.metadata.uid:  # made again between two looks
@@ -119,13 +112,13 @@ class PodHandlers:
 
     def on_add(self, pod: corev1.Pod) -> None:
         if pod.node_name:
-            self._to.kept(self._to.cache.add_pod, pod)
+            on_its_node(self._to.cache, pod)
             self._tell(None, pod)
             self._to.move(events.ASSIGNED_POD_ADD, None, pod)
             return
         self._tell(None, pod)
-        if self._ours(pod):
-            self._to.queue.add(pod)
+        if self._ours(pod) and not self._to.cache.is_assumed_pod(pod):
+            self._to.queue.update(None, pod)  # one that is there already, or in flight, is so no second time
             if self._to.wants(
                 events.UNSCHEDULED_POD_ADD
             ):  # siblings of a gang; kube-scheduler: with its gang scheduling
@@ -136,14 +129,14 @@ class PodHandlers:
             self.on_delete(old)
             self.on_add(new)
         elif old.node_name:
-            self._to.kept(self._to.cache.update_pod, old, new)
+            on_its_node(self._to.cache, new, known=True)
             self._tell(old, new)
             for event in events.pod_scheduling_properties_change(old, new):
                 self._to.move(event, old, new)
         elif new.node_name:
             if self._ours(old):
                 self._to.queue.delete(old)
-            self._to.kept(self._to.cache.add_pod, new)
+            on_its_node(self._to.cache, new)
             self._tell(old, new)
             self._to.move(events.ASSIGNED_POD_ADD, None, new)
         else:
@@ -153,7 +146,7 @@ class PodHandlers:
 
     def on_delete(self, pod: corev1.Pod) -> None:
         if pod.node_name:
-            self._to.kept(self._to.cache.remove_pod, pod)
+            kept(self._to.cache.remove_pod, pod)
             self._tell(pod, None)
             self._to.move(events.ASSIGNED_POD_DELETE, pod, None)
             return
@@ -200,7 +193,7 @@ class PodHandlers:
         if assumed is None:
             return
         if not self._to.profiles[pod.spec.scheduler_name].reject_waiting_pod(pod.uid):
-            self._to.kept(self._to.cache.forget_pod, assumed)
+            kept(self._to.cache.forget_pod, assumed)
         self._to.move(events.ASSIGNED_POD_DELETE, assumed, None)
 
     def _tell(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
@@ -225,7 +218,7 @@ class NodeHandlers:
 
     def on_delete(self, node: corev1.Node) -> None:
         """Unlike kube-scheduler, the cache hears of it first: whoever is woken must not choose the node again."""
-        self._to.kept(self._to.cache.remove_node, node)
+        kept(self._to.cache.remove_node, node)
         self._tell(node, None)
         self._to.move(events.NODE_DELETE, node, None)
 

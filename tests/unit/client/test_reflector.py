@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from extender.client import reflector
 from extender.client.connection import Connection
 from extender.client.informer import Informer
 from extender.client.interface import NODES, POD_GROUPS
@@ -264,6 +265,53 @@ def test_an_informer_outlives_what_nobody_expected(
         told.wait_until_there(*names)
         assert made.wait_for_sync(5)
         assert made.state.ok
+    finally:
+        made.stop()
+
+
+@pytest.mark.faults
+def test_an_informer_outlives_a_fault_in_what_follows_a_failed_list(
+    server: FakeAPIServer, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was raised there was nobody's to catch: the thread ended without a word."""
+    monkeypatch.setattr(reflector, "UNEXPECTED_SECONDS", 0.01)
+    server.lists.extend([status_of(404, "NotFound"), page(node("a"))])
+    server.watches.append(Answer(hang=True))
+    made, told = Informer(connection, NODES), Told()
+    made.add_handler(told)
+
+    def broken(error: Any) -> None:
+        made._reflector._changes = made
+        raise KeyError("a fault of ours")
+
+    made._reflector._changes = _Fragile(made, "failed", broken)
+    made.start()
+    try:
+        told.wait("+a")
+    finally:
+        made.stop()
+
+
+@pytest.mark.faults
+def test_handlers_catch_up_beside_the_events_of_a_watch(server: FakeAPIServer, connection: Connection) -> None:
+    class Failing(Told):
+        def on_add(self, obj: Any) -> None:
+            super().on_add(obj)
+            if obj.metadata.name == "a" and self.story.count("+a") < 3:
+                raise ValueError("as it happens")
+
+    clock = [100.0]
+    server.lists.append(page(node("a")))
+    server.watches.append(Answer(lines=[event("ADDED", node("b", "6"))], hang=True))
+    made, told = Informer(connection, NODES, clock=lambda: clock[0]), Failing()
+    made.add_handler(told)
+    made.start()
+    try:
+        told.wait("+a", "+b")
+        for _ in range(3):
+            clock[0] += 60.0
+            made.catch_up()
+        told.wait("+a", "+b", "+a", "+a")
     finally:
         made.stop()
 

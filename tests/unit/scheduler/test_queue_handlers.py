@@ -113,6 +113,14 @@ def everything(resource: str) -> ClusterEvent:
     return ClusterEvent(resource, ActionType.ALL)
 
 
+def test_a_pod_that_is_told_twice_is_not_tried_twice() -> None:
+    story = Story()
+    story.pods.on_add(POD.obj())
+    assert story.queue.pop_ready() is not None
+    story.pods.on_add(POD.obj())
+    assert story.queue.pop_ready() is None
+
+
 def test_a_pod_of_ours_that_waits_comes_into_the_queue_and_another_ones_does_not() -> None:
     story = Story()
     story.pods.on_add(POD.obj())

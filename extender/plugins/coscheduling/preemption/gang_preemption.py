@@ -276,7 +276,7 @@ class GangPreemption:
         finished: list[Sequence[Group]] = []
         with self._manager.lock:
             for group in self._manager.groups.values():
-                if group.preempting is not None and old.uid in group.preempting.waits_for:
+                if group.preempting is not None:
                     group.preempting.waits_for.discard(old.uid)  # the groups of a unit share it
                     if not group.preempting.waits_for:
                         finished.append(unit_of(self._manager, group))

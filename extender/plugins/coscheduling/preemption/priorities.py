@@ -12,13 +12,20 @@ class PrioritiesOnNodes:
 
     def __init__(self) -> None:
         self._count: Counter[int] = Counter()
+        self._counted: dict[str, int] = {}  # by UID: an event may come twice
 
     def follow(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
-        before, after = _on_node(old), _on_node(new)
+        pod = new or old
+        if pod is None:
+            return
+        before, after = self._counted.get(pod.uid), _on_node(new)
         if before == after:
             return
         if after is not None:
+            self._counted[pod.uid] = after
             self._count[after] += 1
+        else:
+            del self._counted[pod.uid]
         if before is not None:
             self._count[before] -= 1
             if not self._count[before]:
