@@ -18,6 +18,7 @@ from extender.backend.queue.queued_pod import QueuedPod
 from extender.client.events import Recorder
 from extender.client.interface import API
 from extender.config.types import KubeSchedulerConfiguration
+from extender.crash import guarded
 from extender.framework.handle import Clock
 from extender.framework.interface import WaitingPod
 from extender.framework.runtime.metrics_recorder import record
@@ -124,9 +125,13 @@ class InProcessScheduler:
         while not self._stopping.is_set() and not self._parts.informers.wait_for_sync(POP_SECONDS):
             pass
         while not self._stopping.is_set():
-            entry = self._parts.queue.pop(POP_SECONDS)
-            if entry is not None:
-                self._schedule_one(entry)
+            if not guarded("schedule-one", self._next):
+                self._stopping.wait(POP_SECONDS)
+
+    def _next(self) -> None:
+        entry = self._parts.queue.pop(POP_SECONDS)
+        if entry is not None:
+            self._schedule_one(entry)
 
     def _schedule_one(self, entry: QueuedPod) -> None:
         try:

@@ -14,8 +14,11 @@ import gevent
 from gevent import monkey
 from gevent.socket import wait_read
 
+from extender.crash import crashed, guarded
+
 log = logging.getLogger(__name__)
 
+RETRY_SECONDS = 1.0
 _GONE = EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLONESHOT
 
 
@@ -29,8 +32,8 @@ class EpollPeerWatch:
 
     def watch(self, fd: int, callback: Callable[[], None]) -> Callable[[], None]:
         """The descriptor must stay open until the watch is cancelled or has called."""
-        self._callbacks[fd] = callback
         self._epoll.register(fd, _GONE)
+        self._callbacks[fd] = callback
 
         def cancel() -> None:
             if self._callbacks.get(fd) is callback:
@@ -43,12 +46,17 @@ class EpollPeerWatch:
         return cancel
 
     def _run(self) -> None:
+        """Ends with the event loop only: a fault of one call, or of one look, is nobody else's."""
         while True:
-            wait_read(self._epoll.fileno())
-            for fd, _ in self._epoll.poll(0):
-                callback = self._callbacks.get(fd)
-                if callback is not None:
-                    try:
-                        callback()
-                    except Exception:
-                        log.exception("peer watch callback failed")
+            try:
+                self._look()
+            except Exception:
+                crashed("peer-watch")
+                gevent.sleep(RETRY_SECONDS)
+
+    def _look(self) -> None:
+        wait_read(self._epoll.fileno())
+        for fd, _ in self._epoll.poll(0):
+            callback = self._callbacks.get(fd)
+            if callback is not None:
+                guarded("peer-watch", callback)
