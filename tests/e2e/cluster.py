@@ -165,12 +165,12 @@ class Cluster:
         mine.sort(key=lambda event: str(event["metadata"]["creationTimestamp"]))
         return [f"{event['reason']}: {event.get('note', '')}" for event in mine]
 
-    def violations(self) -> list[str]:
-        """What the history so far shows that it may not."""
+    def violations(self, deleted_groups: Mapping[str, int] | None = None) -> list[str]:
+        """What the history so far shows that it may not; with the minMember of groups whose object is gone."""
         self.recorder.catch_up()
         return violations(
             self.recorder.history(),
-            self._min_members(),
+            {**(deleted_groups or {}), **self.min_members()},
             {node["metadata"]["name"]: amounts(node["status"]["allocatable"]) for node in self.api.items(paths.NODES)},
             ended=time.monotonic(),
             killed=self.killed,
@@ -178,7 +178,8 @@ class Cluster:
             excused=self.excused,
         )
 
-    def _min_members(self) -> dict[str, int]:
+    def min_members(self) -> dict[str, int]:
+        """namespace/name -> minMember of the groups that have an object."""
         groups = self.api.items(paths.ALL_POD_GROUPS) if self.has_crd() else []
         return {
             f"{group['metadata']['namespace']}/{group['metadata']['name']}": group["spec"].get("minMember", 1)

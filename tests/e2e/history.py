@@ -92,8 +92,9 @@ def violations(
     """Everything that was wrong, a sentence each.
 
     `min_members` of the groups that have an object; others are taken from the pods' own labels. Pods that are gone no
-    longer count, so a group that loses a bound member to preemption is a fraction; `excused` (namespace/name) are those
-    that the test itself deletes: once bound they count as bound until the last pod of the group is gone.
+    longer count, so a group that loses a bound member to preemption is a fraction. `excused` (namespace/name) are those
+    that the test itself deletes: they count for their group as long as members of it run that started with them, and until
+    one of those is preempted.
     """
     found = [*_over_allocatable(history, allocatable)]
     for group, changes in _by_group(history).items():
@@ -114,28 +115,48 @@ def _by_group(history: Iterable[Change]) -> Mapping[str, list[Change]]:
 def _fractions(
     group: str, wanted: int, changes: Sequence[Change], *, ended: float, limit: float, excused: Collection[str]
 ) -> Iterable[str]:
-    alive: set[str] = set()
-    bound: dict[str, str] = {}
+    tally = _Tally(excused, limit)
     since: float | None = None
     was = ""
     for change in changes:
-        uid = change.pod.uid
-        if change.pod.node:
-            bound[uid] = change.pod.name
-        if change.deleted and change.pod.name not in excused:
-            bound.pop(uid, None)
-        (alive.discard if change.deleted else alive.add)(uid)
-        if not alive:
-            bound.clear()
-        if 0 < len(bound) < wanted:
+        tally.take(change)
+        if 0 < tally.count < wanted:
             since = change.at if since is None else since
-            was = f"{len(bound)} of minMember {wanted} bound ({', '.join(sorted(bound.values()))})"
+            was = f"{tally.count} of minMember {wanted} bound ({', '.join(sorted(tally.bound.values()))})"
         elif since is not None:
             if change.at - since > limit:
                 yield f"{group}: {was} for {change.at - since:.2f} s, longer than a commit takes ({limit:.2f} s)"
             since = None
     if since is not None:
         yield f"{group}: {was} at the end, for {ended - since:.2f} s"
+
+
+class _Tally:
+    """Who of a group is bound, with those that the test has taken out of it since."""
+
+    def __init__(self, excused: Collection[str], limit: float) -> None:
+        self._excused = excused
+        self._limit = limit
+        self._taken_out: dict[str, float] = {}  # UID -> when
+        self.bound: dict[str, str] = {}  # UID -> name
+
+    @property
+    def count(self) -> int:
+        return len(self.bound) + len(self._taken_out) if self.bound else 0
+
+    def take(self, change: Change) -> None:
+        uid, name = change.pod.uid, change.pod.name
+        if change.deleted:
+            had_a_node = self.bound.pop(uid, None) is not None
+            if name in self._excused:
+                self._taken_out[uid] = change.at
+            elif had_a_node:  # a victim: whoever is left of its group by now goes with it
+                self._taken_out.clear()
+        elif change.pod.node:
+            if not self.bound:  # it starts, and could count on nobody who went before it was decided
+                begun = change.at - self._limit
+                self._taken_out = {uid: at for uid, at in self._taken_out.items() if at >= begun}
+            self.bound[uid] = name
 
 
 def _over_allocatable(history: Sequence[Change], allocatable: Mapping[str, Amounts]) -> Iterable[str]:

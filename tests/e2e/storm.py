@@ -19,17 +19,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from extender.api.quantity import parse_quantity
-from extender.api.schedulingv1alpha1 import (
-    GANG_GATE,
-    LIGHTWEIGHT_MIN_AVAILABLE_LABEL,
-    LIGHTWEIGHT_NAME_LABEL,
-)
+from extender.api.schedulingv1alpha1 import GANG_GATE, LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL
 from tests.e2e import api as paths
 from tests.e2e.api import Json, Refused
 from tests.e2e.build import binaries
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.history import Seen, amounts, seen
 from tests.e2e.pair import Pair
 
 NODE_CPU = 8
@@ -69,7 +65,7 @@ class Storm:
         self._number = 0
         self._nodes: list[str] = []
         self._pause = threading.Event()
-        self.spoiled: set[str] = set()  # gangs of which the storm itself has deleted a member: they may be fractions
+        self._ended: dict[str, int] = {}  # gangs that are over -> the least minMember that they had
         cluster.killed = True  # it may happen at any time
         for _ in range(6):
             self._add_node()
@@ -100,10 +96,15 @@ class Storm:
         deadline = time.monotonic() + CALM_SECONDS
         while True:
             self._cluster.recorder.settle(QUIET_SECONDS, within=CALM_SECONDS)
-            found = waits_in_vain(self._cluster.all_pods(), self._nodes_now(), self._cluster._min_members())
+            nodes = self._cluster.api.items(paths.NODES)
+            found = waits_in_vain(self._cluster.all_pods(), nodes, self._cluster.min_members())
             if not found or time.monotonic() > deadline:
                 return found
             self._say(f"still waiting: {found}")
+
+    def violations(self) -> list[str]:
+        """What no history may show, of gangs that are over too."""
+        return self._cluster.violations(self._ended)
 
     # What happens
 
@@ -167,12 +168,13 @@ class Storm:
             return
         gang = self._gangs.pop(self._random.randrange(len(self._gangs)))
         self._say(f"end {gang.name}")
-        acts: list[Callable[[], None]] = [lambda name=name: self._delete_pod(name) for name in gang.pods]  # type: ignore[misc]
+        for name in gang.pods:
+            self._delete_pod(name)
         if not gang.lightweight:
-            # The object goes last, as owners do it: a fraction of a deleted group is nobody's.
-            acts.append(lambda: self._cluster.delete_pod_group(gang.name))
-        for act in acts:
-            act()
+            self._cluster.delete_pod_group(
+                gang.name
+            )  # last, as owners do it: a fraction of a deleted group is nobody's
+            self._ended[f"default/{gang.name}"] = gang.min_member
 
     def _delete_pod(self, name: str) -> None:
         with suppress(Refused):
@@ -184,7 +186,6 @@ class Storm:
             if gang.pods:
                 name = gang.pods.pop(self._random.randrange(len(gang.pods)))
                 self._say(f"delete {name}")
-                self.spoiled.add(f"default/{gang.name}")
                 self._delete_pod(name)
 
     def _add_node(self) -> None:
@@ -240,31 +241,27 @@ class Storm:
             self._say(f"minMember {gang.min_member} for {gang.name}")
             self._cluster.change_min_member(gang.name, gang.min_member)
 
-    def _nodes_now(self) -> list[Json]:
-        return self._cluster.api.items(paths.NODES)
-
 
 def waits_in_vain(pods: Sequence[Json], nodes: Sequence[Json], min_members: Mapping[str, int]) -> list[str]:
     """Gangs and single pods that wait although there is room for what they lack; members of a gang are alike."""
     free = {
-        node["metadata"]["name"]: parse_quantity(node["status"]["allocatable"]["cpu"]).milli_value
+        node["metadata"]["name"]: amounts(node["status"]["allocatable"])["cpu"]
         for node in nodes
         if not node["spec"].get("unschedulable")
     }
     waiting: defaultdict[str, list[Json]] = defaultdict(list)
     running: defaultdict[str, list[str]] = defaultdict(list)  # gang -> the nodes of its members
     for pod in pods:
-        node = pod["spec"].get("nodeName", "")
-        gang = _gang_of(pod)
-        if not node:
-            waiting[gang or f"pod {pod['metadata']['name']}"].append(pod)
+        now = seen(pod)
+        if not now.node:
+            waiting[now.group or f"pod {now.name}"].append(pod)
             continue
-        running[gang].append(node)
-        if node in free:
-            free[node] -= _cpu(pod)
+        running[now.group].append(now.node)
+        if now.node in free:
+            free[now.node] -= now.requests["cpu"]
     found = []
     for name, members in sorted(waiting.items()):
-        wanted = _wanted(name, members[0], min_members)
+        wanted = _wanted(seen(members[0]), min_members)
         if wanted is None:
             continue  # its PodGroup is not there
         lacks = max(1, wanted - len(running[name]))
@@ -274,33 +271,21 @@ def waits_in_vain(pods: Sequence[Json], nodes: Sequence[Json], min_members: Mapp
     return found
 
 
+def _wanted(member: Seen, min_members: Mapping[str, int]) -> int | None:
+    return member.min_member or min_members.get(member.group) if member.group else 1
+
+
 def _room(member: Json, free: Mapping[str, int], taken: Sequence[str]) -> int:
     """For how many like it."""
+    cpu = seen(member).requests["cpu"]
     if member["spec"].get("affinity"):
-        return sum(left >= _cpu(member) for node, left in free.items() if node not in taken)
-    return sum(left // _cpu(member) for left in free.values() if left > 0)
+        return sum(left >= cpu for node, left in free.items() if node not in taken)
+    return sum(left // cpu for left in free.values() if left > 0)
 
 
 def _apart(gang: str) -> Json:
     term = {"labelSelector": {"matchLabels": {"gang": gang}}, "topologyKey": "kubernetes.io/hostname"}
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-
-
-def _gang_of(pod: Json) -> str:
-    labels = pod["metadata"].get("labels", {})
-    name = labels.get("scheduling.x-k8s.io/pod-group") or labels.get(LIGHTWEIGHT_NAME_LABEL)
-    return f"{pod['metadata']['namespace']}/{name}" if name else ""
-
-
-def _wanted(name: str, member: Json, min_members: Mapping[str, int]) -> int | None:
-    if name.startswith("pod "):
-        return 1
-    label = member["metadata"]["labels"].get(LIGHTWEIGHT_MIN_AVAILABLE_LABEL)
-    return int(label) if label else min_members.get(name)
-
-
-def _cpu(pod: Json) -> int:
-    return parse_quantity(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]).milli_value
 
 
 def storm(
@@ -309,8 +294,7 @@ def storm(
     """What was wrong, a sentence each."""
     blown = Storm(cluster, pair, seed, say=say)
     blown.blow(steps)
-    in_vain = blown.calm()
-    return in_vain + [line for line in cluster.violations() if line.partition(":")[0] not in blown.spoiled]
+    return [*blown.calm(), *blown.violations()]
 
 
 def _run(plane: ControlPlane, folder: Path, seed: int, steps: int, say: Callable[[str], None]) -> list[str]:

@@ -17,4 +17,3 @@ def test_after_a_storm_no_gang_is_a_fraction_and_nobody_waits_who_fits(
 ) -> None:
     with Pair.of(plane, tmp_path).running() as pair:
         assert storm(cluster, pair, SEED, STEPS) == []
-    cluster.judged = True  # but for the gangs whose members it deletes itself

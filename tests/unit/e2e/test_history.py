@@ -66,6 +66,30 @@ WHOLE = [bound(0, "a"), bound(0.01, "b"), bound(0.02, "c")]
         ),
         pytest.param([*WHOLE, deleted(5, "a")], {"excused": ["default/a"]}, [], id="a member that the test deletes"),
         pytest.param(
+            [*WHOLE, deleted(5, "a"), deleted(8, "b")],
+            {"excused": ["default/a"]},
+            ["default/web: 1 of minMember 3 bound (default/c) at the end"],
+            id="a victim taken out of what is left of a gang",
+        ),
+        pytest.param(
+            [*WHOLE, deleted(5, "a"), deleted(8, "b"), deleted(8.1, "c")],
+            {"excused": ["default/a"]},
+            [],
+            id="all that is left of it",
+        ),
+        pytest.param(
+            [*[deleted(at, name) for at, name in enumerate("abc")], bound(60, "d")],
+            {"excused": ["default/a", "default/b", "default/c"]},
+            ["default/web: 1 of minMember 3 bound (default/d) at the end"],
+            id="a member that starts alone, long after the test has deleted the others",
+        ),
+        pytest.param(
+            [*[pending(0, name) for name in "abc"], deleted(5, "c"), bound(5.1, "a"), bound(5.1, "b")],
+            {"excused": ["default/c"]},
+            [],
+            id="a member that the test deletes while its gang's bindings are on their way",
+        ),
+        pytest.param(
             [pending(0, "c"), bound(0, "a"), bound(0, "b"), *[deleted(0.1, name) for name in "cab"]],
             {"excused": ["default/a", "default/b", "default/c"]},
             [],

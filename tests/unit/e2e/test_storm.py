@@ -17,14 +17,14 @@ def node(name: str, cpu: int, **spec: Any) -> dict[str, Any]:
 
 def pod(name: str, cpu: int, gang: str = "", on: str = "", **spec: Any) -> dict[str, Any]:
     container = {"resources": {"requests": {"cpu": str(cpu)}}}
-    metadata = {"name": name, "namespace": "default", "labels": {GANG: gang} if gang else {}}
+    metadata = {"name": name, "namespace": "default", "uid": name, "labels": {GANG: gang} if gang else {}}
     return {"metadata": metadata, "spec": {"containers": [container], "nodeName": on, **spec}}
 
 
 @pytest.mark.parametrize(
     ("pods", "nodes", "in_vain"),
     [
-        pytest.param([pod("a", 2)], [node("n", 2)], ["pod a"], id="a single pod with room"),
+        pytest.param([pod("a", 2)], [node("n", 2)], ["pod default/a"], id="a single pod with room"),
         pytest.param([pod("a", 2), pod("b", 1, on="n")], [node("n", 2)], [], id="with too little of it"),
         pytest.param([pod("a", 2)], [node("n", 2, unschedulable=True)], [], id="on a node that is cordoned"),
         pytest.param([pod("a", 1, "g"), pod("b", 1, "g")], [node("n", 2)], ["default/g"], id="a gang with room"),
