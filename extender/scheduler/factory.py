@@ -137,7 +137,7 @@ class _Assembly:
             api,
             self._leads,
             gate=self._coscheduling.manager.gate,
-            wakes_by_annotation=WakeBy(api, configuration.wake_by).annotation,
+            wake_by=WakeBy(api, configuration.wake_by, self._clock),
         )
         self._verdicts = GroupVerdicts(api, self._recorder, self._leads)
         by_eviction_api = configuration.evict_through == "eviction"

@@ -137,7 +137,11 @@ class FailureHandler:
 
     def _update_pod(self, pod: corev1.Pod, failure: Failure, nominating: PostFilterResult | None) -> None:
         condition = corev1.PodCondition(
-            type="PodScheduled", status="False", reason=failure.reason, message=failure.message
+            type="PodScheduled",
+            status="False",
+            reason=failure.reason,
+            message=failure.message,
+            observed_generation=pod.metadata.generation,
         )
         update_pod(self._api, pod, condition, nominating)
 

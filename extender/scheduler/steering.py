@@ -19,11 +19,12 @@ from cachetools import LRUCache
 from extender import metrics
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_GATE, GANG_READY
-from extender.client.errors import ApiError, ConnectionFailedError, TooManyRequestsError
+from extender.client.errors import ApiError, ConnectionFailedError, ForbiddenError, TooManyRequestsError
 from extender.client.interface import API
 from extender.client.status_patch import annotate_pod, now_text, patch_pod_status, remove_scheduling_gate
 from extender.crash import crashed
 from extender.scheduler.background import WorkerPool
+from extender.scheduler.wake_by import WakeBy
 
 log = logging.getLogger(__name__)
 
@@ -53,12 +54,12 @@ class StatusSteering:
         leading: Callable[[], bool],
         *,
         gate: str = GANG_GATE,
-        wakes_by_annotation: Callable[[], bool] = lambda: False,
+        wake_by: WakeBy | None = None,
     ) -> None:
         self._api = api
         self._leading = leading
         self._gate = gate
-        self._wakes_by_annotation = wakes_by_annotation
+        self._wake_by = wake_by or WakeBy(api, "status")
         self._pool = WorkerPool("steering", PATCHES_AT_A_TIME)
         self._stopping = threading.Event()
         self._serial = count(1)
@@ -143,8 +144,9 @@ class StatusSteering:
         """
         pod = wish.pod
         gated = any(gate.name == self._gate for gate in pod.spec.scheduling_gates) and not self.has_ungated(pod)
+        shown = pod
         if wish.condition is not None:
-            self._patched(
+            shown = self._patched(
                 pod.uid,
                 lambda: patch_pod_status(self._api, pod, condition=wish.condition, nominated_node_name=wish.node_name),
             )
@@ -152,12 +154,19 @@ class StatusSteering:
             if wish.condition is not None:
                 return _ungating(pod)
             self._patched(pod.uid, lambda: remove_scheduling_gate(self._api, pod, self._gate))
-        elif not gated and wish.wake and self._wakes_by_annotation():
-            value = f"{now_text()}/{next(self._serial)}"  # never the same, over restarts either
-            self._patched(pod.uid, lambda: annotate_pod(self._api, pod, WAKE_ANNOTATION, value))
+        elif not gated and wish.wake and self._wake_by.annotation(shown):
+            self._annotate(pod)
         return None
 
-    def _patched(self, uid: str, patch: Callable[[], corev1.Pod]) -> None:
+    def _annotate(self, pod: corev1.Pod) -> None:
+        value = f"{now_text()}/{next(self._serial)}"  # never the same, over restarts either
+        try:
+            self._patched(pod.uid, lambda: annotate_pod(self._api, pod, WAKE_ANNOTATION, value))
+        except ForbiddenError:
+            if not self._wake_by.forbidden():
+                raise
+
+    def _patched(self, uid: str, patch: Callable[[], corev1.Pod]) -> corev1.Pod:
         """Again while that may help and nothing newer is wished for the pod; raises the last error."""
         for pause in (*PAUSES, None):
             try:
@@ -171,7 +180,8 @@ class StatusSteering:
             if not pod.gated:  # a plain pod too: it costs less than to tell them apart
                 with self._lock:
                     self._free_of_gates[uid] = True
-            return
+            return pod
+        raise AssertionError("the last try returns or raises")
 
 
 def _ungating(pod: corev1.Pod) -> _Wish:

@@ -1,9 +1,15 @@
-"""manifests/wake-by-annotation, for kube-scheduler before 1.33: the right to wake by a patch of the pod, and its guard."""
+"""What wakes parked pods of a kube-scheduler before 1.33: an annotation, once that is seen to be needed.
+
+The right to it, and the guard of that right, are manifests/wake-by-annotation.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.e2e.cluster import Cluster
-from tests.e2e.control_plane import MANIFESTS, SIDECAR
+from tests.e2e.control_plane import MANIFESTS, SIDECAR, Scheduler
+from tests.e2e.extender import Extender
 from tests.e2e.test_gate_manifests import GATE, POD, STRATEGIC, await_guard, gates, is_refused
 
 
@@ -25,3 +31,22 @@ def test_the_gate_and_the_wake_annotation_are_free_and_nothing_else(cluster: Clu
         assert gates(cluster, "web") == []
     finally:
         plane.kubectl("delete", "-k", str(MANIFESTS / "wake-by-annotation"))
+
+
+def test_an_extender_that_was_told_nothing_wakes_the_pods_of_this_kube_scheduler(
+    cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
+) -> None:
+    """The API server is new; kube-scheduler may be older, as one that was forgotten in an upgrade."""
+    extender = Extender(tmp_path, cluster.plane.kubeconfig())
+    scheduler = Scheduler(cluster.plane, tmp_path, extender=extender.url)
+    programs.extend((extender, scheduler))
+    extender.start()
+    scheduler.start()
+    cluster.node("node-1")
+    cluster.pod_group("web", min_member=2)
+    cluster.pod("web-0", group="web")
+    cluster.recorder.await_message("web-0", "current pods number: 1", within=5)
+    cluster.pod("web-1", group="web")
+    cluster.recorder.await_bound("web-0", "web-1", within=10)
+    annotations = cluster.api.get(POD.format("web-0"))["metadata"].get("annotations", {})
+    assert ("gang-extender.dev/wake" in annotations) is not cluster.plane.wakes_by_status

@@ -109,6 +109,7 @@ class PodCondition(Object, frozen=True, gc=False):
     status: str = ""
     reason: str = ""
     message: str = ""
+    observed_generation: int = 0
 
 
 class ContainerStatus(Object, frozen=True, gc=False):

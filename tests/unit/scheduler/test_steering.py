@@ -31,6 +31,7 @@ class ScriptedAPI(EmbeddedAPI):
         self.go_on = threading.Event()
         self.go_on.set()
         self.begun = threading.Event()
+        self.forbid_annotations = False
         self._script = list(script)
 
     def patch(self, resource: Any, name: str, body: Any, **options: Any) -> Any:
@@ -40,6 +41,8 @@ class ScriptedAPI(EmbeddedAPI):
         self.patches.append(f"{name} {kind}")
         if self._script:
             raise self._script.pop(0)
+        if kind == "annotations" and self.forbid_annotations:
+            raise ForbiddenError("no")
         return super().patch(resource, name, body, **options)
 
 
@@ -47,7 +50,8 @@ class Story:
     def __init__(self, *script: ApiError, leading: bool = True, by_annotation: bool = False) -> None:
         self.api = ScriptedAPI(script)
         self.leading = leading
-        self.steering = StatusSteering(self.api, lambda: self.leading, wakes_by_annotation=lambda: by_annotation)
+        wake_by = WakeBy(self.api, "annotation" if by_annotation else "auto")
+        self.steering = StatusSteering(self.api, lambda: self.leading, wake_by=wake_by)
 
     def pod(self, name: str, *gates: dict[str, str]) -> corev1.Pod:
         spec = {"containers": [{"name": "c"}], "schedulingGates": list(gates)}
@@ -160,6 +164,28 @@ def test_before_1_33_a_plain_pod_is_woken_by_its_annotation_each_time_anew(story
     assert s.now(plain).metadata.annotations[WAKE_ANNOTATION] != first
 
 
+@pytest.mark.parametrize(
+    ("by_annotation", "failures"),
+    [
+        pytest.param(False, 0, id="the status has perhaps woken it"),
+        pytest.param(True, 1, id="nothing else wakes it"),
+    ],
+)
+def test_where_it_only_looks_as_if_an_annotation_were_needed_one_that_is_forbidden_is_no_failure(
+    by_annotation: bool, failures: int, story: Make
+) -> None:
+    s = story(by_annotation=by_annotation)
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    pod = s.api.create(PODS, {"metadata": {"name": "p", "generation": 1}, "status": {"conditions": [condition]}})
+    s.api.forbid_annotations = True
+    before = metrics.steering_failures._value.get()
+    for _ in range(2):
+        s.steering.steer([(pod, "n1")])
+        s.done()
+    assert s.api.patches.count("p annotations") == 1 + failures
+    assert metrics.steering_failures._value.get() - before == 2 * failures
+
+
 def test_who_does_not_lead_is_silent(story: Make) -> None:
     s = story(leading=False)
     pod = s.pod("p", GATE)
@@ -225,38 +251,6 @@ def test_what_is_tried_again(errors: list[ApiError], patches: int, given_up: boo
     assert len(s.done()) == patches
     assert s.gates(pod) == ([GATE["name"]] if given_up else [])
     assert metrics.steering_failures._value.get() - before == int(given_up)
-
-
-@pytest.mark.parametrize(
-    ("setting", "version", "annotation"),
-    [
-        pytest.param("auto", (1, 36), False, id="a new server"),
-        pytest.param("auto", (1, 33), False, id="the first that needs none"),
-        pytest.param("auto", (1, 32), True, id="the last that does"),
-        pytest.param("auto", (0, 0), False, id="a version that cannot be read"),
-        pytest.param("annotation", (1, 36), True, id="the configuration says annotation"),
-        pytest.param("status", (1, 30), False, id="the configuration says status"),
-    ],
-)
-def test_by_what_parked_pods_are_woken(setting: str, version: tuple[int, int], annotation: bool) -> None:
-    api = EmbeddedAPI()
-    api.version = lambda: version  # type: ignore[method-assign]
-    assert WakeBy(api, setting).annotation() is annotation
-
-
-def test_a_version_that_could_not_be_had_is_asked_for_again() -> None:
-    api = EmbeddedAPI()
-    answers: list[Any] = [ConnectionFailedError("cut"), (1, 30)]
-
-    def version() -> tuple[int, int]:
-        answer = answers.pop(0)
-        if isinstance(answer, ApiError):
-            raise answer
-        return (1, 30)
-
-    api.version = version  # type: ignore[method-assign]
-    wake_by = WakeBy(api)
-    assert [wake_by.annotation() for _ in range(3)] == [False, True, True]
 
 
 @pytest.mark.faults
