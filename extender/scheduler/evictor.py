@@ -129,7 +129,8 @@ class ApiEvictor:
             return ""  # gone, or another pod of that name
         except ApiError as error:
             return str(error)
-        note = f"Preempted by {eviction.on_behalf_of} on node {victim.node_name}"
+        where = f" on node {victim.node_name}" if victim.node_name else ""  # it may go before its binding is written
+        note = f"Preempted by {eviction.on_behalf_of}{where}"
         self._recorder.event(pod_reference(victim), "Normal", "Preempted", "Preempting", note, eviction.preemptor)
         return ""
 

@@ -57,7 +57,9 @@ def arrived(group: Group, uid: str) -> None:
     group.steered.pop(uid, None)
     group.unnamed.discard(uid)
     group.committed.pop(uid, None)
-    group.commits.pop(uid, None)
+    commit = group.commits.pop(uid, None)
+    if commit is not None and commit.begun:
+        group.held.pop(uid, None)  # the watch is sometimes faster than the binding's own answer
     group.refused.discard(uid)
     group.unasked.pop(uid, None)
     group.answered.discard(uid)

@@ -157,6 +157,11 @@ class Bench:
     def node_of(self, pod: corev1.Pod) -> str:
         return self.api.get(PODS, pod.name, pod.namespace).node_name
 
+    def node_of_seen(self, pod: corev1.Pod) -> str:
+        """As the groups know it."""
+        groups = self.scheduler._parts.coscheduling.manager.groups
+        return groups[f"default/{pod.labels[GROUP_LABEL]}"].members[pod.uid].pod.node_name
+
 
 @contextmanager
 def running(configuration: ExtenderConfiguration | None = None, api: EmbeddedAPI | None = None) -> Iterator[Bench]:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from extender import metrics
 from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ForbiddenError
 from extender.client.interface import POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, Preconditions, ResourceType
+from extender.client.status_patch import now_text
 from extender.config.types import ExtenderConfiguration
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.gang_status import PreemptionView
 from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.preemption import preemption_queue
 from tests.unit.scheduler.conftest import Bench, running
 
 KEY = "default/high"
@@ -90,6 +95,16 @@ def nominated(bench: Bench, *pods: corev1.Pod) -> set[str]:
     return set(names.values())
 
 
+def searched_in_vain() -> float:
+    return metrics.gang_preemption_attempts.labels("none")._value.get()
+
+
+def looked_for_victims(bench: Bench) -> None:
+    """For every gang that wants it."""
+    bench.scheduler._parts.background.submit("preempt", bench.scheduler._parts.preemption.gangs.look)
+    bench.flush()
+
+
 def condition(bench: Bench) -> tuple[str, str]:
     conditions = bench.api.get(POD_GROUPS, "high", "default").status.conditions
     return next(((each.reason, each.message) for each in conditions if each.type == "Scheduled"), ("", ""))
@@ -125,14 +140,34 @@ def test_nobody_goes_where_not_all_members_would_fit_or_may_preempt(
         bench.until(bench.may_evict, "evictions are allowed")
         pods = full(bench, *priorities)
         refused(bench, gang(bench, members, **spec)[0])
-        looked = bench.scheduler._parts.preemption.gangs
-        bench.scheduler._parts.background.submit("preempt", looked.look)
-        bench.flush()
+        looked_for_victims(bench)
         assert all(bench.there(pod) for pod in pods)
         assert reserved(bench) == {}
         if why:
+            looked = bench.scheduler._parts.preemption.gangs
             with looked._manager.lock:
                 assert looked.search.barred([group(bench)]) == why
+
+
+def test_victims_that_had_only_just_begun_go_once_they_have_run_for_long_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(preemption_queue, "AGAIN_SECONDS", (0.0,))
+    before = searched_in_vain()
+    with running(ExtenderConfiguration(victim_minimum_run_seconds=3600.0)) as bench:
+        bench.until(bench.may_evict, "evictions are allowed")
+        pods = full(bench, 0, 0)
+        for pod in pods:
+            begun = {"status": {"startTime": now_text()}}
+            bench.api.patch(PODS, pod.name, begun, namespace=pod.namespace, subresource="status")
+        refused(bench, gang(bench, 2)[0])
+        bench.until(lambda: searched_in_vain() >= before + 2, "nothing that has happened wants another look")
+        looked_for_victims(bench)
+        assert all(bench.there(pod) for pod in pods)
+        search = bench.scheduler._parts.preemption.gangs.search
+        search._around = replace(search._around, wall=lambda: time.time() + 3600.0)  # and nothing else happens
+        looked_for_victims(bench)
+        gone(bench, *pods)
 
 
 def test_without_permission_it_is_off_and_says_so() -> None:

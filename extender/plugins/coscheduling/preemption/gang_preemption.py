@@ -123,11 +123,15 @@ class GangPreemption:
             situation = self.search.situation(unit, scheduler_name)
         if not situation.request.needed:
             return
-        found = self.search.search(situation, self._with.newest_snapshot())
+        snapshot = self._with.newest_snapshot()
+        found = self.search.search(situation, snapshot)
         if isinstance(found, str):
             metrics.gang_preemption_attempts.labels("none").inc()
+            again = self.search.may_yet(situation, snapshot)
             with manager.lock:
                 self._queue.in_vain(unit)
+                if again:
+                    self._queue.add(group, scheduler_name)
             return
         with self._admission.planning:
             begun = self._begin(unit, scheduler_name, found)
@@ -271,7 +275,7 @@ class GangPreemption:
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         """A victim has gone: with the last of them the gang's members are sent."""
-        if old is None or not old.node_name or (new is not None and not new.terminal):
+        if old is None or (new is not None and not new.terminal):
             return
         finished: list[Sequence[Group]] = []
         with self._manager.lock:

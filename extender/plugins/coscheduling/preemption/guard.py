@@ -27,7 +27,12 @@ from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preemption.evictable import Evictable, GangVictims, Rules, evictable_pods
 from extender.plugins.coscheduling.preemption.reselection import Reselection, Selection
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
-from extender.plugins.coscheduling.preemption.running_gangs import releasable, running_gangs, running_members
+from extender.plugins.coscheduling.preemption.running_gangs import (
+    releasable,
+    running_gangs,
+    running_members,
+    starting_members,
+)
 
 log = logging.getLogger(__name__)
 
@@ -148,12 +153,13 @@ class PreemptionGuard:
         return [place.pod_info for place in kept]
 
     def _unbound(self) -> set[str]:
-        """Members in our bind for their gang's sake, or let go this moment. Lock held.
+        """Members in our bind for their gang's sake, or let go this moment; not those whose start has begun. Lock held.
 
         A single pod is in our bind only while it is being bound.
         """
         held = {uid for group in self._manager.groups.values() for uid in group.held}
-        return held | {uid for uid in self._assumed() if self._manager.is_member(uid)}
+        members = {uid for uid in self._assumed() if self._manager.is_member(uid)}
+        return (held | members) - starting_members(self._manager)
 
     def _reselected(
         self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate], unbound: Collection[str]

@@ -27,7 +27,7 @@ def running_gang(manager: PodGroupManager, group: Group) -> RunningGang | None:
         return None
     running: dict[str, tuple[PodInfo, str]] = {}
     for uid, info in group.members.items():
-        node_name = info.pod.node_name or group.committed.get(uid) or _on_its_way(group, uid)
+        node_name = info.pod.node_name or _on_its_way(group, uid)
         if node_name:
             running[uid] = info, node_name
     if not running:
@@ -38,6 +38,12 @@ def running_gang(manager: PodGroupManager, group: Group) -> RunningGang | None:
     return gang if gang.complete or not loose else None
 
 
+def starting_members(manager: PodGroupManager) -> set[str]:
+    """UIDs of those that are being bound, or have been and the watch has not shown it yet: as good as running."""
+    groups = manager.groups.values()
+    return {uid for group in groups for uid in (*group.committed, *group.held) if _on_its_way(group, uid)}
+
+
 def running_members(manager: PodGroupManager, keys: Iterable[str]) -> dict[str, PodInfo]:
     """By UID: whoever runs of these groups, or begins to."""
     groups = (group for key in keys if (group := manager.groups.get(key)) is not None)
@@ -46,9 +52,9 @@ def running_members(manager: PodGroupManager, keys: Iterable[str]) -> dict[str, 
 
 
 def _on_its_way(group: Group, uid: str) -> str:
-    """The node that a member is being bound to."""
+    """The node that a member is being bound to, or has been."""
     commit = group.commits.get(uid)
-    return group.held.get(uid, "") if commit is not None and commit.begun else ""
+    return group.committed.get(uid) or (group.held.get(uid, "") if commit is not None and commit.begun else "")
 
 
 def releasable(manager: PodGroupManager, priority: int) -> dict[str, str]:

@@ -20,7 +20,7 @@ from extender.plugins.coscheduling.preemption.evictable import Rules, RunningGan
 from extender.plugins.coscheduling.preemption.eviction import Evictor
 from extender.plugins.coscheduling.preemption.planning import VictimPlan, plan_with_victims
 from extender.plugins.coscheduling.preemption.rules import PreemptionRules
-from extender.plugins.coscheduling.preemption.running_gangs import releasable, running_gangs
+from extender.plugins.coscheduling.preemption.running_gangs import releasable, running_gangs, starting_members
 from extender.plugins.coscheduling.units import unit_of
 
 GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is being deleted may take
@@ -43,7 +43,8 @@ class PreemptionWorld:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """kept: nodes that are kept free for others. released: held members of others that would let go, UID -> group."""
+    """kept: nodes that are kept free for others. released: held members of others that would let go, UID -> group.
+    starting: UIDs of members that are being bound: they may go as those that run may."""
 
     unit: Sequence[Group]
     request: planner.Request
@@ -51,6 +52,7 @@ class Situation:
     rules: Rules
     gangs: Sequence[RunningGang]
     released: dict[str, str]
+    starting: set[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ class VictimSearch:
             Rules(priority, configured.gang_victims, started_before=started),
             running_gangs(manager),
             releasable(manager, priority),
+            starting_members(manager),
         )
 
     def permitted(self, situation: Situation, snapshot: NodeInfoLister) -> planner.Request:
@@ -112,7 +115,7 @@ class VictimSearch:
         going = assumed & situation.released.keys()
         for node in snapshot.list():
             going |= {info.pod.uid for info in node.pods if info.pod.deleting and self._goes_anyway(info.pod)}
-        rules = replace(situation.rules, protected=assumed)
+        rules = replace(situation.rules, protected=assumed - situation.starting)
         evictable = evictable_pods(snapshot.list(), situation.gangs, rules)
         request = self.permitted(situation, snapshot)
         with self._searching:
@@ -124,6 +127,18 @@ class VictimSearch:
         if not isinstance(found, VictimPlan):
             return messages.NO_VICTIMS_HELP
         return self.gap(situation.unit, without(snapshot, found)) or found
+
+    def may_yet(self, situation: Situation, snapshot: NodeInfoLister) -> bool:
+        """Whether somebody may not go now who may later, and no event will tell: he is being bound, or has not run for long."""
+        bound_by_then = set(self._around.assumed()) - situation.starting - situation.released.keys()
+        if situation.rules.started_before is None and not bound_by_then:
+            return False
+        by_then = replace(situation.rules, started_before=None)
+        return any(
+            by_then.may_go(info.pod) and (info.pod.uid in bound_by_then or not situation.rules.may_go(info.pod))
+            for node in snapshot.list()
+            for info in node.pods
+        )
 
     def gap(self, unit: Sequence[Group], left: NodeInfoLister) -> str:
         """What the cluster would still have too little of for minResources; empty if nothing: nobody goes in vain."""
