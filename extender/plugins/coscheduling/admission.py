@@ -271,8 +271,9 @@ class Admission:
         if len(group.members) < spec.min_member and not (group.once_whole or group.started):
             return None  # by counting alone: members come one by one, and this is asked after each
         waiting = group.members.keys() if manager.begun(group) else group.refused | group.gated
-        unplaced = (waiting & group.members.keys()) - self.requests.placed(group)
-        pods = [pod for uid in unplaced if self._with.ours(pod := group.members[uid].pod)]
+        unplaced = (waiting & group.members.keys()) - self._manager.placed(group)
+        concerned = {uid for uid in unplaced if uid in group.gated or not is_free(group, spec, uid)}
+        pods = [pod for uid in concerned if self._with.ours(pod := group.members[uid].pod)]
         if not pods:
             return None
         pod = min(pods, key=lambda pod: pod.name)

@@ -25,7 +25,7 @@ def note_extra_members(
     """After a plan: those that got no place are asked for once more, as if one were needed, to hear why not."""
     with manager.lock:
         spec = manager.spec(group)
-        if spec is None or not left_over(group, requests) or requests.lacks(group):
+        if spec is None or not left_over(manager, group) or requests.lacks(group):
             return
         request = requests.request((group,), scheduler_name)
         gated = [info for info in request.members if info.pod.uid in group.gated]
@@ -39,9 +39,9 @@ def note_extra_members(
         group.stop(Stop(Reason.EXTRA_MEMBERS_WAIT, text, manager.clock()))
 
 
-def left_over(group: Group, requests: PlanRequests) -> bool:
+def left_over(manager: PodGroupManager, group: Group) -> bool:
     """Whether our gate holds members that have no place. Lock held."""
-    return bool(group.gated and (group.gated & group.members.keys()) - requests.placed(group))
+    return bool(group.gated and (group.gated & group.members.keys()) - manager.placed(group))
 
 
 def extra_members_wait(manager: PodGroupManager, group: Group) -> Gate | None:

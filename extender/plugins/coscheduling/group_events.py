@@ -144,8 +144,10 @@ class GroupEvents:
 
     def _void(self, keys: Iterable[str]) -> list[str]:
         """Groups whose plan cannot come to a start any more: one of the unit lost its quorum, or is gone."""
-        groups = self._manager.groups
-        planned = [group for key in sorted(keys) if (group := groups.get(key)) is not None and group.planned]
+        """With those that have places left of one."""
+        groups, ledger = self._manager.groups, self._manager.ledger
+        known = [group for key in sorted(keys) if (group := groups.get(key)) is not None]
+        planned = [group for group in known if group.planned or ledger.of_group(group.key)]
         return [group.key for group in planned if not self._may_start(group)]
 
     def _may_start(self, group: Group) -> bool:

@@ -43,11 +43,12 @@ class Reservation:
 
 
 class Ledger:
-    """Reservations by UID and by node. Not locked: the owner's lock guards it."""
+    """Reservations by UID, by node and by group. Not locked: the owner's lock guards it."""
 
     def __init__(self) -> None:
         self._by_uid: dict[str, Reservation] = {}
         self._by_node: dict[str, dict[str, Reservation]] = {}
+        self._by_group: dict[str, dict[str, Reservation]] = {}
         self._against: dict[int, Mapping[str, Sequence[PodInfo]]] = {}  # priority -> ..., until the next change
         self._given_up = False
 
@@ -71,6 +72,7 @@ class Ledger:
         self._against.clear()
         self._by_uid[reservation.uid] = reservation
         self._by_node.setdefault(reservation.node_name, {})[reservation.uid] = reservation
+        self._by_group.setdefault(reservation.group, {})[reservation.uid] = reservation
 
     def release(self, uid: str, *, bound: bool = False) -> Reservation | None:
         """bound: the pod is on that node now, so the room does not come free for others."""
@@ -78,14 +80,12 @@ class Ledger:
         if reservation is not None:
             self._against.clear()
             self._given_up = self._given_up or not bound
-            on_node = self._by_node[reservation.node_name]
-            del on_node[uid]
-            if not on_node:
-                del self._by_node[reservation.node_name]
+            _drop(self._by_node, reservation.node_name, uid)
+            _drop(self._by_group, reservation.group, uid)
         return reservation
 
     def of_group(self, group: str) -> list[Reservation]:
-        return [reservation for reservation in self._by_uid.values() if reservation.group == group]
+        return list(self._by_group.get(group, {}).values())
 
     def against(self, priority: int) -> Mapping[str, Sequence[PodInfo]]:
         """Node -> the pods whose places hold against one of this priority. Not to be changed."""
@@ -102,3 +102,10 @@ class Ledger:
         """Whether a place has ended without a binding since this was last asked."""
         given_up, self._given_up = self._given_up, False
         return given_up
+
+
+def _drop(index: dict[str, dict[str, Reservation]], key: str, uid: str) -> None:
+    entries = index[key]
+    del entries[uid]
+    if not entries:
+        del index[key]

@@ -18,7 +18,7 @@ from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.group_topology import topology_of
 from extender.plugins.coscheduling.pod_group import GroupSpec
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.quorum import Needs, needs
+from extender.plugins.coscheduling.quorum import Needs, needs, past
 
 
 class PlanRequests:
@@ -29,15 +29,10 @@ class PlanRequests:
         self._nominator = nominator
         self._topology = topology
 
-    def placed(self, group: Group) -> set[str]:
-        """Members with a place: on a node, held, or planned."""
-        planned = {reservation.uid for reservation in self._manager.ledger.of_group(group.key)}
-        return group.assigned() | set(group.held) | planned
-
     def lacks(self, group: Group, without: str = "") -> Needs:
         """How many members the group still needs a place for, if one of them (a UID) has none."""
         spec = self._manager.spec(group)
-        return needs(group, spec, self.placed(group) - {without}) if spec is not None else Needs()
+        return needs(group, spec, self._manager.placed(group) - {without}) if spec is not None else Needs()
 
     def request(
         self,
@@ -65,7 +60,7 @@ class PlanRequests:
             promised=self._promised(unit),
             topology=topology_of(self._topology, [group.pod_group or group.in_tree for group in unit]),
             placed=[node for group in unit for node in self._nodes(group)],
-            minima=minima if len(minima) > 1 or len(unit) > 1 else (),
+            minima=minima if len(minima) > 1 or any(len(each.uids) < len(members) for each in minima) else (),
         )
 
     def _of_group(
@@ -73,15 +68,17 @@ class PlanRequests:
     ) -> tuple[list[PodInfo], list[planner.Minimum]]:
         """Members without a place, and the minima that they have to meet: the roles', then the whole group's."""
         spec = self._manager.spec(group)
-        placed = self.placed(group)
+        placed = self._manager.placed(group)
         unplaced = [info for info in self._manager.plannable(group, scheduler_name) if info.pod.uid not in placed]
         if spec is None:
             return unplaced, []
         missing, asked = needs(group, spec, placed), dict(spec.roles.minima)
+        settled = past(group, spec)
+        counted = [info for info in unplaced if info.pod.uid not in settled]
         of = "" if alone else f" of {group.key}"
         minima = [
             planner.Minimum(
-                frozenset(info.pod.uid for info in unplaced if spec.roles.role_of(info.pod) == role),
+                frozenset(info.pod.uid for info in counted if spec.roles.role_of(info.pod) == role),
                 number,
                 f"role {role}{of}",
                 asked[role],
@@ -89,7 +86,7 @@ class PlanRequests:
             for role, number in missing.roles
         ]
         if missing.total:
-            everybody = frozenset(info.pod.uid for info in unplaced)
+            everybody = frozenset(info.pod.uid for info in counted)
             minima.append(planner.Minimum(everybody, missing.total, f"minMember{of}", spec.min_member))
         return unplaced, minima
 
@@ -140,7 +137,7 @@ class PlanRequests:
         if spec.min_resources is None:
             return ()
         required = spec.min_resources.clone()
-        for uid in self.placed(group):
+        for uid in self._manager.placed(group):
             if uid in group.members:
                 required.subtract(group.members[uid].requests)
         free = _free(snapshot.list())

@@ -36,6 +36,7 @@ from extender.plugins.coscheduling.pod_group import (
     spec_of_labels,
     spec_of_pod_group,
 )
+from extender.plugins.coscheduling.quorum import needs
 
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
 GONE_SECONDS = 300.0  # how long a late call cannot bring a deleted pod back
@@ -282,12 +283,21 @@ class PodGroupManager:
             group.planned = False
 
     def lose_places(self, group: Group, uids: Iterable[str]) -> None:
-        """These members are to be planned again, beside the places that are still good."""
+        """These members are to be planned again, beside the places that are still good. Where those are enough, it may start."""
         for uid in uids:
             self.ledger.release(uid)
-        group.planned = False
+        group.planned = group.planned and self._enough_placed(group)
         self.forget_notes(group.key)
         self.queue.active.add(group.key)
+
+    def placed(self, group: Group) -> set[str]:
+        """Members with a place: on a node, held, or planned."""
+        planned = {reservation.uid for reservation in self.ledger.of_group(group.key)}
+        return group.assigned() | set(group.held) | planned
+
+    def _enough_placed(self, group: Group) -> bool:
+        spec = self.spec(group)
+        return spec is not None and not needs(group, spec, self.placed(group))
 
 
 def in_parts(keys: Iterable[str]) -> Iterator[list[str]]:

@@ -20,6 +20,8 @@ def plan_minima(request: Request, plan: PlanOne) -> Placement | Verdict:
     """The verdict names the minimum that does not even fit alone, if there is one."""
     minima, deadline = request.minima, Deadline.of(request)
     request = replace(request, minima=())
+    if any(len(minimum.uids) < minimum.needed for minimum in minima):
+        return Verdict("not enough members", len(request.members), request.needed, Cause.MEMBERS)
     result = plan(request)
     if isinstance(result, Placement) and _met(result, minima):
         return result
