@@ -24,7 +24,8 @@ from extender.plugins.coscheduling.gates import shut_gate
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.lost_places import refute
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.quorum import is_free
+from extender.plugins.coscheduling.quorum import is_free, needs
+from extender.plugins.coscheduling.refused_unasked import refusals_stand
 from extender.plugins.coscheduling.refutations import How
 from extender.plugins.coscheduling.stale_refusals import StaleRefusals
 from extender.plugins.coscheduling.stops import Reason, Stop
@@ -93,7 +94,7 @@ class Admission:
             if group is None:
                 return SUCCESS
             group.unasked.pop(pod.uid, None)
-            if group.refuted.came(pod.uid, self._manager.cluster_epoch):
+            if group.refuted.came(pod.uid, self._manager.cluster_epoch) and self._enough_are_awake(group):
                 self._manager.denied.pop(group.key)  # it may have been decided before this one was awake
             group.errors.came(pod.uid)
             status, told = self._gates(group, pod)
@@ -102,6 +103,12 @@ class Admission:
             else:
                 group.told.pop(pod.uid, None)
             return None if status.success else self._refuse(group, pod, status)
+
+    def _enough_are_awake(self, group: Group) -> bool:
+        """Whether a plan could be found at all: else each of many that come would be one more plan in vain. Lock held."""
+        manager, spec = self._manager, self._manager.spec(group)
+        asleep = group.refuted.nowhere(manager.clock(), manager.cluster_epoch)
+        return spec is not None and not (asleep and needs(group, spec, group.members.keys() - asleep))
 
     def _decide(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> tuple[str | None, Status] | None:
         """By the places that there are; None if there has to be a plan. Lock held."""
@@ -201,6 +208,7 @@ class Admission:
                 return
             until = manager.clock() + BEGUN_SECONDS
             with manager.lock:
+                refusals_stand(manager)
                 begun = sorted(filter(manager.begun, manager.groups.values()), key=manager.order)
                 manager.queue.active.update(group.key for group in begun)
             for group in begun:

@@ -17,11 +17,11 @@ from extender.plugins.coscheduling.barrier import Barrier
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.group_annotations import asks_for, naming
-from extender.plugins.coscheduling.kube_schedulers_word import in_tree_reasons
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.pod_conditions import was_refused
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.quorum import needs
+from extender.plugins.coscheduling.refused_unasked import refused_unasked
 from extender.plugins.coscheduling.units import follow_unit, missing_group, unit_of
 
 
@@ -166,16 +166,16 @@ class GroupEvents:
 
     def _parked_unasked(self, group: Group, old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
         """Whether kube-scheduler has refused a member before it asked us, by its own filters: its gang gets its verdict
-        all the same. Once, for each time that the pod becomes refused."""
-        if new is None or new.node_name or new.uid in group.refused or not was_refused(new):
+        all the same. Once, for each time that the pod becomes refused, and when we see it first."""
+        if new is None or new.node_name or not was_refused(new):
             return False
-        if (old is not None and was_refused(old)) or new.uid in group.held or new.uid not in group.members:
+        known = new.uid in group.refused if old is not None else new.uid in group.said
+        if known or (old is not None and was_refused(old)) or new.uid in group.held or new.uid not in group.members:
             return False
         if self._manager.ledger.get(new.uid) is not None:
             return False  # its place is refuted, or not: that is told by its nomination
         group.refused.add(new.uid)
-        reasons = in_tree_reasons(new, "")
-        if reasons and not new.status.nominated_node_name and not messages.may_be_ours(reasons):
+        if refused_unasked(new):
             group.unasked[new.uid] = self._manager.cluster_epoch
         return True
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from extender.plugins.coscheduling.admission import Admission
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.refused_unasked import refusals_stand
 
 
 class LeadChanges:
@@ -33,6 +34,8 @@ class LeadChanges:
         if self._planning and not before:
             self._admission.finish_begun()
             self._room_came_free()
+            with self._manager.lock:
+                refusals_stand(self._manager)
         elif before and not self._planning:
             self._admission.begin_anew()
             with self._manager.lock:

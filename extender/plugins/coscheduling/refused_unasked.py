@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
+from extender.api import corev1
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.kube_schedulers_word import in_tree_reasons
@@ -20,6 +21,26 @@ from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 LEASE_SECONDS = 30.0  # kube-scheduler's longest back-off is 10 s, and it may have others to try first
 
 Fits = Callable[[planner.Request], bool]
+
+
+def refused_unasked(pod: corev1.Pod) -> bool:
+    """Whether its condition is of kube-scheduler's own filters alone. They are asked before us: of one of us it has none then.
+
+    The condition is that of the last attempt, whenever it was: another text would have been patched.
+    """
+    reasons = in_tree_reasons(pod, "")
+    return bool(reasons) and not pod.status.nominated_node_name and not messages.may_be_ours(reasons)
+
+
+def refusals_stand(manager: PodGroupManager) -> None:
+    """We begin to lead: what has changed until now has woken whom it may help, and kube-scheduler asks about them unasked for.
+
+    It tries all pods when it starts itself, and where it ran on it has tried, or has in its queue, whoever an event has woken.
+    Lock held.
+    """
+    for group in manager.groups.values():
+        for uid in group.unasked:
+            group.unasked[uid] = manager.cluster_epoch
 
 
 def put_out(

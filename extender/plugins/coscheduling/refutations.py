@@ -83,15 +83,20 @@ class Refutations:
     def came(self, uid: str, epoch: int) -> bool:
         """kube-scheduler asks about it: a node has passed its filters. Whether that is news to what was decided of the gang: it
         was woken by what changed the cluster, or by what we do not see."""
+        news = self._asleep.pop(uid, epoch) != epoch
         if (confined := self._confined.get(uid)) is not None and not confined.nodes:
             del self._confined[uid]
             return True
-        return self._asleep.pop(uid, epoch) != epoch
+        return news
 
     def confined(self, now: float, epoch: int) -> dict[str, frozenset[str]]:
         """UID -> the only nodes that it may have."""
         nodes = {uid: each.nodes for uid, each in self._confined.items() if each.until > now and each.epoch == epoch}
         return nodes | dict.fromkeys(self._asleep, NOWHERE)
+
+    def nowhere(self, now: float, epoch: int) -> set[str]:
+        """UIDs of those that no plan has a place for."""
+        return {uid for uid, nodes in self.confined(now, epoch).items() if not nodes}
 
     def left_out(self, now: float) -> frozenset[Pair]:
         return frozenset(pair for pair, left_out in self._pairs.items() if left_out.until > now)

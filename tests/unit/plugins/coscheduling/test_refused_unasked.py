@@ -146,7 +146,79 @@ def test_siblings_are_not_held_time_after_time_for_one_that_is_refused_after_the
     assert kube.running() == {"g0", "g1"}
 
 
+def restarted(kube: Knowing, world: Make) -> Knowing:
+    """Our process is a new one, and sees what the API server has; kube-scheduler's queue is as it was."""
+    made = Knowing(world(list(kube.world.nodes.values())))
+    made.world.connect(errors_back_off=True)
+    made.world.clock.now = kube.world.clock.now
+    made.refuses, made.in_tree = kube.refuses, kube.in_tree
+    made.create(*kube.pods.values())
+    for node_ in kube.world.nodes.values():
+        made.plugin.on_node(None, node_)
+    made.apply(*kube.groups.values())
+    made.active = kube.active
+    made.plugin.tick()
+    return made
+
+
+def test_after_a_restart_the_pods_themselves_say_who_was_refused(kube: Knowing, world: Make) -> None:
+    """Each time such a gang had its places for a whole lease, and nobody came."""
+    kube.refuses["g"] = ENFORCED
+    kube.create(*members(2))
+    kube.run()
+    kube = restarted(kube, world)
+    kube.run()
+    assert (kept(kube), kube.reason()) == (0, "RefutedByScheduler")
+    assert any(SAYS in verdict for verdict in kube.world.verdicts)
+    for _ in range(20):
+        passes(kube, 5.0)
+        assert kept(kube) == 0
+
+
+@pytest.mark.parametrize("text", [ENFORCED, FULL])
+def test_whom_something_has_woken_while_we_were_away_starts_when_kube_scheduler_asks(
+    kube: Knowing, world: Make, text: str
+) -> None:
+    kube.refuses["g"] = text
+    kube.create(*members(2))
+    kube.run()
+    kube.refuses.clear()
+    kube.something_happens()
+    kube = restarted(kube, world)
+    kube.run()
+    assert kube.running() == {"g0", "g1"}
+
+
+def test_whom_we_refused_before_a_restart_is_planned_and_woken_at_once(kube: Knowing, world: Make) -> None:
+    """It was asked about: nothing of kube-scheduler's holds it back."""
+    kube.create(there := member("there", ""))
+    kube.run()
+    kube.create(*members(2))
+    kube.run()
+    gone = kube.pods.pop(there.uid)
+    assert gone.node_name
+    kube = restarted(kube, world)
+    kube.run()
+    assert kube.running() == {"g0", "g1"}
+
+
+def test_many_that_are_woken_cost_no_plan_each(world: Make) -> None:
+    """Each that was asked about voided the denial of its gang, though too few were awake for any plan."""
+    kube = Knowing(world([node("n1", "8")]))
+    kube.apply(group(minimum=8))
+    kube.refuses["g"] = ENFORCED
+    kube.create(*members(8))
+    kube.run()
+    plans = kube.world.plans
+    kube.refuses.clear()
+    kube.something_happens()
+    kube.run()
+    assert len(kube.running()) == 8
+    assert kube.world.plans - plans <= 5
+
+
 def test_one_that_we_have_been_asked_about_has_its_whole_lease(kube: Knowing) -> None:
+    kube.plugin.tick()
     kube.refuses["g0"] = FULL
     kube.create(*members(2))
     kube.plugin.events.room_came_free()
