@@ -51,8 +51,8 @@ class Listener:
     """One of the two: its pool, so that neither port can fill the other's, and who is connected to it."""
 
     def __init__(self, sock: Any, options: ServeOptions) -> None:
-        self.socket = sock
-        self.is_verbs = sock.getsockname()[1] == options.port
+        self.name = sock.getsockname()
+        self.is_verbs = self.name[1] == options.port
         self.pool = Pool(options.worker_connections)
         self.connections = Connections()
         self.enough = max(1, options.worker_connections // 10)  # places kept free while somebody can be hung up on
@@ -63,6 +63,10 @@ class Listener:
             max_bytes=HEADROOM_BYTES + (options.max_body_bytes if self.is_verbs else 0),
             give_way=_give_way,
         )
+
+    def getsockname(self) -> Any:
+        """For gunicorn, which would ask the socket: who was accepted just before SIGTERM closed that is heard all the same."""
+        return self.name
 
     def make_room(self) -> None:
         if self.pool.free_count() < self.enough:
@@ -130,7 +134,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
         for option, value in KEEP_ALIVE:
             sock.setsockopt(socket.IPPROTO_TCP, option, value)
         listener = Listener(sock, self.options)
-        self.listeners[sock.getsockname()] = listener
+        self.listeners[listener.name] = listener
         server = StreamServer(sock, handle=partial(self.handle, listener), spawn=listener.pool)
         server.start()
         return server
@@ -153,7 +157,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
         listener.connections.opened(connection)
         try:
             # Past GeventWorker's own, which would take the timeouts off.
-            AsyncWorker.handle(self, listener.socket, connection, addr)
+            AsyncWorker.handle(self, listener, connection, addr)
         finally:
             listener.connections.closed(connection)
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from extender.server.options import ServeOptions
+from extender.server.worker import Listener
 from tests.e2e.processes import eventually
 from tests.fakes.verbs import COMMIT_SECONDS
 from tests.server.service import Service, bind_body, payload, raw, read_answer
@@ -99,3 +101,12 @@ def test_a_worker_without_its_master_answers_and_goes(start: Callable[..., Servi
     service.program.wait(within=5)
     assert [read_answer(caller) for caller in callers] == [DRAINED] * 5
     eventually(lambda: not Path(f"/proc/{worker}").exists(), within=5, what="the worker is gone")
+
+
+def test_a_listener_that_was_closed_says_where_it_was_for_the_callers_that_it_had_accepted() -> None:
+    """The closed socket does not, and each such caller was a traceback in the log."""
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        name = sock.getsockname()
+        listener = Listener(sock, ServeOptions(port=name[1]))
+    assert sock.fileno() == -1
+    assert (listener.getsockname(), listener.is_verbs) == (name, True)
