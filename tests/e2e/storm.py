@@ -243,32 +243,44 @@ class Storm:
 
 
 def waits_in_vain(pods: Sequence[Json], nodes: Sequence[Json], min_members: Mapping[str, int]) -> list[str]:
-    """Gangs and single pods that wait although there is room for what they lack; members of a gang are alike."""
-    free = {
-        node["metadata"]["name"]: amounts(node["status"]["allocatable"])["cpu"]
-        for node in nodes
-        if not node["spec"].get("unschedulable")
-    }
+    """Gangs and single pods that wait although there is room for what they lack, or would be if those of lower priority went.
+    Members of a gang are alike, in priority too."""
     waiting: defaultdict[str, list[Json]] = defaultdict(list)
     running: defaultdict[str, list[str]] = defaultdict(list)  # gang -> the nodes of its members
     for pod in pods:
         now = seen(pod)
-        if not now.node:
+        if now.node:
+            running[now.group].append(now.node)
+        else:
             waiting[now.group or f"pod {now.name}"].append(pod)
-            continue
-        running[now.group].append(now.node)
-        if now.node in free:
-            free[now.node] -= now.requests["cpu"]
     found = []
     for name, members in sorted(waiting.items()):
         wanted = _wanted(seen(members[0]), min_members)
         if wanted is None:
             continue  # its PodGroup is not there
         lacks = max(1, wanted - len(running[name]))
-        room = _room(members[0], free, running[name])
+        room = _room(members[0], _left(pods, nodes, _priority(members[0])), running[name])
         if lacks <= len(members) and lacks <= room:
             found.append(f"{name}: {len(members)} wait, {len(running[name])} run of {wanted}, room for {room}")
     return found
+
+
+def _left(pods: Sequence[Json], nodes: Sequence[Json], priority: int) -> dict[str, int]:
+    """CPU in milli on each node that takes pods, beside those of this priority and above."""
+    left = {
+        node["metadata"]["name"]: amounts(node["status"]["allocatable"])["cpu"]
+        for node in nodes
+        if not node["spec"].get("unschedulable")
+    }
+    for pod in pods:
+        now = seen(pod)
+        if now.node in left and _priority(pod) >= priority:
+            left[now.node] -= now.requests["cpu"]
+    return left
+
+
+def _priority(pod: Json) -> int:
+    return int(pod["spec"].get("priority") or 0)
 
 
 def _wanted(member: Seen, min_members: Mapping[str, int]) -> int | None:

@@ -6,7 +6,7 @@ kube-scheduler's to tell about. No counterpart upstream.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from extender.plugins.coscheduling import messages, planner
@@ -21,22 +21,28 @@ Plan = Callable[[planner.Request], object]
 
 def note_extra_members(
     manager: PodGroupManager, requests: PlanRequests, group: Group, scheduler_name: str, plan: Plan
-) -> None:
-    """After a plan: those that got no place are asked for once more, as if one were needed, to hear why not."""
+) -> planner.Cause | None:
+    """After a plan: those that got no place are asked for once more, as if one were needed, to hear why not. None: nobody waits."""
     with manager.lock:
         spec = manager.spec(group)
         if spec is None or not left_over(manager, group) or requests.lacks(group):
-            return
-        request = requests.request((group,), scheduler_name)
-        gated = [info for info in request.members if info.pod.uid in group.gated]
-    if not gated:
-        return
-    verdict = plan(replace(request, members=gated, needed=1, minima=()))
+            return None
+        request = one_extra_member(requests.request((group,), scheduler_name), (group,))
+    if not request.needed:
+        return None
+    verdict = plan(request)
     if not isinstance(verdict, planner.Verdict):
-        return
+        return None
     with manager.lock:
         text = messages.no_room_for_extra_members(spec.min_member, verdict.reason)
         group.stop(Stop(Reason.EXTRA_MEMBERS_WAIT, text, manager.clock()))
+    return verdict.cause
+
+
+def one_extra_member(request: planner.Request, unit: Sequence[Group]) -> planner.Request:
+    """Of a unit that needs nobody more: what would do for one of those that our gate holds. Lock held."""
+    gated = [info for info in request.members if any(info.pod.uid in group.gated for group in unit)]
+    return replace(request, members=gated, needed=min(1, len(gated)), minima=())
 
 
 def left_over(manager: PodGroupManager, group: Group) -> bool:

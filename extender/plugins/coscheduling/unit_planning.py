@@ -103,7 +103,11 @@ class UnitPlanning:
             return self._deny(unit, Stop(Reason.NEEDS_GATE, messages.needs_gate(manager.gate)), epoch)
         self._note(unit, request, result, waves, caller, snapshot)
         for each in unit:
-            note_extra_members(manager, self.requests, each, scheduler_name, lambda asked: self._plan(asked, snapshot))
+            cause = note_extra_members(
+                manager, self.requests, each, scheduler_name, lambda asked: self._plan(asked, snapshot)
+            )
+            if cause in EVICTIONS_MAY_CURE:
+                self.on_no_room(each, scheduler_name)
         return SUCCESS
 
     def abandon(self, group: Group) -> None:

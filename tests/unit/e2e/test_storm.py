@@ -39,6 +39,12 @@ def pod(name: str, cpu: int, gang: str = "", on: str = "", **spec: Any) -> dict[
             [],
             id="members that cannot share the one node",
         ),
+        pytest.param(
+            [pod("a", 2, priority=10), pod("b", 2, on="n")], [node("n", 2)], ["pod default/a"], id="who could preempt"
+        ),
+        pytest.param(
+            [pod("a", 2), pod("b", 2, on="n", priority=10)], [node("n", 2)], [], id="who is less than who runs"
+        ),
         pytest.param([pod("a", 1, "unknown")], [node("n", 9)], [], id="a gang without its PodGroup"),
     ],
 )

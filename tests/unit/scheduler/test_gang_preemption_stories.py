@@ -11,6 +11,7 @@ import pytest
 
 from extender import metrics
 from extender.api import corev1
+from extender.api.schedulingv1alpha1 import GANG_GATE
 from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ForbiddenError
 from extender.client.interface import POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, Preconditions, ResourceType
@@ -399,3 +400,40 @@ def test_nobody_is_evicted_for_room_that_a_gang_that_has_begun_would_have(bench:
     assert bench.filter(member, "n0").node_names == ["n0"]
     vip = bench.pod("vip", priority=VIP, cpu="1500m")
     assert bench.preempt(vip, {"n0": surplus[:1]}) == {}
+
+
+def test_extra_members_behind_our_gate_are_freed_where_kube_scheduler_may_preempt_for_them(bench: Bench) -> None:
+    full(bench, 0)
+    bench.node("n1", cpu="1")
+    bench.pod_group("high", 1)
+    bench.pod("h0", "high", node="n1", priority=VIP)
+    extra = bench.pod("h1", "high", priority=VIP, schedulingGates=[{"name": GANG_GATE}])
+    bench.until(lambda: not bench.api.get(PODS, extra.name, extra.namespace).gated, "the gate goes")
+
+
+def test_extra_members_of_the_same_priority_stay_behind_our_gate(bench: Bench) -> None:
+    full(bench, VIP)
+    bench.node("n1", cpu="1")
+    bench.pod_group("high", 1)
+    bench.pod("h0", "high", node="n1", priority=VIP)
+    extra = bench.pod("h1", "high", priority=VIP, schedulingGates=[{"name": GANG_GATE}])
+    bench.until(lambda: group(bench).stopped is not None, "it is said why it waits")
+    looked_for_victims(bench)
+    assert bench.api.get(PODS, extra.name, extra.namespace).gated
+
+
+def test_extra_members_are_freed_after_their_gang_has_started_too(bench: Bench) -> None:
+    full(bench, 0)
+    bench.node("n1", cpu="1")
+    bench.pod_group("high", 1)
+    gated = [{"name": GANG_GATE}]
+    pods = [bench.pod(f"h{number}", "high", priority=VIP, schedulingGates=gated) for number in range(2)]
+
+    def held_back() -> list[corev1.Pod]:
+        return [pod for pod in pods if bench.api.get(PODS, pod.name, pod.namespace).gated]
+
+    bench.until(lambda: len(held_back()) == 1, "one has its place")
+    (extra,) = held_back()
+    (first,) = (pod for pod in pods if pod is not extra)
+    assert bench.bind(first, "n1").result(5) == ""
+    bench.until(lambda: not held_back(), "the gate of the other goes")

@@ -24,8 +24,10 @@ from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.arrivals import cannot_be_woken, waves_of
 from extender.plugins.coscheduling.collaborators import PREEMPTING, Verdict
 from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.extra_members import one_extra_member
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.lost_places import lose_place
+from extender.plugins.coscheduling.phases import Phase, phase_of
 from extender.plugins.coscheduling.preempting import Preempting
 from extender.plugins.coscheduling.preemption.eviction import Eviction
 from extender.plugins.coscheduling.preemption.leaving import Leaving
@@ -33,7 +35,13 @@ from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.preemption_queue import PreemptionQueue
 from extender.plugins.coscheduling.preemption.priorities import PrioritiesOnNodes
 from extender.plugins.coscheduling.preemption.running_gangs import releasable, running_members
-from extender.plugins.coscheduling.preemption.victim_search import GOING_SECONDS, PreemptionWorld, VictimSearch, without
+from extender.plugins.coscheduling.preemption.victim_search import (
+    GOING_SECONDS,
+    PreemptionWorld,
+    Situation,
+    VictimSearch,
+    without,
+)
 from extender.plugins.coscheduling.stops import Reason, Stop
 from extender.plugins.coscheduling.unit_planning import note_places
 from extender.plugins.coscheduling.units import unit_of
@@ -114,13 +122,18 @@ class GangPreemption:
         manager = self._manager
         with manager.lock:
             unit = unit_of(manager, group)
-            if any(each.planned or each.preempting or each.key not in manager.groups for each in unit):
+            if any(each.preempting or each.key not in manager.groups for each in unit):
+                return
+            situation = self.search.situation(unit, scheduler_name)
+            runs = not situation.request.needed and all(phase_of(manager, each) is Phase.BOUND for each in unit)
+            if not runs and any(each.planned for each in unit):
                 return
             if self.search.barred(unit):
                 self._queue.add(group, scheduler_name)
                 self._queue.barred(group, BARRED_SECONDS)
                 return
-            situation = self.search.situation(unit, scheduler_name)
+            if runs:
+                situation = replace(situation, request=one_extra_member(situation.request, unit))
         if not situation.request.needed:
             return
         snapshot = self._with.newest_snapshot()
@@ -133,10 +146,19 @@ class GangPreemption:
                 if again:
                     self._queue.add(group, scheduler_name)
             return
+        if runs:
+            self._free(situation)
+            return
         with self._admission.planning:
             begun = self._begin(unit, scheduler_name, found)
         if begun is not None:
             self._carry_out(unit, scheduler_name, found, begun)
+
+    def _free(self, situation: Situation) -> None:
+        """Extra members come one by one: kube-scheduler preempts for each as for any pod, once our gate does not hold it."""
+        pods = [info.pod for info in situation.request.members]
+        log.info("extra members may preempt group=%s members=%d", situation.unit[0].key, len(pods))
+        self._with.steering.ungate(pods)
 
     # The decision
 
