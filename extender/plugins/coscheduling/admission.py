@@ -262,13 +262,17 @@ class Admission:
         return status
 
     def _plan_if_it_waits(self, group: Group) -> None:
-        with self._manager.lock:
-            self._manager.queue.active.discard(group.key)
-            scheduler_name = self._waits(group)
+        try:
+            with self._manager.lock:
+                self._manager.queue.active.discard(group.key)
+                scheduler_name = self._waits(group)
+            if scheduler_name is None:
+                self.arrivals.withdraw(group)
+        except Exception:
+            self._units.abandon(group)
+            raise
         if scheduler_name is not None:
             self._plan(group, scheduler_name, {}, caller="")
-        else:
-            self.arrivals.withdraw(group)
 
     def _waits(self, group: Group) -> str | None:
         """The scheduler of the members that a plan would help; None where there are none, or the gates are shut. Lock held."""

@@ -65,6 +65,8 @@ class Barrier:
                 return unschedulable(messages.POD_GROUP_NOT_FOUND), 0
             if spec.invalid:
                 return unschedulable(spec.invalid), 0
+            if pod.uid not in group.members:  # it went after its call had been looked at
+                return unschedulable(messages.MEMBER_DELETED), 0
             group.held[pod.uid] = node_name
             if is_free(group, spec, pod.uid):
                 return self._start([(group, pod.uid)], arriving=pod.uid), 0
@@ -171,6 +173,7 @@ class Barrier:
             commit = group.commits.pop(pod.uid, None)
             if commit is not None and commit.begun:
                 self._tell_not_bound(group, pod, node_name)
+                follow_unit(manager, group)  # where it was the last, and nobody is bound, nothing has started
                 return False
             spec = manager.spec(group)
             gone = pod.uid not in group.members

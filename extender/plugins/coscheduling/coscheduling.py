@@ -125,7 +125,6 @@ class Coscheduling(
             self.manager,
             self.admission,
             collaborators.has_unbound_claims,
-            denied_seconds=self._denied_seconds,
         )
         self.events = GroupEvents(self.manager, self.admission, self.barrier, collaborators)
         self.lead_changes = LeadChanges(

@@ -23,20 +23,17 @@ log = logging.getLogger(__name__)
 
 
 class ExpiredPlans:
-    """The manager's lock is taken for each step alone. denied_seconds: deniedPGExpirationTimeSeconds."""
+    """The manager's lock is taken for each step alone."""
 
     def __init__(
         self,
         manager: PodGroupManager,
         admission: Admission,
         has_unbound_claims: HasUnboundClaims,
-        *,
-        denied_seconds: float,
     ) -> None:
         self._manager = manager
         self._admission = admission
         self._has_unbound_claims = has_unbound_claims
-        self._denied_seconds = denied_seconds
 
     def tick(self) -> None:
         for key in self._expired():
@@ -93,4 +90,4 @@ class ExpiredPlans:
         for each in unit_of(manager, group):
             manager.denied[each.key] = stop.message
             each.stop(stop)
-            manager.queue.later[each.key] = stop.since + self._denied_seconds
+            manager.queue.later[each.key] = manager.denied.until(each.key)

@@ -1,0 +1,100 @@
+"""Two things that happen at nearly the same time, in the order that nobody thinks of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from extender.framework.cycle_state import CycleState
+from tests.unit.plugins.coscheduling.conftest import World, node
+from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, group, members
+
+Make = Callable[..., World]
+
+
+@pytest.fixture
+def kube(world: Make) -> KubeScheduler:
+    return KubeScheduler(world([node("n1", "4"), node("n2", "4")]))
+
+
+def test_a_member_that_was_deleted_on_its_way_to_permit_starts_nobody(kube: KubeScheduler) -> None:
+    """It was held, and counted: its sibling started alone."""
+    kube.apply(group(minimum=2))
+    first, second = members(2, gated=True)
+    kube.create(first, second)
+    kube.world.run_tasks()
+    kube.wake()
+    kube.attempt(first.uid)
+    assert kube.held() == {"g0"}
+    late = kube.pods[second.uid]
+    kube.delete(late)
+    status, _ = kube.plugin.permit(CycleState(), late, "n1")
+    assert not status.success
+    assert not status.wait
+    assert kube.starts == []
+
+
+def test_a_gang_of_which_nobody_was_bound_has_not_started(kube: KubeScheduler) -> None:
+    """With only-waiting each was on its own from then on: one ran without the other."""
+    kube.apply(group(minimum=2, match_policy="only-waiting"))
+    pods = members(2)
+    kube.create(*pods)
+    for pod in pods:
+        kube.world.arrive(pod)
+    assert {each.decision for each in kube.world.waiting.values()} == {"allowed"}
+    kube.world.waiting.clear()
+    for pod in pods:  # its node is gone, say
+        kube.plugin.unreserve(CycleState(), pod, "n1")
+    kube.delete(pods[1])
+    assert "cannot find enough sibling pods" in kube.world.filter(pods[0])
+    status, _ = kube.plugin.permit(CycleState(), pods[0], "n1")
+    assert not status.success
+
+
+def test_a_gang_whose_plan_ran_out_is_looked_at_again_though_time_goes_on_between_two_notes(
+    kube: KubeScheduler,
+) -> None:
+    """It was due a moment before its denial was over, found to be denied, and forgotten."""
+    kube.apply(group(minimum=2))
+    kube.create(*members(2, gated=True))
+    kube.world.run_tasks()
+    clock = kube.world.clock
+    clock.now += 60.0
+
+    class Running:
+        """A clock that never says the same twice."""
+
+        def __call__(self) -> float:
+            clock.now += 1e-6
+            return clock.now
+
+    manager = kube.plugin.manager
+    manager.clock = manager.denied._clock = Running()
+    kube.plugin.expired_plans.tick()
+    assert manager.queue.later["default/g"] >= manager.denied.until("default/g")
+
+
+@pytest.mark.faults
+def test_a_gang_is_looked_at_again_when_the_look_itself_raised(
+    kube: KubeScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a plan that raised was tried again: the gang waited for the next event."""
+    kube.plugin.tick()
+    kube.apply(group(minimum=2))
+    kube.create(*members(2, gated=True))
+    admission, faults = kube.plugin.admission, iter([True])
+    waits = admission._waits
+
+    def once_broken(of: object) -> object:
+        if next(faults, False):
+            raise KeyError("a fault of ours")
+        return waits(of)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(admission, "_waits", once_broken)
+    kube.run()
+    assert kube.running() == set()
+    kube.world.clock.now += 1.0
+    kube.plugin.tick()
+    kube.run()
+    assert kube.running() == {"g0", "g1"}
