@@ -72,3 +72,8 @@ class ConnectionFailedError(ApiError):
     """No answer: refused, reset, timed out. Whether a write happened is unknown until it is read back."""
 
     code = 0
+
+
+def may_pass(error: ApiError) -> bool:
+    """Whether the same call may succeed a little later: the server was not there, or had too much to do."""
+    return isinstance(error, (ConnectionFailedError, TooManyRequestsError)) or error.code >= 500

@@ -139,7 +139,7 @@ class _Assembly:
             gate=self._coscheduling.manager.gate,
             wake_by=WakeBy(api, configuration.wake_by, self._clock),
         )
-        self._verdicts = GroupVerdicts(api, self._recorder, self._leads)
+        self._verdicts = GroupVerdicts(api, self._recorder, self._leads, self._clock)
         by_eviction_api = configuration.evict_through == "eviction"
         self._evictor = ApiEvictor(api, self._recorder, self._leads, self._clock, by_eviction_api=by_eviction_api)
         self._once = _Once(settled, self._informers.has_synced)
@@ -176,6 +176,7 @@ class _Assembly:
             "settled": self._once.tick,
             "informers": self._informers.catch_up,
             "evictor": self._evictor.tick,
+            "verdicts": self._verdicts.tick,
             "coscheduling": self._coscheduling.tick,
             "preemption": lambda: self._preemption.tick(),  # made later
         }

@@ -72,7 +72,7 @@ class InProcessScheduler:
         """Raises as build_parts does."""
         recorder = Recorder(api, clock=clock)
         self._environment = _RealTime(
-            clock, recorder, GroupVerdicts(api, recorder, lambda: True), Background({"scheduler": self._tick})
+            clock, recorder, GroupVerdicts(api, recorder, lambda: True, clock), Background({"scheduler": self._tick})
         )
         self._parts: InProcessParts = build_parts(api, configuration, registry, self._environment)
         self._live_metrics = LiveMetrics(_gauges(self._parts))
@@ -120,6 +120,7 @@ class InProcessScheduler:
 
     def _tick(self) -> None:
         self._parts.tick()
+        self._environment.verdicts.tick()
 
     def _run(self) -> None:
         while not self._stopping.is_set() and not self._parts.informers.wait_for_sync(POP_SECONDS):

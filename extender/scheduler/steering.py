@@ -19,7 +19,7 @@ from cachetools import LRUCache
 from extender import metrics
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_GATE, GANG_READY
-from extender.client.errors import ApiError, ConnectionFailedError, ForbiddenError, TooManyRequestsError
+from extender.client.errors import ApiError, ForbiddenError, may_pass
 from extender.client.interface import API
 from extender.client.status_patch import annotate_pod, now_text, patch_pod_status, remove_scheduling_gate
 from extender.crash import crashed
@@ -172,7 +172,7 @@ class StatusSteering:
             try:
                 pod = patch()
             except ApiError as error:
-                if pause is None or not _may_pass(error) or not self._leading():
+                if pause is None or not may_pass(error) or not self._leading():
                     raise
                 if self._stopping.wait(max(pause, error.retry_after or 0.0)):
                     raise
@@ -190,7 +190,3 @@ def _ungating(pod: corev1.Pod) -> _Wish:
 
 def _ready(status: str, reason: str, message: str) -> corev1.PodCondition:
     return corev1.PodCondition(type=GANG_READY, status=status, reason=reason, message=message)
-
-
-def _may_pass(error: ApiError) -> bool:
-    return isinstance(error, (ConnectionFailedError, TooManyRequestsError)) or error.code >= 500

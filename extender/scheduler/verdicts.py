@@ -9,35 +9,61 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 from cachetools import LRUCache
 
 from extender.api import corev1
 from extender.api.metav1 import Condition
 from extender.api.schedulingv1alpha1 import PodGroup
-from extender.client.errors import ApiError
-from extender.client.interface import API, EventRecorder, pod_group_reference, pod_reference
+from extender.client.errors import ApiError, may_pass
+from extender.client.interface import API, POD_GROUPS, EventRecorder, pod_group_reference, pod_reference
 from extender.client.status_patch import now, patch_pod_group_conditions
-from extender.plugins.coscheduling.collaborators import Verdict
+from extender.plugins.coscheduling.collaborators import CONDITION, Verdict
 from extender.scheduler.background import WorkerPool
 
 log = logging.getLogger(__name__)
 
-CONDITION = "Scheduled"
 REMEMBERED = 10_000
+FIRST_RETRY_SECONDS = 1.0
+LONGEST_RETRY_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Unwritten:
+    """A condition that could not be written. due: when it is tried again, in seconds of the clock."""
+
+    pod_group: PodGroup
+    verdict: Verdict
+    failures: int
+    due: float
 
 
 class GroupVerdicts:
-    """Fulfils coscheduling's Verdicts. `decided` returns at once; the patches go out one after the other."""
+    """Fulfils coscheduling's Verdicts. `decided` returns at once; the patches go out one after the other.
 
-    def __init__(self, api: API, recorder: EventRecorder, leading: Callable[[], bool]) -> None:
+    One that fails is made again after 1 s, then 2, up to 60, unless something newer was decided: of a gang that runs nobody
+    would say it a second time.
+    """
+
+    def __init__(
+        self,
+        api: API,
+        recorder: EventRecorder,
+        leading: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._api = api
         self._recorder = recorder
         self._leading = leading
         self._pool = WorkerPool("verdicts", 1)
-        self._lock = threading.Lock()  # guards _last
+        self._clock = clock
+        self._lock = threading.Lock()  # guards the two below
         self._last: LRUCache[str, Verdict] = LRUCache(REMEMBERED)
+        self._unwritten: dict[str, _Unwritten] = {}  # by the PodGroup's UID
         self.events_only = False
 
     def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None) -> None:
@@ -59,7 +85,20 @@ class GroupVerdicts:
             reference, "Normal" if verdict.scheduled else "Warning", verdict.reason, "Scheduling", verdict.message
         )
         if not (self.events_only or verdict.event_only):
-            self._pool.submit(lambda: self._patch(pod_group, verdict))
+            self._pool.submit(lambda: self._write(pod_group, verdict))
+
+    def tick(self) -> None:
+        """About once a second: what could not be written is tried again."""
+        if not self._unwritten:
+            return
+        leading, now = self._leading(), self._clock()
+        with self._lock:
+            if not leading:  # whoever leads now says what is true
+                self._unwritten.clear()
+            due = [uid for uid, each in self._unwritten.items() if each.due <= now]
+            again = [self._unwritten.pop(uid) for uid in due]
+        for each in again:
+            self._pool.submit(partial(self._write, each.pod_group, each.verdict, each.failures))
 
     def _tell_member(self, key: str, verdict: Verdict, member: corev1.Pod | None) -> None:
         """Of a gang without an object, where nobody refuses the pods: our gate holds them."""
@@ -72,6 +111,31 @@ class GroupVerdicts:
                 self._last[key] = verdict
         self._recorder.event(pod_reference(member), "Warning", verdict.reason, "Scheduling", verdict.message)
 
+    def _write(self, pod_group: PodGroup, verdict: Verdict, failures: int = 0) -> None:
+        """failures: so far. What was decided before something newer is not written after it."""
+        uid = pod_group.metadata.uid
+        with self._lock:
+            if self._last.get(uid, verdict) != verdict:
+                return
+            self._unwritten.pop(uid, None)
+        try:
+            if failures:  # the other conditions may have changed meanwhile
+                pod_group = self._api.get(POD_GROUPS, pod_group.metadata.name, pod_group.metadata.namespace)
+            if pod_group.metadata.uid == uid:
+                self._patch(pod_group, verdict)
+        except Exception as error:
+            if not isinstance(error, ApiError):
+                self._write_later(uid, pod_group, verdict, failures)
+                raise
+            log.info("PodGroup condition not written group=%s error=%s", pod_group.key, error)
+            if may_pass(error):
+                self._write_later(uid, pod_group, verdict, failures)
+
+    def _write_later(self, uid: str, pod_group: PodGroup, verdict: Verdict, failures: int) -> None:
+        seconds = min(FIRST_RETRY_SECONDS * 2.0 ** min(failures, 16), LONGEST_RETRY_SECONDS)
+        with self._lock:
+            self._unwritten[uid] = _Unwritten(pod_group, verdict, failures + 1, self._clock() + seconds)
+
     def _patch(self, pod_group: PodGroup, verdict: Verdict) -> None:
         condition = Condition(
             type=CONDITION,
@@ -81,11 +145,7 @@ class GroupVerdicts:
             last_transition_time=now(),
         )
         others = [known for known in pod_group.status.conditions if known.type != CONDITION]
-        try:
-            answer = patch_pod_group_conditions(self._api, pod_group, [*others, condition])
-        except ApiError as error:
-            log.info("PodGroup condition not written group=%s error=%s", pod_group.key, error)
-            return
+        answer = patch_pod_group_conditions(self._api, pod_group, [*others, condition])
         if not answer.status.conditions:
             log.warning("the PodGroup CRD has no status.conditions: verdicts are events only")
             self.events_only = True

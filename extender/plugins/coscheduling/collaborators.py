@@ -56,6 +56,7 @@ class Verdict:
     event_only: bool = False
 
 
+CONDITION = "Scheduled"  # of a PodGroup: whether the gang runs, or begins to
 SCHEDULED = "GangScheduled"
 REJECTED = "GangRejected"
 TIMED_OUT = "GangTimeout"

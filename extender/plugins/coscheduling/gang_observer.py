@@ -12,7 +12,14 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.closer_look import no_longer_reserved
-from extender.plugins.coscheduling.collaborators import REJECTED, SCHEDULED, WAITING, Collaborators, Verdict
+from extender.plugins.coscheduling.collaborators import (
+    CONDITION,
+    REJECTED,
+    SCHEDULED,
+    WAITING,
+    Collaborators,
+    Verdict,
+)
 from extender.plugins.coscheduling.extra_members import extra_members_wait
 from extender.plugins.coscheduling.gates import shut_gate
 from extender.plugins.coscheduling.group import Group
@@ -73,15 +80,20 @@ class GangObserver:
         """Lock held. A gang that runs and that nothing happens to costs nothing."""
         seen = self._seen.get(group.key)
         idle = not (group.refused or group.gated or group.held or group.commits)
-        if idle and seen is not None and seen.phase in (Phase.BOUND, Phase.GATHERING) and seen.gate is None:
-            return None
+        if idle and seen is not None and seen.gate is None:
+            if seen.phase is Phase.BOUND:
+                denied = _denies_it(group) and phase_of(self._manager, group) is Phase.BOUND
+                return self._complete(group) if denied else None
+            if seen.phase is Phase.GATHERING and not group.on_node:
+                return None
         if (stop := no_longer_reserved(self._manager, group)) is not None:
             group.stopped = stop
             return _Telling(
                 group.pod_group, group.key, Verdict(False, REJECTED, stop.text, stop.reason), _spokesman(group)
             )
         before, seen = seen, self.see(group)
-        if before is not None and before.told and _extra(before) and seen.phase is Phase.BOUND and seen.gate is None:
+        runs = seen.phase is Phase.BOUND and seen.gate is None
+        if runs and (_denies_it(group) or (before is not None and before.told and _extra(before))):
             return self._complete(group)
         if seen.gate is None or seen.told or self._manager.clock() - seen.gate_since < TOLD_AFTER_SECONDS:
             return None
@@ -92,7 +104,7 @@ class GangObserver:
         return _Telling(group.pod_group, group.key, Verdict(_extra(seen), WAITING, text, reason), _spokesman(group))
 
     def _complete(self, group: Group) -> _Telling:
-        """Nobody is left over any more."""
+        """Nobody is left over any more, or nobody has said that it has started: not before we ended, or stopped leading."""
         spec = self._manager.spec(group)
         text = messages.complete(spec.min_member if spec is not None else 0)
         return _Telling(group.pod_group, group.key, Verdict(True, SCHEDULED, text), None)
@@ -137,6 +149,12 @@ WAITING_PHASES = frozenset((Phase.GATHERING, Phase.DENIED, Phase.BACKING_OFF, Ph
 def _extra(seen: Seen) -> bool:
     """Whether the gang runs, and only members beyond minMember wait."""
     return seen.gate is not None and seen.gate[0] is Reason.EXTRA_MEMBERS_WAIT
+
+
+def _denies_it(group: Group) -> bool:
+    """Whether the group's condition says that it does not run."""
+    conditions = group.pod_group.status.conditions if group.pod_group is not None else ()
+    return any(known.type == CONDITION and known.status == "False" for known in conditions)
 
 
 def _spokesman(group: Group) -> corev1.Pod | None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from extender.client.embedded import EmbeddedAPI
+from extender.client.errors import ConnectionFailedError, ForbiddenError, TooManyRequestsError
 from extender.client.events import Recorder
 from extender.client.interface import POD_GROUPS
 from extender.plugins.coscheduling.collaborators import REJECTED, SCHEDULED, Verdict
@@ -22,7 +23,8 @@ class Told:
         self.api = api
         self.recorder = Recorder(api)
         self.recorder.start()
-        self.verdicts = GroupVerdicts(api, self.recorder, lambda: leading)
+        self.now = 100.0
+        self.verdicts = GroupVerdicts(api, self.recorder, lambda: leading, lambda: self.now)
         self.group = api.create(POD_GROUPS, {"metadata": {"name": "g"}, "spec": {"minMember": 3}})
 
     def say(self, *verdicts: Verdict) -> None:
@@ -30,6 +32,11 @@ class Told:
             self.verdicts.decided(self.group, "default/g", verdict)
         self.verdicts.flush()
         assert self.recorder.flush(5)
+
+    def passes(self, seconds: float) -> None:
+        self.now += seconds
+        self.verdicts.tick()
+        self.verdicts.flush()
 
     def conditions(self) -> list[tuple[str, str, str]]:
         group = self.api.get(POD_GROUPS, "g", "default")
@@ -91,4 +98,58 @@ def test_what_was_told_before_a_restart_is_not_told_again(told: Told) -> None:
     again.decided(told.group, "default/g", STARTS)
     again.flush()
     again.stop()
+    assert told.conditions() == [("Scheduled", "True", "GangScheduled")]
+
+
+class Failing:
+    """The API server, as often as it is told to, at patches."""
+
+    def __init__(self, told: Told, monkeypatch: pytest.MonkeyPatch, *errors: Exception) -> None:
+        self.errors = list(errors)
+        patch = told.api.patch
+
+        def failing(*args: Any, **kwargs: Any) -> Any:
+            if self.errors:
+                raise self.errors.pop(0)
+            return patch(*args, **kwargs)
+
+        monkeypatch.setattr(told.api, "patch", failing)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(ConnectionFailedError("refused"), id="no answer"),
+        pytest.param(TooManyRequestsError("later"), id="too many requests"),
+        pytest.param(KeyError("a fault of ours"), id="a fault of ours"),
+    ],
+)
+def test_a_condition_that_could_not_be_written_is_written_later(
+    told: Told, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """A gang that runs is not decided of again: it said for ever that it did not."""
+    told.say(NO_ROOM)
+    Failing(told, monkeypatch, error, error)
+    told.say(STARTS)
+    for seconds in (0.5, 0.5, 1.0):
+        assert told.conditions() == [("Scheduled", "False", "GangRejected")]
+        told.passes(seconds)
+    told.passes(1.0)
+    assert told.conditions() == [("Scheduled", "True", "GangScheduled")]
+    assert [event["reason"] for event in told.api.events()] == ["GangRejected", "GangScheduled"]
+
+
+def test_what_the_server_refuses_is_given_up(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing = Failing(told, monkeypatch, ForbiddenError("no"))
+    told.say(NO_ROOM)
+    told.passes(60.0)
+    assert (failing.errors, told.conditions()) == ([], [])
+
+
+def test_something_newer_is_not_undone_by_what_is_written_later(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    Failing(told, monkeypatch, ConnectionFailedError("refused"))
+    told.say(NO_ROOM)
+    told.say(STARTS)
+    told.passes(60.0)
     assert told.conditions() == [("Scheduled", "True", "GangScheduled")]

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
+from extender.api.metav1 import Condition
+from extender.api.schedulingv1alpha1 import PodGroupStatus
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
 Make = Callable[..., World]
@@ -56,3 +60,19 @@ def test_a_group_of_the_same_name_that_is_made_anew_speaks_for_itself(world: Mak
     w.create(other)
     w.filter(other)
     assert looked(w) == [TOO_FEW]
+
+
+def test_a_gang_that_runs_and_is_said_not_to_is_put_right(world: Make) -> None:
+    """Who started it was gone before he could say so, and nobody else decides of a gang that runs."""
+    w = world([node("n1")])
+    said = Condition(type="Scheduled", status="False", reason="QuorumMissing")
+    w.plugin.on_pod_group(None, replace(pod_group("g", 2), status=PodGroupStatus(conditions=(said,))))
+    w.create(pod("a", "g", node_name="n1"))
+    w.plugin.tick()
+    assert not any("complete" in verdict for verdict in w.verdicts)
+    w.create(pod("b", "g", node_name="n1"))
+    w.plugin.tick()
+    assert w.verdicts[-1] == "default/g GangScheduled: minMember of 2 is complete: the gang starts"
+    w.verdicts.clear()
+    w.plugin.on_pod_group(None, replace(pod_group("g", 2), status=PodGroupStatus(conditions=())))
+    assert looked(w) == []
