@@ -251,7 +251,7 @@ def waits_in_vain(pods: Sequence[Json], nodes: Sequence[Json], min_members: Mapp
         now = seen(pod)
         if now.node:
             running[now.group].append(now.node)
-        else:
+        elif not _unheard(pod):
             waiting[now.group or f"pod {now.name}"].append(pod)
     found = []
     for name, members in sorted(waiting.items()):
@@ -263,6 +263,13 @@ def waits_in_vain(pods: Sequence[Json], nodes: Sequence[Json], min_members: Mapp
         if lacks <= len(members) and lacks <= room:
             found.append(f"{name}: {len(members)} wait, {len(running[name])} run of {wanted}, room for {room}")
     return found
+
+
+def _unheard(pod: Json) -> bool:
+    """Whether it was tried last when the extender was away, and wanted to preempt: in kube-scheduler that waits for something to
+    change, or five minutes, and no patch of the pod is such a thing."""
+    conditions = pod.get("status", {}).get("conditions", [])
+    return any('preemption: Post "' in condition.get("message", "") for condition in conditions)
 
 
 def _left(pods: Sequence[Json], nodes: Sequence[Json], priority: int) -> dict[str, int]:

@@ -21,6 +21,13 @@ def pod(name: str, cpu: int, gang: str = "", on: str = "", **spec: Any) -> dict[
     return {"metadata": metadata, "spec": {"containers": [container], "nodeName": on, **spec}}
 
 
+def unheard(pod: dict[str, Any]) -> dict[str, Any]:
+    message = (
+        '0/1 nodes are available: 1 Insufficient cpu. preemption: Post "http://127.0.0.1:1/preempt": connection reset'
+    )
+    return {**pod, "status": {"conditions": [{"type": "PodScheduled", "message": message}]}}
+
+
 @pytest.mark.parametrize(
     ("pods", "nodes", "in_vain"),
     [
@@ -41,6 +48,12 @@ def pod(name: str, cpu: int, gang: str = "", on: str = "", **spec: Any) -> dict[
         ),
         pytest.param(
             [pod("a", 2, priority=10), pod("b", 2, on="n")], [node("n", 2)], ["pod default/a"], id="who could preempt"
+        ),
+        pytest.param(
+            [unheard(pod("a", 2, priority=10)), pod("b", 2, on="n")],
+            [node("n", 2)],
+            [],
+            id="who preempts, and was not heard",
         ),
         pytest.param(
             [pod("a", 2), pod("b", 2, on="n", priority=10)], [node("n", 2)], [], id="who is less than who runs"
