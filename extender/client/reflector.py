@@ -80,7 +80,7 @@ class Reflector(Generic[T]):
         self._stopping = threading.Event()
         self._lock = threading.Lock()  # guards _watch
         self._watch: Watch[T] | None = None
-        self._version = ""
+        self._version = "0"  # what the next list may not be older than; "0": whatever is there, "": the newest
 
     def stop(self) -> None:
         self._stopping.set()
@@ -117,7 +117,7 @@ class Reflector(Generic[T]):
 
     def _list(self) -> None:
         found: dict[str, T] = {}
-        token, version = "", "0" if not self._version else self._version
+        token, version = "", self._version
         while True:
             try:
                 page = self._api.list_page(
@@ -162,7 +162,7 @@ class Reflector(Generic[T]):
                 self._one_watch()
             except GoneError:
                 metrics.watch_restarts.labels(str(self._resource), "gone").inc()
-                self._version = ""
+                self._version = ""  # a server whose cache is behind would take us back in time
                 return
             except ApiError as error:
                 if self._stopping.is_set():

@@ -99,6 +99,9 @@ def test_after_410_the_list_tells_what_was_missed(server: FakeAPIServer, informe
     server.watches.extend([gone, Answer(hang=True)])
     _, told = informer()
     told.wait("+a", "+b", "-a", "~b@7", "+c")
+    first, second = [path for _, path, _, _ in server.seen if "watch=true" not in path]
+    assert "resourceVersion=0" in first
+    assert "resourceVersion" not in second, "any server's cache would do, and it may be behind what we have seen"
 
 
 def test_bookmarks_move_the_version_on(server: FakeAPIServer, informer: Start) -> None:
