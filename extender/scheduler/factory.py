@@ -138,6 +138,7 @@ class _Assembly:
             self._leads,
             gate=self._coscheduling.manager.gate,
             wake_by=WakeBy(api, configuration.wake_by, self._clock),
+            clock=self._clock,
         )
         self._verdicts = GroupVerdicts(api, self._recorder, self._leads, self._clock)
         by_eviction_api = configuration.evict_through == "eviction"
@@ -176,6 +177,7 @@ class _Assembly:
             "settled": self._once.tick,
             "informers": self._informers.catch_up,
             "evictor": self._evictor.tick,
+            "steering": self._steering.tick,
             "verdicts": self._verdicts.tick,
             "coscheduling": self._coscheduling.tick,
             "preemption": lambda: self._preemption.tick(),  # made later

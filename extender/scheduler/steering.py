@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from cachetools import LRUCache
@@ -30,23 +31,30 @@ log = logging.getLogger(__name__)
 
 PATCHES_AT_A_TIME = 16
 PAUSES = (0.05, 0.2, 0.8, 2.0)  # seconds between tries of a patch that may yet succeed
+FIRST_RETRY_SECONDS = 2.0  # after these
+LONGEST_RETRY_SECONDS = 60.0
 REMEMBERED = 50_000
 WAKE_ANNOTATION = "gang-extender.dev/wake"
 
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """node_name: "" clears the nomination, None leaves it. condition None: the status stays as it is."""
+    """node_name: "" clears the nomination, None leaves it. condition None: the status stays as it is. failures: so far."""
 
     pod: corev1.Pod
     node_name: str | None
     condition: corev1.PodCondition | None
     ungate: bool = False
     wake: bool = True
+    failures: int = 0
 
 
 class StatusSteering:
-    """Fulfils coscheduling's Steering behind a kube-scheduler. Patches of one pod go out one after the other."""
+    """Fulfils coscheduling's Steering behind a kube-scheduler. Patches of one pod go out one after the other.
+
+    A wish that was not fulfilled, and is not refused, is tried again until there is a newer one: a nomination that is not taken
+    back keeps room from others for as long as the pod waits.
+    """
 
     def __init__(
         self,
@@ -55,16 +63,19 @@ class StatusSteering:
         *,
         gate: str = GANG_GATE,
         wake_by: WakeBy | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._api = api
+        self._clock = clock
         self._leading = leading
         self._gate = gate
         self._wake_by = wake_by or WakeBy(api, "status")
         self._pool = WorkerPool("steering", PATCHES_AT_A_TIME)
         self._stopping = threading.Event()
         self._serial = count(1)
-        self._lock = threading.Lock()  # guards the three below; innermost but for the pool's own
+        self._lock = threading.Lock()  # guards the four below; innermost but for the pool's own
         self._wishes: dict[str, _Wish] = {}  # UID -> what is to be done next
+        self._unfulfilled: dict[str, tuple[_Wish, float]] = {}  # UID -> what has failed, and when it is tried again
         self._busy: set[str] = set()  # UIDs that a worker has, or will get
         self._free_of_gates: LRUCache[str, bool] = LRUCache(REMEMBERED)  # UIDs, by the API server's own word
 
@@ -89,6 +100,18 @@ class StatusSteering:
         """Runs it on one of the threads that patch."""
         self._pool.submit(work)
 
+    def tick(self) -> None:
+        """About once a second: what has failed is tried again in its time."""
+        if not self._unfulfilled:
+            return
+        leading, now = self._leading(), self._clock()
+        with self._lock:
+            if not leading:  # whoever leads now has wishes of its own
+                self._unfulfilled.clear()
+            due = [wish for wish, at in self._unfulfilled.values() if at <= now]
+        for wish in due:
+            self._wish(wish, only_if_none=True)
+
     def has_ungated(self, pod: corev1.Pod) -> bool:
         """The API server has shown the pod without any gate; gates never come back. The watch may say so later."""
         with self._lock:
@@ -99,14 +122,18 @@ class StatusSteering:
         self._pool.stop()
 
     def _wish(self, wish: _Wish, *, only_if_none: bool = False) -> None:
-        """The newest wish for a pod takes the place of one that has not begun."""
+        """The newest wish for a pod takes the place of one that has not begun, or has failed.
+
+        only_if_none: what has failed is tried at once instead.
+        """
         if not self._leading():
             return
         uid = wish.pod.uid
         with self._lock:
             if only_if_none and uid in self._wishes:
                 return
-            self._wishes[uid] = wish
+            unfulfilled, _ = self._unfulfilled.pop(uid, (wish, 0.0))
+            self._wishes[uid] = unfulfilled if only_if_none else wish
             if uid in self._busy:
                 return
             self._busy.add(uid)
@@ -126,9 +153,12 @@ class StatusSteering:
         except ApiError as error:
             metrics.steering_failures.inc()
             log.info("pod not steered pod=%s node=%s error=%s", wish.pod.key, wish.node_name, error)
+            if may_pass(error):
+                self._later(wish)
         except Exception:
             metrics.steering_failures.inc()
             crashed("steering")  # and the pod's next wish is heard all the same
+            self._later(wish)
         with self._lock:
             if rest is not None and self._leading():
                 self._wishes.setdefault(uid, rest)
@@ -136,6 +166,13 @@ class StatusSteering:
                 self._busy.discard(uid)
                 return
         self._pool.submit(lambda: self._work(uid))
+
+    def _later(self, wish: _Wish) -> None:
+        seconds = min(FIRST_RETRY_SECONDS * 2.0 ** min(wish.failures, 16), LONGEST_RETRY_SECONDS)
+        uid = wish.pod.uid
+        with self._lock:
+            if uid not in self._wishes:
+                self._unfulfilled[uid] = replace(wish, failures=wish.failures + 1), self._clock() + seconds
 
     def _fulfil(self, wish: _Wish) -> _Wish | None:
         """Nominate, then take the gate off: in this order kube-scheduler asks about the planned node alone.

@@ -34,6 +34,9 @@ class ScriptedAPI(EmbeddedAPI):
         self.forbid_annotations = False
         self._script = list(script)
 
+    def raises(self, *errors: ApiError) -> None:
+        self._script += errors
+
     def patch(self, resource: Any, name: str, body: Any, **options: Any) -> Any:
         self.begun.set()
         self.go_on.wait(5)
@@ -51,7 +54,8 @@ class Story:
         self.api = ScriptedAPI(script)
         self.leading = leading
         wake_by = WakeBy(self.api, "annotation" if by_annotation else "auto")
-        self.steering = StatusSteering(self.api, lambda: self.leading, wake_by=wake_by)
+        self.clock = 100.0
+        self.steering = StatusSteering(self.api, lambda: self.leading, wake_by=wake_by, clock=lambda: self.clock)
 
     def pod(self, name: str, *gates: dict[str, str]) -> corev1.Pod:
         spec = {"containers": [{"name": "c"}], "schedulingGates": list(gates)}
@@ -273,3 +277,62 @@ def test_a_pod_whose_patch_failed_as_nobody_expected_can_be_patched_again(
     s.done()
     assert s.gates(pod) == []
     assert metrics.steering_failures._value.get() - before == 1
+
+
+TROUBLE = [ApiError("no leader", code=503)] * 3  # as often as one wish is tried
+
+
+def test_a_nomination_that_could_not_be_taken_back_is_taken_back_later(story: Make) -> None:
+    """It kept room from others for as long as the pod waited."""
+    s = story()
+    pod = s.pod("p")
+    s.steering.steer([(pod, "n1")])
+    s.done()
+    s.api.raises(*TROUBLE, *TROUBLE)
+    s.steering.release([pod])
+    for seconds in (0.0, 2.0, 2.0, 1.9):
+        s.clock += seconds
+        s.steering.tick()
+        s.done()
+        assert s.now(pod).status.nominated_node_name == "n1"
+    s.clock += 0.1
+    s.steering.tick()
+    s.done()
+    assert s.now(pod).status.nominated_node_name == ""
+    assert not s.steering._unfulfilled
+
+
+def test_a_newer_wish_takes_the_place_of_one_that_has_failed(story: Make) -> None:
+    s = story(*TROUBLE)
+    pod = s.pod("p", GATE)
+    s.steering.steer([(pod, "n1")])
+    s.done()
+    s.steering.steer([(pod, "n2")])
+    s.done()
+    s.clock += 60.0
+    s.steering.tick()
+    s.done()
+    assert (s.now(pod).status.nominated_node_name, s.gates(pod)) == ("n2", [])
+
+
+def test_who_is_to_be_woken_is_steered_where_that_has_failed(story: Make) -> None:
+    s = story(*TROUBLE)
+    pod = s.pod("p")
+    s.steering.steer([(pod, "n1")])
+    s.done()
+    s.steering.wake([pod])
+    s.done()
+    assert s.now(pod).status.nominated_node_name == "n1"
+
+
+def test_what_has_failed_is_no_matter_of_one_that_leads_no_more(story: Make) -> None:
+    s = story(*TROUBLE)
+    pod = s.pod("p")
+    s.steering.steer([(pod, "n1")])
+    s.done()
+    s.leading = False
+    s.clock += 60.0
+    s.steering.tick()
+    s.leading = True
+    s.steering.tick()
+    assert len(s.done()) == 3
