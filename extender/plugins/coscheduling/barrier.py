@@ -110,17 +110,25 @@ class Barrier:
         commit = Commit(" ".join(sorted({group.key for group, _ in starting})), len(starting))
         for group, uid in starting:
             group.commits[uid] = commit
-        held = [self._get_waiting_pod(uid) for _, uid in waiting]
-        lifted = [pod is not None and pod.allow(self._name) for pod in held]
-        commit.decide(all(lifted))
+        try:
+            commit.decide(self._lift([uid for _, uid in waiting]))
+        finally:
+            if not commit.begun:
+                commit.decide(False)  # whatever has happened: those that are lifted ask for it, and wait
+                for group, uid in starting:
+                    group.commits.pop(uid, None)
+                self._reject(waiting, messages.NOT_ENOUGH_LEFT)
         if not commit.begun:
-            for group, uid in starting:
-                group.commits.pop(uid, None)
-            self._reject(waiting, messages.NOT_ENOUGH_LEFT)
             return unschedulable(messages.NOT_ENOUGH_LEFT)
         log.info("gang starts group=%s members=%d", commit.group, len(starting))
         self._tell_start(starting)
         return SUCCESS
+
+    def _lift(self, uids: Sequence[str]) -> bool:
+        """Whether every hold was still there."""
+        held = [self._get_waiting_pod(uid) for uid in uids]
+        lifted = [pod is not None and pod.allow(self._name) for pod in held]
+        return all(lifted)
 
     def _tell_start(self, starting: Sequence[Member]) -> None:
         for group in {group.key: group for group, _ in starting}.values():

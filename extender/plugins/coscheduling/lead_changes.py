@@ -30,15 +30,17 @@ class LeadChanges:
         self._planning = False  # what may_plan last said
 
     def tick(self) -> None:
-        before, self._planning = self._planning, self._may_plan()
-        if self._planning and not before:
+        """What follows is done again with the next tick, until it is done to its end."""
+        planning = self._may_plan()
+        if planning and not self._planning:
             self._admission.finish_begun()
             self._room_came_free()
             with self._manager.lock:
                 refusals_stand(self._manager)
-        elif before and not self._planning:
+        elif self._planning and not planning:
             self._admission.begin_anew()
             with self._manager.lock:
                 planned = {reservation.group for reservation in self._manager.ledger}
             for key in sorted(planned):
                 self._admission.drop_plan(key)
+        self._planning = planning

@@ -92,7 +92,12 @@ class GangPreemption:
         with self._manager.lock:
             self._queue.prune(self._manager.groups.keys())
             due = self._with.may_plan() and bool(self._queue.due(self._manager.groups))
-            late = [g.key for g in self._manager.groups.values() if g.preempting and g.preempting.until <= now]
+            preempting = [group for group in self._manager.groups.values() if group.preempting is not None]
+            late = [group.key for group in preempting if group.preempting and group.preempting.until <= now]
+            free = [group for group in preempting if group.preempting and not group.preempting.waits_for]
+            units = {group.key: unit_of(self._manager, group) for group in free}
+        for unit in units.values():  # who was told that the last has gone could not do what follows
+            self._room_is_free(unit)
         for key in late:
             log.warning("victims did not go in time group=%s", key)
             self._give_up(key, messages.VICTIMS_DID_NOT_GO)
@@ -302,7 +307,7 @@ class GangPreemption:
         finished: list[Sequence[Group]] = []
         with self._manager.lock:
             for group in self._manager.groups.values():
-                if group.preempting is not None:
+                if group.preempting is not None and old.uid in group.preempting.waits_for:
                     group.preempting.waits_for.discard(old.uid)  # the groups of a unit share it
                     if not group.preempting.waits_for:
                         finished.append(unit_of(self._manager, group))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
+from extender.crash import guarded
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
@@ -57,9 +58,11 @@ class Preemption:
         """A place on a node that goes is lost as any other."""
 
     def tick(self) -> None:
-        """About once a second."""
-        self._leaving.tick()
-        self.gangs.tick()
+        """About once a second. Each is done though another fails."""
+        for step in (self._leaving.tick, self.gangs.tick, self._give_back_late):
+            guarded("preemption-tick", step)
+
+    def _give_back_late(self) -> None:
         now = self._manager.clock()
         with self._manager.lock:
             late = [place.uid for place in self._manager.ledger if not place.group and place.expires <= now]

@@ -98,3 +98,46 @@ def test_a_gang_is_looked_at_again_when_the_look_itself_raised(
     kube.plugin.tick()
     kube.run()
     assert kube.running() == {"g0", "g1"}
+
+
+@pytest.mark.faults
+def test_a_start_that_raises_in_the_middle_is_called_off(kube: KubeScheduler) -> None:
+    """Those whose holds were lifted by then waited for its decision for ever, and their gang with them."""
+    kube.apply(group(minimum=3))
+    kube.create(*members(3, gated=True))
+    kube.world.run_tasks()
+    kube.wake()
+    for uid in ("default/g0", "default/g1"):
+        kube.attempt(uid)
+
+    def broken(plugin: str) -> bool:
+        raise KeyError("a fault of ours")
+
+    first, second = kube.world.waiting.values()
+    second.allow = broken  # type: ignore[method-assign]
+    with pytest.raises(KeyError):
+        kube.plugin.permit(CycleState(), kube.pods["default/g2"], "n1")
+    assert not kube.plugin.pre_bind(CycleState(), first.pod, first.node_name).success
+    assert kube.plugin.manager.groups["default/g"].commits == {}
+    assert second.decision.startswith("rejected")
+
+
+@pytest.mark.faults
+def test_what_follows_when_we_begin_to_lead_is_done_to_its_end(
+    kube: KubeScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was begun once: nobody was planned by it who had been there before."""
+    kube.apply(group(minimum=2))
+    kube.create(*members(2, gated=True))
+    kube.world.tasks.clear()
+    kube.plugin.manager.queue.active.clear()
+    with monkeypatch.context() as patched:
+
+        def broken() -> None:
+            raise KeyError("a fault of ours")
+
+        patched.setattr(kube.plugin.admission, "finish_begun", broken)
+        kube.plugin.tick()
+    kube.plugin.tick()
+    kube.run()
+    assert kube.running() == {"g0", "g1"}

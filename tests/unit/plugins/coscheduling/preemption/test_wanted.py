@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import Mock, patch
 
+import pytest
+
 from extender.plugins.coscheduling.planner import Placement
+from extender.plugins.coscheduling.preempting import Preempting
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
 from extender.plugins.coscheduling.preemption.leaving import Leaving
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
@@ -47,3 +50,20 @@ def test_a_plan_that_does_not_hold_is_not_searched_for_again_at_once() -> None:
             preemption.look()
             preemption.tick()
         assert search.call_count == 2
+
+
+@pytest.mark.faults
+def test_a_gang_whose_last_victim_has_gone_is_sent_though_the_event_raised() -> None:
+    """It waited for nobody, until its time was up."""
+    world = World([node("n1")])
+    around: Any = Mock(spec_set=PreemptionWorld, rules=PreemptionRules())
+    preemption = GangPreemption(world.plugin, around, Leaving(world.plugin.manager, world.plugin.events))
+    world.plugin.on_pod_group(None, pod_group("g", 1))
+    world.create(pod("p0", "g"))
+    victim = pod("low", node_name="n1")
+    group = world.plugin.manager.groups["default/g"]
+    group.preempting = Preempting({victim.uid}, ("default/low",), world.clock.now + 60.0)
+    with patch.object(preemption, "_room_is_free", side_effect=KeyError("a fault of ours")), pytest.raises(KeyError):
+        preemption.on_pod(victim, None)
+    preemption.tick()
+    assert group.preempting is None
