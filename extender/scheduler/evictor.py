@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 ASK_AGAIN_SECONDS = 60.0  # how often permissions are asked for anew
 ASK_SOON_SECONDS = 5.0  # while there are none
 PAUSES = (0.1, 0.5, 2.0)  # seconds between tries of a call that may yet succeed
+AGAIN_SECONDS = (2.0, 4.0, 8.0)  # until those victims are told once more who could not be told with the others
 
 
 class ApiEvictor:
@@ -102,10 +103,22 @@ class ApiEvictor:
         victims = self._those_that_are_there(eviction.victims)
         if isinstance(victims, str):
             return victims
-        for victim in victims:
-            if failure := self._tell(victim, eviction):
-                log.error("victim was not evicted victim=%s error=%s", victim.key, failure)
+        for pause in (0.0, *AGAIN_SECONDS):
+            if pause and (not victims or self._stopping.wait(pause) or not self._leading()):
+                break
+            victims = [victim for victim in victims if self._failed(victim, eviction)]
         return ""
+
+    def _failed(self, victim: corev1.Pod, eviction: Eviction) -> bool:
+        """The others are told all the same: without them those that were have gone for nothing."""
+        try:
+            failure = self._tell(victim, eviction)
+        except Exception as error:
+            crashed("evictor")
+            failure = f"{type(error).__name__}: {error}"
+        if failure:
+            log.error("victim was not evicted victim=%s error=%s", victim.key, failure)
+        return bool(failure)
 
     def _those_that_are_there(self, victims: Sequence[corev1.Pod]) -> list[corev1.Pod] | str:
         """A dry run of all: who is gone by now needs no eviction; where one may not go nobody does."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from extender.client.embedded import EmbeddedAPI
+from extender.client.errors import ApiError
 from extender.client.events import Recorder
-from extender.client.interface import pod_reference
+from extender.client.interface import PODS, pod_reference
 from extender.plugins.coscheduling.preemption.eviction import Eviction
+from extender.scheduler import evictor as module
 from extender.scheduler.evictor import ApiEvictor
 from tests.objects import make_pod
 
@@ -25,3 +29,28 @@ def test_whatever_happens_the_gang_hears_of_it(monkeypatch: pytest.MonkeyPatch) 
     victim = make_pod().name("victim").node("n1").obj()
     evictor.evict(Eviction([victim], "PodGroup default/g", pod_reference(victim), "gang-scheduler"), told.append)
     assert told == ["KeyError: 'a fault of ours'"]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("error", [ApiError("no leader", code=503), KeyError("a fault of ours")])
+def test_who_cannot_be_told_with_the_others_is_told_a_little_later(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others had gone for nothing: the gang waited for him until it gave up."""
+    monkeypatch.setattr(module, "PAUSES", (0.001,))
+    monkeypatch.setattr(module, "AGAIN_SECONDS", (0.001, 0.001))
+    api, told, errors = EmbeddedAPI(), [], [error] * 2
+    evictor = ApiEvictor(api, Recorder(api), lambda: True, lambda: 0.0, run=lambda job: job())
+    containers = {"containers": [{"name": "c"}], "nodeName": "n1"}
+    victims = [api.create(PODS, {"metadata": {"name": name}, "spec": containers}) for name in ("a", "b", "c")]
+    delete = api.delete
+
+    def failing(resource: Any, name: str, *args: Any, dry_run: bool, **options: Any) -> None:
+        if name == "b" and errors and not dry_run:
+            raise errors.pop()
+        delete(resource, name, *args, dry_run=dry_run, **options)
+
+    monkeypatch.setattr(api, "delete", failing)
+    evictor.evict(Eviction(victims, "PodGroup default/g", pod_reference(victims[0]), "gang-scheduler"), told.append)
+    assert told == [""]
+    assert [pod for pod in api.list_page(PODS).items if not pod.deleting] == []
