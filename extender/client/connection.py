@@ -27,6 +27,7 @@ from extender.client.connections import PlainPool, TlsPool
 from extender.client.errors import ConnectionFailedError, UnauthorizedError
 from extender.client.identity import Identity
 from extender.client.interface import PODS, Page, PatchType, Preconditions, ResourceType, Watch
+from extender.client.unreadable import readable
 from extender.client.watch_stream import WatchStream
 
 T = TypeVar("T")
@@ -116,8 +117,18 @@ class Connection:
             query["resourceVersion"] = resource_version
             query["resourceVersionMatch"] = "NotOlderThan"
         body = self._call("GET", _path(resource, namespace), query=query)
-        answer: Any = self._decode(body, _list_type(cast(Any, resource.type)))
-        return Page(answer.items or (), answer.metadata.resource_version, answer.metadata.continue_)
+        try:
+            answer: Any = codec.decode(body, _list_type(cast(Any, resource.type)))
+            items, metadata = answer.items or (), answer.metadata
+        except codec.DecodeError:
+            items, metadata = self._readable(body, resource.type)
+        return Page(tuple(items), metadata.resource_version, metadata.continue_)
+
+    def _readable(self, body: bytes, type_: type[T]) -> tuple[list[T], ListMeta]:
+        try:
+            return readable(body, type_)
+        except codec.DecodeError as error:
+            raise ConnectionFailedError(f"answer could not be read: {error}") from error
 
     def watch(
         self,

@@ -20,6 +20,7 @@ from extender.api import codec
 from extender.client.answers import Status, error_of_status
 from extender.client.errors import ConnectionFailedError
 from extender.client.interface import EventType, WatchEvent
+from extender.client.unreadable import bare, tell
 
 T = TypeVar("T")
 
@@ -103,7 +104,17 @@ class WatchStream(Generic[T]):
             if head.type == "BOOKMARK":
                 version = codec.decode(bytes(head.object), _Bookmark).metadata.resource_version
                 return WatchEvent(EventType.BOOKMARK, None, version)
-            obj: Any = codec.decode(bytes(head.object), self._type)
-            return WatchEvent(EventType(head.type), obj, obj.metadata.resource_version)
+            return self._of_object(EventType(head.type), bytes(head.object))
         except (codec.DecodeError, msgspec.DecodeError) as error:
             raise ConnectionFailedError(f"watch: an event could not be read: {error}") from error
+
+    def _of_object(self, type_: EventType, raw: bytes) -> WatchEvent[T]:
+        """Of one that cannot be read: that it is there no more."""
+        obj: Any
+        try:
+            obj = codec.decode(raw, self._type)
+        except codec.DecodeError as error:
+            obj = bare(raw, self._type)
+            tell(raw, self._type, error)
+            type_ = EventType.DELETED
+        return WatchEvent(type_, obj, obj.metadata.resource_version)

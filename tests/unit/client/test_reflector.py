@@ -148,6 +148,34 @@ def test_events_told_twice_or_out_of_order_change_nothing(server: FakeAPIServer,
     told.wait("+a", "~a@7", "-a")
 
 
+def pod_group(name: str, version: str = "1", cpu: str = "2") -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "default", "uid": name, "resourceVersion": version}
+    return {"metadata": metadata, "spec": {"minMember": 2, "minResources": {"cpu": cpu}}}
+
+
+NO_QUANTITY = "1e1.5"  # the pattern that CRDs have for quantities allows it
+
+
+@pytest.mark.faults
+def test_an_object_that_cannot_be_read_keeps_no_other_from_being_seen(
+    server: FakeAPIServer, informer: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One of them, made by anybody, and the list was asked for again and again, and nobody ever planned."""
+    server.lists.append(page(pod_group("a"), pod_group("b", cpu=NO_QUANTITY), pod_group("c"), version="5"))
+    lines = [
+        event("ADDED", pod_group("d", "6", NO_QUANTITY)),
+        event("MODIFIED", pod_group("a", "7", NO_QUANTITY)),
+        event("ADDED", pod_group("e", "8")),
+        event("MODIFIED", pod_group("a", "9")),
+    ]
+    server.watches.append(Answer(lines=lines, hang=True))
+    made, told = informer(POD_GROUPS)
+    told.wait("+a", "+c", "-d", "-a", "+e", "+a")
+    assert made.state.ok
+    assert sorted(made.store.keys()) == ["default/a", "default/c", "default/e"]
+    assert "object cannot be read, and counts as absent kind=PodGroup namespace=default name=b" in caplog.text
+
+
 def test_a_version_that_is_ahead_of_the_server_is_dropped(server: FakeAPIServer, informer: Start) -> None:
     too_large = status_of(504, "Timeout", causes=[{"reason": "ResourceVersionTooLarge"}])
     server.lists.extend([too_large, page(node("a"), version="2")])
