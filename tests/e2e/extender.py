@@ -31,15 +31,12 @@ class Extender:
         kubeconfig: Path,
         *,
         as_shipped: bool = False,
-        wakes_by_status: bool = True,
         settings: Mapping[str, Any] | None = None,
         flags: Sequence[str] = (),
     ) -> None:
         config = yaml.safe_load(SHIPPED_CONFIG.read_text())
         if not as_shipped:
             del config["leaderLease"]  # without leader election there is none to watch
-        if not wakes_by_status:
-            config["wakeBy"] = "annotation"  # as docs/operations.md says: `auto` goes by the API server's version
         config.update(settings or {})
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / "extender.yaml"

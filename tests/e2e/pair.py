@@ -35,13 +35,7 @@ class Pair:
         change: Callable[[dict[str, Any]], None] = lambda config: None,
     ) -> Pair:
         """Not started yet. token: the extender's rights; settings: of its configuration; change: kube-scheduler's."""
-        extender = Extender(
-            folder,
-            plane.kubeconfig(token),
-            as_shipped=as_shipped,
-            wakes_by_status=plane.wakes_by_status,
-            settings=settings,
-        )
+        extender = Extender(folder, plane.kubeconfig(token), as_shipped=as_shipped, settings=settings)
         scheduler = Scheduler(
             plane, folder, extender=extender.url, token=scheduler_token, as_shipped=as_shipped, change=change
         )

@@ -22,9 +22,8 @@ def relay(cluster: Cluster) -> Iterator[Relay]:
 
 
 def _extender(cluster: Cluster, relay: Relay, folder: Path) -> Extender:
-    """One that sees the API server through the relay; its version is not that of every kube-scheduler tried."""
-    kubeconfig = cluster.plane.kubeconfig(server=f"https://127.0.0.1:{relay.port}")
-    return Extender(folder, kubeconfig, wakes_by_status=cluster.plane.wakes_by_status)
+    """One that sees the API server through the relay."""
+    return Extender(folder, cluster.plane.kubeconfig(server=f"https://127.0.0.1:{relay.port}"))
 
 
 def test_an_api_server_that_is_down_at_the_start(

@@ -36,7 +36,7 @@ def test_the_gate_and_the_wake_annotation_are_free_and_nothing_else(cluster: Clu
 def test_an_extender_that_was_told_nothing_wakes_the_pods_of_this_kube_scheduler(
     cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
-    """The API server is new; kube-scheduler may be older, as one that was forgotten in an upgrade."""
+    """The API server is new; kube-scheduler may be older, as one that was forgotten in an upgrade. So in all stories here."""
     extender = Extender(tmp_path, cluster.plane.kubeconfig())
     scheduler = Scheduler(cluster.plane, tmp_path, extender=extender.url)
     programs.extend((extender, scheduler))
