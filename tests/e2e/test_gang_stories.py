@@ -34,6 +34,18 @@ def test_a_member_that_waits_says_how_many_there_are_by_now(cluster: Cluster, mo
         cluster.recorder.await_message(name, "current pods number: 2", within=5)
 
 
+def test_a_pod_group_that_cannot_be_read_stops_nobody_else(cluster: Cluster, module_programs: Pair) -> None:
+    """The pattern of the CRD allows what is no quantity."""
+    cluster.node("node-1")
+    cluster.pod_group("odd", min_member=2, minResources={"cpu": "1e1.5"})
+    cluster.pod("odd-a", group="odd")
+    cluster.recorder.await_message("odd-a", "PodGroup not found", within=5)
+    cluster.pod_group("fine", min_member=2)
+    for name in ("fine-a", "fine-b"):
+        cluster.pod(name, group="fine")
+    cluster.recorder.await_bound("fine-a", "fine-b", within=5)
+
+
 @pytest.mark.parametrize(
     ("min_member", "expected"),
     [
