@@ -110,6 +110,23 @@ class KubeScheduler:
         self.world.waiting[pod.uid].reject("Coscheduling", TIMEOUT)
         self._settle()
 
+    def extender_restarts(self, world: World) -> None:
+        """world: that of the new process, which sees what the API server has. Who was held hears that the connection broke."""
+        held = [each.pod for each in self.world.waiting.values()]
+        world.clock.now = self.world.clock.now
+        world.on_nodes = {uid: pod for uid, pod in self.pods.items() if pod.node_name}
+        self.world, self.plugin = world, world.plugin
+        for group in self.groups.values():
+            self.plugin.on_pod_group(None, group)
+        for pod in self.pods.values():
+            self.plugin.on_pod(None, pod)
+        for node in world.nodes.values():
+            self.plugin.on_node(None, node)
+        for pod in held:
+            if pod.uid in self.pods:
+                self._refused(self.pods[pod.uid], "EOF", "SchedulerError")
+        self.plugin.tick()
+
     # What it does itself
 
     def run(self) -> None:

@@ -256,7 +256,7 @@ class WatchedAndKnowing(Watched, Knowing):
 
 
 class RefusingMachine(GangMachine):
-    """kube-scheduler's own filters refuse whole gangs for a time, and no patch wakes their members."""
+    """kube-scheduler's own filters refuse gangs, or single members, for a time, and no patch wakes these; the extender restarts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -267,6 +267,16 @@ class RefusingMachine(GangMachine):
     def kube_scheduler_refuses_a_gang(self, name: str) -> None:
         self.kube.refuses[name] = "0/2 nodes are available: 2 node(s) didn't match scheduler-enforced node affinity."
 
+    @precondition(lambda self: self.kube.pods)
+    @rule(data=st.data())
+    def kube_scheduler_refuses_a_member(self, data: st.DataObject) -> None:
+        uid = data.draw(st.sampled_from(sorted(self.kube.pods)))
+        self.kube.refuses[self.kube.pods[uid].name] = "0/2 nodes are available: 2 node(s) had what nobody knows."
+
+    @rule()
+    def the_extender_restarts(self) -> None:
+        self.kube.extender_restarts(World(list(self.kube.world.nodes.values())))
+
     @rule(name=st.sampled_from(GROUPS))
     def kube_scheduler_accepts_it_again(self, name: str) -> None:
         self.kube.refuses.pop(name, None)
@@ -274,9 +284,12 @@ class RefusingMachine(GangMachine):
 
     @rule()
     def it_goes_on_refusing(self) -> None:
+        """And whoever waits for it says so."""
+        for _ in range(2):
+            self.kube.run()
+            self.time_passes(61.0)
         self.kube.run()
-        self.time_passes(61.0)
-        self.kube.run()
+        assert not [why for why in super()._without_a_reason() if "would fit" not in why]
 
     def _without_a_reason(self) -> Iterable[str]:
         """Once it accepts all of them, which the extender cannot see, and every denial has come to its end."""

@@ -147,18 +147,10 @@ def test_siblings_are_not_held_time_after_time_for_one_that_is_refused_after_the
 
 
 def restarted(kube: Knowing, world: Make) -> Knowing:
-    """Our process is a new one, and sees what the API server has; kube-scheduler's queue is as it was."""
-    made = Knowing(world(list(kube.world.nodes.values())))
-    made.world.connect(errors_back_off=True)
-    made.world.clock.now = kube.world.clock.now
-    made.refuses, made.in_tree = kube.refuses, kube.in_tree
-    made.create(*kube.pods.values())
-    for node_ in kube.world.nodes.values():
-        made.plugin.on_node(None, node_)
-    made.apply(*kube.groups.values())
-    made.active = kube.active
-    made.plugin.tick()
-    return made
+    made = world(list(kube.world.nodes.values()))
+    made.connect(errors_back_off=True)
+    kube.extender_restarts(made)
+    return kube
 
 
 def test_after_a_restart_the_pods_themselves_say_who_was_refused(kube: Knowing, world: Make) -> None:
