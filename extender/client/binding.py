@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from extender import metrics
 from extender.api import corev1
 from extender.api.metav1 import ObjectMeta
-from extender.client.errors import ApiError, ConflictError, ConnectionFailedError, NotFoundError, TooManyRequestsError
+from extender.client.errors import ApiError, ConflictError, NotFoundError, may_pass
 from extender.client.interface import API, PODS
 
 RETRY_SECONDS = 5.0  # how long a binding whose outcome is open is pursued; the commit budget leaves room for it
@@ -51,15 +51,12 @@ def bind_pod(
         try:
             api.bind(binding)
             return BindOutcome(True)
-        except ConflictError as error:
-            metrics.bind_conflicts.inc()
-            return _after_conflict(api, pod, node_name, error)
-        except NotFoundError as error:
-            return BindOutcome(False, error.message)
         except ApiError as error:
-            if not _may_pass(error):
+            if isinstance(error, ConflictError):
+                metrics.bind_conflicts.inc()
+            elif not may_pass(error):
                 return BindOutcome(False, error.message)
-            settled = _look(api, pod, node_name)
+            settled = _look(api, pod, node_name, error)
             if settled is not None:
                 return settled
             left = deadline - clock()
@@ -69,26 +66,18 @@ def bind_pod(
             pause = min(1.0, pause * 2)
 
 
-def _may_pass(error: ApiError) -> bool:
-    """No answer, too many requests, or a server in trouble: the same call may succeed later."""
-    return isinstance(error, (ConnectionFailedError, TooManyRequestsError)) or error.code >= 500
-
-
-def _after_conflict(api: API, pod: corev1.Pod, node_name: str, error: ConflictError) -> BindOutcome:
+def _look(api: API, pod: corev1.Pod, node_name: str, error: ApiError) -> BindOutcome | None:
+    """What a read shows; None where trying again is right: nothing could be read, or the pod is unbound and that is no
+    conflict, which it would stay."""
     try:
-        return _outcome(api.get(PODS, pod.name, pod.namespace), pod, node_name) or BindOutcome(False, error.message)
-    except ApiError:
-        return BindOutcome(False, error.message)
-
-
-def _look(api: API, pod: corev1.Pod, node_name: str) -> BindOutcome | None:
-    """What a read shows; None where the pod is unbound, or could not be read, so that trying again is right."""
-    try:
-        return _outcome(api.get(PODS, pod.name, pod.namespace), pod, node_name)
-    except NotFoundError as error:
-        return BindOutcome(False, error.message)
+        outcome = _outcome(api.get(PODS, pod.name, pod.namespace), pod, node_name)
+    except NotFoundError as gone:
+        return BindOutcome(False, gone.message)
     except ApiError:
         return None
+    if outcome is None and isinstance(error, ConflictError):
+        return BindOutcome(False, error.message)
+    return outcome
 
 
 def _outcome(seen: corev1.Pod, pod: corev1.Pod, node_name: str) -> BindOutcome | None:

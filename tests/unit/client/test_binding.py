@@ -70,6 +70,22 @@ def test_a_409_for_the_same_node_is_success_and_for_another_is_not() -> None:
     assert bind(api, pod, "n2") == (False, 'pod p is already assigned to node "n1"')
 
 
+def test_after_a_409_nothing_is_said_before_the_pod_could_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was called a failure, though the pod was bound."""
+    api = EmbeddedAPI()
+    pod = api.create(PODS, POD)
+    bind(api, pod)
+    get, failures = api.get, [LOST, TooManyRequestsError("later")]
+
+    def moody(*args: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return get(*args)
+
+    monkeypatch.setattr(api, "get", moody)
+    assert bind(api, pod) == (True, "")
+
+
 def test_an_answer_that_was_lost_is_read_back_and_not_posted_again() -> None:
     api = Moody(LOST, done=True)
     assert bind(api, api.create(PODS, POD)) == (True, "")
