@@ -89,12 +89,11 @@ class GroupVerdicts:
 
     def tick(self) -> None:
         """About once a second: what could not be written is tried again."""
-        if not self._unwritten:
-            return
         leading, now = self._leading(), self._clock()
         with self._lock:
-            if not leading:  # whoever leads now says what is true
+            if not leading:  # whoever leads now says what is true, and what we said last is not what is said
                 self._unwritten.clear()
+                self._last.clear()
             due = [uid for uid, each in self._unwritten.items() if each.due <= now]
             again = [self._unwritten.pop(uid) for uid in due]
         for each in again:

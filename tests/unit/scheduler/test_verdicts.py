@@ -24,7 +24,8 @@ class Told:
         self.recorder = Recorder(api)
         self.recorder.start()
         self.now = 100.0
-        self.verdicts = GroupVerdicts(api, self.recorder, lambda: leading, lambda: self.now)
+        self.leading = leading
+        self.verdicts = GroupVerdicts(api, self.recorder, lambda: self.leading, lambda: self.now)
         self.group = api.create(POD_GROUPS, {"metadata": {"name": "g"}, "spec": {"minMember": 3}})
 
     def say(self, *verdicts: Verdict) -> None:
@@ -153,3 +154,18 @@ def test_something_newer_is_not_undone_by_what_is_written_later(told: Told, monk
     told.say(STARTS)
     told.passes(60.0)
     assert told.conditions() == [("Scheduled", "True", "GangScheduled")]
+
+
+def test_who_leads_again_says_it_again_where_another_has_said_something_else(told: Told) -> None:
+    """It was what it had said last itself."""
+    told.say(NO_ROOM)
+    told.leading = False
+    told.passes(1.0)
+    other = GroupVerdicts(told.api, told.recorder, lambda: True)
+    other.decided(told.group, "default/g", STARTS)
+    other.flush()
+    other.stop()
+    told.leading = True
+    told.group = told.api.get(POD_GROUPS, "g", "default")
+    told.say(NO_ROOM)
+    assert told.conditions() == [("Scheduled", "False", "GangRejected")]
