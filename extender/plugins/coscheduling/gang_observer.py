@@ -76,6 +76,10 @@ class GangObserver:
             for telling in tellings:
                 self._with.verdicts.decided(telling.pod_group, telling.key, telling.verdict, telling.member)
 
+    def tell_anew(self) -> None:
+        """We begin to lead: what was told until now was told to nobody. Lock held."""
+        self._seen = {key: replace(seen, told=False) for key, seen in self._seen.items()}
+
     def _look(self, group: Group) -> _Telling | None:
         """Lock held. A gang that runs and that nothing happens to costs nothing."""
         seen = self._seen.get(group.key)

@@ -37,6 +37,7 @@ class LeadChanges:
             self._room_came_free()
             with self._manager.lock:
                 refusals_stand(self._manager)
+                self._admission.observer.tell_anew()
         elif self._planning and not planning:
             self._admission.begin_anew()
             with self._manager.lock:

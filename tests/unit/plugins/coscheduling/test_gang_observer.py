@@ -76,3 +76,15 @@ def test_a_gang_that_runs_and_is_said_not_to_is_put_right(world: Make) -> None:
     w.verdicts.clear()
     w.plugin.on_pod_group(None, replace(pod_group("g", 2), status=PodGroupStatus(conditions=())))
     assert looked(w) == []
+
+
+def test_who_begins_to_lead_tells_what_has_stood_since_before(world: Make) -> None:
+    """Its own telling was heard by nobody, and it was done with it."""
+    w = world([node("n1")])
+    w.leading = False
+    w.connect(may_plan=lambda: w.leading)
+    start(w)
+    looked(w)
+    w.leading = True
+    assert looked(w) == [TOO_FEW]
+    assert looked(w) == []
