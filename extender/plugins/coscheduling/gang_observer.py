@@ -88,7 +88,7 @@ class GangObserver:
             if seen.phase is Phase.BOUND:
                 denied = _denies_it(group) and phase_of(self._manager, group) is Phase.BOUND
                 return self._complete(group) if denied else None
-            if seen.phase is Phase.GATHERING and not group.on_node:
+            if seen.phase is Phase.GATHERING and not (group.on_node and _denies_it(group)):
                 return None
         if (stop := no_longer_reserved(self._manager, group)) is not None:
             group.stopped = stop
