@@ -22,6 +22,7 @@ from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.lost_places import fits_beside, recheck
 from extender.plugins.coscheduling.planner.room import Amounts, asked_of
+from extender.plugins.coscheduling.pod_conditions import POD_SCHEDULED
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.shadow import Shadows
 
@@ -53,6 +54,7 @@ class ReservedRoom:
         self._turned_away: dict[str, corev1.Pod] = {}
         self._ended = False  # kept room has ended without a binding, and nobody has been told
         self._wake_from = 0.0
+        self._found = False  # somebody who was turned away before we began to lead, and nobody has been told since
 
     # PreFilter and Filter
 
@@ -102,6 +104,10 @@ class ReservedRoom:
         if self._turned_away and (new is None or new.node_name or new.deleting):
             with self._manager.lock:
                 self._turned_away.pop(pod.uid, None)
+        if old is None and new is not None and not new.node_name and _was_turned_away(new):
+            with self._manager.lock:
+                self._turn_away(new)
+                self._found = True
         if new is not None and new.node_name and (old is None or not old.node_name):
             self.arrived(new, new.node_name)
         if old is not None and self._gave_up_nomination(old, new):
@@ -143,9 +149,17 @@ class ReservedRoom:
     # Waking
 
     def tick(self) -> None:
-        """After plans were made: whoever was refused for room that nobody has taken is woken, all by one event."""
+        """After plans were made: whoever was refused for room that nobody has taken is woken, all by one event.
+
+        What was kept before we began to lead is kept no more, if no plan has renewed it by the tick after.
+        """
         manager = self._manager
+        if not self._with.may_plan():
+            return
         with manager.lock:
+            if self._found:
+                self._found, self._ended = False, True
+                return
             given_up, shadow_ended = manager.ledger.given_up(), self._shadows.ended()
             self._ended = self._ended or given_up or shadow_ended
             now = manager.clock()
@@ -157,6 +171,14 @@ class ReservedRoom:
                 self._wake_from = now + WAKE_SECONDS
         if pods:
             self._with.wake_refused(pods)
+
+
+def _was_turned_away(pod: corev1.Pod) -> bool:
+    """By the text of its last refusal."""
+    return any(
+        known.type == POD_SCHEDULED and (messages.ROOM_RESERVED in known.message or messages.SHADOWED in known.message)
+        for known in pod.status.conditions
+    )
 
 
 def _coming(node: NodeInfo, promised: Iterable[PodInfo], without: str) -> list[PodInfo]:

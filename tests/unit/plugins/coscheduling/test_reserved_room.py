@@ -236,6 +236,24 @@ def test_the_bell_is_rung_once_a_second_at_most(planned: World, bell: Bell) -> N
     assert len(bell.rings) == 2
 
 
+@pytest.mark.parametrize("text", [messages.ROOM_RESERVED, messages.SHADOWED])
+def test_who_was_turned_away_before_a_restart_is_woken_when_we_lead(text: str, world: Make, bell: Bell) -> None:
+    """Who had kept the room was gone, and nobody knew of whom it had been kept from."""
+    w = world([node("n1")])
+    w.leading = False
+    w.connect(ring=bell, may_plan=lambda: w.leading)
+    condition = corev1.PodCondition("PodScheduled", "False", "Unschedulable", f"0/1 nodes are available: 1 {text}.")
+    status = corev1.PodStatus(conditions=(condition,))
+    w.create(msgspec.structs.replace(pod("parked"), status=status), pod("fresh"))
+    for leading, rings in ((False, 0), (True, 0), (True, 1), (True, 1)):
+        w.leading = leading
+        w.plugin.tick()
+        w.run_tasks()
+        w.clock.now += 2.0
+        assert len(bell.rings) == rings
+    assert bell.rings == [["parked"]]
+
+
 def nominee(name: str, to: str, node_name: str = "") -> corev1.Pod:
     made = pod(name, priority=9, node_name=node_name)
     return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, nominated_node_name=to))
