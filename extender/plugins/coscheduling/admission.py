@@ -282,7 +282,8 @@ class Admission:
             return None
         if len(group.members) < spec.min_member and not (group.once_whole or group.started):
             return None  # by counting alone: members come one by one, and this is asked after each
-        waiting = group.members.keys() if manager.begun(group) else group.refused | group.gated
+        sent = group.steered.keys()  # who lost its place while its gate went is in no other set
+        waiting = group.members.keys() if manager.begun(group) else group.refused | group.gated | sent
         unplaced = (waiting & group.members.keys()) - self._manager.placed(group)
         concerned = {uid for uid in unplaced if uid in group.gated or not is_free(group, spec, uid)}
         pods = [pod for uid in concerned if self._with.ours(pod := group.members[uid].pod)]

@@ -76,6 +76,19 @@ def test_one_whose_node_has_gone_meanwhile_is_told_another_when_it_comes(small: 
     assert w.released == []
 
 
+def test_one_whose_node_goes_while_its_gate_does_has_a_place_again_before_anybody_asks(small: Make) -> None:
+    w = small([node("n1", "1"), node("n2", "1"), node("n3", "1")])
+    members = {name: gated(name) for name in ("p0", "p1")}
+    start(w, *members.values())
+    planned = {place.uid: place.node_name for place in w.plugin.manager.ledger}
+    w.plugin.on_node(w.nodes.pop(planned["p0"]), None)
+    for member in members.values():
+        w.plugin.on_pod(member, ungated(member))  # seen before the look that the node's end asked for
+    w.run_tasks()
+    places = {place.uid: place.node_name for place in w.plugin.manager.ledger}
+    assert places == {"p0": next(iter(w.nodes.keys() - {planned["p1"]})), "p1": planned["p1"]}
+
+
 def test_one_that_comes_without_its_node_is_given_one_that_is_offered(small: Make) -> None:
     w = small([node("n1", "2"), node("n2", "2")])
     member = gated("p0")
