@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 
 ASK_AGAIN_SECONDS = 60.0  # how often permissions are asked for anew
 ASK_SOON_SECONDS = 5.0  # while there are none
+TOO_MANY_REQUESTS = 429
 PAUSES = (0.1, 0.5, 2.0)  # seconds between tries of a call that may yet succeed
 AGAIN_SECONDS = (2.0, 4.0, 8.0)  # until those victims are told once more who could not be told with the others
 
@@ -97,15 +98,23 @@ class ApiEvictor:
             return f"{type(error).__name__}: {error}"
 
     def _evict(self, eviction: Eviction) -> str:
-        """Why nobody was told to go; empty if they were."""
+        """Why nobody was told to go; empty if they were.
+
+        All are marked before the first goes: if we do not come to the end of it, whoever comes after us finds them
+        (plugins/coscheduling/preemption/broken_off.py). Who stops us waits for the end, and there are no pauses then.
+        """
         if not self._leading():
             return "not the leader"
         victims = self._those_that_are_there(eviction.victims)
         if isinstance(victims, str):
             return victims
+        if not self._by_eviction_api:  # which marks them itself
+            for victim in victims:
+                self._mark(victim, eviction)
         for pause in (0.0, *AGAIN_SECONDS):
-            if pause and (not victims or self._stopping.wait(pause) or not self._leading()):
+            if not victims or not self._leading():
                 break
+            self._stopping.wait(pause)
             victims = [victim for victim in victims if self._failed(victim, eviction)]
         return ""
 
@@ -137,7 +146,7 @@ class ApiEvictor:
 
     def _tell(self, victim: corev1.Pod, eviction: Eviction) -> str:
         try:
-            self._retried(lambda: self._mark_and_remove(victim, eviction))
+            self._retried(lambda: self._remove(victim, dry_run=False))
         except (NotFoundError, ConflictError):
             return ""  # gone, or another pod of that name
         except ApiError as error:
@@ -147,14 +156,16 @@ class ApiEvictor:
         self._recorder.event(pod_reference(victim), "Normal", "Preempted", "Preempting", note, eviction.preemptor)
         return ""
 
-    def _mark_and_remove(self, victim: corev1.Pod, eviction: Eviction) -> None:
-        if not self._by_eviction_api:  # which sets a condition of its own
-            message = f"{eviction.scheduler_name}: preempting to accommodate a higher priority pod"
-            condition = corev1.PodCondition(
-                type=DISRUPTION_TARGET, status="True", reason=PREEMPTION_BY_SCHEDULER, message=message
-            )
-            patch_pod_status(self._api, victim, condition=condition)
-        self._remove(victim, dry_run=False)
+    def _mark(self, victim: corev1.Pod, eviction: Eviction) -> None:
+        """As kube-scheduler does. One that cannot be marked goes all the same."""
+        message = f"{eviction.scheduler_name}: preempting to accommodate a higher priority pod"
+        condition = corev1.PodCondition(
+            type=DISRUPTION_TARGET, status="True", reason=PREEMPTION_BY_SCHEDULER, message=message
+        )
+        try:
+            self._retried(lambda: patch_pod_status(self._api, victim, condition=condition))
+        except ApiError as error:
+            log.info("victim was not marked victim=%s error=%s", victim.key, error)
 
     def _remove(self, victim: corev1.Pod, *, dry_run: bool) -> None:
         if self._by_eviction_api:
@@ -163,12 +174,15 @@ class ApiEvictor:
         held = Preconditions(uid=victim.uid)
         self._api.delete(PODS, victim.name, victim.namespace, preconditions=held, dry_run=dry_run)
 
-    def _retried(self, call: Callable[[], None]) -> None:
-        """What the server refuses is refused; what did not come through is tried again."""
+    def _retried(self, call: Callable[[], object]) -> None:
+        """What the server refuses is refused; what did not come through is tried again. 429 is either: of a budget, or too much
+        at once."""
         for pause in (*PAUSES, None):
             try:
                 call()
                 break
             except ApiError as error:
-                if pause is None or (0 < error.code < 500) or self._stopping.wait(pause):
+                too_many = error.code == TOO_MANY_REQUESTS and not self._by_eviction_api
+                if pause is None or (0 < error.code < 500 and not too_many):
                     raise
+                self._stopping.wait(pause)

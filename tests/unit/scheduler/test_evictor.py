@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ApiError
 from extender.client.events import Recorder
@@ -52,5 +53,56 @@ def test_who_cannot_be_told_with_the_others_is_told_a_little_later(
 
     monkeypatch.setattr(api, "delete", failing)
     evictor.evict(Eviction(victims, "PodGroup default/g", pod_reference(victims[0]), "gang-scheduler"), told.append)
+    assert told == [""]
+    assert [pod for pod in api.list_page(PODS).items if not pod.deleting] == []
+
+
+def _evictor(api: EmbeddedAPI) -> ApiEvictor:
+    return ApiEvictor(api, Recorder(api), lambda: True, lambda: 0.0, run=lambda job: job())
+
+
+def _victims(api: EmbeddedAPI) -> list[corev1.Pod]:
+    spec = {"containers": [{"name": "c"}], "nodeName": "n1"}
+    return [api.create(PODS, {"metadata": {"name": name}, "spec": spec}) for name in ("a", "b")]
+
+
+def test_all_are_marked_before_the_first_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    api, calls = EmbeddedAPI(), []
+    victims, delete, patch = _victims(api), api.delete, api.patch
+
+    def deleting(resource: Any, name: str, *args: Any, dry_run: bool, **options: Any) -> None:
+        calls.append(f"delete {name}{' dry' if dry_run else ''}")
+        delete(resource, name, *args, dry_run=dry_run, **options)
+
+    def patching(resource: Any, name: str, *args: Any, **options: Any) -> Any:
+        calls.append(f"mark {name}")
+        return patch(resource, name, *args, **options)
+
+    monkeypatch.setattr(api, "delete", deleting)
+    monkeypatch.setattr(api, "patch", patching)
+    told: list[str] = []
+    _evictor(api).evict(Eviction(victims, "PodGroup default/g", pod_reference(victims[0]), "x"), told.append)
+    assert told == [""]
+    assert calls == ["delete a dry", "delete b dry", "mark a", "mark b", "delete a", "delete b"]
+
+
+@pytest.mark.parametrize("code", [429, 503])
+def test_who_stops_it_in_the_middle_gets_all_told_and_waits_for_no_pause(
+    code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PAUSES", (3600.0, 3600.0))
+    api, told = EmbeddedAPI(), []
+    victims, delete, evictor = _victims(api), api.delete, _evictor(api)
+    errors = [ApiError("too much", code=code), ApiError("too much", code=code)]
+
+    def failing(resource: Any, name: str, *args: Any, dry_run: bool, **options: Any) -> None:
+        if not dry_run:
+            evictor.stop()
+            if errors:
+                raise errors.pop()
+        delete(resource, name, *args, dry_run=dry_run, **options)
+
+    monkeypatch.setattr(api, "delete", failing)
+    evictor.evict(Eviction(victims, "PodGroup default/g", pod_reference(victims[0]), "x"), told.append)
     assert told == [""]
     assert [pod for pod in api.list_page(PODS).items if not pod.deleting] == []

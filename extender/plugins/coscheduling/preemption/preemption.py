@@ -11,6 +11,7 @@ from extender.api.schedulingv1alpha1 import PodGroup
 from extender.crash import guarded
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.preemption.broken_off import BrokenOff
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
 from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
 from extender.plugins.coscheduling.preemption.leaving import Leaving
@@ -27,6 +28,9 @@ class Preemption:
         self._admission = coscheduling.admission
         self._leaving = Leaving(self._manager, coscheduling.events)
         self._rest = RestOfGangs(self._manager, world.evictor, self._leaving)
+        self._broken_off = BrokenOff(
+            self._manager, world.evictor, self._leaving, world.rules, coscheduling.collaborators.may_plan
+        )
         self.guard = PreemptionGuard(
             self._manager,
             coscheduling.admission,
@@ -46,6 +50,7 @@ class Preemption:
             self.gangs.priorities.follow(old, new)
         self._leaving.on_pod(old, new)
         self._rest.on_pod(old, new)
+        self._broken_off.on_pod(old, new)
         self.gangs.on_pod(old, new)
         pod = new or old
         if pod is not None and (new is None or new.node_name or new.terminal):
@@ -59,7 +64,7 @@ class Preemption:
 
     def tick(self) -> None:
         """About once a second. Each is done though another fails."""
-        for step in (self._leaving.tick, self.gangs.tick, self._give_back_late):
+        for step in (self._leaving.tick, self._broken_off.tick, self.gangs.tick, self._give_back_late):
             guarded("preemption-tick", step)
 
     def _give_back_late(self) -> None:

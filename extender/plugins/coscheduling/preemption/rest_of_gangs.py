@@ -65,7 +65,7 @@ class RestOfGangs:
             return
         with self._manager.lock:
             rest = self._expected.get(pod.uid)
-            if rest is None or not (_was_preempted(pod) or (old is not None and _was_preempted(old))):
+            if rest is None or not (was_preempted(pod) or (old is not None and was_preempted(old))):
                 return
             for uid in [uid for uid, known in self._expected.items() if known is rest]:
                 del self._expected[uid]
@@ -94,7 +94,8 @@ class RestOfGangs:
             self._leaving.stay([pod.uid for pod in pods])
 
 
-def _was_preempted(pod: corev1.Pod) -> bool:
+def was_preempted(pod: corev1.Pod) -> bool:
+    """Whether somebody has chosen it for a victim, kube-scheduler or we."""
     return any(
         known.type == DISRUPTION_TARGET and known.status == "True" and known.reason == PREEMPTION_BY_SCHEDULER
         for known in pod.status.conditions

@@ -1,0 +1,72 @@
+"""A gang whose preemption was broken off is no fraction for long; one that lost members otherwise is left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from extender.api import corev1
+from extender.client.status_patch import patch_pod_status
+from extender.config.types import ExtenderConfiguration
+from extender.plugins.coscheduling.preemption import broken_off
+from tests.unit.scheduler.conftest import Bench, running
+
+VICTIM = corev1.PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    monkeypatch.setattr(broken_off, "SETTLED_SECONDS", 0.0)
+    with running() as made:
+        made.until(made.may_evict, "evictions are allowed")
+        yield made
+
+
+def members(bench: Bench, count: int, min_member: int) -> list[corev1.Pod]:
+    bench.node("n1", cpu=str(count))
+    bench.pod_group("running", min_member)
+    return [bench.pod(f"r{number}", "running", node="n1") for number in range(count)]
+
+
+def marked(bench: Bench, pod: corev1.Pod) -> None:
+    patch_pod_status(bench.api, pod, condition=VICTIM)
+
+
+def ticked(bench: Bench) -> None:
+    bench.scheduler._parts.preemption.tick()
+    bench.scheduler._parts.evictor._pool.flush()
+
+
+def test_what_is_left_goes(bench: Bench) -> None:
+    pods = members(bench, 2, min_member=3)
+    marked(bench, pods[0])
+    bench.until(lambda: not any(map(bench.there, pods)), "both go")
+
+
+@pytest.mark.parametrize(
+    ("count", "min_member", "victims"),
+    [
+        pytest.param(2, 3, 0, id="a gang that lost a member otherwise"),
+        pytest.param(3, 2, 1, id="a victim that its gang can spare"),
+    ],
+)
+def test_who_stays(bench: Bench, count: int, min_member: int, victims: int) -> None:
+    pods = members(bench, count, min_member)
+    for pod in pods[:victims]:
+        marked(bench, pod)
+    seen = bench.pod("marker")
+    assert bench.there(seen)
+    ticked(bench)
+    assert all(map(bench.there, pods))
+
+
+def test_where_gangs_are_nothing_special_nobody_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broken_off, "SETTLED_SECONDS", 0.0)
+    with running(ExtenderConfiguration(gang_victims="any")) as bench:
+        bench.until(bench.may_evict, "evictions are allowed")
+        pods = members(bench, 2, min_member=3)
+        marked(bench, pods[0])
+        assert bench.there(bench.pod("marker"))
+        ticked(bench)
+        assert all(map(bench.there, pods))
