@@ -151,12 +151,15 @@ class _Tally:
             if name in self._excused:
                 self._taken_out[uid] = change.at
             elif had_a_node:  # a victim: whoever is left of its group by now goes with it
-                self._taken_out.clear()
+                self._forget_before(change.at - self._limit)
         elif change.pod.node:
-            if not self.bound:  # it starts, and could count on nobody who went before it was decided
-                begun = change.at - self._limit
-                self._taken_out = {uid: at for uid, at in self._taken_out.items() if at >= begun}
+            if not self.bound:  # it starts anew
+                self._forget_before(change.at - self._limit)
             self.bound[uid] = name
+
+    def _forget_before(self, decided: float) -> None:
+        """Who went later was still counted on when it was decided."""
+        self._taken_out = {uid: at for uid, at in self._taken_out.items() if at >= decided}
 
 
 def _over_allocatable(history: Sequence[Change], allocatable: Mapping[str, Amounts]) -> Iterable[str]:

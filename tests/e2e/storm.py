@@ -22,6 +22,7 @@ from pathlib import Path
 from extender.api.schedulingv1alpha1 import GANG_GATE, LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL
 from tests.e2e import api as paths
 from tests.e2e.api import Json, Refused
+from tests.e2e.bad_line import BadLine
 from tests.e2e.build import binaries
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ControlPlane
@@ -32,6 +33,7 @@ NODE_CPU = 8
 QUIET_SECONDS = 12.0  # longer than kube-scheduler's longest back-off, and than a denial
 CALM_SECONDS = 90.0
 STILL_SECONDS = 2.0
+RECOVERED_SECONDS = 40.0
 GATES = [{"name": GANG_GATE}]
 
 
@@ -55,10 +57,11 @@ class Gang:
 
 class Storm:
     def __init__(
-        self, cluster: Cluster, pair: Pair, seed: int, *, say: Callable[[str], None] = lambda line: None
+        self, cluster: Cluster, pair: Pair, line: BadLine, seed: int, *, say: Callable[[str], None] = lambda line: None
     ) -> None:
         self._cluster = cluster
         self._pair = pair
+        self._line = line
         self._random = random.Random(seed)
         self._say = say
         self._gangs: list[Gang] = []
@@ -66,7 +69,8 @@ class Storm:
         self._nodes: list[str] = []
         self._pause = threading.Event()
         self._ended: dict[str, int] = {}  # gangs that are over -> the least minMember that they had
-        cluster.killed = True  # it may happen at any time
+        cluster.killed = True  # it may happen at any time, and again before all is well
+        cluster.recovery = RECOVERED_SECONDS
         for _ in range(6):
             self._add_node()
 
@@ -85,11 +89,14 @@ class Storm:
             (2, self._kill_scheduler),
             (2, self._stop_the_clock_of_the_api_server),
             (4, self._lower_min_member),
+            (4, self._trouble_on_the_line),
+            (2, self._cut_the_watches),
         )
         for _ in range(steps):
             act = self._random.choices([act for _, act in acts], [weight for weight, _ in acts])[0]
             act()
             self._pause.wait(self._random.choice((0.0, 0.0, 0.05, 0.3, 1.0)))
+        self._line.quiet()
 
     def calm(self) -> list[str]:
         """Waits until nothing moves any more; who waits then although he fits."""
@@ -233,6 +240,16 @@ class Storm:
         finally:
             self._cluster.plane.apiserver.signal(signal.SIGCONT)
 
+    def _trouble_on_the_line(self) -> None:
+        """Until the next time."""
+        share = self._random.choice((0.0, 0.1, 0.3, 0.6))
+        self._say(f"{share:.0%} of the extender's calls fail from now on")
+        self._line.trouble(share)
+
+    def _cut_the_watches(self) -> None:
+        self._say("all watches are cut")
+        self._line.cut()
+
     def _lower_min_member(self) -> None:
         able = [gang for gang in self._gangs if not gang.lightweight and gang.min_member > 1]
         if able:
@@ -308,12 +325,18 @@ def _apart(gang: str) -> Json:
 
 
 def storm(
-    cluster: Cluster, pair: Pair, seed: int, steps: int, say: Callable[[str], None] = lambda line: None
+    cluster: Cluster, folder: Path, seed: int, steps: int, say: Callable[[str], None] = lambda line: None
 ) -> list[str]:
-    """What was wrong, a sentence each."""
-    blown = Storm(cluster, pair, seed, say=say)
-    blown.blow(steps)
-    return [*blown.calm(), *blown.violations()]
+    """What was wrong, a sentence each. The programs' logs are in the folder."""
+    line = BadLine(cluster.plane.server, cluster.plane.ca_file, seed).start()
+    try:
+        with Pair.of(cluster.plane, folder, server=line.url).running() as pair:
+            blown = Storm(cluster, pair, line, seed, say=say)
+            blown.blow(steps)
+            return [*blown.calm(), *blown.violations()]
+    finally:
+        line.stop()
+        say(f"on the line: {', '.join(f'{count} {fault.value}' for fault, count in line.faults.items())}")
 
 
 def _run(plane: ControlPlane, folder: Path, seed: int, steps: int, say: Callable[[str], None]) -> list[str]:
@@ -321,8 +344,7 @@ def _run(plane: ControlPlane, folder: Path, seed: int, steps: int, say: Callable
     cluster = Cluster(plane)
     cluster.recorder.start()
     try:
-        with Pair.of(plane, folder).running() as pair:
-            return storm(cluster, pair, seed, steps, say)
+        return storm(cluster, folder, seed, steps, say)
     finally:
         cluster.recorder.stop()
         cluster.clean()

@@ -5,15 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.control_plane import ControlPlane
-from tests.e2e.pair import Pair
 from tests.e2e.storm import storm
 
 SEED, STEPS = 24, 60
 
 
-def test_after_a_storm_no_gang_is_a_fraction_and_nobody_waits_who_fits(
-    plane: ControlPlane, cluster: Cluster, tmp_path: Path
-) -> None:
-    with Pair.of(plane, tmp_path).running() as pair:
-        assert storm(cluster, pair, SEED, STEPS) == []
+def test_after_a_storm_no_gang_is_a_fraction_and_nobody_waits_who_fits(cluster: Cluster, tmp_path: Path) -> None:
+    assert storm(cluster, tmp_path, SEED, STEPS) == []

@@ -72,6 +72,12 @@ WHOLE = [bound(0, "a"), bound(0.01, "b"), bound(0.02, "c")]
             id="a victim taken out of what is left of a gang",
         ),
         pytest.param(
+            [*WHOLE, bound(0, "d", "node-1"), deleted(5, "a"), deleted(5.4, "b")],
+            {"excused": ["default/a"]},
+            [],
+            id="a victim that could be spared when that was decided",
+        ),
+        pytest.param(
             [*WHOLE, deleted(5, "a"), deleted(8, "b"), deleted(8.1, "c")],
             {"excused": ["default/a"]},
             [],
