@@ -437,3 +437,33 @@ def test_extra_members_are_freed_after_their_gang_has_started_too(bench: Bench) 
     (first,) = (pod for pod in pods if pod is not extra)
     assert bench.bind(first, "n1").result(5) == ""
     bench.until(lambda: not held_back(), "the gate of the other goes")
+
+
+def test_extra_members_that_ask_while_their_gang_starts_are_not_forgotten(bench: Bench) -> None:
+    full(bench, 0)
+    bench.node("n1", cpu="1")
+    bench.pod_group("high", 1)
+    pods = [bench.pod(f"h{number}", "high", priority=VIP, schedulingGates=[{"name": GANG_GATE}]) for number in range(2)]
+    bench.until(lambda: len(reserved(bench)) == 1, "one has its place")
+    gangs = bench.scheduler._parts.preemption.gangs
+    gangs.refused(group(bench), pods[0].spec.scheduler_name)
+    looked_for_victims(bench)
+    with gangs._manager.lock:
+        assert KEY in gangs._queue._wanted
+
+
+def test_extra_members_of_a_gang_that_has_preempted_are_freed_too(bench: Bench) -> None:
+    full(bench, 0, 0)
+    bench.pod_group("high", 1)
+    gated = [{"name": GANG_GATE}]
+    pods = [bench.pod(f"h{number}", "high", priority=VIP, schedulingGates=gated) for number in range(2)]
+
+    def held_back() -> list[corev1.Pod]:
+        return [pod for pod in pods if bench.api.get(PODS, pod.name, pod.namespace).gated]
+
+    bench.until(lambda: len(held_back()) == 1, "somebody goes for the one that is needed")
+    (extra,) = held_back()
+    (first,) = (pod for pod in pods if pod is not extra)
+    (node_name,) = nominated(bench, first) - {""} or reserved(bench).values()
+    assert bench.bind(first, node_name).result(5) == ""
+    bench.until(lambda: not held_back(), "the gate of the other goes")

@@ -127,11 +127,13 @@ class GangPreemption:
         manager = self._manager
         with manager.lock:
             unit = unit_of(manager, group)
-            if any(each.preempting or each.key not in manager.groups for each in unit):
+            if any(each.key not in manager.groups for each in unit):
                 return
             situation = self.search.situation(unit, scheduler_name)
             runs = not situation.request.needed and all(phase_of(manager, each) is Phase.BOUND for each in unit)
-            if not runs and any(each.planned for each in unit):
+            if any(each.preempting or (each.planned and not runs) for each in unit):
+                self._queue.add(group, scheduler_name)  # extra members may want it, once their gang runs
+                self._queue.pause(unit, ANEW_SECONDS)
                 return
             if self.search.barred(unit):
                 self._queue.add(group, scheduler_name)
