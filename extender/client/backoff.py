@@ -1,4 +1,4 @@
-"""How long to wait after a failure: client-go's numbers.
+"""How long to wait after a failure: client-go's numbers for lists and watches, and doubling for whoever has his own.
 
 kube-scheduler: k8s.io/client-go/tools/cache/reflector.go (ReflectorBackoff)
 """
@@ -12,6 +12,12 @@ INITIAL_SECONDS = 0.8
 MAX_SECONDS = 30.0
 FACTOR = 2.0
 RESET_SECONDS = 120.0
+MOST_DOUBLINGS = 16  # past every limit, and no number overflows
+
+
+def doubled(first: float, times: int, longest: float) -> float:
+    """Seconds: the first wait, doubled so many times, and never more than the longest."""
+    return min(first * 2.0 ** min(times, MOST_DOUBLINGS), longest)
 
 
 class Backoff:

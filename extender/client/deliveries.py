@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
+from extender.client.backoff import doubled
 from extender.crash import guarded
 
 T = TypeVar("T", bound=Any)
@@ -98,9 +99,8 @@ class Deliveries(Generic[T]):
         return done
 
     def _later(self, behind: _Behind[T]) -> None:
-        seconds = min(FIRST_RETRY_SECONDS * 2.0 ** min(behind.failures, 16), LONGEST_RETRY_SECONDS)
+        behind.due = self._clock() + doubled(FIRST_RETRY_SECONDS, behind.failures, LONGEST_RETRY_SECONDS)
         behind.failures += 1
-        behind.due = self._clock() + seconds
 
     def _make_up(self, behind: _Behind[T]) -> None:
         """Whoever had the name before is gone; then what has it now, if anything has."""

@@ -17,8 +17,6 @@ from extender.client.interface import API, PODS, ResourceType
 from extender.client.reflector import Reflector
 from extender.client.store import Store
 
-__all__ = ["EventHandler", "Informer", "InformerFactory", "InformerState"]
-
 T = TypeVar("T", bound=Any)
 
 NON_TERMINAL_PODS = "status.phase!=Succeeded,status.phase!=Failed"

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from extender.api import corev1
-from extender.client.errors import ApiError, ConflictError, NotFoundError, TooManyRequestsError
+from extender.client.errors import ApiError, ConflictError, NotFoundError, TooManyRequestsError, may_pass
 from extender.client.interface import API, PODS, EventRecorder, Preconditions, pod_reference
 from extender.client.status_patch import patch_pod_status
 from extender.crash import crashed
@@ -24,7 +24,6 @@ log = logging.getLogger(__name__)
 
 ASK_AGAIN_SECONDS = 60.0  # how often permissions are asked for anew
 ASK_SOON_SECONDS = 5.0  # while there are none
-TOO_MANY_REQUESTS = 429
 PAUSES = (0.1, 0.5, 2.0)  # seconds between tries of a call that may yet succeed
 AGAIN_SECONDS = (2.0, 4.0, 8.0)  # until those victims are told once more who could not be told with the others
 
@@ -182,7 +181,7 @@ class ApiEvictor:
                 call()
                 break
             except ApiError as error:
-                too_many = error.code == TOO_MANY_REQUESTS and not self._by_eviction_api
-                if pause is None or (0 < error.code < 500 and not too_many):
+                of_a_budget = self._by_eviction_api and isinstance(error, TooManyRequestsError)
+                if pause is None or of_a_budget or not may_pass(error):
                     raise
                 self._stopping.wait(pause)

@@ -7,7 +7,6 @@ kube-scheduler: pkg/scheduler/eventhandlers.go (addAllEventHandlers)
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,8 +25,6 @@ from extender.framework.events import ActionType
 from extender.framework.interface import ClusterEvent
 from extender.framework.runtime.framework import Framework
 from extender.scheduler.event_handlers import Observer, kept, on_its_node
-
-log = logging.getLogger(__name__)
 
 WATCHED: Mapping[str, ResourceType[Any]] = {
     events.PERSISTENT_VOLUME: kinds.PERSISTENT_VOLUMES,

@@ -20,6 +20,7 @@ from cachetools import LRUCache
 from extender import metrics
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_GATE, GANG_READY
+from extender.client.backoff import doubled
 from extender.client.errors import ApiError, ForbiddenError, may_pass
 from extender.client.interface import API
 from extender.client.status_patch import annotate_pod, now_text, patch_pod_status, remove_scheduling_gate
@@ -168,7 +169,7 @@ class StatusSteering:
         self._pool.submit(lambda: self._work(uid))
 
     def _later(self, wish: _Wish) -> None:
-        seconds = min(FIRST_RETRY_SECONDS * 2.0 ** min(wish.failures, 16), LONGEST_RETRY_SECONDS)
+        seconds = doubled(FIRST_RETRY_SECONDS, wish.failures, LONGEST_RETRY_SECONDS)
         uid = wish.pod.uid
         with self._lock:
             if uid not in self._wishes:

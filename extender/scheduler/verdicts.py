@@ -19,6 +19,7 @@ from cachetools import LRUCache
 from extender.api import corev1
 from extender.api.metav1 import Condition
 from extender.api.schedulingv1alpha1 import PodGroup
+from extender.client.backoff import doubled
 from extender.client.errors import ApiError, may_pass
 from extender.client.interface import API, POD_GROUPS, EventRecorder, pod_group_reference, pod_reference
 from extender.client.status_patch import now, patch_pod_group_conditions
@@ -131,7 +132,7 @@ class GroupVerdicts:
                 self._write_later(uid, pod_group, verdict, failures)
 
     def _write_later(self, uid: str, pod_group: PodGroup, verdict: Verdict, failures: int) -> None:
-        seconds = min(FIRST_RETRY_SECONDS * 2.0 ** min(failures, 16), LONGEST_RETRY_SECONDS)
+        seconds = doubled(FIRST_RETRY_SECONDS, failures, LONGEST_RETRY_SECONDS)
         with self._lock:
             self._unwritten[uid] = _Unwritten(pod_group, verdict, failures + 1, self._clock() + seconds)
 

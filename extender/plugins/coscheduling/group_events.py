@@ -143,8 +143,8 @@ class GroupEvents:
         return {each.key for group in groups if group is not None for each in unit_of(self._manager, group)}
 
     def _void(self, keys: Iterable[str]) -> list[str]:
-        """Groups whose plan cannot come to a start any more: one of the unit lost its quorum, or is gone."""
-        """With those that have places left of one."""
+        """Groups whose plan cannot come to a start any more: one of the unit lost its quorum, or is gone; and those that have
+        places left of one."""
         groups, ledger = self._manager.groups, self._manager.ledger
         known = [group for key in sorted(keys) if (group := groups.get(key)) is not None]
         planned = [group for group in known if group.planned or ledger.of_group(group.key)]

@@ -1,6 +1,6 @@
-"""What a pod's conditions say of its way so far: tried and refused by kube-scheduler, or sent by us.
+"""What a pod's conditions say of its way so far: tried and refused by kube-scheduler, sent by us, or told to go.
 
-Used by PodGroupManager, GroupEvents, Arrivals and whoever quotes kube-scheduler.
+Used by PodGroupManager, GroupEvents, Arrivals, preemption and whoever quotes kube-scheduler.
 Kubernetes: k8s.io/api/core/v1 (PodScheduled and its reasons)
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_READY
+from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 
 POD_SCHEDULED = "PodScheduled"
 UNSCHEDULABLE = "Unschedulable"  # the reason of PodScheduled where no node was left
@@ -47,4 +48,12 @@ def refused_in_tree(old: corev1.Pod, new: corev1.Pod, said: str) -> bool:
         and condition not in old.status.conditions
         and not (said and said in condition.message)
         for condition in new.status.conditions
+    )
+
+
+def was_preempted(pod: corev1.Pod) -> bool:
+    """Whether somebody has chosen it for a victim, kube-scheduler or we."""
+    return any(
+        known.type == DISRUPTION_TARGET and known.status == "True" and known.reason == PREEMPTION_BY_SCHEDULER
+        for known in pod.status.conditions
     )

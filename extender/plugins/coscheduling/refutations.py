@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from extender import metrics
+from extender.client.backoff import doubled
 
 FIRST_SECONDS = 2.0
 LONGEST_SECONDS = 64.0
@@ -66,8 +67,7 @@ class Refutations:
         metrics.plan_refuted.labels(how).inc()
         before = self._pairs.pop((uid, node_name), None)
         times = before.times + 1 if before is not None else 1
-        seconds: float = min(FIRST_SECONDS * 2.0 ** min(times - 1, 16), LONGEST_SECONDS)
-        self._pairs[uid, node_name] = _LeftOut(times, now + seconds)
+        self._pairs[uid, node_name] = _LeftOut(times, now + doubled(FIRST_SECONDS, times - 1, LONGEST_SECONDS))
 
     def confine(self, uid: str, node_name: str, nodes: frozenset[str], epoch: int) -> None:
         """As long as that node, which was refuted just now, is left out."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from extender import metrics
+from extender.client.backoff import doubled
 from extender.framework.listers import NodeInfoLister, Nominator
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages, planner
@@ -30,6 +31,7 @@ from extender.plugins.coscheduling.units import unit_of
 
 log = logging.getLogger(__name__)
 
+FIRST_FAULT_SECONDS = 1.0
 FAULT_SECONDS = 60.0  # the longest that a gang is left alone whose plans raise what nobody expected
 EVICTIONS_MAY_CURE = frozenset(
     (planner.Cause.ROOM, planner.Cause.NODES, planner.Cause.AFFINITY, planner.Cause.TOPOLOGY)
@@ -118,7 +120,7 @@ class UnitPlanning:
             keys = [each.key for each in unit]
             for each in unit:
                 each.faults += 1
-                manager.queue.back_off(each.key, min(2.0 ** min(each.faults - 1, 16), FAULT_SECONDS))
+                manager.queue.back_off(each.key, doubled(FIRST_FAULT_SECONDS, each.faults - 1, FAULT_SECONDS))
             manager.queue.active.update(keys)  # for their nominations: they are not planned while they back off
             if self._let_go(unit):
                 manager.room_came_free(keys)

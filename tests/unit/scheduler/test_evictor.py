@@ -8,7 +8,7 @@ import pytest
 
 from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
-from extender.client.errors import ApiError
+from extender.client.errors import ApiError, TooManyRequestsError
 from extender.client.events import Recorder
 from extender.client.interface import PODS, pod_reference
 from extender.plugins.coscheduling.preemption.eviction import Eviction
@@ -86,14 +86,14 @@ def test_all_are_marked_before_the_first_goes(monkeypatch: pytest.MonkeyPatch) -
     assert calls == ["delete a dry", "delete b dry", "mark a", "mark b", "delete a", "delete b"]
 
 
-@pytest.mark.parametrize("code", [429, 503])
+@pytest.mark.parametrize("error", [TooManyRequestsError("too much"), ApiError("too much", code=503)])
 def test_who_stops_it_in_the_middle_gets_all_told_and_waits_for_no_pause(
-    code: int, monkeypatch: pytest.MonkeyPatch
+    error: ApiError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "PAUSES", (3600.0, 3600.0))
     api, told = EmbeddedAPI(), []
     victims, delete, evictor = _victims(api), api.delete, _evictor(api)
-    errors = [ApiError("too much", code=code), ApiError("too much", code=code)]
+    errors = [error] * 2
 
     def failing(resource: Any, name: str, *args: Any, dry_run: bool, **options: Any) -> None:
         if not dry_run:

@@ -422,12 +422,15 @@ def test_extra_members_of_the_same_priority_stay_behind_our_gate(bench: Bench) -
     assert bench.api.get(PODS, extra.name, extra.namespace).gated
 
 
-def test_extra_members_are_freed_after_their_gang_has_started_too(bench: Bench) -> None:
-    full(bench, 0)
-    bench.node("n1", cpu="1")
+def two_behind_our_gate(bench: Bench) -> list[corev1.Pod]:
+    """Of a gang that starts with one of them."""
     bench.pod_group("high", 1)
     gated = [{"name": GANG_GATE}]
-    pods = [bench.pod(f"h{number}", "high", priority=VIP, schedulingGates=gated) for number in range(2)]
+    return [bench.pod(f"h{number}", "high", priority=VIP, schedulingGates=gated) for number in range(2)]
+
+
+def started_with_one(bench: Bench, pods: list[corev1.Pod]) -> None:
+    """And the gate of the other goes, too."""
 
     def held_back() -> list[corev1.Pod]:
         return [pod for pod in pods if bench.api.get(PODS, pod.name, pod.namespace).gated]
@@ -435,15 +438,20 @@ def test_extra_members_are_freed_after_their_gang_has_started_too(bench: Bench) 
     bench.until(lambda: len(held_back()) == 1, "one has its place")
     (extra,) = held_back()
     (first,) = (pod for pod in pods if pod is not extra)
-    assert bench.bind(first, "n1").result(5) == ""
+    assert bench.bind(first, reserved(bench)[first.name]).result(5) == ""
     bench.until(lambda: not held_back(), "the gate of the other goes")
+
+
+def test_extra_members_are_freed_after_their_gang_has_started_too(bench: Bench) -> None:
+    full(bench, 0)
+    bench.node("n1", cpu="1")
+    started_with_one(bench, two_behind_our_gate(bench))
 
 
 def test_extra_members_that_ask_while_their_gang_starts_are_not_forgotten(bench: Bench) -> None:
     full(bench, 0)
     bench.node("n1", cpu="1")
-    bench.pod_group("high", 1)
-    pods = [bench.pod(f"h{number}", "high", priority=VIP, schedulingGates=[{"name": GANG_GATE}]) for number in range(2)]
+    pods = two_behind_our_gate(bench)
     bench.until(lambda: len(reserved(bench)) == 1, "one has its place")
     gangs = bench.scheduler._parts.preemption.gangs
     gangs.refused(group(bench), pods[0].spec.scheduler_name)
@@ -454,16 +462,4 @@ def test_extra_members_that_ask_while_their_gang_starts_are_not_forgotten(bench:
 
 def test_extra_members_of_a_gang_that_has_preempted_are_freed_too(bench: Bench) -> None:
     full(bench, 0, 0)
-    bench.pod_group("high", 1)
-    gated = [{"name": GANG_GATE}]
-    pods = [bench.pod(f"h{number}", "high", priority=VIP, schedulingGates=gated) for number in range(2)]
-
-    def held_back() -> list[corev1.Pod]:
-        return [pod for pod in pods if bench.api.get(PODS, pod.name, pod.namespace).gated]
-
-    bench.until(lambda: len(held_back()) == 1, "somebody goes for the one that is needed")
-    (extra,) = held_back()
-    (first,) = (pod for pod in pods if pod is not extra)
-    (node_name,) = nominated(bench, first) - {""} or reserved(bench).values()
-    assert bench.bind(first, node_name).result(5) == ""
-    bench.until(lambda: not held_back(), "the gate of the other goes")
+    started_with_one(bench, two_behind_our_gate(bench))

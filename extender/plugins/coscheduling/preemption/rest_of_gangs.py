@@ -15,7 +15,7 @@ from cachetools import TTLCache
 from extender import metrics
 from extender.api import corev1
 from extender.client.interface import pod_reference
-from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
+from extender.plugins.coscheduling.pod_conditions import was_preempted
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preemption.eviction import Eviction, Evictor
 from extender.plugins.coscheduling.preemption.leaving import Leaving
@@ -92,11 +92,3 @@ class RestOfGangs:
             groups = " ".join(sorted(rest.broken))
             log.error("rest of preempted gangs was not evicted groups=%s error=%s", groups, failure)
             self._leaving.stay([pod.uid for pod in pods])
-
-
-def was_preempted(pod: corev1.Pod) -> bool:
-    """Whether somebody has chosen it for a victim, kube-scheduler or we."""
-    return any(
-        known.type == DISRUPTION_TARGET and known.status == "True" and known.reason == PREEMPTION_BY_SCHEDULER
-        for known in pod.status.conditions
-    )
