@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -49,7 +50,7 @@ class Doorkeeper:
         self._no_longer.set()
 
     def keep_waiting(self, names: Iterable[str]) -> None:
-        """Gives no answer for these until others are kept out, or nobody."""
+        """Gives no answer for these until `keep_out` says what it is to be."""
         self._no_longer.clear()
         with self._lock:
             self._kept_waiting = frozenset(names)
@@ -81,9 +82,11 @@ class Doorkeeper:
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         name = arguments["Pod"]["metadata"]["name"]
         with self._lock:
-            refused, waits, counts = name in self._kept_out, name in self._kept_waiting, self._counts
+            waits, counts = name in self._kept_waiting, self._counts
         if waits:
             self._no_longer.wait(WAIT_SECONDS)
+        with self._lock:
+            refused = name in self._kept_out
         if counts:
             self._passes.acquire(timeout=WAIT_SECONDS)
         names = arguments["NodeNames"]
@@ -102,7 +105,8 @@ class Doorkeeper:
                 self.send_header("Content-Length", str(len(answer)))
                 self.send_header("Connection", "close")
                 self.end_headers()
-                self.wfile.write(answer)
+                with suppress(ConnectionError):  # kube-scheduler waits no longer
+                    self.wfile.write(answer)
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class' name
                 """Says nothing."""

@@ -90,3 +90,7 @@ class Extender:
 
     def held(self) -> int:
         return int(self.metric(HELD))
+
+    def planned(self, group: str) -> int:
+        """How often the group `namespace/name` got a plan."""
+        return self.log().count(f"gang planned group={group} ")

@@ -37,11 +37,15 @@ def start(cluster: Cluster, door: Doorkeeper, tmp_path: Path, programs: list[Ext
     def started(timeout_seconds: int = 60, *, last_is_slow: bool = False) -> Pair:
         pair = Pair.of(cluster.plane, tmp_path, change=door.put_in_front)
         programs.extend(pair.start())
-        (door.keep_waiting if last_is_slow else door.keep_out)(["web-2"])
+        door.keep_waiting(["web-2"])
         cluster.node("node-1", cpu="3")
         cluster.pod_group("web", min_member=3, scheduleTimeoutSeconds=timeout_seconds)
         for name in NAMES:
             cluster.pod(name, group="web", requests={"cpu": "1"})
+        eventually(lambda: pair.extender.planned("default/web"), within=5, what="a plan")
+        # Now: refused any earlier, the last one would keep its siblings from having a plan.
+        if not last_is_slow:
+            door.keep_out(["web-2"])
         eventually(lambda: pair.extender.held() == 2, within=10, what="two members are held")
         return pair
 
