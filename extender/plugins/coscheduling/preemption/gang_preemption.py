@@ -1,8 +1,8 @@
 """Preemption for a whole gang: victims such that all of it fits, or nobody goes, for no member, at no time.
 
 A gang that was refused for want of room comes here. Its victims are searched for in the background; if there are any, its
-places are reserved, the victims are told, and once they have gone the members are sent as after any plan. Nothing of it
-keeps a verb waiting.
+places are reserved, the victims are told, and once they have gone (AwaitedRoom) the members are sent as after any plan.
+Nothing of it keeps a verb waiting.
 kube-scheduler: pkg/scheduler/framework/preemption/podgrouppreemption.go does the like for its own gangs (alpha)
 """
 
@@ -29,6 +29,7 @@ from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.lost_places import lose_place
 from extender.plugins.coscheduling.phases import Phase, phase_of
 from extender.plugins.coscheduling.preempting import Preempting
+from extender.plugins.coscheduling.preemption.awaited_room import AwaitedRoom
 from extender.plugins.coscheduling.preemption.eviction import Eviction
 from extender.plugins.coscheduling.preemption.leaving import Leaving
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
@@ -62,15 +63,16 @@ class GangPreemption:
         self._manager = coscheduling.manager
         self._with = coscheduling.collaborators
         self._admission = coscheduling.admission
-        self._arrivals = coscheduling.admission.arrivals
         self._barrier = coscheduling.barrier
-        self._lease_seconds = coscheduling.wait_seconds
         self._evictor = around.evictor
         self._rules = around.rules
         self._wall = around.wall
         self.search = VictimSearch(coscheduling, around)
         self.priorities = PrioritiesOnNodes()
         self._queue = PreemptionQueue(self._manager.clock, around.rules.delay_seconds)
+        self.room = AwaitedRoom(
+            self._manager, self._admission, self._queue, self._with.newest_snapshot, coscheduling.wait_seconds
+        )
 
     # Who wants it
 
@@ -87,20 +89,10 @@ class GangPreemption:
         return self.priorities.any_below(group.priority) or bool(releasable(self._manager, group.priority))
 
     def tick(self) -> None:
-        """About once a second: gangs whose time has come are looked at, preemptions that take too long given up."""
-        now = self._manager.clock()
+        """About once a second: gangs whose time has come are looked at."""
         with self._manager.lock:
             self._queue.prune(self._manager.groups.keys())
             due = self._with.may_plan() and bool(self._queue.due(self._manager.groups))
-            preempting = [group for group in self._manager.groups.values() if group.preempting is not None]
-            late = [group.key for group in preempting if group.preempting and group.preempting.until <= now]
-            free = [group for group in preempting if group.preempting and not group.preempting.waits_for]
-            units = {group.key: unit_of(self._manager, group) for group in free}
-        for unit in units.values():  # who was told that the last has gone could not do what follows
-            self._room_is_free(unit)
-        for key in late:
-            log.warning("victims did not go in time group=%s", key)
-            self._give_up(key, messages.VICTIMS_DID_NOT_GO)
         if due:
             self._with.submit("preempt", self.look)
 
@@ -268,69 +260,14 @@ class GangPreemption:
             eviction = Eviction(pods, f"PodGroup {key}", _reference(unit[0]), scheduler_name)
             self._leaving.go(pods)
             self._evictor.evict(eviction, lambda failure: self._told(key, pods, failure))
-        self._forget_those_gone(unit)
-
-    def _forget_those_gone(self, unit: Sequence[Group]) -> None:
-        """Who went between the plan and now is not heard of any more."""
-        there = {info.pod.uid for node in self._with.newest_snapshot().list() for info in node.pods}
-        with self._manager.lock:
-            for group in unit:
-                if group.preempting is not None:
-                    group.preempting.waits_for &= there
-        self._room_is_free(unit)
+        self.room.forget_those_gone(unit)
 
     def _told(self, key: str, victims: Sequence[corev1.Pod], failure: str) -> None:
         if failure:
             self._leaving.stay([pod.uid for pod in victims])
             log.warning("gang preempts nobody group=%s error=%s", key, failure)
             metrics.gang_preemption_attempts.labels("failed").inc()
-            self._give_up(key, messages.preemption_failed(failure))
-
-    def _give_up(self, key: str, text: str) -> None:
-        manager = self._manager
-        with manager.lock:
-            group = manager.groups.get(key)
-            if group is None or group.preempting is None:
-                return
-            unit = unit_of(manager, group)
-            self._queue.in_vain(unit)
-        self._admission.drop_plan(key)
-        with manager.lock:
-            for each in unit:
-                each.stop(Stop(Reason.PREEMPTION_FAILED, text, manager.clock()))
-                manager.denied[each.key] = text
-
-    # Its end
-
-    def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
-        """A victim has gone: with the last of them the gang's members are sent."""
-        if old is None or (new is not None and not new.terminal):
-            return
-        finished: list[Sequence[Group]] = []
-        with self._manager.lock:
-            for group in self._manager.groups.values():
-                if group.preempting is not None and old.uid in group.preempting.waits_for:
-                    group.preempting.waits_for.discard(old.uid)  # the groups of a unit share it
-                    if not group.preempting.waits_for:
-                        finished.append(unit_of(self._manager, group))
-        for unit in finished:
-            self._room_is_free(unit)
-
-    def _room_is_free(self, unit: Sequence[Group]) -> None:
-        manager = self._manager
-        with manager.lock:
-            if any(group.preempting is None or group.preempting.waits_for for group in unit):
-                return
-            expires = manager.clock() + self._lease_seconds
-            for group in unit:
-                group.preempting = None
-                group.stopped = None
-                for place in manager.ledger.of_group(group.key):
-                    manager.ledger.reserve(replace(place, expires=expires))
-                manager.permitted[group.key] = True
-        log.info("room for a preempting gang is free group=%s", unit[0].key)
-        for group in unit:
-            self._arrivals.send(group)
+            self.room.give_up(key, messages.preemption_failed(failure))
 
 
 def _reference(group: Group) -> corev1.ObjectReference:

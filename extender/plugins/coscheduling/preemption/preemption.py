@@ -51,7 +51,7 @@ class Preemption:
         self._leaving.on_pod(old, new)
         self._rest.on_pod(old, new)
         self._broken_off.on_pod(old, new)
-        self.gangs.on_pod(old, new)
+        self.gangs.room.on_pod(old, new)
         pod = new or old
         if pod is not None and (new is None or new.node_name or new.terminal):
             self._give_back(pod.uid)
@@ -64,7 +64,8 @@ class Preemption:
 
     def tick(self) -> None:
         """About once a second. Each is done though another fails."""
-        for step in (self._leaving.tick, self._broken_off.tick, self.gangs.tick, self._give_back_late):
+        steps = (self._leaving.tick, self._broken_off.tick, self.gangs.room.tick, self.gangs.tick, self._give_back_late)
+        for step in steps:
             guarded("preemption-tick", step)
 
     def _give_back_late(self) -> None:

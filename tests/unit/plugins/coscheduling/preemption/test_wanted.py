@@ -63,7 +63,8 @@ def test_a_gang_whose_last_victim_has_gone_is_sent_though_the_event_raised() -> 
     victim = pod("low", node_name="n1")
     group = world.plugin.manager.groups["default/g"]
     group.preempting = Preempting({victim.uid}, ("default/low",), world.clock.now + 60.0)
-    with patch.object(preemption, "_room_is_free", side_effect=KeyError("a fault of ours")), pytest.raises(KeyError):
-        preemption.on_pod(victim, None)
-    preemption.tick()
+    room = preemption.room
+    with patch.object(room, "_send_if_free", side_effect=KeyError("a fault of ours")), pytest.raises(KeyError):
+        room.on_pod(victim, None)
+    room.tick()
     assert group.preempting is None
