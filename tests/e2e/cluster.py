@@ -73,8 +73,8 @@ class Cluster:
         }
         self.api.create(paths.POD_GROUPS.format(namespace=namespace), body)
 
-    def change_min_member(self, name: str, min_member: int) -> None:
-        path = f"{paths.POD_GROUPS.format(namespace='default')}/{name}"
+    def change_min_member(self, name: str, min_member: int, *, namespace: str = "default") -> None:
+        path = f"{paths.POD_GROUPS.format(namespace=namespace)}/{name}"
         self.api.patch(path, {"spec": {"minMember": min_member}})
 
     def condition_of_group(self, name: str) -> tuple[str, str]:
@@ -102,12 +102,17 @@ class Cluster:
         priority: int = 0,
         scheduler_name: str = SCHEDULER_NAME,
         namespace: str = "default",
+        annotations: Mapping[str, str] | None = None,
         **spec: Any,
     ) -> str:
         """Its UID."""
         container = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": requests or {}}}
         body: Json = {
-            "metadata": {"name": name, "labels": {**({GROUP_LABEL: group} if group else {}), **(labels or {})}},
+            "metadata": {
+                "name": name,
+                "labels": {**({GROUP_LABEL: group} if group else {}), **(labels or {})},
+                "annotations": {**(annotations or {})},
+            },
             "spec": {
                 "schedulerName": scheduler_name,
                 "terminationGracePeriodSeconds": 0,  # there is no kubelet to confirm that it has ended
@@ -146,12 +151,12 @@ class Cluster:
                 raise
         return name
 
-    def delete_pod(self, name: str) -> None:
-        self.excused.add(f"default/{name}")
-        self.api.delete(f"{paths.PODS.format(namespace='default')}/{name}")
+    def delete_pod(self, name: str, *, namespace: str = "default") -> None:
+        self.excused.add(f"{namespace}/{name}")
+        self.api.delete(f"{paths.PODS.format(namespace=namespace)}/{name}")
 
-    def delete_pod_group(self, name: str) -> None:
-        self.api.delete(f"{paths.POD_GROUPS.format(namespace='default')}/{name}")
+    def delete_pod_group(self, name: str, *, namespace: str = "default") -> None:
+        self.api.delete(f"{paths.POD_GROUPS.format(namespace=namespace)}/{name}")
 
     def events(self, name: str) -> list[str]:
         """The notes of the events about an object of this name, oldest first; those of earlier tests' pods do not count."""
@@ -165,12 +170,12 @@ class Cluster:
         mine.sort(key=lambda event: str(event["metadata"]["creationTimestamp"]))
         return [f"{event['reason']}: {event.get('note', '')}" for event in mine]
 
-    def violations(self, deleted_groups: Mapping[str, int] | None = None) -> list[str]:
-        """What the history so far shows that it may not; with the minMember of groups whose object is gone."""
+    def violations(self, known: Mapping[str, int] | None = None) -> list[str]:
+        """What the history so far shows that it may not. known: the minMember of groups whose object is gone, or that was changed."""
         self.recorder.catch_up()
         return violations(
             self.recorder.history(),
-            {**(deleted_groups or {}), **self.min_members()},
+            {**self.min_members(), **(known or {})},
             {node["metadata"]["name"]: amounts(node["status"]["allocatable"]) for node in self.api.items(paths.NODES)},
             ended=time.monotonic(),
             killed=self.killed,

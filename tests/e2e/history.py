@@ -15,6 +15,7 @@ from typing import Any
 
 from extender.api.quantity import parse_quantity
 from extender.api.schedulingv1alpha1 import LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL, POD_GROUP_LABEL
+from extender.plugins.coscheduling.roles import ROLE_LABEL
 from tests.e2e.api import Json
 
 Amounts = Mapping[str, int]  # in thousandths: cpu in milli, memory and counts a thousandfold
@@ -31,6 +32,7 @@ class Seen:
     min_member: int = 0  # what the pod's own label says; 0 where a PodGroup object says it
     requests: Amounts = field(default_factory=dict)
     nominated: str = ""  # the node of its nomination
+    role: str = ""
     finished: bool = False  # Succeeded or Failed: it uses no room any more
 
 
@@ -55,6 +57,7 @@ def seen(pod: Json) -> Seen:
         min_member=int(labels.get(LIGHTWEIGHT_MIN_AVAILABLE_LABEL, 0)),
         requests=_requests(spec),
         nominated=pod.get("status", {}).get("nominatedNodeName", ""),
+        role=labels.get(ROLE_LABEL, ""),
         finished=pod.get("status", {}).get("phase") in ("Succeeded", "Failed"),
     )
 
@@ -115,7 +118,7 @@ def _by_group(history: Iterable[Change]) -> Mapping[str, list[Change]]:
 def _fractions(
     group: str, wanted: int, changes: Sequence[Change], *, ended: float, limit: float, excused: Collection[str]
 ) -> Iterable[str]:
-    tally = _Tally(excused, limit)
+    tally = Tally(excused, limit)
     since: float | None = None
     was = ""
     for change in changes:
@@ -131,7 +134,7 @@ def _fractions(
         yield f"{group}: {was} at the end, for {ended - since:.2f} s"
 
 
-class _Tally:
+class Tally:
     """Who of a group is bound, with those that the test has taken out of it since."""
 
     def __init__(self, excused: Collection[str], limit: float) -> None:
@@ -143,6 +146,11 @@ class _Tally:
     @property
     def count(self) -> int:
         return len(self.bound) + len(self._taken_out) if self.bound else 0
+
+    @property
+    def uids(self) -> set[str]:
+        """Of those bound and those taken out."""
+        return self.bound.keys() | self._taken_out.keys()
 
     def take(self, change: Change) -> None:
         uid, name = change.pod.uid, change.pod.name

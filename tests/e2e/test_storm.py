@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.storm import storm
+from tests.e2e.storm.run import storm
 
 SEED, STEPS = 24, 60
 

@@ -1,0 +1,6 @@
+"""Storms: what happens to a cluster at random, the kinds of gangs it happens to, and the judges of how it ends.
+
+`python -m tests.e2e.storm --seed 7 --steps 200` runs one (`__main__`); tests/e2e/test_storm.py has a short one.
+  kinds     what gangs there are        weather   what happens to them, to nodes and programs
+  in_vain   who waits although he fits  promises  what the history shows that a gang's annotations rule out
+"""

@@ -1,0 +1,153 @@
+"""Who waits although he fits: the judge of a storm's end, by arithmetic that knows nothing of plans, leases and denials.
+
+A group waits in vain where its pods are enough for what its PodGroup asks for, and there is room for what it lacks, or would be
+if those of lower priority went: in one domain where it has to be one, for all groups at once where they start together.
+Where a group's past decides (had it been whole?), the judge is mild: it takes the reading by which more has to fit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tests.e2e.api import Json
+from tests.e2e.history import amounts, seen
+from tests.e2e.storm.room import Demand, fit
+from tests.e2e.storm.wishes import ONLY_WAITING, Wish, domain, narrowest, priority_of, role_of, units, wishes
+
+
+@dataclass
+class Standing:
+    """Of one group: who waits, who runs, and what it asks for. Without a wish it is a single pod."""
+
+    wish: Wish
+    waiting: list[Json] = field(default_factory=list)
+    running: list[Json] = field(default_factory=list)
+
+    def missing(self) -> Counter[str]:
+        """Role -> how many more have to run."""
+        have = Counter(map(role_of, self.running))
+        return Counter({role: least - have[role] for role, least in self.wish.roles.items() if least > have[role]})
+
+    def whole(self) -> bool:
+        return len(self.running) >= self.wish.minimum and not self.missing()
+
+    def lacks(self) -> int:
+        """How many have to start at once for the group to be whole; of one that is, for any to start."""
+        if not self.whole():
+            return max(self.wish.minimum - len(self.running), self.missing().total())
+        return self.wish.minimum if self.wish.policy == ONLY_WAITING else 1
+
+    def demands(self) -> list[Demand] | None:
+        """What has to fit; None where too few wait. Beyond the roles' minima it takes the largest."""
+        chosen: list[Json] = []
+        rest = sorted(self.waiting, key=_cpu)
+        for role, number in self.missing().items():
+            of_it = [pod for pod in rest if role_of(pod) == role][-number:]
+            if len(of_it) < number:
+                return None
+            chosen += of_it
+            rest = [pod for pod in rest if not any(pod is each for each in of_it)]
+        more = self.lacks() - len(chosen)
+        if more > len(rest):
+            return None
+        chosen += rest[len(rest) - more :]
+        taken = frozenset(pod["spec"]["nodeName"] for pod in self.running)
+        alike = Counter((_cpu(pod), self.wish.key if pod["spec"].get("affinity") else "") for pod in chosen)
+        return [Demand(cpu, number, apart, taken if apart else frozenset()) for (cpu, apart), number in alike.items()]
+
+
+def waits_in_vain(pods: Sequence[Json], nodes: Sequence[Json], groups: Sequence[Json]) -> list[str]:
+    """A sentence each; groups: the PodGroups."""
+    known = wishes(groups, pods)
+    standings = _standings(pods, known)
+    found = []
+    for unit in sorted(set(units(known).values())):
+        if any(key not in known for key in unit):
+            continue
+        together = [standings.get(key) or Standing(known[key]) for key in unit]
+        for standing in [[each] for each in together] if all(each.whole() for each in together) else [together]:
+            found += _judged(standing, pods, nodes)
+    for standing in standings.values():
+        if standing.wish.key not in known:
+            found += _judged([standing], pods, nodes)
+    return sorted(found)
+
+
+def _standings(pods: Sequence[Json], known: Mapping[str, Wish]) -> dict[str, Standing]:
+    found: dict[str, Standing] = {}
+    for pod in pods:
+        now = seen(pod)
+        if now.group and now.group not in known:
+            continue  # its PodGroup is not there
+        key = now.group or f"pod {now.name}"
+        standing = found.setdefault(key, Standing(known.get(key) or Wish(key, 1)))
+        if now.node:
+            standing.running.append(pod)
+        elif not _unheard(pod):
+            standing.waiting.append(pod)
+    return found
+
+
+def _judged(unit: Sequence[Standing], pods: Sequence[Json], nodes: Sequence[Json]) -> list[str]:
+    """Groups that have to start at once, or one that is on its own."""
+    waiting = [pod for each in unit for pod in each.waiting]
+    demands: list[Demand] = []
+    for each in unit:
+        of_it = [] if len(unit) > 1 and each.whole() else each.demands()
+        if of_it is None or not waiting:
+            return []
+        demands += of_it
+    level = narrowest(each.wish.level for each in unit)
+    free = _left(pods, nodes, priority_of(waiting))
+    running = {pod["spec"]["nodeName"] for each in unit for pod in each.running}
+    if not any(fit(demands, within) for within in _domains(level, free, nodes, running)):
+        return []
+    said = "; ".join(
+        f"{each.wish.key}: {len(each.waiting)} wait, {len(each.running)} run of {each.wish.minimum}" for each in unit
+    )
+    lacks = sum(demand.count for demand in demands)
+    return [f"{said}; there is room for the {lacks} that have to start{f' in one {level}' if level else ''}"]
+
+
+def _domains(
+    level: str, free: Mapping[str, int], nodes: Sequence[Json], running: set[str]
+) -> Sequence[Mapping[str, int]]:
+    """Each place where the whole group may be, as node -> CPU: that of its running members, if there are any."""
+    if not level:
+        return [free]
+    where = {node["metadata"]["name"]: domain(node["metadata"].get("labels", {}), level) for node in nodes}
+    if any(where.get(node) is None for node in running):
+        return []
+    bound = {where[node] for node in running}
+    found: defaultdict[object, dict[str, int]] = defaultdict(dict)
+    for node, cpu in free.items():
+        if where[node] is not None and bound <= {where[node]}:
+            found[where[node]][node] = cpu
+    return list(found.values())
+
+
+def _unheard(pod: Json) -> bool:
+    """Whether it was tried last when the extender was away, and wanted to preempt: in kube-scheduler that waits for something to
+    change, or five minutes, and no patch of the pod is such a thing."""
+    conditions = pod.get("status", {}).get("conditions", [])
+    return any('preemption: Post "' in condition.get("message", "") for condition in conditions)
+
+
+def _left(pods: Sequence[Json], nodes: Sequence[Json], priority: int) -> dict[str, int]:
+    """CPU in milli on each node that takes pods, beside those of this priority and above."""
+    left = {
+        node["metadata"]["name"]: amounts(node["status"]["allocatable"])["cpu"]
+        for node in nodes
+        if not node["spec"].get("unschedulable")
+    }
+    for pod in pods:
+        node = pod["spec"].get("nodeName", "")
+        if node in left and priority_of([pod]) >= priority:
+            left[node] -= _cpu(pod)
+    return left
+
+
+def _cpu(pod: Json) -> int:
+    return seen(pod).requests["cpu"]

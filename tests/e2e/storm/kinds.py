@@ -1,0 +1,148 @@
+"""The kinds of gangs that a storm makes, drawn at random, and the objects that each is made of.
+
+Used by `weather`. A gang is several kinds at once: of two sizes, in one rack, with its gate on, from a controller.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from extender.api.schedulingv1alpha1 import GANG_GATE, LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL
+from tests.e2e.api import Json
+from tests.e2e.cluster import Cluster
+from tests.e2e.storm.wishes import GROUPS, ONCE_SATISFIED, ONLY_WAITING, POLICY, REQUIRED, ROLE, ROLES, Wish, wish
+
+GATES = [{"name": GANG_GATE}]
+MASTER, WORKER = "master", "worker"
+OTHER = "other"  # a second namespace
+
+
+@dataclass
+class Gang:
+    """min_member of its pods, each with so many cores, start together.
+
+    lightweight: labels say so, no PodGroup. apart: no two on one node. replaced: who is gone comes again under another name.
+    """
+
+    name: str
+    size: int
+    min_member: int
+    cpu: int
+    gated: bool
+    lightweight: bool
+    apart: bool
+    priority: int
+    replaced: bool = False
+    namespace: str = "default"
+    level: str = ""
+    policy: str = ""
+    roles: dict[str, int] = field(default_factory=dict)
+    master_cpu: int = 1
+    groups: list[str] = field(default_factory=list)  # keys of those that it starts together with
+    pods: dict[str, str] = field(default_factory=dict)  # name -> role
+    made: int = 0
+    least: int = 0  # that its minMember ever was
+
+    def __post_init__(self) -> None:
+        self.least = self.min_member
+
+    def __str__(self) -> str:
+        traits = [name for name in ("gated", "lightweight", "apart", "replaced") if getattr(self, name)]
+        asked = [f"{key.rpartition('/')[2]} {text}" for key, text in self.annotations.items()]
+        said = ", ".join([f"priority {self.priority}", *traits, *asked])
+        return f"{self.key}, {self.size} for {self.min_member}, {self.cpu} cpu each (masters {self.master_cpu}), {said}"
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        asked = {
+            REQUIRED: self.level,
+            POLICY: self.policy,
+            ROLES: ",".join(f"{role}={least}" for role, least in self.roles.items()),
+            GROUPS: ",".join(self.groups),
+        }
+        return {key: text for key, text in asked.items() if text}
+
+    def wish(self) -> Wish:
+        """With the least minMember that it ever had."""
+        return wish(self.key, self.least, self.annotations)
+
+    def change_min_member(self, to: int) -> None:
+        self.min_member = to
+        self.least = min(self.least, to)
+
+    def make_group(self, cluster: Cluster) -> None:
+        if not self.lightweight:
+            cluster.pod_group(self.name, self.min_member, namespace=self.namespace, annotations=self.annotations)
+
+    def next_role(self) -> str:
+        """The masters come first; further members are workers."""
+        return "" if not self.roles else MASTER if self.made < self.roles[MASTER] else WORKER
+
+    def make_member(self, cluster: Cluster, role: str) -> None:
+        name = f"{self.name}-{self.made}"
+        self.made += 1
+        self.pods[name] = role
+        cluster.pod(
+            name,
+            namespace=self.namespace,
+            group="" if self.lightweight else self.name,
+            labels=self._labels(role),
+            annotations=self.annotations if self.lightweight else {},
+            requests={"cpu": str(self.master_cpu if role == MASTER else self.cpu)},
+            priority=self.priority,
+            schedulingGates=GATES if self.gated else [],
+            affinity=_apart(self.name) if self.apart else None,
+        )
+
+    def _labels(self, role: str) -> dict[str, str]:
+        labels = {"gang": self.name, **({ROLE: role} if role else {})}
+        if self.lightweight:
+            labels |= {LIGHTWEIGHT_NAME_LABEL: self.name, LIGHTWEIGHT_MIN_AVAILABLE_LABEL: str(self.min_member)}
+        return labels
+
+
+def _apart(gang: str) -> Json:
+    term = {"labelSelector": {"matchLabels": {"gang": gang}}, "topologyKey": "kubernetes.io/hostname"}
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def draw(dice: random.Random, name: str) -> list[Gang]:
+    """A gang, or some that start together."""
+    if dice.random() < 0.8:
+        return [_one(dice, name, (1, 2, 3, 4, 6, 8, 12))]
+    gangs = [_one(dice, f"{name}{letter}", (1, 2, 3, 4)) for letter in "abc"[: dice.choice((2, 2, 3))]]
+    if dice.random() < 0.4:
+        gangs[-1].namespace = OTHER
+    for gang in gangs:
+        gang.lightweight, gang.priority = False, gangs[0].priority
+        gang.groups = [each.key for each in gangs if each is not gang]
+    return gangs
+
+
+def _one(dice: random.Random, name: str, sizes: tuple[int, ...]) -> Gang:
+    size = dice.choice(sizes)
+    gang = Gang(
+        name,
+        size,
+        min_member=max(1, size - dice.choice((0, 0, 0, 1, 2))),
+        cpu=dice.choice((1, 2, 3, 4)),
+        gated=dice.random() < 0.5,
+        lightweight=dice.random() < 0.2,
+        apart=size <= 4 and dice.random() < 0.3,
+        priority=dice.choice((0, 0, 0, 0, 10)),
+        replaced=dice.random() < 0.3,
+    )
+    gang.level = dice.choice(("", "", "", "zone", "rack"))
+    if size >= 3 and dice.random() < 0.25:
+        gang.roles = {MASTER: dice.choice((1, 1, 2)), WORKER: dice.randint(1, gang.min_member - 1) if size > 3 else 1}
+        gang.min_member = gang.least = max(gang.min_member, sum(gang.roles.values()))
+        gang.size = max(size, gang.min_member)
+        gang.master_cpu = dice.choice((1, 2, 4))
+    else:
+        gang.policy = dice.choice(("", "", "", ONCE_SATISFIED, ONLY_WAITING))
+    return gang

@@ -1,0 +1,153 @@
+"""What a gang's annotations promise, held against the history: the judge of what happened, beside tests/e2e/history.py.
+
+  topology  the bound members of a group are in one domain of the level that it requires
+  roles     while any member runs, each role has its minimum
+  groups    of groups that start together none starts unless all do
+  batches   with only-waiting nobody is added to a gang that runs, unless minMember are
+
+Whatever takes longer to pass than a commit may (`limit`) is a broken promise. Members that the storm itself deletes count on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tests.e2e.history import Change, Tally
+from tests.e2e.storm.wishes import ONLY_WAITING, Domain, Wish, domain, narrowest, units
+
+NEVER = math.inf
+State = tuple[float, str]  # from when on, and what is wrong; empty where nothing is
+
+
+@dataclass(frozen=True)
+class Story:
+    """All that happened. labels: of every node that there ever was."""
+
+    history: Sequence[Change]
+    labels: Mapping[str, Mapping[str, str]]
+    excused: frozenset[str]
+    limit: float
+    ended: float
+
+    def of(self, *groups: str) -> list[Change]:
+        return [change for change in self.history if change.pod.group in groups]
+
+    def tally(self) -> Tally:
+        return Tally(self.excused, self.limit)
+
+    def domain(self, node: str, level: str) -> Domain | None:
+        return domain(self.labels[node], level)
+
+
+def broken_promises(story: Story, known: Mapping[str, Wish]) -> list[str]:
+    """A sentence each; known: key -> what the group asks for, with the least minMember that it ever had."""
+    found: list[str] = []
+    for wish in known.values():
+        found += _lasting(_outside_of_its_domain(story, wish), story)
+        found += _lasting(_without_a_role(story, wish), story)
+        found += _added_alone(story, wish)
+    for unit in sorted(set(units(known).values())):
+        if len(unit) > 1:
+            found += _judge_of_unit(story, [known[key] for key in unit if key in known])
+    return found
+
+
+def _lasting(states: Iterable[State], story: Story) -> Iterator[str]:
+    """Of what was wrong from one change to another, what took longer than it may."""
+    since: float | None = None
+    was = ""
+    for at, wrong in [*states, (story.ended, "")]:
+        if wrong:
+            since = at if since is None else since
+            was = wrong
+        elif since is not None:
+            if at - since > story.limit:
+                yield f"{was} for {at - since:.2f} s"
+            since = None
+
+
+def _outside_of_its_domain(story: Story, wish: Wish) -> Iterator[State]:
+    nodes: dict[str, str] = {}
+    for change in story.of(wish.key) if wish.level else ():
+        nodes.pop(change.pod.uid, None)
+        if change.pod.node and not change.deleted:
+            nodes[change.pod.uid] = change.pod.node
+        yield change.at, _scattered(story, wish.key, wish.level, nodes.values())
+
+
+def _scattered(story: Story, name: str, level: str, nodes: Iterable[str]) -> str:
+    domains = {node: story.domain(node, level) for node in nodes}
+    if None not in domains.values() and len(set(domains.values())) <= 1:
+        return ""
+    said = ", ".join(f"{node} ({'/'.join(where or ('none',))})" for node, where in sorted(domains.items()))
+    return f"{name}: not in one {level}: {said}"
+
+
+def _without_a_role(story: Story, wish: Wish) -> Iterator[State]:
+    tally = story.tally()
+    roles: dict[str, str] = {}
+    for change in story.of(wish.key) if wish.roles else ():
+        tally.take(change)
+        roles[change.pod.uid] = change.pod.role
+        have = Counter(roles[uid] for uid in tally.uids)
+        short = [f"{have[role]} of {least} {role}" for role, least in wish.roles.items() if have[role] < least]
+        yield change.at, f"{wish.key}: runs with {', '.join(short)}" if tally.bound and short else ""
+
+
+def _judge_of_unit(story: Story, groups: Sequence[Wish]) -> Iterator[str]:
+    """Until they have been whole together; with nobody left they are to start together again."""
+    states: list[State] = []
+    level = narrowest(group.level for group in groups)
+    tallies = {group.key: story.tally() for group in groups}
+    nodes: dict[str, str] = {}
+    whole = False
+    for change in story.of(*tallies):
+        tallies[change.pod.group].take(change)
+        nodes.pop(change.pod.uid, None)
+        if change.pod.node and not change.deleted:
+            nodes[change.pod.uid] = change.pod.node
+        short = [
+            f"{len(tallies[group.key].uids)} of {group.key}'s {group.minimum}"
+            for group in groups
+            if len(tallies[group.key].uids) < group.minimum
+        ]
+        if level and nodes and not whole and not short and (said := _scattered(story, "as one", level, nodes.values())):
+            yield said
+        whole = bool(nodes) and (whole or not short)
+        states.append((change.at, f"started without others: {', '.join(short)}" if nodes and not whole else ""))
+    yield from _lasting(states, story)
+
+
+def _added_alone(story: Story, wish: Wish) -> Iterator[str]:
+    """Bound though minMember ran before it was made, and fewer than minMember have been bound with it."""
+    if wish.policy != ONLY_WAITING:
+        return
+    lives = _lives(story.of(wish.key))
+    for pod, life in lives.items():
+        before = [each for each in lives.values() if each.bound < life.made and each.gone > life.bound]
+        mates = [each for each in lives.values() if each.bound >= life.made and each.gone >= life.made]
+        if life.bound < NEVER and len(before) >= wish.minimum > len(mates):
+            yield f"{wish.key}: {pod} was added to {len(before)} that run, with {len(mates)} of a batch of {wish.minimum}"
+
+
+@dataclass
+class _Life:
+    name: str
+    made: float
+    bound: float = NEVER
+    gone: float = NEVER
+
+
+def _lives(changes: Iterable[Change]) -> dict[str, _Life]:
+    """Of each pod, by its UID."""
+    found: dict[str, _Life] = {}
+    for change in changes:
+        life = found.setdefault(change.pod.uid, _Life(change.pod.name, change.at))
+        if change.deleted:
+            life.gone = change.at
+        elif change.pod.node:
+            life.bound = min(life.bound, change.at)
+    return found

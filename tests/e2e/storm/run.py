@@ -1,0 +1,42 @@
+"""One storm from its first gust to the judges' word, on a control plane that is there.
+
+Used by tests/e2e/test_storm.py and by `python -m tests.e2e.storm`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.e2e.bad_line import BadLine
+from tests.e2e.cluster import Cluster
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.pair import Pair
+from tests.e2e.storm.weather import Storm
+from tests.e2e.storm.wishes import TOPOLOGY
+
+
+def storm(
+    cluster: Cluster, folder: Path, seed: int, steps: int, say: Callable[[str], None] = lambda line: None
+) -> list[str]:
+    """What was wrong, a sentence each. The programs' logs are in the folder."""
+    line = BadLine(cluster.plane.server, cluster.plane.ca_file, seed).start()
+    try:
+        with Pair.of(cluster.plane, folder, server=line.url, settings={"topology": TOPOLOGY}).running() as pair:
+            blown = Storm(cluster, pair, line, seed, say=say)
+            blown.blow(steps)
+            return [*blown.calm(), *blown.violations()]
+    finally:
+        line.stop()
+        say(f"on the line: {', '.join(f'{count} {fault.value}' for fault, count in line.faults.items())}")
+
+
+def storm_alone(plane: ControlPlane, folder: Path, seed: int, steps: int, say: Callable[[str], None]) -> list[str]:
+    """On a cluster of its own; the programs' logs stay in the folder."""
+    cluster = Cluster(plane)
+    cluster.recorder.start()
+    try:
+        return storm(cluster, folder, seed, steps, say)
+    finally:
+        cluster.recorder.stop()
+        cluster.clean()

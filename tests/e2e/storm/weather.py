@@ -1,0 +1,233 @@
+"""The weather: gangs, single pods, nodes and the programs themselves come and go at random; then it calms down.
+
+`blow` makes it, a seed gives the same acts again, though not at the same moments. `calm` and `violations` ask the judges.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from tests.e2e import api as paths
+from tests.e2e.api import Refused
+from tests.e2e.bad_line import BadLine
+from tests.e2e.cluster import Cluster
+from tests.e2e.pair import Pair
+from tests.e2e.storm.in_vain import waits_in_vain
+from tests.e2e.storm.kinds import OTHER, Gang, draw
+from tests.e2e.storm.promises import Story, broken_promises
+from tests.e2e.storm.wishes import ONLY_WAITING, RACK, ZONE, Wish
+
+NODE_CPU = 8
+QUIET_SECONDS = 12.0  # longer than kube-scheduler's longest back-off, and than a denial
+CALM_SECONDS = 90.0
+STILL_SECONDS = 2.0
+RECOVERED_SECONDS = 40.0
+WHERE = ({ZONE: "a", RACK: "r1"}, {ZONE: "a", RACK: "r2"}, {ZONE: "b", RACK: "r1"})  # two racks of one name
+
+
+class Storm:
+    def __init__(
+        self, cluster: Cluster, pair: Pair, line: BadLine, seed: int, *, say: Callable[[str], None] = lambda line: None
+    ) -> None:
+        self._cluster = cluster
+        self._pair = pair
+        self._line = line
+        self._random = random.Random(seed)
+        self._say = say
+        self._gangs: list[Gang] = []
+        self._number = 0
+        self._nodes: list[str] = []
+        self._pause = threading.Event()
+        self._over: list[Gang] = []
+        self._labels: dict[str, dict[str, str]] = {}  # of every node that there ever was
+        cluster.killed = True  # it may happen at any time, and again before all is well
+        cluster.recovery = RECOVERED_SECONDS
+        cluster.namespace(OTHER)
+        for _ in range(6):
+            self._add_node()
+
+    def blow(self, steps: int) -> None:
+        acts: Sequence[tuple[int, Callable[[], None]]] = (
+            (30, self._start_gang),
+            (8, self._add_members),
+            (8, self._single_pod),
+            (14, self._end_gang),
+            (8, self._delete_member),
+            (4, self._replace_members),
+            (4, self._add_node),
+            (4, self._remove_node),
+            (6, self._cordon),
+            (2, self._kill_extender),
+            (2, self._end_extender),
+            (2, self._kill_scheduler),
+            (2, self._stop_the_clock_of_the_api_server),
+            (6, self._change_min_member),
+            (4, self._trouble_on_the_line),
+            (2, self._cut_the_watches),
+        )
+        for _ in range(steps):
+            act = self._random.choices([act for _, act in acts], [weight for weight, _ in acts])[0]
+            act()
+            self._pause.wait(self._random.choice((0.0, 0.0, 0.05, 0.3, 1.0)))
+        self._line.quiet()
+
+    def calm(self) -> list[str]:
+        """Waits until nothing moves any more; who waits then although he fits."""
+        deadline = time.monotonic() + CALM_SECONDS
+        while True:
+            self._cluster.recorder.settle(QUIET_SECONDS, within=CALM_SECONDS)
+            read = self._cluster.api.items
+            found = waits_in_vain(read(paths.ALL_PODS), read(paths.NODES), read(paths.ALL_POD_GROUPS))
+            if not found or time.monotonic() > deadline:
+                return found
+            self._say(f"still waiting: {found}")
+
+    def violations(self) -> list[str]:
+        """What no history may show, of gangs that are over too."""
+        known: dict[str, Wish] = {gang.key: gang.wish() for gang in (*self._over, *self._gangs)}
+        found = self._cluster.violations({key: wish.min_member for key, wish in known.items()})
+        history, excused = self._cluster.recorder.history(), frozenset(self._cluster.excused)
+        return found + broken_promises(
+            Story(history, self._labels, excused, RECOVERED_SECONDS, time.monotonic()), known
+        )
+
+    # What happens
+
+    def _start_gang(self) -> None:
+        """One gang, or those that start together. Of some a pod is missing, of some the PodGroup comes last."""
+        self._number += 1
+        gangs = draw(self._random, f"gang{self._number}")
+        for gang in gangs:
+            self._say(f"start {gang}")
+            late = self._random.random() < 0.2
+            missing = self._random.choice((0, 0, 0, 1))
+            if not late:
+                gang.make_group(self._cluster)
+            for _ in range(gang.size - missing):
+                gang.make_member(self._cluster, gang.next_role())
+            if late:
+                gang.make_group(self._cluster)
+        self._gangs += gangs
+
+    def _add_members(self) -> None:
+        if self._gangs:
+            gang = self._random.choice(self._gangs)
+            self._say(f"one more member of {gang.name}")
+            gang.make_member(self._cluster, gang.next_role())
+
+    def _single_pod(self) -> None:
+        self._number += 1
+        self._cluster.pod(
+            f"single{self._number}",
+            requests={"cpu": str(self._random.choice((1, 2)))},
+            priority=self._random.choice((0, 0, 10)),
+        )
+
+    def _end_gang(self) -> None:
+        if not self._gangs:
+            return
+        gang = self._gangs.pop(self._random.randrange(len(self._gangs)))
+        self._say(f"end {gang.name}")
+        self._over.append(gang)
+        for name in gang.pods:
+            self._delete_pod(gang, name)
+        if not gang.lightweight:  # last, as owners do it: a fraction of a deleted group is nobody's
+            self._cluster.delete_pod_group(gang.name, namespace=gang.namespace)
+
+    def _delete_pod(self, gang: Gang, name: str) -> None:
+        with suppress(Refused):
+            self._cluster.delete_pod(name, namespace=gang.namespace)
+
+    def _delete_member(self) -> None:
+        able = [gang for gang in self._gangs if gang.pods]
+        if able:
+            gang = self._random.choice(able)
+            name = self._random.choice(list(gang.pods))
+            role = gang.pods.pop(name)
+            self._say(f"delete {name}{', which is replaced' if gang.replaced else ''}")
+            self._delete_pod(gang, name)
+            if gang.replaced:
+                gang.make_member(self._cluster, role)
+
+    def _replace_members(self) -> None:
+        """What controllers do for those that were preempted."""
+        there = {(pod["metadata"]["namespace"], pod["metadata"]["name"]) for pod in self._cluster.all_pods()}
+        for gang in self._gangs:
+            gone = [name for name in gang.pods if (gang.namespace, name) not in there] if gang.replaced else []
+            for name in gone:
+                self._say(f"{name} is replaced")
+                gang.make_member(self._cluster, gang.pods.pop(name))
+
+    def _add_node(self) -> None:
+        self._number += 1
+        name = f"node{self._number}"
+        labels = dict(self._random.choice(WHERE)) if self._random.random() < 0.9 else {ZONE: "b"}
+        self._say(f"add {name} in {'/'.join(labels.values())}")
+        self._labels[name] = labels
+        self._cluster.node(name, cpu=str(NODE_CPU), labels=labels)
+        self._nodes.append(name)
+
+    def _remove_node(self) -> None:
+        used = {pod["spec"].get("nodeName") for pod in self._cluster.all_pods()}
+        free = [name for name in self._nodes if name not in used]
+        if free and len(self._nodes) > 3:
+            name = self._random.choice(free)
+            self._say(f"remove {name}")
+            self._nodes.remove(name)
+            self._cluster.api.delete(f"{paths.NODES}/{name}")
+
+    def _cordon(self) -> None:
+        name = self._random.choice(self._nodes)
+        off = self._random.random() < 0.4
+        self._say(f"{'cordon' if off else 'uncordon'} {name}")
+        self._cluster.api.patch(f"{paths.NODES}/{name}", {"spec": {"unschedulable": off or None}})
+
+    def _kill_extender(self) -> None:
+        self._say("kill the extender")
+        self._pair.extender.kill()
+        self._pair.extender.start(wait=self._random.random() < 0.5)
+
+    def _end_extender(self) -> None:
+        self._say("SIGTERM to the extender")
+        self._pair.extender.stop()
+        self._pair.extender.start()
+
+    def _kill_scheduler(self) -> None:
+        self._say("kill kube-scheduler")
+        self._pair.scheduler.kill()
+        self._pair.scheduler.start()
+
+    def _stop_the_clock_of_the_api_server(self) -> None:
+        self._say("the API server stands still")
+        self._cluster.plane.apiserver.signal(signal.SIGSTOP)
+        try:
+            self._pause.wait(STILL_SECONDS)
+        finally:
+            self._cluster.plane.apiserver.signal(signal.SIGCONT)
+
+    def _trouble_on_the_line(self) -> None:
+        """Until the next time."""
+        share = self._random.choice((0.0, 0.1, 0.3, 0.6))
+        self._say(f"{share:.0%} of the extender's calls fail from now on")
+        self._line.trouble(share)
+
+    def _cut_the_watches(self) -> None:
+        self._say("all watches are cut")
+        self._line.cut()
+
+    def _change_min_member(self) -> None:
+        """Up or down; with only-waiting only down, or the judge would not know how large a batch had to be."""
+        able = [gang for gang in self._gangs if not gang.lightweight]
+        if not able:
+            return
+        gang = self._random.choice(able)
+        to = gang.min_member + (-1 if gang.policy == ONLY_WAITING else self._random.choice((-1, -1, 1)))
+        if to >= max(1, sum(gang.roles.values())):
+            gang.change_min_member(to)
+            self._say(f"minMember {gang.min_member} for {gang.name}")
+            self._cluster.change_min_member(gang.name, gang.min_member, namespace=gang.namespace)

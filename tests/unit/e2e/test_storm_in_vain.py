@@ -1,0 +1,186 @@
+"""Who waits although he fits, by the arithmetic that the end of a storm is judged with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.storm.in_vain import waits_in_vain
+
+GANG, APART = "scheduling.x-k8s.io/pod-group", {"podAntiAffinity": {}}
+ZONE, RACK, ROLE = "topology.kubernetes.io/zone", "example.com/rack", "gang-extender.dev/role"
+
+
+def node(name: str, cpu: int, zone: str = "", rack: str = "", **spec: Any) -> dict[str, Any]:
+    labels = {key: value for key, value in ((ZONE, zone), (RACK, rack)) if value}
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "spec": spec,
+        "status": {"allocatable": {"cpu": str(cpu)}},
+    }
+
+
+def pod(name: str, cpu: int, gang: str = "", on: str = "", role: str = "", **spec: Any) -> dict[str, Any]:
+    container = {"resources": {"requests": {"cpu": str(cpu)}}}
+    labels = {key: value for key, value in ((GANG, gang), (ROLE, role)) if value}
+    metadata = {"name": name, "namespace": "default", "uid": name, "labels": labels}
+    return {"metadata": metadata, "spec": {"containers": [container], "nodeName": on, **spec}}
+
+
+def group(name: str, min_member: int, **asked: str) -> dict[str, Any]:
+    annotations = {f"gang-extender.dev/{key.replace('_', '-')}": text for key, text in asked.items()}
+    return {
+        "metadata": {"name": name, "namespace": "default", "annotations": annotations},
+        "spec": {"minMember": min_member},
+    }
+
+
+def light(pod: dict[str, Any], name: str, min_member: int, **annotations: str) -> dict[str, Any]:
+    """The pod as a member of a group that has no object."""
+    prefix = "pod-group.scheduling.sigs.k8s.io/"
+    labels = {f"{prefix}name": name, f"{prefix}min-available": str(min_member)}
+    said = {f"gang-extender.dev/{key.replace('_', '-')}": text for key, text in annotations.items()}
+    return {**pod, "metadata": {**pod["metadata"], "labels": labels, "annotations": said}}
+
+
+def unheard(pod: dict[str, Any]) -> dict[str, Any]:
+    message = (
+        '0/1 nodes are available: 1 Insufficient cpu. preemption: Post "http://127.0.0.1:1/preempt": connection reset'
+    )
+    return {**pod, "status": {"conditions": [{"type": "PodScheduled", "message": message}]}}
+
+
+@pytest.mark.parametrize(
+    ("pods", "nodes", "in_vain"),
+    [
+        pytest.param([pod("a", 2)], [node("n", 2)], ["pod default/a"], id="a single pod with room"),
+        pytest.param([pod("a", 2), pod("b", 1, on="n")], [node("n", 2)], [], id="with too little of it"),
+        pytest.param([pod("a", 2)], [node("n", 2, unschedulable=True)], [], id="on a node that is cordoned"),
+        pytest.param([pod("a", 1, "g"), pod("b", 1, "g")], [node("n", 2)], ["default/g"], id="a gang with room"),
+        pytest.param([pod("a", 1, "g"), pod("b", 1, "g")], [node("n", 1)], [], id="with room for half of it"),
+        pytest.param([pod("a", 1, "g")], [node("n", 9)], [], id="a gang that lacks a member"),
+        pytest.param(
+            [pod("a", 1, "g"), pod("b", 1, "g", "n")], [node("n", 2)], ["default/g"], id="the last of a gang that began"
+        ),
+        pytest.param(
+            [pod("a", 1, "g", affinity=APART), pod("b", 1, "g", affinity=APART)],
+            [node("n", 9)],
+            [],
+            id="members that cannot share the one node",
+        ),
+        pytest.param(
+            [pod("a", 2, priority=10), pod("b", 2, on="n")], [node("n", 2)], ["pod default/a"], id="who could preempt"
+        ),
+        pytest.param(
+            [unheard(pod("a", 2, priority=10)), pod("b", 2, on="n")],
+            [node("n", 2)],
+            [],
+            id="who preempts, and was not heard",
+        ),
+        pytest.param(
+            [pod("a", 2), pod("b", 2, on="n", priority=10)], [node("n", 2)], [], id="who is less than who runs"
+        ),
+        pytest.param([pod("a", 1, "unknown")], [node("n", 9)], [], id="a gang without its PodGroup"),
+    ],
+)
+def test_who_waits_in_vain(pods: list[Any], nodes: list[Any], in_vain: list[str]) -> None:
+    found = waits_in_vain(pods, nodes, [group("g", 2)])
+    assert [line.partition(":")[0] for line in found] == in_vain
+
+
+RACKS = [node("a1", 2, "a", "r1"), node("a2", 2, "a", "r2"), node("b1", 2, "b", "r1"), node("none", 9)]
+
+
+@pytest.mark.parametrize(
+    ("count", "cpu", "running", "level", "in_vain"),
+    [
+        pytest.param(2, 1, "", "rack", True, id="two that fit into one rack"),
+        pytest.param(3, 1, "", "rack", False, id="three that do not: racks of one name in two zones are two"),
+        pytest.param(4, 1, "", "zone", True, id="four that fit into one zone"),
+        pytest.param(5, 1, "", "zone", False, id="a node without the level's label is in none"),
+        pytest.param(5, 1, "", "", True, id="nothing is required"),
+        pytest.param(2, 1, "b1", "rack", False, id="one runs, and there is no room beside it for two more"),
+        pytest.param(1, 1, "b1", "rack", True, id="one runs, and there is room for one"),
+        pytest.param(1, 1, "none", "rack", False, id="one runs where there is no rack"),
+    ],
+)
+def test_one_domain_has_to_hold_it(count: int, cpu: int, running: str, level: str, in_vain: bool) -> None:
+    pods = [pod(f"m{number}", cpu, "g") for number in range(count)]
+    least = count + bool(running)
+    if running:
+        pods.append(pod("runs", 1, "g", running))
+    found = waits_in_vain(pods, RACKS, [group("g", least, topology_required=level)])
+    assert bool(found) == in_vain
+
+
+@pytest.mark.parametrize(
+    ("pods", "room", "in_vain"),
+    [
+        pytest.param(["master", "worker", "worker"], 3, True, id="all are there"),
+        pytest.param(["worker", "worker", "worker"], 9, False, id="the master is missing"),
+        pytest.param(["master", "worker", "worker"], 2, False, id="there is no room for one of them"),
+        pytest.param(["master+", "worker+", "worker"], 1, True, id="a worker is missing"),
+        pytest.param(["worker+", "worker+", "worker", "worker"], 9, False, id="three workers make up for no master"),
+        pytest.param(["master+", "worker+", "worker+", "worker"], 1, True, id="one more beyond the minima"),
+    ],
+)
+def test_roles(pods: list[str], room: int, in_vain: bool) -> None:
+    """A + runs, on a node of its own."""
+    members = [
+        pod(f"m{number}", 1, "g", "full" if role.endswith("+") else "", role.rstrip("+"))
+        for number, role in enumerate(pods)
+    ]
+    nodes = [node("free", room), node("full", 0)]
+    assert bool(waits_in_vain(members, nodes, [group("g", 3, roles="master=1,worker=2")])) == in_vain
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "room", "in_vain"),
+    [
+        pytest.param("..", "..", 4, ["default/a"], id="both wait, and both fit"),
+        pytest.param("..", "..", 3, [], id="both wait, and one fits"),
+        pytest.param("..", ".", 9, [], id="one lacks a member"),
+        pytest.param("..", "", 9, [], id="one has nobody"),
+        pytest.param("++", ".+", 1, ["default/a"], id="the last of a start"),
+        pytest.param("++.", "++", 1, ["default/a"], id="both run, and one has a member more"),
+        pytest.param("++.", "+", 1, [], id="one lost a member, and nobody comes for it"),
+    ],
+)
+def test_groups_that_start_together(a: str, b: str, room: int, in_vain: list[str]) -> None:
+    pods = [
+        pod(f"{name}{number}", 1, name, "full" if state == "+" else "")
+        for name, states in (("a", a), ("b", b))
+        for number, state in enumerate(states)
+    ]
+    nodes = [node("free", room), node("full", 0)]
+    found = waits_in_vain(pods, nodes, [group("a", 2, groups="default/b"), group("b", 2)])
+    assert [line.partition(":")[0] for line in found] == in_vain
+
+
+def test_groups_that_start_together_are_nobody_s_while_one_has_no_object() -> None:
+    pods = [pod(f"a{number}", 1, "a") for number in range(2)]
+    assert waits_in_vain(pods, [node("n", 9)], [group("a", 2, groups="b")]) == []
+
+
+@pytest.mark.parametrize(
+    ("running", "waiting", "policy", "in_vain"),
+    [
+        pytest.param(2, 1, "only-waiting", False, id="half a batch beside a gang that runs"),
+        pytest.param(2, 2, "only-waiting", True, id="a whole batch"),
+        pytest.param(1, 1, "only-waiting", True, id="the last of a gang that began"),
+        pytest.param(2, 1, "once-satisfied", True, id="one more"),
+        pytest.param(2, 1, "", True, id="one more, by default"),
+    ],
+)
+def test_match_policies(running: int, waiting: int, policy: str, in_vain: bool) -> None:
+    pods = [pod(f"r{number}", 1, "g", "full") for number in range(running)]
+    pods += [pod(f"w{number}", 1, "g") for number in range(waiting)]
+    nodes = [node("free", 2), node("full", 0)]
+    assert bool(waits_in_vain(pods, nodes, [group("g", 2, match_policy=policy)])) == in_vain
+
+
+@pytest.mark.parametrize(("level", "in_vain"), [("", True), ("rack", False)])
+def test_a_group_without_an_object_says_it_on_its_pods(level: str, in_vain: bool) -> None:
+    pods = [light(pod(f"m{number}", 2, ""), "g", 2, topology_required=level) for number in range(2)]
+    assert bool(waits_in_vain(pods, RACKS[:3], [])) == in_vain
