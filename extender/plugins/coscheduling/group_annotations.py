@@ -1,4 +1,4 @@
-"""What a group's annotations ask for beyond minMember: match policy, roles, the groups it starts together with.
+"""What a group's annotations ask for beyond minMember: match policy, roles, topology, the groups it starts together with.
 
 Read from the PodGroup, or from the pods of a group that has no object. Our own keys come before Koordinator's.
 `pod_group` puts it into the GroupSpec; a group that asks for nonsense is refused with the key and the reason.
@@ -14,7 +14,7 @@ from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.plugins.coscheduling import koordinator
 from extender.plugins.coscheduling.gang_groups import GROUPS_ANNOTATION, Keys, parse_groups
-from extender.plugins.coscheduling.group_topology import PREFERRED, REQUIRED
+from extender.plugins.coscheduling.group_topology import NO_TOPOLOGY, PREFERRED, REQUIRED, AskedTopology
 from extender.plugins.coscheduling.match_policy import MATCH_POLICY_ANNOTATION, MatchPolicy, parse_match_policy
 from extender.plugins.coscheduling.roles import (
     NO_ROLES,
@@ -32,6 +32,8 @@ KEYS = (
     GROUPS_ANNOTATION,
     ROLES_ANNOTATION,
     ROLE_LABEL_ANNOTATION,
+    REQUIRED,
+    PREFERRED,
     koordinator.MATCH_POLICY,
     koordinator.GROUPS,
     koordinator.WAITING_TIME,
@@ -47,6 +49,7 @@ class Asked:
     groups: Keys = ()
     roles: Roles = NO_ROLES
     schedule_timeout_seconds: int | None = None
+    topology: AskedTopology = NO_TOPOLOGY
     invalid: str = ""
 
 
@@ -69,8 +72,7 @@ def naming(annotations: Mapping[str, str]) -> tuple[str | None, ...]:
 
 def asks_for(pod_group: PodGroup | InTreePodGroup) -> object:
     """Equal where nothing has changed that counts: conditions, other annotations and managed fields do not."""
-    annotations = pod_group.metadata.annotations
-    return pod_group.spec, relevant(annotations), annotations.get(REQUIRED), annotations.get(PREFERRED)
+    return pod_group.spec, relevant(pod_group.metadata.annotations)
 
 
 def names_groups(annotations: Mapping[str, str]) -> bool:
@@ -97,7 +99,8 @@ def asked_by(annotations: Mapping[str, str], key: str, *, of_koordinator: bool =
     if reading.invalid:
         return Asked(invalid=reading.invalid)
     seconds = max(1, round(wait)) if wait else None
-    return Asked(policy or default.match_policy, groups or (), roles or NO_ROLES, seconds)
+    levels = AskedTopology(reading.text(REQUIRED), reading.text(PREFERRED))
+    return Asked(policy or default.match_policy, groups or (), roles or NO_ROLES, seconds, levels)
 
 
 class _Reading:
@@ -105,10 +108,13 @@ class _Reading:
         self._annotations = annotations
         self.invalid = ""
 
+    def text(self, key: str) -> str:
+        return self._annotations.get(key, "").strip()
+
     def first(self, *readers: tuple[str, Callable[[str], T]]) -> T | None:
         """Of the first key that is there; None where none is, or it is wrong."""
         for key, read in readers:
-            text = self._annotations.get(key, "").strip()
+            text = self.text(key)
             if text:
                 try:
                     return read(text)

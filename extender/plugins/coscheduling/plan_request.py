@@ -58,7 +58,7 @@ class PlanRequests:
             allowed={**self._confined(unit), **(allowed or {})},
             excluded=self._excluded(unit),
             promised=self._promised(unit),
-            topology=topology_of(self._topology, [group.pod_group or group.in_tree for group in unit]),
+            topology=topology_of(self._topology, [spec.topology for spec in map(self._manager.spec, unit) if spec]),
             placed=[node for group in unit for node in self._nodes(group)],
             minima=minima if len(minima) > 1 or any(len(each.uids) < len(members) for each in minima) else (),
         )

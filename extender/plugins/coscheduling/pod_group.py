@@ -24,6 +24,7 @@ from extender.framework.resource import Resource
 from extender.plugins.coscheduling import koordinator
 from extender.plugins.coscheduling.gang_groups import Keys
 from extender.plugins.coscheduling.group_annotations import Asked, asked_by, relevant
+from extender.plugins.coscheduling.group_topology import NO_TOPOLOGY, AskedTopology
 from extender.plugins.coscheduling.match_policy import MatchPolicy
 from extender.plugins.coscheduling.roles import NO_ROLES, Roles
 
@@ -84,6 +85,7 @@ class GroupSpec:
     match_policy: MatchPolicy = MatchPolicy.WAITING_AND_RUNNING
     groups: Keys = ()
     roles: Roles = NO_ROLES
+    topology: AskedTopology = NO_TOPOLOGY
 
 
 def spec_of_pod_group(pod_group: PodGroup) -> GroupSpec:
@@ -127,6 +129,7 @@ def _with(spec: GroupSpec, asked: Asked, prefix: str) -> GroupSpec:
         match_policy=asked.match_policy,
         groups=asked.groups,
         roles=asked.roles,
+        topology=asked.topology,
     )
 
 

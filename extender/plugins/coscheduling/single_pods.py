@@ -74,7 +74,8 @@ class SinglePods:
             group = self._manager.group_of(pod)
             if group is None:
                 return "", None
-            topology = topology_of(self._topology, [group.pod_group or group.in_tree])
+            spec = self._manager.spec(group)
+            topology = topology_of(self._topology, [spec.topology] if spec is not None else [])
             places = list(_places(self._manager, group)) if topology.required else []
         try:
             level = level_of(topology, topology.required)

@@ -12,7 +12,7 @@ import yaml
 from extender.api.codec import convert
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.config.plugin_args import CoschedulingArgs
-from extender.plugins.coscheduling import group_annotations, group_topology, messages
+from extender.plugins.coscheduling import group_annotations, messages
 from extender.plugins.coscheduling.match_policy import MatchPolicy
 from extender.plugins.coscheduling.pod_group import spec_of_pod_group
 from extender.plugins.coscheduling.refutations import How
@@ -53,7 +53,7 @@ def test_every_way_to_refute_a_place_is_explained(how: How) -> None:
     assert f"| `{how}` |" in (DOCS / "operations.md").read_text()
 
 
-@pytest.mark.parametrize("key", [*group_annotations.KEYS, group_topology.REQUIRED, group_topology.PREFERRED])
+@pytest.mark.parametrize("key", group_annotations.KEYS)
 def test_every_annotation_is_explained(key: str) -> None:
     prefix, _, name = key.partition("/")
     assert key in GROUPS or (prefix in GROUPS and f"`{name}`" in GROUPS)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from extender.api import corev1
 from extender.api.codec import convert
-from extender.api.schedulingv1alpha1 import PodGroup
+from extender.api.schedulingv1alpha1 import LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL, PodGroup
 from extender.config.types import Packing, TopologyLevel
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.group_topology import PREFERRED, REQUIRED
@@ -87,6 +88,34 @@ def test_a_gang_goes_to_as_few_domains_as_it_can(
 ) -> None:
     made = started(world, TWO_RACKS)
     assert racks(ask(made, group(count, **annotations), count)) == expected
+
+
+@pytest.mark.parametrize(
+    ("annotations", "expected"),
+    [
+        pytest.param({REQUIRED: "rack"}, set(), id="no rack holds it"),
+        pytest.param({REQUIRED: "zone"}, {"c"}, id="a zone does"),
+        pytest.param({PREFERRED: "rack"}, {"a", "c"}, id="preferred, and met by none"),
+    ],
+)
+def test_the_pods_of_a_group_without_an_object_say_it(
+    world: NewWorld, annotations: dict[str, str], expected: set[str]
+) -> None:
+    nodes = [*(node(f"a{i}", "a", "1", 2) for i in range(2)), *(node(f"c{i}", "b", str(i), 2) for i in range(3))]
+    made = started(world, nodes)
+    members = [light_member(f"m{i}", annotations) for i in range(3 if REQUIRED in annotations else 5)]
+    made.create(*members)
+    told = [made.filter(member) for member in members]
+    assert {answer[0] for answer in told if len(answer) == 2} == expected
+    if not expected:
+        assert stop_of(made)[0] is Reason.TOPOLOGY_UNSATISFIABLE
+
+
+def light_member(name: str, annotations: dict[str, str]) -> corev1.Pod:
+    minimum = "5" if PREFERRED in annotations else "3"
+    labels = {LIGHTWEIGHT_NAME_LABEL: "g", LIGHTWEIGHT_MIN_AVAILABLE_LABEL: minimum}
+    plain = pod(name, cpu="2", labels=labels)
+    return replace(plain, metadata=replace(plain.metadata, annotations=annotations))
 
 
 def test_a_level_is_found_by_its_label_too(world: NewWorld) -> None:
