@@ -10,8 +10,7 @@ import pytest
 
 from extender.api import corev1
 from extender.api.metav1 import ObjectMeta
-from extender.client import connection as connection_module
-from extender.client import errors
+from extender.client import errors, transport
 from extender.client.connection import Connection
 from extender.client.identity import Identity, IdentityError
 from extender.client.interface import NODES, PODS, PatchType, Preconditions
@@ -84,7 +83,7 @@ def test_a_binding_carries_the_uid_and_the_node(server: FakeAPIServer, connectio
 def test_a_binding_does_not_wait_for_calls_that_are_slow(
     server: FakeAPIServer, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection_module, "POOL_SIZE", 1)
+    monkeypatch.setattr(transport, "POOL_SIZE", 1)
     answered = threading.Event()
     server.others.extend([Answer(body=node("n1"), until=answered), Answer(201, {})])
     made = Connection.from_kubeconfig(str(kubeconfig))
