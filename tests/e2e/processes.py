@@ -6,6 +6,7 @@ Used by control_plane and extender. Nothing here knows what the programs are.
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -14,16 +15,30 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+PORTS = 8000
+_given: set[int] = set()
+
 
 class NotReadyError(Exception):
     """A program ended, or did not get ready in time; the message ends with the tail of its log."""
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """None that a connection may be given: while its program is away anybody's could take it, one to this very port too."""
+    first = _first_ephemeral_port()
+    for port in random.sample(range(first - PORTS, first), PORTS):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            if port not in _given:
+                _given.add(port)
+                return port
+    raise OSError("no free port")
+
+
+def _first_ephemeral_port() -> int:
+    with suppress(OSError):
+        return int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    return 32768
 
 
 def eventually(true: Callable[[], object], *, within: float, what: str, every: float = 0.02) -> float:
