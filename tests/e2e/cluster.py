@@ -6,7 +6,7 @@ Used by every test here, through the `cluster` fixture. Without kubelets a bound
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,8 @@ class Cluster:
         self.patience = 0.0 if plane.wakes_by_status else BACK_OFF
         self.recorder = Recorder(self.api, self.patience)
         self.killed = False  # set by a test that kills a process: a commit may then take longer
-        self.recovery = RECOVERY_SECONDS  # how long that may be
+        self.recovery = RECOVERY_SECONDS  # how long that may be, from when it is started again
+        self._restarts: list[float] = []
         self.excused: set[str] = set()  # pods that the test itself deletes
         self.judged = False  # set by a test that wants a bad history, and has looked at it itself
 
@@ -180,8 +181,14 @@ class Cluster:
             ended=time.monotonic(),
             killed=self.killed,
             recovery=self.recovery,
+            restarts=self._restarts,
             excused=self.excused,
         )
+
+    def start_again(self, start: Callable[[], object]) -> None:
+        """A program that the test has killed: whoever was left half bound is to be whole soon after this moment."""
+        self._restarts.append(time.monotonic())
+        start()
 
     def min_members(self) -> dict[str, int]:
         """namespace/name -> minMember of the groups that have an object."""

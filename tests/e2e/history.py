@@ -90,6 +90,7 @@ def violations(
     ended: float,
     killed: bool = False,
     recovery: float = RECOVERY_SECONDS,
+    restarts: Collection[float] = (),
     excused: Collection[str] = (),
 ) -> list[str]:
     """Everything that was wrong, a sentence each.
@@ -97,13 +98,13 @@ def violations(
     `min_members` of the groups that have an object; others are taken from the pods' own labels. Pods that are gone no
     longer count, so a group that loses a bound member to preemption is a fraction. `excused` (namespace/name) are those
     that the test itself deletes: they count for their group as long as members of it run that started with them, and until
-    one of those is preempted.
+    one of those is preempted. `restarts`: when the test started what it had killed, from which on a recovery counts.
     """
     found = [*_over_allocatable(history, allocatable)]
     for group, changes in _by_group(history).items():
         wanted = min_members.get(group) or max(change.pod.min_member for change in changes)
         limit = commit_seconds(len({change.pod.uid for change in changes}), killed=killed, recovery=recovery)
-        found += _fractions(group, wanted, changes, ended=ended, limit=limit, excused=excused)
+        found += _fractions(group, wanted, changes, ended=ended, limit=limit, restarts=restarts, excused=excused)
     return found
 
 
@@ -116,7 +117,14 @@ def _by_group(history: Iterable[Change]) -> Mapping[str, list[Change]]:
 
 
 def _fractions(
-    group: str, wanted: int, changes: Sequence[Change], *, ended: float, limit: float, excused: Collection[str]
+    group: str,
+    wanted: int,
+    changes: Sequence[Change],
+    *,
+    ended: float,
+    limit: float,
+    restarts: Collection[float],
+    excused: Collection[str],
 ) -> Iterable[str]:
     tally = Tally(excused, limit)
     since: float | None = None
@@ -127,7 +135,8 @@ def _fractions(
             since = change.at if since is None else since
             was = f"{tally.count} of minMember {wanted} bound ({', '.join(sorted(tally.bound.values()))})"
         elif since is not None:
-            if change.at - since > limit:
+            counted_from = max((at for at in restarts if since < at < change.at), default=since)
+            if change.at - counted_from > limit:
                 yield f"{group}: {was} for {change.at - since:.2f} s, longer than a commit takes ({limit:.2f} s)"
             since = None
     if since is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,13 +62,11 @@ def test_the_extender_is_killed_in_mid_commit(
         cluster.pod(name, group="train", requests={"cpu": "1"}, **(GATED if gated else {}))
     cluster.recorder.wait(lambda: bool(cluster.recorder.bound()), within=30, what="the commit has begun")
     pair.extender.kill()
-    pair.extender.start(wait=False)
+    cluster.start_again(partial(pair.extender.start, wait=False))
     for number in range(4):
         cluster.pod(f"greedy-{number}", requests={"cpu": "1"})
     pair.extender.await_ready()
     cluster.recorder.await_bound(*names, within=15)
-    cluster.judged = True  # here: the time counts from the restart, not from the kill
-    assert [fault for fault in cluster.violations() if "longer than a commit takes" not in fault] == []
 
 
 def test_whoever_was_refused_for_a_reservation_is_woken_when_it_ends(
@@ -118,7 +117,7 @@ def test_a_gang_that_waits_long_has_room_kept_for_it_and_small_pods_pass_it_else
     eventually(
         lambda: kept_free(pair.extender, "patient") == ["node-0", "node-1"], within=10, what="the gang has a shadow"
     )
-    cluster.recorder.wait(
+    eventually(
         lambda: any(event.startswith("GangShadow: it is first in line") for event in cluster.events("patient")),
         within=5,
         what="an event says so",
