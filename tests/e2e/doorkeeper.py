@@ -14,7 +14,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 WAIT_SECONDS = 30
-MANY = 1000
 
 
 class Doorkeeper:
@@ -23,12 +22,10 @@ class Doorkeeper:
     def __init__(self, timeout_seconds: int = 5) -> None:
         """After so long kube-scheduler takes no answer for an error, and tries somebody else."""
         self._timeout_seconds = timeout_seconds
-        self._lock = threading.Lock()  # guards the next three
+        self._changed = threading.Condition()  # guards the next three
         self._kept_out: frozenset[str] = frozenset()
         self._kept_waiting: frozenset[str] = frozenset()
-        self._counts = False
-        self._passes = threading.Semaphore(0)
-        self._no_longer = threading.Event()
+        self._passes: int | None = None  # how many more may pass; None for all
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="doorkeeper")
 
@@ -37,36 +34,34 @@ class Doorkeeper:
         return self
 
     def stop(self) -> None:
-        self._no_longer.set()
-        self._passes.release(MANY)
+        self.open()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
 
     def keep_out(self, names: Iterable[str]) -> None:
-        with self._lock:
+        """These are refused, and nobody waits any more."""
+        with self._changed:
             self._kept_out = frozenset(names)
             self._kept_waiting = frozenset()
-        self._no_longer.set()
+            self._changed.notify_all()
 
     def keep_waiting(self, names: Iterable[str]) -> None:
-        """Gives no answer for these until `keep_out` says what it is to be."""
-        self._no_longer.clear()
-        with self._lock:
+        """Gives no answer for these, and kube-scheduler tries nobody else meanwhile, until others or none are named."""
+        with self._changed:
             self._kept_waiting = frozenset(names)
+            self._changed.notify_all()
 
     def let_pass(self, count: int) -> None:
-        """So many more, whoever comes; the next gets no answer, and kube-scheduler tries nobody else, until this is called
-        again."""
-        with self._lock:
-            self._counts = True
-        self._passes.release(count)
+        """So many more, whoever comes; the next gets no answer until this is called again."""
+        with self._changed:
+            self._passes = count + (self._passes or 0)
+            self._changed.notify_all()
 
     def open(self) -> None:
         """For everybody, and for good."""
-        with self._lock:
-            self._counts = False
-        self._passes.release(MANY)
+        with self._changed:
+            self._passes = None
         self.keep_out([])
 
     def put_in_front(self, config: dict[str, Any]) -> None:
@@ -81,14 +76,11 @@ class Doorkeeper:
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         name = arguments["Pod"]["metadata"]["name"]
-        with self._lock:
-            waits, counts = name in self._kept_waiting, self._counts
-        if waits:
-            self._no_longer.wait(WAIT_SECONDS)
-        with self._lock:
+        with self._changed:
+            self._changed.wait_for(lambda: name not in self._kept_waiting and self._passes != 0, WAIT_SECONDS)
             refused = name in self._kept_out
-        if counts:
-            self._passes.acquire(timeout=WAIT_SECONDS)
+            if self._passes:
+                self._passes -= 1
         names = arguments["NodeNames"]
         if not refused:
             return {"NodeNames": names}

@@ -5,6 +5,7 @@ Used by conftest and the tests; configured from the very file that manifests/sid
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import sys
@@ -74,7 +75,7 @@ class Extender:
     def ops(self, path: str) -> tuple[int, str]:
         """Status and body of a probe or page; status 0 for no answer."""
         try:
-            with urllib3.PoolManager(retries=False, timeout=2) as http:
+            with urllib3.PoolManager(retries=False, timeout=10) as http:
                 answer = http.request("GET", self.ops_url + path)
                 return answer.status, answer.data.decode()
         except (urllib3.exceptions.HTTPError, OSError):
@@ -90,6 +91,11 @@ class Extender:
 
     def held(self) -> int:
         return int(self.metric(HELD))
+
+    def places(self, group: str) -> dict[str, str]:
+        """Member -> node, empty where it has none, of all that the extender knows of the group `namespace/name`."""
+        status, page = self.ops(f"/gangs/{group}")
+        return {each["name"]: each["node"] for each in json.loads(page)["memberList"]} if status == 200 else {}
 
     def planned(self, group: str) -> int:
         """How often the group `namespace/name` got a plan."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -220,7 +219,7 @@ def test_a_restart_between_plan_and_bind(
     cluster.recorder.wait(lambda: ungated() > 0, within=5, what="the first gate is gone")
     pair.extender.kill()
     pair.scheduler.start()
-    pair.extender.start()
+    cluster.start_again(pair.extender.start)
     cluster.recorder.await_bound(*names, within=15)
 
 
@@ -237,8 +236,7 @@ def test_a_planned_node_is_deleted_before_the_members_bind(
     recorder, names = cluster.recorder, gang(cluster, "train", 4)
 
     def places() -> dict[str, str]:
-        members = json.loads(pair.extender.ops("/gangs/default/train")[1])["memberList"]
-        return {member["name"]: member["node"] for member in members}
+        return pair.extender.places("default/train")
 
     eventually(lambda: len(places()) == 4 and all(places().values()), within=5, what="everybody has a place")
     planned = places()

@@ -16,10 +16,9 @@ from tests.e2e.doorkeeper import Doorkeeper
 from tests.e2e.extender import Extender
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
+from tests.e2e.test_held_binds import GROUP, NAMES, hold_two
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/gang-scheduler"
-NAMES = ("web-0", "web-1", "web-2")
-GROUP = "default/web"
 
 
 def own_host_name(name: str) -> list[str]:
@@ -70,14 +69,7 @@ def test_the_leader_is_killed_between_plan_and_bind(
     first = replica("first", cluster, door, tmp_path, programs)
     eventually(lambda: holder(cluster) == "first", within=15, what="the first replica leads")
     second = replica("second", cluster, door, tmp_path, programs)
-    door.keep_waiting(["web-2"])
-    cluster.node("node-1", cpu="3")
-    cluster.pod_group("web", min_member=3, scheduleTimeoutSeconds=60)
-    for name in NAMES:
-        cluster.pod(name, group="web", requests={"cpu": "1"})
-    eventually(lambda: first.extender.planned(GROUP), within=5 + cluster.patience, what="a plan")
-    door.keep_out(["web-2"])
-    eventually(lambda: first.extender.held() == 2, within=10 + cluster.patience, what="two members are held")
+    hold_two(cluster, door, first.extender)
     assert (second.extender.held(), second.extender.planned(GROUP)) == (0, 0)
     first.scheduler.kill()
     first.extender.kill()
