@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.e2e.cluster import Cluster
 from tests.e2e.pair import Pair
+from tests.e2e.processes import eventually
 
 CPU = {"cpu": "1"}
 GROUPS = "gang-extender.dev/groups"
@@ -46,7 +47,7 @@ def test_a_group_that_does_not_fit_keeps_its_companion_waiting_and_both_say_so(
     assert cluster.recorder.bound() == set()
     cluster.node("node-2", cpu="1")
     cluster.recorder.await_bound(*names, within=10)
-    cluster.recorder.wait(
+    eventually(
         lambda: cluster.condition_of_group("b")[0] == "GangScheduled",
         within=5,
         what="b's condition says that it starts",

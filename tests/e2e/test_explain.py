@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.e2e.cluster import Cluster
 from tests.e2e.pair import Pair
+from tests.e2e.processes import eventually
 
 
 def explain(pair: Pair, *arguments: str) -> str:
@@ -46,7 +47,7 @@ def test_a_gang_that_is_too_big_says_how_short_it_is_and_runs_when_that_is_there
 
     cluster.node("node-2", cpu="4")
     cluster.recorder.await_bound(*names, within=5)
-    cluster.recorder.wait(
+    eventually(
         lambda: status(module_programs, "default/train")["gang"]["phase"] == "Bound",
         within=5,
         what="explain says Bound",

@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.cluster import Cluster
 from tests.e2e.pair import Pair
+from tests.e2e.processes import eventually
 
 GATED: dict[str, Any] = {"schedulingGates": [{"name": "scheduling.x-k8s.io/gang"}]}
 CPU = {"cpu": "1"}
@@ -63,8 +64,10 @@ def test_a_gang_of_three_takes_three_nodes_and_not_one_more(
     cluster.recorder.await_bound(*names, within=3)
     gone_ones = [name for name in low if cluster.recorder.pod(name) is None]
     assert len(gone_ones) == 3
-    events = cluster.events(gone_ones[0])
-    assert any(event.startswith("Preempted: Preempted by PodGroup default/vip on node") for event in events), events
+    said = "Preempted: Preempted by PodGroup default/vip on node"
+    eventually(
+        lambda: any(event.startswith(said) for event in cluster.events(gone_ones[0])), within=5, what="an event says so"
+    )
 
 
 @pytest.mark.parametrize("gated", [False, True], ids=["plain", "gated"])
@@ -73,7 +76,7 @@ def test_not_one_eviction_where_one_node_is_held_by_an_equal(
 ) -> None:
     low = full(cluster, 0, 0, 100)
     gang(cluster, "vip", 3, priority=100, gated=gated)
-    cluster.recorder.wait(
+    eventually(
         lambda: reason(cluster, "vip") == "InsufficientResources", within=5, what="the gang hears that it does not fit"
     )
     cluster.recorder.settle()
@@ -126,7 +129,7 @@ def test_two_gangs_of_one_priority_do_not_evict_each_other(cluster: Cluster, mod
     first = gang(cluster, "first", 2, priority=100)
     cluster.recorder.await_bound(*first, within=5)
     gang(cluster, "second", 2, priority=100)
-    cluster.recorder.wait(lambda: reason(cluster, "second") != "", within=5, what="the second is told")
+    eventually(lambda: reason(cluster, "second") != "", within=5, what="the second is told")
     cluster.recorder.settle()
     assert there(cluster, *first)
     assert cluster.recorder.bound() == set(first)
@@ -137,7 +140,7 @@ def test_victims_with_time_to_go_are_waited_for_and_the_place_is_not_lost(
 ) -> None:
     low = full(cluster, 0, 0, terminationGracePeriodSeconds=60)
     names = gang(cluster, "vip", 2, priority=100)
-    cluster.recorder.wait(lambda: reason(cluster, "vip") == "Preempting", within=5, what="the gang waits")
+    eventually(lambda: reason(cluster, "vip") == "Preempting", within=5, what="the gang waits")
     cluster.recorder.wait(
         lambda: all((cluster.recorder.pod(name) or {}).get("metadata", {}).get("deletionTimestamp") for name in low),
         within=5,
@@ -157,7 +160,7 @@ def test_victims_with_time_to_go_are_waited_for_and_the_place_is_not_lost(
 def test_a_preemptor_that_is_deleted_leaves_nothing_reserved(cluster: Cluster, module_programs: Pair) -> None:
     low = full(cluster, 0, 0, terminationGracePeriodSeconds=60)
     names = gang(cluster, "vip", 2, priority=100)
-    cluster.recorder.wait(lambda: reason(cluster, "vip") == "Preempting", within=5, what="the gang waits")
+    eventually(lambda: reason(cluster, "vip") == "Preempting", within=5, what="the gang waits")
     for name in names:
         cluster.delete_pod(name)
     for name in low:

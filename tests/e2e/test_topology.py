@@ -11,6 +11,7 @@ from tests.e2e import api as paths
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.pair import Pair
+from tests.e2e.processes import eventually
 
 RACK = "example.com/rack"
 TOPOLOGY = [{"name": "rack", "nodeLabel": RACK}]
@@ -62,7 +63,7 @@ def test_what_no_rack_holds_waits_if_it_is_required_and_goes_to_two_if_it_is_not
     racks(cluster, r1=(2, 2), r2=(2, 2))
     waits = gang(cluster, "required", 6, required="rack")
     cluster.recorder.await_message(waits[-1], "no single rack takes it: Insufficient cpu", within=5)
-    cluster.recorder.wait(
+    eventually(
         lambda: cluster.verdict_on_group("required") == ("False", "TopologyUnsatisfiable"),
         within=5,
         what="the condition",
@@ -94,4 +95,4 @@ def test_single_pods_and_extra_members_leave_a_free_rack_alone(cluster: Cluster,
     cluster.recorder.await_bound(*singles, "train-extra", within=5)
     assert racks_of(cluster, *singles, "train-extra") == {rack}
     free = 'gang_extender_largest_gang_members{level="rack"}'
-    cluster.recorder.wait(lambda: with_racks.extender.metric(free) == 16, within=5, what="one rack is free as a whole")
+    eventually(lambda: with_racks.extender.metric(free) == 16, within=5, what="one rack is free as a whole")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.e2e.cluster import Cluster
 from tests.e2e.pair import Pair
+from tests.e2e.processes import eventually
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 
@@ -18,7 +19,7 @@ def test_a_gang_is_rejected_for_want_of_room_and_starts_when_there_is_some(
         cluster.pod(name, group="train", requests={"cpu": "1"})
     recorder = cluster.recorder
     recorder.await_message(names[0], "minMember of 3 does not fit: Insufficient cpu", within=5)
-    recorder.wait(
+    eventually(
         lambda: cluster.verdict_on_group("train") == ("False", "InsufficientResources"),
         within=5,
         what="the condition says no",
@@ -26,11 +27,11 @@ def test_a_gang_is_rejected_for_want_of_room_and_starts_when_there_is_some(
 
     cluster.node("node-2", cpu="2")
     recorder.await_bound(*names, within=5)
-    recorder.wait(
+    eventually(
         lambda: cluster.verdict_on_group("train") == ("True", "GangScheduled"), within=5, what="the condition says yes"
     )
 
     def reasons() -> set[str]:
         return {event["reason"] for event in cluster.api.items(EVENTS) if event["regarding"]["kind"] == "PodGroup"}
 
-    recorder.wait(lambda: {"GangRejected", "GangScheduled"} <= reasons(), within=5, what="events say both")
+    eventually(lambda: {"GangRejected", "GangScheduled"} <= reasons(), within=5, what="events say both")
