@@ -6,7 +6,7 @@ Used by every test here, through the `cluster` fixture. Without kubelets a bound
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -171,8 +171,9 @@ class Cluster:
         mine.sort(key=lambda event: str(event["metadata"]["creationTimestamp"]))
         return [f"{event['reason']}: {event.get('note', '')}" for event in mine]
 
-    def violations(self, known: Mapping[str, int] | None = None) -> list[str]:
-        """What the history so far shows that it may not. known: the minMember of groups whose object is gone, or that was changed."""
+    def violations(self, known: Mapping[str, int] | None = None, loose: Collection[str] = ()) -> list[str]:
+        """What the history so far shows that it may not. known: the minMember of groups whose object is gone, or that was
+        changed; loose: groups with the match policy once-satisfied."""
         self.recorder.catch_up()
         return violations(
             self.recorder.history(),
@@ -183,6 +184,7 @@ class Cluster:
             recovery=self.recovery,
             restarts=self._restarts,
             excused=self.excused,
+            loose=loose,
         )
 
     def start_again(self, start: Callable[[], object]) -> None:

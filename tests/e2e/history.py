@@ -92,6 +92,7 @@ def violations(
     recovery: float = RECOVERY_SECONDS,
     restarts: Collection[float] = (),
     excused: Collection[str] = (),
+    loose: Collection[str] = (),
 ) -> list[str]:
     """Everything that was wrong, a sentence each.
 
@@ -99,12 +100,14 @@ def violations(
     longer count, so a group that loses a bound member to preemption is a fraction. `excused` (namespace/name) are those
     that the test itself deletes: they count for their group as long as members of it run that started with them, and until
     one of those is preempted. `restarts`: when the test started what it had killed, from which on a recovery counts.
+    `loose`: groups of which nobody needs the others once the test has taken members out of a whole one (once-satisfied).
     """
     found = [*_over_allocatable(history, allocatable)]
     for group, changes in _by_group(history).items():
         wanted = min_members.get(group) or max(change.pod.min_member for change in changes)
         limit = commit_seconds(len({change.pod.uid for change in changes}), killed=killed, recovery=recovery)
-        found += _fractions(group, wanted, changes, ended=ended, limit=limit, restarts=restarts, excused=excused)
+        tally = LooseTally(wanted, excused, limit) if group in loose else Tally(excused, limit)
+        found += _fractions(group, wanted, changes, tally, ended=ended, limit=limit, restarts=restarts)
     return found
 
 
@@ -120,13 +123,12 @@ def _fractions(
     group: str,
     wanted: int,
     changes: Sequence[Change],
+    tally: Tally,
     *,
     ended: float,
     limit: float,
     restarts: Collection[float],
-    excused: Collection[str],
 ) -> Iterable[str]:
-    tally = Tally(excused, limit)
     since: float | None = None
     was = ""
     for change in changes:
@@ -177,6 +179,25 @@ class Tally:
     def _forget_before(self, decided: float) -> None:
         """Who went later was still counted on when it was decided."""
         self._taken_out = {uid: at for uid, at in self._taken_out.items() if at >= decided}
+
+
+class LooseTally(Tally):
+    """Of a gang that has been whole and is less by the test's doing nobody is counted."""
+
+    def __init__(self, wanted: int, excused: Collection[str], limit: float) -> None:
+        super().__init__(excused, limit)
+        self._wanted = wanted
+        self._was_whole = self._loose = False
+
+    @property
+    def count(self) -> int:
+        return 0 if self._loose else super().count
+
+    def take(self, change: Change) -> None:
+        super().take(change)
+        self._was_whole = bool(self.bound) and (self._was_whole or len(self.bound) >= self._wanted)
+        less_by_the_test = change.deleted and change.pod.name in self._excused and len(self.bound) < self._wanted
+        self._loose = self._was_whole and (self._loose or less_by_the_test)
 
 
 def _over_allocatable(history: Sequence[Change], allocatable: Mapping[str, Amounts]) -> Iterable[str]:

@@ -100,9 +100,9 @@ def _judged(unit: Sequence[Standing], pods: Sequence[Json], nodes: Sequence[Json
             return []
         demands += of_it
     level = narrowest(each.wish.level for each in unit)
-    free = _left(pods, nodes, priority_of(waiting))
+    free = cpu_left([pod for pod in pods if priority_of([pod]) >= priority_of(waiting)], nodes)
     running = {pod["spec"]["nodeName"] for each in unit for pod in each.running}
-    if not any(fit(demands, within) for within in _domains(level, free, nodes, running)):
+    if not any(fit(demands, within) for within in domains_of(level, free, nodes, running)):
         return []
     said = "; ".join(
         f"{each.wish.key}: {len(each.waiting)} wait, {len(each.running)} run of {each.wish.minimum}" for each in unit
@@ -111,7 +111,7 @@ def _judged(unit: Sequence[Standing], pods: Sequence[Json], nodes: Sequence[Json
     return [f"{said}; there is room for the {lacks} that have to start{f' in one {level}' if level else ''}"]
 
 
-def _domains(
+def domains_of(
     level: str, free: Mapping[str, int], nodes: Sequence[Json], running: set[str]
 ) -> Sequence[Mapping[str, int]]:
     """Each place where the whole group may be, as node -> CPU: that of its running members, if there are any."""
@@ -135,8 +135,8 @@ def _unheard(pod: Json) -> bool:
     return any('preemption: Post "' in condition.get("message", "") for condition in conditions)
 
 
-def _left(pods: Sequence[Json], nodes: Sequence[Json], priority: int) -> dict[str, int]:
-    """CPU in milli on each node that takes pods, beside those of this priority and above."""
+def cpu_left(pods: Sequence[Json], nodes: Sequence[Json]) -> dict[str, int]:
+    """CPU in milli on each node that takes pods, beside these."""
     left = {
         node["metadata"]["name"]: amounts(node["status"]["allocatable"])["cpu"]
         for node in nodes
@@ -144,7 +144,7 @@ def _left(pods: Sequence[Json], nodes: Sequence[Json], priority: int) -> dict[st
     }
     for pod in pods:
         node = pod["spec"].get("nodeName", "")
-        if node in left and priority_of([pod]) >= priority:
+        if node in left:
             left[node] -= _cpu(pod)
     return left
 

@@ -12,8 +12,11 @@ from tests.e2e.bad_line import BadLine
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.pair import Pair
+from tests.e2e.storm.budgets import remove_all
 from tests.e2e.storm.weather import Storm
 from tests.e2e.storm.wishes import TOPOLOGY
+
+STEPS_A_GUST = 30
 
 
 def storm(
@@ -25,8 +28,9 @@ def storm(
         with Pair.of(cluster.plane, folder, server=line.url, settings={"topology": TOPOLOGY}).running() as pair:
             blown = Storm(cluster, pair, line, seed, say=say)
             blown.blow(steps)
-            return [*blown.calm(), *blown.violations()]
+            return [*blown.calm(), *blown.last_gusts(steps // STEPS_A_GUST), *blown.violations()]
     finally:
+        remove_all(cluster.api)
         line.stop()
         say(f"on the line: {', '.join(f'{count} {fault.value}' for fault, count in line.faults.items())}")
 

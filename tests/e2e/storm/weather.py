@@ -17,10 +17,12 @@ from tests.e2e.api import Refused
 from tests.e2e.bad_line import BadLine
 from tests.e2e.cluster import Cluster
 from tests.e2e.pair import Pair
+from tests.e2e.storm.budgets import KEPT, Budget
 from tests.e2e.storm.in_vain import waits_in_vain
 from tests.e2e.storm.kinds import OTHER, Gang, draw
+from tests.e2e.storm.last_gusts import LastGusts
 from tests.e2e.storm.promises import Story, broken_promises
-from tests.e2e.storm.wishes import ONLY_WAITING, RACK, ZONE, Wish
+from tests.e2e.storm.wishes import ONCE_SATISFIED, ONLY_WAITING, RACK, ZONE, Wish
 
 NODE_CPU = 8
 QUIET_SECONDS = 12.0  # longer than kube-scheduler's longest back-off, and than a denial
@@ -47,6 +49,8 @@ class Storm:
         self._labels: dict[str, dict[str, str]] = {}  # of every node that there ever was
         cluster.killed = True  # it may happen at any time, and again before all is well
         cluster.recovery = RECOVERED_SECONDS
+        self._budgets: list[Budget] = []
+        self._add_budget(Budget("default", "kept", KEPT))
         cluster.namespace(OTHER)
         for _ in range(6):
             self._add_node()
@@ -87,10 +91,15 @@ class Storm:
                 return found
             self._say(f"still waiting: {found}")
 
+    def last_gusts(self, gusts: int) -> list[str]:
+        """Who went for the important that come in the end, and need not have."""
+        return LastGusts(self._cluster, self._gangs, self._budgets, self._random, self._say).blow(gusts)
+
     def violations(self) -> list[str]:
         """What no history may show, of gangs that are over too."""
         known: dict[str, Wish] = {gang.key: gang.wish() for gang in (*self._over, *self._gangs)}
-        found = self._cluster.violations({key: wish.min_member for key, wish in known.items()})
+        loose = [key for key, wish in known.items() if wish.policy == ONCE_SATISFIED]
+        found = self._cluster.violations({key: wish.min_member for key, wish in known.items()}, loose)
         history, excused = self._cluster.recorder.history(), frozenset(self._cluster.excused)
         return found + broken_promises(
             Story(history, self._labels, excused, RECOVERED_SECONDS, time.monotonic()), known
@@ -112,7 +121,14 @@ class Storm:
                 gang.make_member(self._cluster, gang.next_role())
             if late:
                 gang.make_group(self._cluster)
+            if self._random.random() < 0.2:
+                self._add_budget(Budget(gang.namespace, gang.name, {"gang": gang.name}))
         self._gangs += gangs
+
+    def _add_budget(self, budget: Budget) -> None:
+        self._say(f"nobody of {budget.name} may be disrupted")
+        self._budgets.append(budget)
+        budget.make(self._cluster.api)
 
     def _add_members(self) -> None:
         if self._gangs:
@@ -124,6 +140,7 @@ class Storm:
         self._number += 1
         self._cluster.pod(
             f"single{self._number}",
+            labels=self._random.choice(({}, KEPT)),
             requests={"cpu": str(self._random.choice((1, 2)))},
             priority=self._random.choice((0, 0, 10)),
         )

@@ -84,6 +84,24 @@ WHOLE = [bound(0, "a"), bound(0.01, "b"), bound(0.02, "c")]
             id="a victim taken out of what is left of a gang",
         ),
         pytest.param(
+            [*WHOLE, deleted(5, "a"), deleted(8, "b")],
+            {"excused": ["default/a"], "loose": ["default/web"]},
+            [],
+            id="once-satisfied: nobody needs the others of what is left of a gang",
+        ),
+        pytest.param(
+            [*WHOLE, deleted(8, "b")],
+            {"excused": ["default/a"], "loose": ["default/web"]},
+            ["default/web: 2 of minMember 3 bound (default/a, default/c) at the end"],
+            id="once-satisfied: a victim taken out of a whole gang",
+        ),
+        pytest.param(
+            [bound(0, "a"), bound(0, "b"), deleted(0.1, "b")],
+            {"excused": ["default/b"], "loose": ["default/web"]},
+            ["default/web: 2 of minMember 3 bound (default/a) at the end"],
+            id="once-satisfied: a gang that has never been whole",
+        ),
+        pytest.param(
             [*WHOLE, bound(0, "d", "node-1"), deleted(5, "a"), deleted(5.4, "b")],
             {"excused": ["default/a"]},
             [],

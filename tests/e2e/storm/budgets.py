@@ -1,0 +1,41 @@
+"""PodDisruptionBudgets that forbid every disruption, over some of the single pods and over some gangs.
+
+Nothing here counts healthy pods, as kube-controller-manager would: a budget is made, and stays used up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.e2e.api import Api, Json
+
+BUDGETS = "/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
+KEPT = {"kept": "yes"}  # the label of single pods that are under the budget of all such
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Of the pods with these labels."""
+
+    namespace: str
+    name: str
+    labels: Mapping[str, str]
+
+    def make(self, api: Api) -> None:
+        path = BUDGETS.format(namespace=self.namespace)
+        spec = {"maxUnavailable": 0, "selector": {"matchLabels": dict(self.labels)}}
+        api.create(path, {"metadata": {"name": self.name}, "spec": spec})
+        nothing: dict[str, Any] = dict.fromkeys(("currentHealthy", "desiredHealthy", "expectedPods"), 0)
+        api.patch(f"{path}/{self.name}/status", {"status": {**nothing, "disruptionsAllowed": 0}})
+
+    def covers(self, pod: Json) -> bool:
+        metadata = pod["metadata"]
+        return metadata["namespace"] == self.namespace and self.labels.items() <= metadata.get("labels", {}).items()
+
+
+def remove_all(api: Api) -> None:
+    for item in api.items("/apis/policy/v1/poddisruptionbudgets"):
+        path = BUDGETS.format(namespace=item["metadata"]["namespace"])
+        api.delete(f"{path}/{item['metadata']['name']}")
