@@ -92,10 +92,15 @@ class Extender:
     def held(self) -> int:
         return int(self.metric(HELD))
 
-    def places(self, group: str) -> dict[str, str]:
-        """Member -> node, empty where it has none, of all that the extender knows of the group `namespace/name`."""
+    def gang(self, group: str) -> Any:
+        """The page of the group `namespace/name`; None where the extender does not know it yet."""
         status, page = self.ops(f"/gangs/{group}")
-        return {each["name"]: each["node"] for each in json.loads(page)["memberList"]} if status == 200 else {}
+        return json.loads(page) if status == 200 else None
+
+    def places(self, group: str) -> dict[str, str]:
+        """Member -> node, empty where it has none, of all that the extender knows of."""
+        page = self.gang(group)
+        return {each["name"]: each["node"] for each in page["memberList"]} if page else {}
 
     def planned(self, group: str) -> int:
         """How often the group `namespace/name` got a plan."""

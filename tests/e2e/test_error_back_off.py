@@ -38,7 +38,7 @@ class Story:
         eventually(lambda: extender.held() == 1, within=10, what="the first is held")
         cluster.api.patch(POD_GROUP, {"spec": {"scheduleTimeoutSeconds": 60}})
         cluster.pod_group("later", min_member=1)
-        eventually(lambda: extender.ops("/gangs/default/later")[0] == 200, within=1, what="the extender knows of both")
+        eventually(lambda: extender.gang("default/later"), within=1, what="the extender knows of both")
         door.let_pass(1)
         eventually(lambda: extender.held() == 2, within=10, what="the second is held")
 

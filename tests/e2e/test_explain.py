@@ -48,9 +48,9 @@ def test_a_gang_that_is_too_big_says_how_short_it_is_and_runs_when_that_is_there
     cluster.node("node-2", cpu="4")
     cluster.recorder.await_bound(*names, within=5)
     eventually(
-        lambda: status(module_programs, "default/train")["gang"]["phase"] == "Bound",
+        lambda: module_programs.extender.gang("default/train")["gang"]["phase"] == "Bound",
         within=5,
-        what="explain says Bound",
+        what="the gang is Bound",
     )
     said = status(module_programs, "default/train")
     assert (said["gang"]["reason"], said["gang"]["members"]["bound"], said["relaxations"]) == ("", 6, [])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -22,8 +21,7 @@ def await_reason(cluster: Cluster, group: str, reason: str) -> str:
 
 
 def min_member_seen(pair: Pair, group: str) -> int:
-    answer = json.loads(pair.extender.ops(f"/gangs/default/{group}")[1])
-    return int(answer["gang"]["minMember"])
+    return int(pair.extender.gang(f"default/{group}")["gang"]["minMember"])
 
 
 @BOTH_WAYS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -95,9 +94,8 @@ def freed(cluster: Cluster, name: str) -> bool:
 
 
 def kept_free(extender: Extender, group: str) -> list[str]:
-    code, body = extender.ops(f"/gangs/default/{group}")
-    kept = (json.loads(body).get("keptFree") or {}) if code == 200 else {}
-    return list(kept.get("nodes", ()))
+    page = extender.gang(f"default/{group}") or {}
+    return list((page.get("keptFree") or {}).get("nodes", ()))
 
 
 def test_a_gang_that_waits_long_has_room_kept_for_it_and_small_pods_pass_it_elsewhere(
