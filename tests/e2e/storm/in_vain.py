@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from tests.e2e.api import Json
 from tests.e2e.history import amounts, seen
 from tests.e2e.storm.room import Demand, fit
+from tests.e2e.storm.volumes import NO_VOLUMES, Volumes
 from tests.e2e.storm.wishes import ONLY_WAITING, Wish, domain, narrowest, priority_of, role_of, units, wishes
 
 
@@ -24,6 +25,7 @@ class Standing:
     wish: Wish
     waiting: list[Json] = field(default_factory=list)
     running: list[Json] = field(default_factory=list)
+    tied: Mapping[str, frozenset[str]] = field(default_factory=dict)  # UID -> nodes that its volume is reachable from
 
     def missing(self) -> Counter[str]:
         """Role -> how many more have to run."""
@@ -40,9 +42,9 @@ class Standing:
         return self.wish.minimum if self.wish.policy == ONLY_WAITING else 1
 
     def demands(self) -> list[Demand] | None:
-        """What has to fit; None where too few wait. Beyond the roles' minima it takes the largest."""
+        """What has to fit; None where too few wait. Beyond the roles' minima it takes who is the hardest to place."""
         chosen: list[Json] = []
-        rest = sorted(self.waiting, key=_cpu)
+        rest = sorted(self.waiting, key=lambda pod: (pod["metadata"]["uid"] in self.tied, _cpu(pod)))
         for role, number in self.missing().items():
             of_it = [pod for pod in rest if role_of(pod) == role][-number:]
             if len(of_it) < number:
@@ -54,14 +56,23 @@ class Standing:
             return None
         chosen += rest[len(rest) - more :]
         taken = frozenset(pod["spec"]["nodeName"] for pod in self.running)
-        alike = Counter((_cpu(pod), self.wish.key if pod["spec"].get("affinity") else "") for pod in chosen)
-        return [Demand(cpu, number, apart, taken if apart else frozenset()) for (cpu, apart), number in alike.items()]
+        alike = Counter(
+            (_cpu(pod), self.wish.key if pod["spec"].get("affinity") else "", self.tied.get(pod["metadata"]["uid"]))
+            for pod in chosen
+        )
+        return [
+            Demand(cpu, number, apart, taken if apart else frozenset(), only)
+            for (cpu, apart, only), number in alike.items()
+        ]
 
 
-def waits_in_vain(pods: Sequence[Json], nodes: Sequence[Json], groups: Sequence[Json]) -> list[str]:
+def waits_in_vain(
+    pods: Sequence[Json], nodes: Sequence[Json], groups: Sequence[Json], volumes: Volumes = NO_VOLUMES
+) -> list[str]:
     """A sentence each; groups: the PodGroups."""
     known = wishes(groups, pods)
-    standings = _standings(pods, known)
+    tied = {pod["metadata"]["uid"]: only for pod in pods if (only := volumes.nodes_for(pod, nodes)) is not None}
+    standings = _standings(pods, known, tied)
     found = []
     for unit in sorted(set(units(known).values())):
         if any(key not in known for key in unit):
@@ -75,14 +86,16 @@ def waits_in_vain(pods: Sequence[Json], nodes: Sequence[Json], groups: Sequence[
     return sorted(found)
 
 
-def _standings(pods: Sequence[Json], known: Mapping[str, Wish]) -> dict[str, Standing]:
+def _standings(
+    pods: Sequence[Json], known: Mapping[str, Wish], tied: Mapping[str, frozenset[str]]
+) -> dict[str, Standing]:
     found: dict[str, Standing] = {}
     for pod in pods:
         now = seen(pod)
         if now.group and now.group not in known:
             continue  # its PodGroup is not there
         key = now.group or f"pod {now.name}"
-        standing = found.setdefault(key, Standing(known.get(key) or Wish(key, 1)))
+        standing = found.setdefault(key, Standing(known.get(key) or Wish(key, 1), tied=tied))
         if now.node:
             standing.running.append(pod)
         elif not _unheard(pod):

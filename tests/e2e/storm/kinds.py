@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from extender.api.schedulingv1alpha1 import GANG_GATE, LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL
 from tests.e2e.api import Json
 from tests.e2e.cluster import Cluster
+from tests.e2e.storm.volumes import REACH, volume_of
 from tests.e2e.storm.wishes import GROUPS, ONCE_SATISFIED, ONLY_WAITING, POLICY, REQUIRED, ROLE, ROLES, Wish, wish
 
 GATES = [{"name": GANG_GATE}]
@@ -36,6 +37,7 @@ class Gang:
     replaced: bool = False
     namespace: str = "default"
     level: str = ""
+    storage: str = ""  # class of a volume that each member brings
     policy: str = ""
     roles: dict[str, int] = field(default_factory=dict)
     master_cpu: int = 1
@@ -50,6 +52,7 @@ class Gang:
     def __str__(self) -> str:
         traits = [name for name in ("gated", "lightweight", "apart", "replaced") if getattr(self, name)]
         asked = [f"{key.rpartition('/')[2]} {text}" for key, text in self.annotations.items()]
+        asked += [f"{self.storage} volumes"] if self.storage else []
         said = ", ".join([f"priority {self.priority}", *traits, *asked])
         return f"{self.key}, {self.size} for {self.min_member}, {self.cpu} cpu each (masters {self.master_cpu}), {said}"
 
@@ -97,6 +100,7 @@ class Gang:
             priority=self.priority,
             schedulingGates=GATES if self.gated else [],
             affinity=_apart(self.name) if self.apart else None,
+            volumes=[volume_of(self.storage)] if self.storage else [],
         )
 
     def _labels(self, role: str) -> dict[str, str]:
@@ -137,6 +141,7 @@ def _one(dice: random.Random, name: str, sizes: tuple[int, ...]) -> Gang:
         priority=dice.choice((0, 0, 0, 0, 10)),
         replaced=dice.random() < 0.3,
     )
+    gang.storage = dice.choice((*[""] * 10, *REACH))
     gang.level = dice.choice(("", "", "", "zone", "rack"))
     if size >= 3 and dice.random() < 0.25:
         gang.roles = {MASTER: dice.choice((1, 1, 2)), WORKER: dice.randint(1, gang.min_member - 1) if size > 3 else 1}

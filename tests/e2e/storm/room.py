@@ -13,12 +13,16 @@ Counts = tuple[int, ...]  # of each demand, how many
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """So many pods that are alike. apart: pods of this name are not on one node, nor on those taken by others of it."""
+    """So many pods that are alike. apart: pods of this name are not on one node, nor on those taken by others of it.
+
+    only: the nodes that they can be on; None for all.
+    """
 
     cpu: int
     count: int
     apart: str = ""
     taken: frozenset[str] = frozenset()
+    only: frozenset[str] | None = None
 
 
 def fit(demands: Sequence[Demand], free: Mapping[str, int]) -> bool:
@@ -42,6 +46,8 @@ def _shares(demands: Sequence[Demand], node: str, room: int, apart: frozenset[st
         return
     first, others = demands[0], demands[1:]
     most = first.count if not first.cpu else min(first.count, max(0, room) // first.cpu)
+    if first.only is not None and node not in first.only:
+        most = 0
     if first.apart:
         most = 0 if node in first.taken or first.apart in apart else min(most, 1)
     for share in range(most + 1):

@@ -13,6 +13,7 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.pair import Pair
 from tests.e2e.storm.budgets import remove_all
+from tests.e2e.storm.volumes import Provisioner
 from tests.e2e.storm.weather import Storm
 from tests.e2e.storm.wishes import TOPOLOGY
 
@@ -24,13 +25,16 @@ def storm(
 ) -> list[str]:
     """What was wrong, a sentence each. The programs' logs are in the folder."""
     line = BadLine(cluster.plane.server, cluster.plane.ca_file, seed).start()
+    provisioner = Provisioner(cluster, seed)
     try:
+        provisioner.start()
         with Pair.of(cluster.plane, folder, server=line.url, settings={"topology": TOPOLOGY}).running() as pair:
-            blown = Storm(cluster, pair, line, seed, say=say)
+            blown = Storm(cluster, pair, line, provisioner, seed, say=say)
             blown.blow(steps)
             return [*blown.calm(), *blown.last_gusts(steps // STEPS_A_GUST), *blown.violations()]
     finally:
         remove_all(cluster.api)
+        provisioner.stop()
         line.stop()
         say(f"on the line: {', '.join(f'{count} {fault.value}' for fault, count in line.faults.items())}")
 

@@ -16,13 +16,15 @@ from tests.e2e import api as paths
 from tests.e2e.api import Refused
 from tests.e2e.bad_line import BadLine
 from tests.e2e.cluster import Cluster
+from tests.e2e.history import seen
 from tests.e2e.pair import Pair
 from tests.e2e.storm.budgets import KEPT, Budget
 from tests.e2e.storm.in_vain import waits_in_vain
 from tests.e2e.storm.kinds import OTHER, Gang, draw
 from tests.e2e.storm.last_gusts import LastGusts
 from tests.e2e.storm.promises import Story, broken_promises
-from tests.e2e.storm.wishes import ONCE_SATISFIED, ONLY_WAITING, RACK, ZONE, Wish
+from tests.e2e.storm.volumes import Provisioner, Volumes
+from tests.e2e.storm.wishes import ONCE_SATISFIED, ONLY_WAITING, RACK, ZONE, Wish, priority_of
 
 NODE_CPU = 8
 QUIET_SECONDS = 12.0  # longer than kube-scheduler's longest back-off, and than a denial
@@ -34,11 +36,19 @@ WHERE = ({ZONE: "a", RACK: "r1"}, {ZONE: "a", RACK: "r2"}, {ZONE: "b", RACK: "r1
 
 class Storm:
     def __init__(
-        self, cluster: Cluster, pair: Pair, line: BadLine, seed: int, *, say: Callable[[str], None] = lambda line: None
+        self,
+        cluster: Cluster,
+        pair: Pair,
+        line: BadLine,
+        provisioner: Provisioner,
+        seed: int,
+        *,
+        say: Callable[[str], None] = lambda line: None,
     ) -> None:
         self._cluster = cluster
         self._pair = pair
         self._line = line
+        self._provisioner = provisioner
         self._random = random.Random(seed)
         self._say = say
         self._gangs: list[Gang] = []
@@ -79,6 +89,7 @@ class Storm:
             act()
             self._pause.wait(self._random.choice((0.0, 0.0, 0.05, 0.3, 1.0)))
         self._line.quiet()
+        self._provisioner.calm()
 
     def calm(self) -> list[str]:
         """Waits until nothing moves any more; who waits then although he fits."""
@@ -86,10 +97,23 @@ class Storm:
         while True:
             self._cluster.recorder.settle(QUIET_SECONDS, within=CALM_SECONDS)
             read = self._cluster.api.items
-            found = waits_in_vain(read(paths.ALL_PODS), read(paths.NODES), read(paths.ALL_POD_GROUPS))
+            volumes = Volumes.read(self._cluster.api)
+            found = waits_in_vain(read(paths.ALL_PODS), read(paths.NODES), read(paths.ALL_POD_GROUPS), volumes)
             if not found or time.monotonic() > deadline:
+                self._describe(found)
                 return found
             self._say(f"still waiting: {found}")
+
+    def _describe(self, found: Sequence[str]) -> None:
+        """Whatever helps to see whose fault it is: what there is, and what the extender says of it."""
+        for line in found:
+            namespace, _, name = line.partition(":")[0].rpartition(" ")[2].partition("/")
+            self._say(str(self._pair.extender.ops(f"/gangs/{namespace}/{name}")))
+        for node in self._cluster.api.items(paths.NODES) if found else ():
+            name, off = node["metadata"]["name"], node["spec"].get("unschedulable", False)
+            pods = [pod for pod in self._cluster.all_pods() if pod["spec"].get("nodeName") == name]
+            there = [f"{pod['metadata']['name']}:{seen(pod).requests['cpu']}:{priority_of([pod])}" for pod in pods]
+            self._say(f"{name}{' (cordoned)' if off else ''} {node['metadata']['labels']}: {', '.join(there)}")
 
     def last_gusts(self, gusts: int) -> list[str]:
         """Who went for the important that come in the end, and need not have."""
@@ -186,6 +210,7 @@ class Storm:
         labels = dict(self._random.choice(WHERE)) if self._random.random() < 0.9 else {ZONE: "b"}
         self._say(f"add {name} in {'/'.join(labels.values())}")
         self._labels[name] = labels
+        self._provisioner.reach(name)
         self._cluster.node(name, cpu=str(NODE_CPU), labels=labels)
         self._nodes.append(name)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.storm.in_vain import waits_in_vain
+from tests.e2e.storm.volumes import Volumes, volume_of
 
 GANG, APART = "scheduling.x-k8s.io/pod-group", {"podAntiAffinity": {}}
 ZONE, RACK, ROLE = "topology.kubernetes.io/zone", "example.com/rack", "gang-extender.dev/role"
@@ -178,6 +179,30 @@ def test_match_policies(running: int, waiting: int, policy: str, in_vain: bool) 
     pods += [pod(f"w{number}", 1, "g") for number in range(waiting)]
     nodes = [node("free", 2), node("full", 0)]
     assert bool(waits_in_vain(pods, nodes, [group("g", 2, match_policy=policy)])) == in_vain
+
+
+def volume(key: str, *values: str) -> dict[str, Any]:
+    here = {"key": key, "operator": "In", "values": list(values)}
+    return {"spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}}}}
+
+
+@pytest.mark.parametrize(
+    ("volumes", "level", "in_vain"),
+    [
+        pytest.param([], "", True, id="none is made yet"),
+        pytest.param([volume(ZONE, "a")], "", True, id="one in a zone with room"),
+        pytest.param([volume(ZONE, "c")], "", False, id="one in a zone that is gone"),
+        pytest.param([volume(RACK, "r1"), volume(RACK, "r2")], "zone", True, id="two in one zone, which is required"),
+        pytest.param([volume(RACK, "r1"), volume(RACK, "r2")], "rack", False, id="two in two racks where it is one"),
+    ],
+)
+def test_volumes_tie_pods_to_nodes(volumes: list[dict[str, Any]], level: str, in_vain: bool) -> None:
+    pods = [pod(f"m{number}", 1, "g", volumes=[volume_of("zonal")]) for number in range(2)]
+    made = Volumes(
+        {f"default/m{number}-data": f"v{number}" for number in range(len(volumes))},
+        {f"v{number}": each for number, each in enumerate(volumes)},
+    )
+    assert bool(waits_in_vain(pods, RACKS[:3], [group("g", 2, topology_required=level)], made)) == in_vain
 
 
 @pytest.mark.parametrize(("level", "in_vain"), [("", True), ("rack", False)])

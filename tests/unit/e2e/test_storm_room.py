@@ -22,6 +22,8 @@ from tests.e2e.storm.room import Demand, fit
         pytest.param([Demand(1, 1, "g"), Demand(2, 1, "h")], {"a": 9}, True, id="of two gangs"),
         pytest.param([Demand(1, 1)], {"a": -3}, False, id="a node that is over-full"),
         pytest.param([Demand(0, 2)], {"a": 0}, True, id="pods that ask for nothing"),
+        pytest.param([Demand(1, 1, only=frozenset("b"))], {"a": 9, "b": 0}, False, id="tied to a node that is full"),
+        pytest.param([Demand(1, 1, only=frozenset("b")), Demand(1, 1)], {"a": 1, "b": 1}, True, id="tied, and not"),
         pytest.param([], {}, True, id="nothing to place"),
     ],
 )
