@@ -32,7 +32,7 @@ class Cluster:
         self.patience = 0.0 if plane.wakes_by_status else BACK_OFF
         self.recorder = Recorder(self.api, self.patience)
         self.killed = False  # set by a test that kills a process: a commit may then take longer
-        self.recovery = RECOVERY_SECONDS  # how long that may be, from when it is started again
+        self.recovery = RECOVERY_SECONDS  # how long that may be, from when it is back
         self._restarts: list[float] = []
         self.excused: set[str] = set()  # pods that the test itself deletes
         self.judged = False  # set by a test that wants a bad history, and has looked at it itself
@@ -187,10 +187,10 @@ class Cluster:
             loose=loose,
         )
 
-    def start_again(self, start: Callable[[], object]) -> None:
-        """A program that the test has killed: whoever was left half bound is to be whole soon after this moment."""
-        self._restarts.append(time.monotonic())
+    def await_back(self, start: Callable[[], object]) -> None:
+        """Starts a program that the test has killed: whoever was left half bound is to be whole soon after it is ready."""
         start()
+        self._restarts.append(time.monotonic())
 
     def min_members(self) -> dict[str, int]:
         """namespace/name -> minMember of the groups that have an object."""

@@ -99,7 +99,7 @@ def violations(
     `min_members` of the groups that have an object; others are taken from the pods' own labels. Pods that are gone no
     longer count, so a group that loses a bound member to preemption is a fraction. `excused` (namespace/name) are those
     that the test itself deletes: they count for their group as long as members of it run that started with them, and until
-    one of those is preempted. `restarts`: when the test started what it had killed, from which on a recovery counts.
+    one of those is preempted. `restarts`: when what the test had killed was ready again, from which on a recovery counts.
     `loose`: groups of which nobody needs the others once the test has taken members out of a whole one (once-satisfied).
     """
     found = [*_over_allocatable(history, allocatable)]

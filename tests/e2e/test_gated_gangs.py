@@ -219,7 +219,7 @@ def test_a_restart_between_plan_and_bind(
     cluster.recorder.wait(lambda: ungated() > 0, within=5, what="the first gate is gone")
     pair.extender.kill()
     pair.scheduler.start()
-    cluster.start_again(pair.extender.start)
+    cluster.await_back(pair.extender.start)
     cluster.recorder.await_bound(*names, within=15)
 
 

@@ -128,7 +128,7 @@ def test_kube_scheduler_killed_while_binds_are_held(cluster: Cluster, door: Door
     scheduler.kill()
     eventually(lambda: extender.held() == 0, within=2, what="a hold ends when its caller is gone")
     assert cluster.recorder.bound() == set()
-    cluster.start_again(scheduler.start)
+    cluster.await_back(scheduler.start)
     eventually(lambda: extender.held() == 2, within=15, what="two members are held again")
     assert cluster.recorder.bound() == set()
     let_in(cluster, door)
@@ -142,7 +142,7 @@ def test_the_extender_killed_while_binds_are_held(cluster: Cluster, door: Doorke
     for name in NAMES[:2]:
         condition = cluster.recorder.await_message(name, "bind", within=5)
         assert condition["reason"] == "SchedulerError"
-    cluster.start_again(extender.start)
+    cluster.await_back(extender.start)
     assert cluster.recorder.bound() == set()
     let_in(cluster, door)
     cluster.recorder.await_bound(*NAMES, within=25)
@@ -164,6 +164,6 @@ def test_the_extender_told_to_end_answers_the_binds_that_are_held(
         assert "EOF" not in message
         assert "connection" not in message
     extender.program.wait(5)  # a second or so, with no commit begun; more where the machine has no time
-    cluster.start_again(extender.start)
+    cluster.await_back(extender.start)
     let_in(cluster, door)
     cluster.recorder.await_bound(*NAMES, within=25)

@@ -38,5 +38,5 @@ def test_killed_in_mid_commit(victim: str, cluster: Cluster, pair: Pair) -> None
     program: Extender | Scheduler = pair.extender if victim == "extender" else pair.scheduler
     program.kill()
     assert victim == "kube-scheduler" or 0 < len(recorder.bound()) < SIZE, "not killed in mid-commit"
-    cluster.start_again(program.start)
+    cluster.await_back(program.start)
     recorder.await_bound(*names, within=cluster.recovery)

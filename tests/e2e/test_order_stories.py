@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +60,10 @@ def test_the_extender_is_killed_in_mid_commit(
         cluster.pod(name, group="train", requests={"cpu": "1"}, **(GATED if gated else {}))
     cluster.recorder.wait(lambda: bool(cluster.recorder.bound()), within=30, what="the commit has begun")
     pair.extender.kill()
-    cluster.start_again(partial(pair.extender.start, wait=False))
+    pair.extender.start(wait=False)
     for number in range(4):
         cluster.pod(f"greedy-{number}", requests={"cpu": "1"})
-    pair.extender.await_ready()
+    cluster.await_back(pair.extender.await_ready)
     cluster.recorder.await_bound(*names, within=15)
 
 

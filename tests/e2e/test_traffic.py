@@ -119,5 +119,5 @@ def test_gangs_that_come_and_go_while_a_process_dies(
         run(traffic, SECONDS / 3)
         process.kill()
         run(traffic, 0.5)
-        cluster.start_again(process.start)
+        cluster.await_back(process.start)
     make_room_for_all(cluster, traffic, within=40)

@@ -56,13 +56,13 @@ WHOLE = [bound(0, "a"), bound(0.01, "b"), bound(0.02, "c")]
             [bound(0, "a"), bound(0, "b"), bound(24, "c")],
             {"killed": True, "restarts": [10]},
             [],
-            id="its time counts from when it is started again",
+            id="its time counts from when it is back",
         ),
         pytest.param(
             [bound(20, "a"), bound(20, "b"), bound(36, "c")],
             {"killed": True, "restarts": [10, 40]},
             ["default/web: 2 of minMember 3 bound"],
-            id="not where it was started before the gang, or after",
+            id="not where it was back before the gang, or after",
         ),
         pytest.param(
             [bound(0, "a"), deleted(5, "a"), *[bound(9, name) for name in "bcd"]],
