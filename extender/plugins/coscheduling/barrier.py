@@ -22,6 +22,7 @@ from extender.plugins.coscheduling.collaborators import (
     Verdict,
 )
 from extender.plugins.coscheduling.commit import Commit
+from extender.plugins.coscheduling.gates import companion_missing
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.pod_group import GroupSpec
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
@@ -67,11 +68,13 @@ class Barrier:
                 return unschedulable(spec.invalid), 0
             if pod.uid not in group.members:  # it went after its call had been looked at
                 return unschedulable(messages.MEMBER_DELETED), 0
+            if not is_free(group, spec, pod.uid) and (cause := companion_missing(manager, group)):
+                return unschedulable(cause), 0  # it went while kube-scheduler bound our volumes
             group.held[pod.uid] = node_name
             if is_free(group, spec, pod.uid):
                 return self._start([(group, pod.uid)], arriving=pod.uid), 0
             unit = unit_of(manager, group)
-            if missing_group(manager, group) or not all(is_complete(manager, each) for each in unit):
+            if not all(is_complete(manager, each) for each in unit):
                 return wait(), self._hold_seconds(pod, spec, unit, default_wait)
             others = [member for member in _waiting(unit) if member[1] != pod.uid]
             return self._start([*others, (group, pod.uid)], arriving=pod.uid), 0
@@ -82,7 +85,8 @@ class Barrier:
         limit = self._with.hold_limit(sum(each.min_member for each in specs if each is not None))
         if seconds > limit:
             log.warning("wait clamped to the bind timeout group=%s seconds=%g limit=%g", unit[0].key, seconds, limit)
-        return min(seconds + time_for_siblings(unit, pod.uid, self._with.has_unbound_claims), limit)
+        late = time_for_siblings(unit, pod.uid, self._manager.ledger, self._with.has_unbound_claims)
+        return min(seconds + late, limit)
 
     def recheck(self, group: Group) -> None:
         """After minMember was lowered, or a group was named no longer: starts the gang if it is complete now."""

@@ -1,6 +1,7 @@
 """The gates of PreFilter that need no plan: whether a gang may be planned at all.
 
-Admission asks them for each member, GangObserver and the pages for each gang; that a denial is still fresh is Admission's.
+Admission asks them for each member, GangObserver and the pages for each gang, the barrier for a member that comes late; that a
+denial is still fresh is Admission's.
 scheduler-plugins: pkg/coscheduling/core/core.go (PreFilter)
 """
 
@@ -32,6 +33,17 @@ def shut_gate(manager: PodGroupManager, group: Group, scheduler_name: str, pod_n
             text = messages.companion_waits(companion.key, gate.cause)
             return Gate(Reason.COMPANION_NOT_READY, text, text, told=text)
     return None
+
+
+def companion_missing(manager: PodGroupManager, group: Group) -> str:
+    """Why nobody of the group can start, whoever comes: one that it starts with is not there, or asks for nonsense. Lock held."""
+    if other := missing_group(manager, group):
+        return messages.waiting_for_group(other)
+    for companion in unit_of(manager, group)[1:]:
+        spec = manager.spec(companion)
+        if spec is None or spec.invalid:
+            return messages.companion_waits(companion.key, NOT_FOUND.cause if spec is None else spec.invalid)
+    return ""
 
 
 def _own_gate(manager: PodGroupManager, group: Group, scheduler_name: str, pod_name: str, uid: str) -> Gate | None:

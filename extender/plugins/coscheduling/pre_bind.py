@@ -11,18 +11,25 @@ from collections.abc import Callable, Iterable, Sequence
 
 from extender.api import corev1
 from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.ledger import Ledger
 
 PRE_BIND_SECONDS = 600.0  # VolumeBinding's bindTimeoutSeconds where nobody has configured another
 
 HasUnboundClaims = Callable[[corev1.Pod], bool]
 
 
-def time_for_siblings(unit: Sequence[Group], arriving: str, has_unbound_claims: HasUnboundClaims) -> float:
-    """What a hold may last beyond its own time while members with unbound claims are to come. The manager's lock is held."""
+def time_for_siblings(
+    unit: Sequence[Group], arriving: str, ledger: Ledger, has_unbound_claims: HasUnboundClaims
+) -> float:
+    """What a hold may last beyond its own time while members with unbound claims are to come. The manager's lock is held.
+
+    Who was refused, and has no place, does not come.
+    """
     coming = (
         group.members[uid].pod
         for group in unit
         for uid in group.claiming - group.on_node - group.committed.keys() - group.held.keys() - {arriving}
+        if uid not in group.refused or ledger.get(uid) is not None
     )
     return _seconds(coming, has_unbound_claims)
 

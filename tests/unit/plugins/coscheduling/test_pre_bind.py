@@ -8,6 +8,7 @@ import pytest
 
 from extender.api import corev1
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
+from tests.unit.plugins.coscheduling.scheduling import group
 
 Make = Callable[..., World]
 CLAIM = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
@@ -63,6 +64,38 @@ def test_claims_that_are_bound_take_no_time(gang: tuple[World, dict[str, corev1.
     w, members = gang
     unbound.clear()
     assert hold(w, members["a"]) == 60
+
+
+def test_whose_place_was_given_up_is_not_waited_for(gang: tuple[World, dict[str, corev1.Pod]]) -> None:
+    w, members = gang
+    w.plugin.admission.drop_plan("default/g")
+    assert hold(w, members["a"]) == 60
+
+
+@pytest.mark.parametrize(
+    ("members_go_too", "message"),
+    [
+        pytest.param(True, "PodGroup default/b, which it is to start together with, is not found", id="with its pods"),
+        pytest.param(False, "PodGroup default/b, which it is to start together with, cannot start", id="without them"),
+    ],
+)
+def test_a_member_that_comes_after_the_group_it_starts_with_is_gone_is_not_held(
+    world: Make, members_go_too: bool, message: str
+) -> None:
+    w = world([node("n1")])
+    companion = group("b")
+    w.plugin.on_pod_group(None, group("a", groups="b"))
+    w.plugin.on_pod_group(None, companion)
+    w.create(late := pod("a0", "a", **CLAIM), pod("a1", "a"), other := pod("b0", "b"), pod("b1", "b"))
+    assert w.filter(late) == "n1"
+    if members_go_too:
+        for each in (other, pod("b1", "b")):
+            w.plugin.on_pod(each, None)
+    w.plugin.on_pod_group(companion, None)
+    status, _ = w.plugin.barrier.arrive(late, "n1", 60.0)
+    assert not status.wait
+    assert status.message.startswith(message)
+    assert not w.plugin.manager.groups["default/a"].held
 
 
 def test_the_place_of_a_member_in_pre_bind_is_kept_for_it(gang: tuple[World, dict[str, corev1.Pod]]) -> None:
