@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.e2e.history import Change, Tally
@@ -51,7 +51,7 @@ def broken_promises(story: Story, known: Mapping[str, Wish]) -> list[str]:
         found += _added_alone(story, wish)
     for unit in sorted(set(units(known).values())):
         if len(unit) > 1:
-            found += _judge_of_unit(story, [known[key] for key in unit if key in known])
+            found += _lasting(_not_together(story, [known[key] for key in unit if key in known]), story)
     return found
 
 
@@ -97,28 +97,43 @@ def _without_a_role(story: Story, wish: Wish) -> Iterator[State]:
         yield change.at, f"{wish.key}: runs with {', '.join(short)}" if tally.bound and short else ""
 
 
-def _judge_of_unit(story: Story, groups: Sequence[Wish]) -> Iterator[str]:
-    """Until they have been whole together; with nobody left they are to start together again."""
-    states: list[State] = []
+def _not_together(story: Story, groups: Sequence[Wish]) -> Iterator[State]:
+    """Until they have been whole together, in one domain; with nobody left they are to start together again."""
     level = narrowest(group.level for group in groups)
     tallies = {group.key: story.tally() for group in groups}
     nodes: dict[str, str] = {}
-    whole = False
+    settled = False
     for change in story.of(*tallies):
         tallies[change.pod.group].take(change)
         nodes.pop(change.pod.uid, None)
         if change.pod.node and not change.deleted:
             nodes[change.pod.uid] = change.pod.node
+        settled = settled and bool(nodes)
+        uids = [tallies[group.key].uids for group in groups]
         short = [
-            f"{len(tallies[group.key].uids)} of {group.key}'s {group.minimum}"
-            for group in groups
-            if len(tallies[group.key].uids) < group.minimum
+            f"{len(of)} of {group.key}'s {group.minimum}" for group, of in zip(groups, uids) if len(of) < group.minimum
         ]
-        if level and nodes and not whole and not short and (said := _scattered(story, "as one", level, nodes.values())):
-            yield said
-        whole = bool(nodes) and (whole or not short)
-        states.append((change.at, f"started without others: {', '.join(short)}" if nodes and not whole else ""))
-    yield from _lasting(states, story)
+        if not nodes or settled:
+            yield change.at, ""
+        elif short:
+            yield change.at, f"started without others: {', '.join(short)}"
+        else:
+            settled = not level or _in_one_domain(story, level, list(zip(groups, uids)), nodes)
+            name = " and ".join(group.key for group in groups)
+            yield change.at, "" if settled else _scattered(story, name, level, nodes.values())
+
+
+def _in_one_domain(
+    story: Story, level: str, members: Sequence[tuple[Wish, Collection[str]]], nodes: Mapping[str, str]
+) -> bool:
+    """Whether one holds the minima; who is added that moment goes where its own group may, and those that the storm has taken
+    out may have been there."""
+    where = {uid: story.domain(node, level) for uid, node in nodes.items()}
+
+    def holds(place: Domain) -> bool:
+        return all(sum(where.get(uid, place) == place for uid in uids) >= group.minimum for group, uids in members)
+
+    return any(place is not None and holds(place) for place in set(where.values()))
 
 
 def _added_alone(story: Story, wish: Wish) -> Iterator[str]:

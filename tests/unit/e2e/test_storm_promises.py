@@ -94,6 +94,7 @@ WHOLE = [change(0, "a/w-a", "a1"), change(0, "b/w-b", "a1")]
             id="one that starts anew without the other",
         ),
         pytest.param([WHOLE[0], change(0, "b/w-b", "b1")], "rack", True, id="in two racks where one asks for one"),
+        pytest.param([change(0, "b/w-2", "b1"), *WHOLE], "rack", False, id="one beyond the minima goes where it likes"),
         pytest.param([*WHOLE, change(9, "b/w-2", "b1")], "rack", False, id="who comes later goes where his group may"),
     ],
 )
