@@ -99,6 +99,30 @@ def test_a_provisioner_that_gives_up_once(storage: Storage, module_programs: Pai
     storage.cluster.recorder.await_bound(*THREE, within=15)
 
 
+def test_who_was_to_start_with_a_group_that_is_gone_once_its_volume_is_there(
+    storage: Storage, module_programs: Pair
+) -> None:
+    """It is not held: nobody could say for how long, and its room would be nobody's."""
+    cluster = storage.cluster
+    cluster.node("node-1", cpu="4")
+    storage.storage_class("fast", DRIVER)
+    storage.claim("solver-0", "fast")
+    cluster.pod_group("viewer", min_member=1)
+    cluster.pod_group("solver", min_member=1, annotations={"gang-extender.dev/groups": "viewer"})
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "solver-0"}}
+    cluster.pod("viewer-0", group="viewer", requests=CPU)
+    cluster.pod("solver-0", group="solver", requests=CPU, volumes=[volume])
+    storage.await_selected_node("solver-0")
+    await_held(module_programs, 1)
+    cluster.delete_pod("viewer-0")
+    cluster.delete_pod_group("viewer")
+    await_held(module_programs, 0)
+    storage.provision("solver-0")
+    text = "PodGroup default/viewer, which it is to start together with, is not found"
+    cluster.recorder.await_message("solver-0", text, within=10)
+    assert module_programs.extender.held() == 0
+
+
 def three_with_slow_volumes(storage: Storage) -> None:
     storage.cluster.node("node-1", cpu="4")
     storage.storage_class("fast", DRIVER)
