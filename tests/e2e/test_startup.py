@@ -10,7 +10,6 @@ import pytest
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import Scheduler
 from tests.e2e.extender import Extender
-from tests.e2e.processes import eventually
 from tests.e2e.relay import Relay
 
 
@@ -33,7 +32,7 @@ def test_an_api_server_that_is_down_at_the_start(
     scheduler = Scheduler(cluster.plane, tmp_path, extender=extender.url)
     programs.extend((extender, scheduler))
     extender.start(wait=False)
-    eventually(lambda: extender.ops("/livez")[0] == 200, within=10, what="/livez is ok without the API server")
+    extender.program.await_ready(lambda: extender.ops("/livez")[0] == 200, within=30)
     status, text = extender.ops("/readyz")
     assert status == 503
     assert "[-]" in text
