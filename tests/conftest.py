@@ -1,12 +1,17 @@
-"""For all tests: an exception that a loop has outlived is a fault all the same."""
+"""For all tests: an exception that a loop has outlived is a fault all the same, and a slow machine is none."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from extender import metrics
+
+# As with CI=true, where examples are the same ones each time besides: no example is late, and none slow to be made.
+settings.register_profile("untimed", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 def _unexpected() -> dict[str, float]:
