@@ -16,7 +16,7 @@ from tests.e2e import api as paths
 from tests.e2e.api import Json
 from tests.e2e.cluster import Cluster
 from tests.e2e.history import seen
-from tests.e2e.storm.budgets import Budget
+from tests.e2e.storm.budgets import KEPT, Budget
 from tests.e2e.storm.in_vain import cpu_left, domains_of, waits_in_vain
 from tests.e2e.storm.kinds import Gang
 from tests.e2e.storm.room import Demand, fit
@@ -119,6 +119,8 @@ class LastGusts:
 
     def blow(self, gusts: int) -> list[str]:
         found = []
+        self._send_away_who_waits()
+        self._fill()
         for number in range(gusts):
             self._send_away_who_waits()
             before = self._now()
@@ -146,6 +148,17 @@ class LastGusts:
             if not pod["spec"].get("nodeName"):
                 self._cluster.delete_pod(pod["metadata"]["name"], namespace=pod["metadata"]["namespace"])
         self._cluster.recorder.settle(QUIET_SECONDS, within=WITHIN_SECONDS)
+
+    def _fill(self) -> None:
+        """With single pods, so that there is a choice of victims: small ones, important ones, some under the budget."""
+        before = self._now()
+        for node, cpu in cpu_left(before.pods, before.nodes).items():
+            for number in range(cpu // 1000):
+                labels = self._dice.choice(({}, KEPT))
+                priority = self._dice.choice((0, 0, 10))
+                self._cluster.pod(
+                    f"fill-{node}-{number}", labels=labels, requests={"cpu": "1"}, priority=priority, nodeName=node
+                )
 
     def _now(self) -> Before:
         return Before(self._cluster.all_pods(), self._cluster.api.items(paths.NODES), self._minimums, self._budgets)

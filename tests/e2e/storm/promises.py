@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.e2e.history import Change, Tally
 from tests.e2e.storm.wishes import ONLY_WAITING, Domain, Wish, domain, narrowest, units
 
 NEVER = math.inf
+MOVES_SECONDS = 5.0  # while those in its old domain are deleted, and the first are in its new one
 State = tuple[float, str]  # from when on, and what is wrong; empty where nothing is
 
 
@@ -46,7 +47,7 @@ def broken_promises(story: Story, known: Mapping[str, Wish]) -> list[str]:
     """A sentence each; known: key -> what the group asks for, with the least minMember that it ever had."""
     found: list[str] = []
     for wish in known.values():
-        found += _lasting(_outside_of_its_domain(story, wish), story)
+        found += _lasting(_outside_of_its_domain(story, wish), replace(story, limit=min(story.limit, MOVES_SECONDS)))
         found += _lasting(_without_a_role(story, wish), story)
         found += _added_alone(story, wish)
     for unit in sorted(set(units(known).values())):

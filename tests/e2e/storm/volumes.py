@@ -55,7 +55,7 @@ class Volumes:
         if not any("ephemeral" in volume for volume in pod["spec"].get("volumes", ())):
             return None
         volume = self.volumes.get(self.claims.get(f"{_key(pod)}-{NAME}", ""))
-        if volume is None:
+        if volume is None or "nodeAffinity" not in volume["spec"]:  # made for a node that was gone by then
             return None
         (term,) = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
         (here,) = term["matchExpressions"]  # one driver, one topology key

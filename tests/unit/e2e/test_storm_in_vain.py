@@ -191,6 +191,7 @@ def volume(key: str, *values: str) -> dict[str, Any]:
     [
         pytest.param([], "", True, id="none is made yet"),
         pytest.param([volume(ZONE, "a")], "", True, id="one in a zone with room"),
+        pytest.param([{"spec": {}}], "", True, id="one that can be reached from everywhere"),
         pytest.param([volume(ZONE, "c")], "", False, id="one in a zone that is gone"),
         pytest.param([volume(RACK, "r1"), volume(RACK, "r2")], "zone", True, id="two in one zone, which is required"),
         pytest.param([volume(RACK, "r1"), volume(RACK, "r2")], "rack", False, id="two in two racks where it is one"),
