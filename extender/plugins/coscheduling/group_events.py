@@ -117,7 +117,7 @@ class GroupEvents:
                 for reservation in list(self._manager.ledger.on_node(old.name)):
                     self._lose(reservation)
             self._admission.look()
-        elif new is not None and (old is None or _node_may_help(old, new)):
+        elif node_may_help(old, new):
             self.room_came_free()
 
     def on_volumes(self) -> None:
@@ -222,7 +222,10 @@ def _membership_changed(old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
     )
 
 
-def _node_may_help(old: corev1.Node, new: corev1.Node) -> bool:
+def node_may_help(old: corev1.Node | None, new: corev1.Node | None) -> bool:
+    """Whether a node came, or has changed so that somebody may fit on it now who did not."""
+    if old is None or new is None:
+        return new is not None
     return (
         old.spec != new.spec
         or old.status.allocatable != new.status.allocatable

@@ -88,6 +88,11 @@ class GangPreemption:
         """Whether there is anybody at all of lower priority, on a node or held. Lock held."""
         return self.priorities.any_below(group.priority) or bool(releasable(self._manager, group.priority))
 
+    def node_came(self) -> None:
+        """Or one that is there got better. The gangs that wait are planned again for it, and come back here if that fails."""
+        with self._manager.lock:
+            self._queue.something_new()
+
     def tick(self) -> None:
         """About once a second: gangs whose time has come are looked at."""
         with self._manager.lock:

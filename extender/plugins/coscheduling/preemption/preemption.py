@@ -11,6 +11,7 @@ from extender.api.schedulingv1alpha1 import PodGroup
 from extender.crash import guarded
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.group_events import node_may_help
 from extender.plugins.coscheduling.preemption.broken_off import BrokenOff
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
 from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
@@ -60,7 +61,9 @@ class Preemption:
         """Coscheduling drops the plan of a group that goes, and with it its preemption."""
 
     def on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
-        """A place on a node that goes is lost as any other."""
+        """A place on a node that goes is lost as any other; on one that comes victims may be found that there were not."""
+        if node_may_help(old, new):
+            self.gangs.node_came()
 
     def tick(self) -> None:
         """About once a second. Each is done though another fails."""

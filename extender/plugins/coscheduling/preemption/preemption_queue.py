@@ -59,6 +59,10 @@ class PreemptionQueue:
         """It may not search yet: in so many seconds it is as if it had never done so."""
         self._leave_alone(group, 0, seconds)
 
+    def something_new(self) -> None:
+        """The cluster is another one: nobody is left alone for what was in vain before."""
+        self._tried.clear()
+
     def succeeded(self, group: Group) -> None:
         self._tried.pop(group.key, None)
 

@@ -68,3 +68,23 @@ def test_a_gang_whose_last_victim_has_gone_is_sent_though_the_event_raised() -> 
         room.on_pod(victim, None)
     room.tick()
     assert group.preempting is None
+
+
+def test_a_node_that_comes_ends_the_rest_after_searches_in_vain() -> None:
+    world = World([node("n1")])
+    around: Any = Mock(spec_set=PreemptionWorld, rules=PreemptionRules())
+    preemption = GangPreemption(world.plugin, around, Leaving(world.plugin.manager, world.plugin.events))
+    world.plugin.on_pod_group(None, pod_group("g", 1))
+    world.create(pod("p0", "g", cpu="9", priority=1))
+    preemption.priorities.follow(None, pod("low", node_name="n1"))
+    with (
+        patch.object(VictimSearch, "search", return_value="nobody can go") as search,
+        patch.object(VictimSearch, "may_yet", return_value=False),
+    ):
+        for _ in range(2):  # the second time it rests
+            preemption.refused(world.plugin.manager.groups["default/g"], "gang-scheduler")
+            preemption.look()
+        assert search.call_count == 1
+        preemption.node_came()
+        preemption.look()
+        assert search.call_count == 2
