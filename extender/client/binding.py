@@ -7,7 +7,7 @@ kube-scheduler: pkg/scheduler/framework/plugins/defaultbinder/default_binder.go
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from extender import metrics
@@ -33,16 +33,18 @@ def bind_pod(
     pod: corev1.Pod,
     node_name: str,
     *,
+    annotations: Mapping[str, str] | None = None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
     retry_seconds: float = RETRY_SECONDS,
 ) -> BindOutcome:
     """Binds, retrying on the same node while that can help. A 409 for the same UID and node is success.
 
-    A failure is only reported where a read has shown the pod unbound, or where nothing could be learnt in time.
+    annotations: what the pod is to have besides. A failure is only reported where a read has shown the pod unbound, or where
+    nothing could be learnt in time.
     """
     binding = corev1.Binding(
-        metadata=ObjectMeta(name=pod.name, namespace=pod.namespace, uid=pod.uid),
+        metadata=ObjectMeta(name=pod.name, namespace=pod.namespace, uid=pod.uid, annotations=dict(annotations or {})),
         target=corev1.ObjectReference(kind="Node", name=node_name),
     )
     deadline = clock() + retry_seconds

@@ -9,6 +9,7 @@ from typing import Self
 
 from extender.api import corev1
 from extender.client.binding import bind_pod
+from extender.framework.binding_annotations import binding_annotations
 from extender.framework.cycle_state import CycleState
 from extender.framework.handle import Handle
 from extender.framework.interface import BindPlugin
@@ -27,5 +28,7 @@ class DefaultBinder(BindPlugin):
         return cls(handle)
 
     def bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
-        outcome = bind_pod(self._handle.api, pod, node_name, clock=self._handle.clock)
+        outcome = bind_pod(
+            self._handle.api, pod, node_name, annotations=binding_annotations(state), clock=self._handle.clock
+        )
         return SUCCESS if outcome.bound else error(outcome.reason)

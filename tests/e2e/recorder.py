@@ -64,6 +64,10 @@ class Recorder:
         node: str = (self.pod(name) or {"spec": {}})["spec"].get("nodeName", "")
         return node
 
+    def annotations(self, name: str) -> dict[str, str]:
+        found: dict[str, str] = (self.pod(name) or {"metadata": {}})["metadata"].get("annotations", {})
+        return found
+
     def were_promised(self, *names: str) -> set[str]:
         """Those of these pods that have had a node or a nomination at any time."""
         keys = {_key(name): name for name in names}

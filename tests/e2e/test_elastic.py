@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from tests.e2e.cluster import Cluster
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
@@ -10,6 +12,7 @@ CPU = {"cpu": "1"}
 GROUPS = "gang-extender.dev/groups"
 ROLES = "gang-extender.dev/roles"
 MATCH_POLICY = "gang-extender.dev/match-policy"
+BATCH = "gang-extender.dev/batch-started-at"
 ROLE = "gang-extender.dev/role"
 
 
@@ -80,3 +83,20 @@ def test_a_member_of_a_gang_that_has_been_whole_is_replaced_at_once(cluster: Clu
         cluster.delete_pod(name)
     pods(cluster, "serve", "again")
     cluster.recorder.await_bound("again", within=5)
+
+
+def test_a_batch_that_a_restart_cut_short_is_completed(cluster: Cluster, module_programs: Pair) -> None:
+    """With only-waiting further members start in batches: whoever comes to lead knows a fraction of one by its name."""
+    extender = module_programs.extender
+    cluster.node("node-1", cpu="4")
+    cluster.pod_group("train", 2, annotations={MATCH_POLICY: "only-waiting"})
+    cluster.recorder.await_bound(*pods(cluster, "train", "train-0", "train-1"), within=10)
+    first = {cluster.recorder.annotations(name)[BATCH] for name in ("train-0", "train-1")}
+    assert len(first) == 1, "who starts together has one name"
+    extender.kill()
+    now = datetime.now(UTC).isoformat()
+    pods(cluster, "train", "train-2", nodeName="node-1", annotations={BATCH: now})
+    pods(cluster, "train", "train-3")
+    extender.start()
+    cluster.recorder.await_bound("train-3", within=20)
+    assert cluster.recorder.annotations("train-3")[BATCH] == now

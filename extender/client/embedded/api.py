@@ -191,6 +191,7 @@ class EmbeddedAPI:
             scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": self._now()}
             bound = {
                 **pod,
+                "metadata": _annotated(pod["metadata"], meta.annotations),
                 "spec": {**pod["spec"], "nodeName": node},
                 "status": strategic(status, {"conditions": [scheduled]}),
             }
@@ -286,6 +287,12 @@ def _uid_text(resource: ResourceType[Any], name: str, wanted: str, found: str) -
         f'Operation cannot be fulfilled on {resource} "{name}": the UID in the precondition ({wanted}) '
         f"does not match the UID in record ({found})"
     )
+
+
+def _annotated(metadata: Raw, annotations: Mapping[str, str]) -> Raw:
+    if not annotations:
+        return metadata
+    return {**metadata, "annotations": {**(metadata.get("annotations") or {}), **annotations}}
 
 
 def _binding_refused(pod: Raw) -> str:

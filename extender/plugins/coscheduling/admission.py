@@ -18,6 +18,7 @@ from extender.framework.listers import Nominator
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.arrivals import Arrivals
+from extender.plugins.coscheduling.batches import recall_batches
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.gang_observer import GangObserver
 from extender.plugins.coscheduling.gates import shut_gate
@@ -209,6 +210,10 @@ class Admission:
             until = manager.clock() + BEGUN_SECONDS
             with manager.lock:
                 refusals_stand(manager)
+                known = [
+                    (group, spec) for group in manager.groups.values() if (spec := manager.spec(group)) is not None
+                ]
+                recall_batches(known, manager.wall())
                 begun = sorted(filter(manager.begun, manager.groups.values()), key=manager.order)
                 manager.queue.active.update(group.key for group in begun)
             for group in begun:

@@ -13,6 +13,7 @@ from extender.api import corev1
 from extender.framework.interface import WaitingPod
 from extender.framework.status import SUCCESS, Status, unschedulable, wait
 from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.batches import name_batch
 from extender.plugins.coscheduling.collaborators import (
     PARTLY_BOUND,
     REJECTED,
@@ -138,8 +139,11 @@ class Barrier:
         for group in {group.key: group for group, _ in starting}.values():
             planned = {reservation.uid for reservation in self._manager.ledger.of_group(group.key)}
             group.refuted.clear()
-            note_start(group, planned | {uid for of, uid in starting if of is group})
+            uids = planned | {uid for of, uid in starting if of is group}
             spec = self._manager.spec(group)
+            if spec is not None:
+                name_batch(group, spec, uids, self._manager.wall())
+            note_start(group, uids)
             if spec is not None:
                 verdict = Verdict(True, SCHEDULED, messages.complete(spec.min_member))
                 self._with.verdicts.decided(group.pod_group, group.key, verdict)
@@ -156,6 +160,12 @@ class Barrier:
                 return unschedulable("not the leader: nothing is committed")
             return preflight(pod, node_name, self._with.newest_snapshot())
         return SUCCESS if commit.wait() else unschedulable(messages.NOT_ENOUGH_LEFT)
+
+    def batch_of(self, pod: corev1.Pod) -> str:
+        """The name of the batch that the member starts with; empty where its group has no batches."""
+        with self._manager.lock:
+            group = self._manager.find(pod)
+            return group.batch if group is not None else ""
 
     def bound(self, pod: corev1.Pod, node_name: str) -> None:
         """PostBind: counts as assigned from now on, until the watch says so itself."""

@@ -16,6 +16,7 @@ from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.config.plugin_args import CoschedulingArgs
 from extender.crash import guarded
+from extender.framework.binding_annotations import annotate_binding
 from extender.framework.columnar import (
     ALL_PASS,
     FilterColumns,
@@ -50,6 +51,7 @@ from extender.plugins import names
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.admission import Admission
 from extender.plugins.coscheduling.barrier import Barrier
+from extender.plugins.coscheduling.batches import BATCH_ANNOTATION
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.expired_plans import ExpiredPlans
 from extender.plugins.coscheduling.gang_report import ExplainPreemption, GangReport, nothing_to_preempt
@@ -255,6 +257,8 @@ class Coscheduling(
                 break
             self._handle.sleep(pause)
             status = self.barrier.check_commit(pod, node_name)
+        if status.success and (batch := self.barrier.batch_of(pod)):
+            annotate_binding(state, {BATCH_ANNOTATION: batch})
         return status
 
     def post_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
@@ -32,7 +32,7 @@ from extender.plugins.coscheduling.group_view import (
     starts_with,
 )
 from extender.plugins.coscheduling.phases import phase_of
-from extender.plugins.coscheduling.pod_group_manager import PodGroupManager, in_parts
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager, in_parts, wall_clock
 from extender.plugins.coscheduling.stops import Reason
 from extender.plugins.coscheduling.units import unit_of
 
@@ -43,10 +43,6 @@ Line = dict[str, int]
 
 ExplainPreemption = Callable[[str], PreemptionView | None]
 """Whose room the group of that key would need."""
-
-
-def wall_clock() -> datetime:
-    return datetime.now(UTC)
 
 
 def nothing_to_preempt(key: str) -> None:

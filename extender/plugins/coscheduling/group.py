@@ -51,6 +51,8 @@ class Group:
     preempting: Preempting | None = None  # planned too, but somebody has to go first
     in_tree: InTreePodGroup | None = None
     started: set[str] = field(default_factory=set)  # UIDs: their start has begun, and they are not on a node yet
+    batch: str = ""  # with only-waiting: the name of the batch that started last
+    earlier: set[str] = field(default_factory=set)  # UIDs on a node that are of no batch which a restart cut short
     once_whole: bool = False  # minMember of them have run since the first came to a node
     stopped: Stop | None = None  # what the last attempt came to, if that was nothing; None after a plan
     spec: GroupSpec | None = None  # None: not computed since the last change

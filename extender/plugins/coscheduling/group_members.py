@@ -74,6 +74,7 @@ def forget(group: Group, uid: str) -> None:
     if info is not None:
         group.of_scheduler.get(info.pod.spec.scheduler_name, set()).discard(uid)
     group.on_node.discard(uid)
+    group.earlier.discard(uid)
     ref = group.refs.pop(uid, None)
     if ref is not None and ref.lightweight:
         group.spec = None

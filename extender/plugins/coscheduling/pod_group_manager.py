@@ -36,13 +36,17 @@ from extender.plugins.coscheduling.pod_group import (
     spec_of_labels,
     spec_of_pod_group,
 )
-from extender.plugins.coscheduling.quorum import needs
+from extender.plugins.coscheduling.quorum import in_part, needs
 
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
 GONE_SECONDS = 300.0  # how long a late call cannot bring a deleted pod back
 UNSEEN_SECONDS = 30.0  # how long a pod counts that only a call has shown, and no watch
 AT_ONCE = 50  # groups that are looked at under one hold of the lock
 _FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
+
+
+def wall_clock() -> datetime:
+    return datetime.now(UTC)
 
 
 class PodGroupManager:
@@ -56,11 +60,13 @@ class PodGroupManager:
         permitted_seconds: float,
         clock: Callable[[], float],
         gate: str = GANG_GATE,
+        wall: Callable[[], datetime] = wall_clock,
     ) -> None:
         self.lock = threading.RLock()  # guards everything below
         self.labels = labels
         self.gate = gate
         self.clock = clock
+        self.wall = wall
         self.groups: dict[str, Group] = {}
         self.ledger = Ledger()
         self.gang_groups = GangGroups()
@@ -259,7 +265,7 @@ class PodGroupManager:
     def begun(self, group: Group) -> bool:
         """Whether a part of it runs, and that is less than minMember: nobody has anything of it until it is completed."""
         spec = self.spec(group)
-        return spec is not None and 0 < len(group.assigned()) < spec.min_member
+        return spec is not None and in_part(group, spec)
 
     def order(self, group: Group) -> tuple[bool, int, datetime, str]:
         """What has begun comes first, then the priority of the lowest member, then age, then name."""

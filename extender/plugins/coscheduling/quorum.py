@@ -50,12 +50,28 @@ def minima_missed(group: Group, spec: GroupSpec, counted: AbstractSet[str]) -> N
 def past(group: Group, spec: GroupSpec) -> AbstractSet[str]:
     """Members that count for nothing any more: with only-waiting those of earlier starts.
 
-    A fraction of a gang is completed first, whatever the policy: running members count until there are minMember of them.
+    A fraction of a gang is completed first, whatever the policy: running members count until there are minMember of them. So
+    is a batch that a restart cut short: of the members that run those of earlier batches count no more, its own do.
     """
     if spec.match_policy is not MatchPolicy.ONLY_WAITING:
         return NOBODY
     settled = group.assigned() | group.started
-    return settled if len(settled) >= spec.min_member else NOBODY
+    if len(settled) < spec.min_member:
+        return NOBODY
+    return settled & group.earlier if _cut_short(group, spec) else settled
+
+
+def in_part(group: Group, spec: GroupSpec) -> bool:
+    """Whether a part of it runs, and that is less than minMember; with only-waiting: of its last batch."""
+    return 0 < len(group.assigned()) < spec.min_member or _cut_short(group, spec)
+
+
+def _cut_short(group: Group, spec: GroupSpec) -> bool:
+    """Whether a restart came into the start of a batch, and that is not whole yet."""
+    if not group.earlier or spec.match_policy is not MatchPolicy.ONLY_WAITING:
+        return False
+    batch = (group.assigned() | group.started) - group.earlier
+    return bool(batch) and bool(minima_missed(group, spec, batch))
 
 
 def is_free(group: Group, spec: GroupSpec, uid: str) -> bool:
@@ -86,6 +102,8 @@ def follow(group: Group, spec: GroupSpec | None) -> None:
     if spec is None or spec.invalid or spec.match_policy is MatchPolicy.WAITING_AND_RUNNING:
         return
     assigned = group.assigned()
+    if not _cut_short(group, spec):
+        group.earlier.clear()
     if not assigned and not group.commits:
         group.once_whole = False
         group.started.clear()

@@ -55,6 +55,13 @@ def bind(api: EmbeddedAPI, pod: corev1.Pod, node: str = "n1") -> tuple[bool, str
 LOST = ConnectionFailedError("read timed out")
 
 
+def test_a_binding_brings_annotations_beside_those_that_are_there() -> None:
+    api = EmbeddedAPI()
+    pod = api.create(PODS, {"metadata": {"name": "p", "namespace": "default", "annotations": {"a": "1"}}, "spec": {}})
+    assert bind_pod(api, pod, "n1", annotations={"b": "2"}).bound
+    assert api.get(PODS, "p", "default").metadata.annotations == {"a": "1", "b": "2"}
+
+
 def test_a_binding_is_made() -> None:
     api = EmbeddedAPI()
     pod = api.create(PODS, POD)

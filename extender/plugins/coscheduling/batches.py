@@ -1,0 +1,57 @@
+"""Batches of a group with only-waiting, by name: after a restart those of a batch that was cut short are to be told from the rest.
+
+A start gives its members the name of their batch, an annotation that comes with their bindings. The Barrier names batches,
+Admission looks for one that is not whole when we begin to lead; `quorum` then counts its members and nobody else's.
+No counterpart in Koordinator, which forgets who started with whom.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from datetime import UTC, datetime, timedelta
+
+from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.match_policy import MatchPolicy
+from extender.plugins.coscheduling.pod_group import GroupSpec
+from extender.plugins.coscheduling.quorum import in_part
+
+BATCH_ANNOTATION = "gang-extender.dev/batch-started-at"
+"""When the start of the pod's batch began: 2026-03-02T10:00:00.123456Z."""
+
+CUT_SHORT = timedelta(minutes=5)  # a batch that began before is not whole because members of it have gone
+
+
+def name_batch(group: Group, spec: GroupSpec, uids: AbstractSet[str], now: datetime) -> None:
+    """These start now: as a batch of their own, unless they belong to one that has begun. Lock held."""
+    if spec.match_policy is not MatchPolicy.ONLY_WAITING:
+        group.batch = ""
+    elif not group.batch or not (uids <= group.started or in_part(group, spec)):
+        group.batch = now.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def recall_batches(groups: Iterable[tuple[Group, GroupSpec]], now: datetime) -> None:
+    """Which batches had begun and were not whole when we began to lead: their rest comes before any other. Lock held."""
+    for group, spec in groups:
+        if spec.match_policy is MatchPolicy.ONLY_WAITING and not spec.invalid:
+            _recall(group, spec, now)
+
+
+def _recall(group: Group, spec: GroupSpec, now: datetime) -> None:
+    batch_of = {uid: group.members[uid].pod.metadata.annotations.get(BATCH_ANNOTATION, "") for uid in group.on_node}
+    sizes = Counter(batch_of.values())
+    newest = max((name for name in sizes if _began(name, now)), default="")
+    if not newest or sizes[newest] >= spec.min_member:
+        return
+    group.batch = newest
+    group.earlier = {uid for uid, name in batch_of.items() if name != newest}
+
+
+def _began(name: str, now: datetime) -> bool:
+    """Lately enough to be in mid-commit; False for what is no name of a batch."""
+    try:
+        began = datetime.fromisoformat(name)
+    except ValueError:
+        return False
+    return began.tzinfo is not None and abs(now - began) <= CUT_SHORT
