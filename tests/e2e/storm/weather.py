@@ -91,11 +91,15 @@ class Storm:
         self._line.quiet()
         self._provisioner.calm()
 
+    def settle(self) -> None:
+        """Waits until nothing moves any more."""
+        self._cluster.recorder.settle(QUIET_SECONDS, within=CALM_SECONDS)
+
     def calm(self) -> list[str]:
-        """Waits until nothing moves any more; who waits then although he fits."""
+        """Who waits although he fits, when nothing moves any more."""
         deadline = time.monotonic() + CALM_SECONDS
         while True:
-            self._cluster.recorder.settle(QUIET_SECONDS, within=CALM_SECONDS)
+            self.settle()
             read = self._cluster.api.items
             volumes = Volumes.read(self._cluster.api)
             found = waits_in_vain(read(paths.ALL_PODS), read(paths.NODES), read(paths.ALL_POD_GROUPS), volumes)
