@@ -210,10 +210,7 @@ class Admission:
             until = manager.clock() + BEGUN_SECONDS
             with manager.lock:
                 refusals_stand(manager)
-                known = [
-                    (group, spec) for group in manager.groups.values() if (spec := manager.spec(group)) is not None
-                ]
-                recall_batches(known, manager.wall())
+                recall_batches(manager)
                 begun = sorted(filter(manager.begun, manager.groups.values()), key=manager.order)
                 manager.queue.active.update(group.key for group in begun)
             for group in begun:

@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 
 from extender import metrics
 from extender.api import corev1
+from extender.framework.binding_annotations import annotate_binding
+from extender.framework.cycle_state import CycleState
 from extender.framework.interface import WaitingPod
 from extender.framework.status import SUCCESS, Status, unschedulable, wait
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.batches import name_batch
+from extender.plugins.coscheduling.batches import BATCH_ANNOTATION, name_batch
 from extender.plugins.coscheduling.collaborators import (
     PARTLY_BOUND,
     REJECTED,
@@ -148,11 +150,14 @@ class Barrier:
                 verdict = Verdict(True, SCHEDULED, messages.complete(spec.min_member))
                 self._with.verdicts.decided(group.pod_group, group.key, verdict)
 
-    def check_commit(self, pod: corev1.Pod, node_name: str) -> Status:
-        """PreBind: a member goes on only with its gang; a single pod only onto a node that still takes it."""
+    def check_commit(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
+        """PreBind: a member goes on only with its gang, and with its batch's name; a single pod only onto a node that still
+        takes it."""
         with self._manager.lock:
             group = self._manager.find(pod)
             commit = group.commits.get(pod.uid) if group is not None else None
+            if group is not None and group.batch:
+                annotate_binding(state, {BATCH_ANNOTATION: group.batch})
         if commit is None:
             if group is not None:
                 return unschedulable(messages.NOT_ENOUGH_LEFT)
@@ -160,12 +165,6 @@ class Barrier:
                 return unschedulable("not the leader: nothing is committed")
             return preflight(pod, node_name, self._with.newest_snapshot())
         return SUCCESS if commit.wait() else unschedulable(messages.NOT_ENOUGH_LEFT)
-
-    def batch_of(self, pod: corev1.Pod) -> str:
-        """The name of the batch that the member starts with; empty where its group has no batches."""
-        with self._manager.lock:
-            group = self._manager.find(pod)
-            return group.batch if group is not None else ""
 
     def bound(self, pod: corev1.Pod, node_name: str) -> None:
         """PostBind: counts as assigned from now on, until the watch says so itself."""

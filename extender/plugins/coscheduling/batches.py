@@ -8,13 +8,13 @@ No counterpart in Koordinator, which forgets who started with whom.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.match_policy import MatchPolicy
 from extender.plugins.coscheduling.pod_group import GroupSpec
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.quorum import in_part
 
 BATCH_ANNOTATION = "gang-extender.dev/batch-started-at"
@@ -31,10 +31,12 @@ def name_batch(group: Group, spec: GroupSpec, uids: AbstractSet[str], now: datet
         group.batch = now.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def recall_batches(groups: Iterable[tuple[Group, GroupSpec]], now: datetime) -> None:
+def recall_batches(manager: PodGroupManager) -> None:
     """Which batches had begun and were not whole when we began to lead: their rest comes before any other. Lock held."""
-    for group, spec in groups:
-        if spec.match_policy is MatchPolicy.ONLY_WAITING and not spec.invalid:
+    now = manager.wall()
+    for group in manager.groups.values():
+        spec = manager.spec(group)
+        if spec is not None and spec.match_policy is MatchPolicy.ONLY_WAITING and not spec.invalid:
             _recall(group, spec, now)
 
 

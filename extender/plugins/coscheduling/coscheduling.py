@@ -16,7 +16,6 @@ from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.config.plugin_args import CoschedulingArgs
 from extender.crash import guarded
-from extender.framework.binding_annotations import annotate_binding
 from extender.framework.columnar import (
     ALL_PASS,
     FilterColumns,
@@ -51,7 +50,6 @@ from extender.plugins import names
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.admission import Admission
 from extender.plugins.coscheduling.barrier import Barrier
-from extender.plugins.coscheduling.batches import BATCH_ANNOTATION
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.expired_plans import ExpiredPlans
 from extender.plugins.coscheduling.gang_report import ExplainPreemption, GangReport, nothing_to_preempt
@@ -251,14 +249,12 @@ class Coscheduling(
 
     def pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         """A preemptor is here within moments of its victim's end: our watch is given the time to show it as well."""
-        status = self.barrier.check_commit(pod, node_name)
+        status = self.barrier.check_commit(state, pod, node_name)
         for pause in CATCH_UP_SECONDS:
             if not lacks_room(status):
                 break
             self._handle.sleep(pause)
-            status = self.barrier.check_commit(pod, node_name)
-        if status.success and (batch := self.barrier.batch_of(pod)):
-            annotate_binding(state, {BATCH_ANNOTATION: batch})
+            status = self.barrier.check_commit(state, pod, node_name)
         return status
 
     def post_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from extender.framework.cycle_state import CycleState
 from tests.unit.plugins.coscheduling.conftest import Waiting, World, node, pod, pod_group
 
 Make = Callable[..., World]
@@ -24,7 +25,7 @@ def test_the_last_member_lifts_every_hold(world: Make) -> None:
     held = gang(w, 3, 3)
     assert w.bind(pod("p2", "g"), "n1") == "starts"
     assert [h.decision for h in held] == ["allowed", "allowed"]
-    assert all(w.plugin.barrier.check_commit(pod(f"p{i}", "g"), "n1").success for i in range(3))
+    assert all(w.plugin.barrier.check_commit(CycleState(), pod(f"p{i}", "g"), "n1").success for i in range(3))
 
 
 def test_a_hold_that_was_decided_otherwise_calls_the_start_off(world: Make) -> None:
@@ -33,7 +34,7 @@ def test_a_hold_that_was_decided_otherwise_calls_the_start_off(world: Make) -> N
     held[0].reject("", "the caller has hung up")
     assert "fell below its minMember" in str(w.bind(pod("p2", "g"), "n1"))
     assert held[1].decision == "allowed"
-    status = w.plugin.barrier.check_commit(pod("p1", "g"), "n1")
+    status = w.plugin.barrier.check_commit(CycleState(), pod("p1", "g"), "n1")
     assert not status.success, "a member that was let go meanwhile does not bind alone"
 
 

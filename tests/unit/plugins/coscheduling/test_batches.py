@@ -79,7 +79,7 @@ def test_a_batch_whose_last_member_goes_is_no_fraction_any_more(kube: KubeSchedu
 
 
 def last_batch(kube: KubeScheduler) -> str:
-    return kube.plugin.barrier.batch_of(member("any"))
+    return kube.plugin.manager.groups["default/g"].batch
 
 
 def test_each_start_has_a_name_of_its_own(kube: KubeScheduler) -> None:
