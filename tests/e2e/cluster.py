@@ -14,7 +14,7 @@ from typing import Any
 from tests.e2e import api as paths
 from tests.e2e.api import Api, Json, Refused
 from tests.e2e.control_plane import MANIFESTS, SCHEDULER_NAME, ControlPlane
-from tests.e2e.history import RECOVERY_SECONDS, amounts, violations
+from tests.e2e.history import RECOVERY_SECONDS, Amounts, amounts, violations
 from tests.e2e.processes import eventually
 from tests.e2e.recorder import Recorder
 
@@ -78,6 +78,13 @@ class Cluster:
         path = f"{paths.POD_GROUPS.format(namespace=namespace)}/{name}"
         self.api.patch(path, {"spec": {"minMember": min_member}})
 
+    def annotate_pod_group(
+        self, name: str, annotations: Mapping[str, str | None], *, namespace: str = "default"
+    ) -> None:
+        """None takes one away."""
+        path = f"{paths.POD_GROUPS.format(namespace=namespace)}/{name}"
+        self.api.patch(path, {"metadata": {"annotations": dict(annotations)}})
+
     def condition_of_group(self, name: str) -> tuple[str, str]:
         """Reason and message of the group's Scheduled condition; empty where there is none yet."""
         condition = self._scheduled(name)
@@ -101,6 +108,7 @@ class Cluster:
         labels: Mapping[str, str] | None = None,
         requests: Mapping[str, str] | None = None,
         priority: int = 0,
+        preempts: bool = True,
         scheduler_name: str = SCHEDULER_NAME,
         namespace: str = "default",
         annotations: Mapping[str, str] | None = None,
@@ -122,7 +130,7 @@ class Cluster:
             },
         }
         if priority:
-            body["spec"]["priorityClassName"] = self.priority_class(priority)
+            body["spec"]["priorityClassName"] = self.priority_class(priority, preempts=preempts)
         uid: str = self._create_pod(body, namespace)["metadata"]["uid"]
         return uid
 
@@ -137,13 +145,14 @@ class Cluster:
                     raise
                 time.sleep(0.02)
 
-    def priority_class(self, value: int) -> str:
-        name = f"priority-{value}"
+    def priority_class(self, value: int, *, preempts: bool = True) -> str:
+        name = f"priority-{value}" if preempts else f"priority-{value}-never"
         body = {
             "apiVersion": "scheduling.k8s.io/v1",
             "kind": "PriorityClass",
             "metadata": {"name": name},
             "value": value,
+            "preemptionPolicy": "PreemptLowerPriority" if preempts else "Never",
         }
         try:
             self.api.create(paths.PRIORITY_CLASSES, body)
@@ -152,9 +161,10 @@ class Cluster:
                 raise
         return name
 
-    def delete_pod(self, name: str, *, namespace: str = "default") -> None:
+    def delete_pod(self, name: str, *, namespace: str = "default", grace: int = 0) -> None:
+        """grace: seconds that its kubelet may take to confirm that it has ended."""
         self.excused.add(f"{namespace}/{name}")
-        self.api.delete(f"{paths.PODS.format(namespace=namespace)}/{name}")
+        self.api.delete(f"{paths.PODS.format(namespace=namespace)}/{name}", gracePeriodSeconds=grace)
 
     def delete_pod_group(self, name: str, *, namespace: str = "default") -> None:
         self.api.delete(f"{paths.POD_GROUPS.format(namespace=namespace)}/{name}")
@@ -171,14 +181,20 @@ class Cluster:
         mine.sort(key=lambda event: str(event["metadata"]["creationTimestamp"]))
         return [f"{event['reason']}: {event.get('note', '')}" for event in mine]
 
-    def violations(self, known: Mapping[str, int] | None = None, loose: Collection[str] = ()) -> list[str]:
+    def violations(
+        self,
+        known: Mapping[str, int] | None = None,
+        loose: Collection[str] = (),
+        most: Mapping[str, Amounts] | None = None,
+    ) -> list[str]:
         """What the history so far shows that it may not. known: the minMember of groups whose object is gone, or that was
-        changed; loose: groups with the match policy once-satisfied."""
+        changed; loose: groups with the match policy once-satisfied; most: that nodes ever had, where that changed."""
         self.recorder.catch_up()
+        now = {node["metadata"]["name"]: amounts(node["status"]["allocatable"]) for node in self.api.items(paths.NODES)}
         return violations(
             self.recorder.history(),
             {**self.min_members(), **(known or {})},
-            {node["metadata"]["name"]: amounts(node["status"]["allocatable"]) for node in self.api.items(paths.NODES)},
+            {**now, **(most or {})},
             ended=time.monotonic(),
             killed=self.killed,
             recovery=self.recovery,

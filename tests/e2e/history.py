@@ -34,6 +34,7 @@ class Seen:
     nominated: str = ""  # the node of its nomination
     role: str = ""
     finished: bool = False  # Succeeded or Failed: it uses no room any more
+    leaving: bool = False  # deleted, and its kubelet has not yet said that it is gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ def seen(pod: Json) -> Seen:
         nominated=pod.get("status", {}).get("nominatedNodeName", ""),
         role=labels.get(ROLE_LABEL, ""),
         finished=pod.get("status", {}).get("phase") in ("Succeeded", "Failed"),
+        leaving="deletionTimestamp" in metadata,
     )
 
 
@@ -146,7 +148,7 @@ def _fractions(
 
 
 class Tally:
-    """Who of a group is bound, with those that the test has taken out of it since."""
+    """Who of a group is bound, with those that have finished, or that the test has taken out of it, since."""
 
     def __init__(self, excused: Collection[str], limit: float) -> None:
         self._excused = excused
@@ -165,7 +167,10 @@ class Tally:
 
     def take(self, change: Change) -> None:
         uid, name = change.pod.uid, change.pod.name
-        if change.deleted:
+        if change.pod.finished:
+            if self.bound.pop(uid, None) is not None:
+                self._taken_out[uid] = change.at
+        elif change.deleted:
             had_a_node = self.bound.pop(uid, None) is not None
             if name in self._excused:
                 self._taken_out[uid] = change.at
@@ -182,7 +187,7 @@ class Tally:
 
 
 class LooseTally(Tally):
-    """Of a gang that has been whole and is less by the test's doing nobody is counted."""
+    """Of a gang that has been whole and is less by the test's doing, or because some have finished, nobody is counted."""
 
     def __init__(self, wanted: int, excused: Collection[str], limit: float) -> None:
         super().__init__(excused, limit)
@@ -196,7 +201,8 @@ class LooseTally(Tally):
     def take(self, change: Change) -> None:
         super().take(change)
         self._was_whole = bool(self.bound) and (self._was_whole or len(self.bound) >= self._wanted)
-        less_by_the_test = change.deleted and change.pod.name in self._excused and len(self.bound) < self._wanted
+        gone = change.pod.finished or (change.deleted and change.pod.name in self._excused)
+        less_by_the_test = gone and len(self.bound) < self._wanted
         self._loose = self._was_whole and (self._loose or less_by_the_test)
 
 

@@ -54,6 +54,11 @@ class Recorder:
         with self._changed:
             return list(self._history)
 
+    def pods(self) -> list[Json]:
+        """As last seen."""
+        with self._changed:
+            return list(self._pods.values())
+
     def pod(self, name: str) -> Json | None:
         """As last seen; `name` is namespace/name, or a name in default."""
         with self._changed:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.cluster import Cluster
+from tests.e2e.control_plane import Scheduler
+from tests.e2e.extender import Extender
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 
@@ -167,6 +170,60 @@ def test_a_preemptor_that_is_deleted_leaves_nothing_reserved(cluster: Cluster, m
         force(cluster, name)
     cluster.pod("other", requests=CPU)
     cluster.recorder.await_bound("other", within=5)
+
+
+def test_room_that_is_kept_for_a_preemptor_which_cannot_go_there_any_more_is_given_up(
+    cluster: Cluster, programs: list[Extender | Scheduler], tmp_path: Path
+) -> None:
+    """kube-scheduler keeps the nomination of a pod for which our verb leaves no candidate."""
+    low = full(cluster, 0, terminationGracePeriodSeconds=60)
+    cluster.node("node-1", cpu="1")
+    cluster.pod_group("running", min_member=1)
+    cluster.pod("running-0", group="running", requests=CPU, nodeName="node-1")
+    programs.extend(Pair.of(cluster.plane, tmp_path, settings={"gangVictims": "surplusOnly"}).start())
+    cluster.pod("vip", requests=CPU, priority=100)
+    cluster.recorder.wait(lambda: nominated(cluster, "vip") == "node-0", within=5, what="room is made for it")
+    taint = {"key": "example.com/broken", "effect": "NoSchedule"}
+    cluster.api.patch("/api/v1/nodes/node-0", {"spec": {"taints": [taint]}})
+    force(cluster, low[0])
+    cluster.recorder.wait(lambda: not nominated(cluster, "vip"), within=5, what="its nomination is taken back")
+    cluster.pod("other", requests=CPU, priority=50, tolerations=[{"operator": "Exists"}])
+    cluster.recorder.await_bound("other", within=5)
+
+
+def test_an_extra_member_that_came_before_its_gang_had_started_preempts_once_it_has(
+    cluster: Cluster, module_programs: Pair
+) -> None:
+    """kube-scheduler has parked it for its own filters' reasons, and hears of its gang's start as little as of most patches."""
+    cluster.node("node-0", cpu="3")
+    cluster.node("node-1", cpu="2")
+    cluster.pod("low", requests={"cpu": "3"}, nodeName="node-0")
+    cluster.pod_group("vip", min_member=2)
+    cluster.pod("vip-2", group="vip", requests={"cpu": "3"}, priority=100)
+    cluster.recorder.await_message("vip-2", "no candidate node for preemption", within=5)
+    assert there(cluster, "low")
+    for name in ("vip-0", "vip-1"):
+        cluster.pod(name, group="vip", requests=CPU, priority=100)
+    cluster.recorder.await_bound("vip-0", "vip-1", "vip-2", within=10)
+
+
+def test_a_preemptor_whose_call_met_no_extender_is_tried_again_once_it_is_there(
+    cluster: Cluster, programs: list[Extender | Scheduler], tmp_path: Path
+) -> None:
+    """kube-scheduler parks it for its own filters' reasons, for five minutes if nothing happens."""
+    full(cluster, 0)
+    pair = Pair.of(cluster.plane, tmp_path).start()
+    programs.extend(pair)
+    pair.extender.stop()
+    cluster.pod("vip", requests=CPU, priority=100)
+    cluster.recorder.await_message("vip", 'preemption: Post "', within=5)
+    pair.extender.start()
+    cluster.recorder.await_bound("vip", within=10)
+
+
+def nominated(cluster: Cluster, name: str) -> str:
+    """The node that kube-scheduler keeps room on for it."""
+    return str((cluster.recorder.pod(name) or {}).get("status", {}).get("nominatedNodeName", ""))
 
 
 def force(cluster: Cluster, name: str) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from tests.e2e.api import Json
 from tests.e2e.history import amounts, seen
+from tests.e2e.storm.admission import held_back
 from tests.e2e.storm.room import Demand, fit
 from tests.e2e.storm.volumes import NO_VOLUMES, Volumes
 from tests.e2e.storm.wishes import ONLY_WAITING, Wish, domain, narrowest, priority_of, role_of, units, wishes
@@ -67,9 +68,10 @@ class Standing:
 
 
 def waits_in_vain(
-    pods: Sequence[Json], nodes: Sequence[Json], groups: Sequence[Json], volumes: Volumes = NO_VOLUMES
+    all_pods: Sequence[Json], nodes: Sequence[Json], groups: Sequence[Json], volumes: Volumes = NO_VOLUMES
 ) -> list[str]:
-    """A sentence each; groups: the PodGroups."""
+    """A sentence each; groups: the PodGroups. Pods that have finished are nobody's any more."""
+    pods = [pod for pod in all_pods if not seen(pod).finished]
     known = wishes(groups, pods)
     tied = {pod["metadata"]["uid"]: only for pod in pods if (only := volumes.nodes_for(pod, nodes)) is not None}
     standings = _standings(pods, known, tied)
@@ -98,7 +100,7 @@ def _standings(
         standing = found.setdefault(key, Standing(known.get(key) or Wish(key, 1), tied=tied))
         if now.node:
             standing.running.append(pod)
-        elif not _unheard(pod):
+        elif not held_back(pod):
             standing.waiting.append(pod)
     return found
 
@@ -113,7 +115,7 @@ def _judged(unit: Sequence[Standing], pods: Sequence[Json], nodes: Sequence[Json
             return []
         demands += of_it
     level = narrowest(each.wish.level for each in unit)
-    free = cpu_left([pod for pod in pods if priority_of([pod]) >= priority_of(waiting)], nodes)
+    free = cpu_left([pod for pod in pods if not _may_go(pod, waiting)], nodes)
     running = {pod["spec"]["nodeName"] for each in unit for pod in each.running}
     if not any(fit(demands, within) for within in domains_of(level, free, nodes, running)):
         return []
@@ -141,23 +143,22 @@ def domains_of(
     return list(found.values())
 
 
-def _unheard(pod: Json) -> bool:
-    """Whether it was tried last when the extender was away, and wanted to preempt: in kube-scheduler that waits for something to
-    change, or five minutes, and no patch of the pod is such a thing."""
-    conditions = pod.get("status", {}).get("conditions", [])
-    return any('preemption: Post "' in condition.get("message", "") for condition in conditions)
+def _may_go(pod: Json, waiting: Sequence[Json]) -> bool:
+    """Whether they may preempt it: all of them, and nobody of their own importance."""
+    may_preempt = all(each["spec"].get("preemptionPolicy") != "Never" for each in waiting)
+    return may_preempt and priority_of([pod]) < priority_of(waiting)
 
 
 def cpu_left(pods: Sequence[Json], nodes: Sequence[Json]) -> dict[str, int]:
-    """CPU in milli on each node that takes pods, beside these."""
+    """CPU in milli on each node that takes pods, beside these; less than none where the node has been given less."""
     left = {
         node["metadata"]["name"]: amounts(node["status"]["allocatable"])["cpu"]
         for node in nodes
-        if not node["spec"].get("unschedulable")
+        if not node["spec"].get("unschedulable") and not node["spec"].get("taints")
     }
     for pod in pods:
         node = pod["spec"].get("nodeName", "")
-        if node in left:
+        if node in left and not seen(pod).finished:
             left[node] -= _cpu(pod)
     return left
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from extender.api.schedulingv1alpha1 import GANG_GATE, LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL
 from tests.e2e.api import Json
 from tests.e2e.cluster import Cluster
-from tests.e2e.storm.volumes import REACH, volume_of
+from tests.e2e.storm.admission import FOREIGN
+from tests.e2e.storm.kubelets import GRACE_SECONDS
+from tests.e2e.storm.volumes import REACH, make_claim, volume_of, volume_of_its_own
 from tests.e2e.storm.wishes import GROUPS, ONCE_SATISFIED, ONLY_WAITING, POLICY, REQUIRED, ROLE, ROLES, Wish, wish
 
 GATES = [{"name": GANG_GATE}]
@@ -23,7 +25,8 @@ OTHER = "other"  # a second namespace
 class Gang:
     """min_member of its pods, each with so many cores, start together.
 
-    lightweight: labels say so, no PodGroup. apart: no two on one node. replaced: who is gone comes again under another name.
+    lightweight: labels say so, no PodGroup. apart: no two on one node. replaced: who is gone, or has failed, comes again under
+    another name. stateful: so it does under its own, once the one before has gone, and finds its volume.
     """
 
     name: str
@@ -35,9 +38,13 @@ class Gang:
     apart: bool
     priority: int
     replaced: bool = False
+    stateful: bool = False
     namespace: str = "default"
     level: str = ""
     storage: str = ""  # class of a volume that each member brings
+    grace: int = 0  # seconds that the members ask for once they are deleted
+    preempts: bool = True
+    queued: bool = False  # its members come with somebody else's gate
     policy: str = ""
     roles: dict[str, int] = field(default_factory=dict)
     master_cpu: int = 1
@@ -50,9 +57,12 @@ class Gang:
         self.least = self.min_member
 
     def __str__(self) -> str:
-        traits = [name for name in ("gated", "lightweight", "apart", "replaced") if getattr(self, name)]
+        traits = [
+            name for name in ("gated", "lightweight", "apart", "replaced", "stateful", "queued") if getattr(self, name)
+        ]
         asked = [f"{key.rpartition('/')[2]} {text}" for key, text in self.annotations.items()]
         asked += [f"{self.storage} volumes"] if self.storage else []
+        asked += [*(["slow to go"] if self.grace else []), *([] if self.preempts else ["preempts nobody"])]
         said = ", ".join([f"priority {self.priority}", *traits, *asked])
         return f"{self.key}, {self.size} for {self.min_member}, {self.cpu} cpu each (masters {self.master_cpu}), {said}"
 
@@ -78,6 +88,13 @@ class Gang:
         self.min_member = to
         self.least = min(self.least, to)
 
+    def ask_for_less(self, cluster: Cluster, *, alone: bool) -> None:
+        """A wider domain than it asked for, or any; alone: and no other group to start with."""
+        self.level = "zone" if self.level == "rack" else ""
+        self.groups = [] if alone else self.groups
+        asked = {REQUIRED: self.level or None, GROUPS: ",".join(self.groups) or None}
+        cluster.annotate_pod_group(self.name, asked, namespace=self.namespace)
+
     def make_group(self, cluster: Cluster) -> None:
         if not self.lightweight:
             cluster.pod_group(self.name, self.min_member, namespace=self.namespace, annotations=self.annotations)
@@ -86,10 +103,14 @@ class Gang:
         """The masters come first; further members are workers."""
         return "" if not self.roles else MASTER if self.made < self.roles[MASTER] else WORKER
 
-    def make_member(self, cluster: Cluster, role: str) -> None:
-        name = f"{self.name}-{self.made}"
-        self.made += 1
+    def make_member(self, cluster: Cluster, role: str, name: str = "") -> None:
+        """name: of one that comes again."""
+        if not name:
+            name = f"{self.name}-{self.made}"
+            self.made += 1
         self.pods[name] = role
+        if self.storage and self.stateful:
+            make_claim(cluster.api, self.namespace, name, self.storage)
         cluster.pod(
             name,
             namespace=self.namespace,
@@ -98,10 +119,17 @@ class Gang:
             annotations=self.annotations if self.lightweight else {},
             requests={"cpu": str(self.master_cpu if role == MASTER else self.cpu)},
             priority=self.priority,
-            schedulingGates=GATES if self.gated else [],
+            preempts=self.preempts,
+            terminationGracePeriodSeconds=self.grace,
+            schedulingGates=[*(GATES if self.gated else []), *([FOREIGN] if self.queued else [])],
             affinity=_apart(self.name) if self.apart else None,
-            volumes=[volume_of(self.storage)] if self.storage else [],
+            volumes=self._volumes(name),
         )
+
+    def _volumes(self, name: str) -> list[Json]:
+        if not self.storage:
+            return []
+        return [volume_of_its_own(name) if self.stateful else volume_of(self.storage)]
 
     def _labels(self, role: str) -> dict[str, str]:
         labels = {"gang": self.name, **({ROLE: role} if role else {})}
@@ -123,7 +151,7 @@ def draw(dice: random.Random, name: str) -> list[Gang]:
     if dice.random() < 0.4:
         gangs[-1].namespace = OTHER
     for gang in gangs:
-        gang.lightweight, gang.priority = False, gangs[0].priority
+        gang.lightweight, gang.priority, gang.preempts = False, gangs[0].priority, gangs[0].preempts
         gang.groups = [each.key for each in gangs if each is not gang]
     return gangs
 
@@ -143,6 +171,10 @@ def _one(dice: random.Random, name: str, sizes: tuple[int, ...]) -> Gang:
     )
     gang.storage = dice.choice((*[""] * 10, *REACH))
     gang.level = dice.choice(("", "", "", "zone", "rack"))
+    gang.grace = dice.choice((0, 0, GRACE_SECONDS))
+    gang.preempts = not gang.priority or dice.random() < 0.7
+    gang.queued = dice.random() < 0.15
+    gang.stateful = gang.replaced and dice.random() < 0.5
     if size >= 3 and dice.random() < 0.25:
         gang.roles = {MASTER: dice.choice((1, 1, 2)), WORKER: dice.randint(1, gang.min_member - 1) if size > 3 else 1}
         gang.min_member = gang.least = max(gang.min_member, sum(gang.roles.values()))

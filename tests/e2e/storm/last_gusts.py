@@ -19,6 +19,7 @@ from tests.e2e.history import seen
 from tests.e2e.storm.budgets import KEPT, Budget
 from tests.e2e.storm.in_vain import cpu_left, domains_of, waits_in_vain
 from tests.e2e.storm.kinds import Gang
+from tests.e2e.storm.kubelets import GRACE_SECONDS
 from tests.e2e.storm.room import Demand, fit
 from tests.e2e.storm.wishes import priority_of
 
@@ -157,11 +158,17 @@ class LastGusts:
                 labels = self._dice.choice(({}, KEPT))
                 priority = self._dice.choice((0, 0, 10))
                 self._cluster.pod(
-                    f"fill-{node}-{number}", labels=labels, requests={"cpu": "1"}, priority=priority, nodeName=node
+                    f"fill-{node}-{number}",
+                    labels=labels,
+                    requests={"cpu": "1"},
+                    priority=priority,
+                    nodeName=node,
+                    terminationGracePeriodSeconds=self._dice.choice((0, GRACE_SECONDS)),
                 )
 
     def _now(self) -> Before:
-        return Before(self._cluster.all_pods(), self._cluster.api.items(paths.NODES), self._minimums, self._budgets)
+        pods = [pod for pod in self._cluster.all_pods() if not seen(pod).finished]
+        return Before(pods, self._cluster.api.items(paths.NODES), self._minimums, self._budgets)
 
     def _comer(self, name: str) -> Comer:
         if self._dice.random() < 0.5:

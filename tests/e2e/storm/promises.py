@@ -73,10 +73,19 @@ def _lasting(states: Iterable[State], story: Story) -> Iterator[str]:
 def _outside_of_its_domain(story: Story, wish: Wish) -> Iterator[State]:
     nodes: dict[str, str] = {}
     for change in story.of(wish.key) if wish.level else ():
-        nodes.pop(change.pod.uid, None)
-        if change.pod.node and not change.deleted:
-            nodes[change.pod.uid] = change.pod.node
+        _note_node(nodes, change)
         yield change.at, _scattered(story, wish.key, wish.level, nodes.values())
+
+
+def _note_node(nodes: dict[str, str], change: Change) -> None:
+    """UID -> where it runs; who has finished or is about to go is nowhere, for a group that starts anew elsewhere."""
+    nodes.pop(change.pod.uid, None)
+    if change.pod.node and not _has_gone(change):
+        nodes[change.pod.uid] = change.pod.node
+
+
+def _has_gone(change: Change) -> bool:
+    return change.deleted or change.pod.leaving or change.pod.finished
 
 
 def _scattered(story: Story, name: str, level: str, nodes: Iterable[str]) -> str:
@@ -106,9 +115,7 @@ def _not_together(story: Story, groups: Sequence[Wish]) -> Iterator[State]:
     settled = False
     for change in story.of(*tallies):
         tallies[change.pod.group].take(change)
-        nodes.pop(change.pod.uid, None)
-        if change.pod.node and not change.deleted:
-            nodes[change.pod.uid] = change.pod.node
+        _note_node(nodes, change)
         settled = settled and bool(nodes)
         uids = [tallies[group.key].uids for group in groups]
         short = [
@@ -154,7 +161,7 @@ class _Life:
     name: str
     made: float
     bound: float = NEVER
-    gone: float = NEVER
+    gone: float = NEVER  # on its way, or finished
 
 
 def _lives(changes: Iterable[Change]) -> dict[str, _Life]:
@@ -162,8 +169,8 @@ def _lives(changes: Iterable[Change]) -> dict[str, _Life]:
     found: dict[str, _Life] = {}
     for change in changes:
         life = found.setdefault(change.pod.uid, _Life(change.pod.name, change.at))
-        if change.deleted:
-            life.gone = change.at
+        if _has_gone(change):
+            life.gone = min(life.gone, change.at)
         elif change.pod.node:
             life.bound = min(life.bound, change.at)
     return found

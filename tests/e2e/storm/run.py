@@ -13,6 +13,7 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.pair import Pair
 from tests.e2e.storm.budgets import remove_all
+from tests.e2e.storm.kubelets import Kubelets
 from tests.e2e.storm.volumes import Provisioner
 from tests.e2e.storm.weather import Storm
 from tests.e2e.storm.wishes import TOPOLOGY
@@ -35,8 +36,10 @@ def storm(
     """
     line = BadLine(cluster.plane.server, cluster.plane.ca_file, seed).start()
     provisioner = Provisioner(cluster, seed)
+    kubelets = Kubelets(cluster, seed)
     try:
         provisioner.start()
+        kubelets.start()
         with Pair.of(cluster.plane, folder, server=line.url, settings={"topology": TOPOLOGY}).running() as pair:
             blown = Storm(cluster, pair, line, provisioner, seed, say=say)
             blown.blow(steps)
@@ -47,6 +50,7 @@ def storm(
     finally:
         remove_all(cluster.api)
         provisioner.stop()
+        kubelets.stop()
         line.stop()
         say(f"on the line: {', '.join(f'{count} {fault.value}' for fault, count in line.faults.items())}")
 

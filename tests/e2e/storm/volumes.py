@@ -1,7 +1,7 @@
 """Volumes that wait for their first consumer: who makes them during a storm, and which nodes a pod is tied to by its own.
 
-Pods bring ephemeral claims; a thread plays the controllers that make the claims and the volumes, now and then gives one up,
-and is slow. A volume is reachable from one zone, or from one node, by its class. Used by `run`, `weather` and `in_vain`.
+Pods bring ephemeral claims, or find their own; a thread plays the controllers that make claims and volumes, now and then gives
+one up, and is slow. A volume is reachable from one zone, or from one node, by its class. Used by `run`, `weather` and `in_vain`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.storage import CLASSES, HOSTNAME, VOLUMES
 from tests.e2e.storm.wishes import ZONE
 
+CLAIMS = "/api/v1/namespaces/{namespace}/persistentvolumeclaims"
 ALL_CLAIMS = "/api/v1/persistentvolumeclaims"
 CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 REACH = {"zonal": ZONE, "nodal": HOSTNAME}  # class -> the label of the nodes that share a volume of it
@@ -38,6 +39,21 @@ def volume_of(storage_class: str) -> Json:
     return {"name": NAME, "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
 
 
+def volume_of_its_own(pod: str) -> Json:
+    """Of a pod that comes again under its name, and finds the claim that `make_claim` made for it."""
+    return {"name": NAME, "persistentVolumeClaim": {"claimName": f"{pod}-{NAME}"}}
+
+
+def make_claim(api: Api, namespace: str, pod: str, storage_class: str) -> None:
+    """If there is none yet."""
+    spec = volume_of(storage_class)["ephemeral"]["volumeClaimTemplate"]["spec"]
+    try:
+        api.create(CLAIMS.format(namespace=namespace), {"metadata": {"name": f"{pod}-{NAME}"}, "spec": spec})
+    except Refused as refused:
+        if refused.code != 409:
+            raise
+
+
 @dataclass(frozen=True)
 class Volumes:
     """What there is of them. claims: namespace/name -> the name of the volume."""
@@ -52,7 +68,9 @@ class Volumes:
 
     def nodes_for(self, pod: Json, nodes: Sequence[Json]) -> frozenset[str] | None:
         """From which its volume can be reached; None: it brings none, or one that is still to be made."""
-        if not any("ephemeral" in volume for volume in pod["spec"].get("volumes", ())):
+        if not any(
+            "ephemeral" in volume or "persistentVolumeClaim" in volume for volume in pod["spec"].get("volumes", ())
+        ):
             return None
         volume = self.volumes.get(self.claims.get(f"{_key(pod)}-{NAME}", ""))
         if volume is None or "nodeAffinity" not in volume["spec"]:  # made for a node that was gone by then

@@ -16,22 +16,23 @@ from tests.e2e import api as paths
 from tests.e2e.api import Refused
 from tests.e2e.bad_line import BadLine
 from tests.e2e.cluster import Cluster
-from tests.e2e.history import seen
 from tests.e2e.pair import Pair
 from tests.e2e.storm.budgets import KEPT, Budget
+from tests.e2e.storm.describe import describe
 from tests.e2e.storm.in_vain import waits_in_vain
 from tests.e2e.storm.kinds import OTHER, Gang, draw
+from tests.e2e.storm.kubelets import GRACE_SECONDS, leaves
 from tests.e2e.storm.last_gusts import LastGusts
+from tests.e2e.storm.nodes import Nodes
+from tests.e2e.storm.owners import Owners
 from tests.e2e.storm.promises import Story, broken_promises
 from tests.e2e.storm.volumes import Provisioner, Volumes
-from tests.e2e.storm.wishes import ONCE_SATISFIED, ONLY_WAITING, RACK, ZONE, Wish, priority_of
+from tests.e2e.storm.wishes import ONCE_SATISFIED, Wish
 
-NODE_CPU = 8
 QUIET_SECONDS = 12.0  # longer than kube-scheduler's longest back-off, and than a denial
 CALM_SECONDS = 90.0
 STILL_SECONDS = 2.0
 RECOVERED_SECONDS = 40.0
-WHERE = ({ZONE: "a", RACK: "r1"}, {ZONE: "a", RACK: "r2"}, {ZONE: "b", RACK: "r1"})  # two racks of one name
 
 
 class Storm:
@@ -51,19 +52,19 @@ class Storm:
         self._provisioner = provisioner
         self._random = random.Random(seed)
         self._say = say
+        self._ground = Nodes(cluster, provisioner, self._random, say)
         self._gangs: list[Gang] = []
         self._number = 0
-        self._nodes: list[str] = []
         self._pause = threading.Event()
         self._over: list[Gang] = []
-        self._labels: dict[str, dict[str, str]] = {}  # of every node that there ever was
+        self._owners = Owners(cluster, self._gangs, self._over, self._random, say)
         cluster.killed = True  # it may happen at any time, and again before all is well
         cluster.recovery = RECOVERED_SECONDS
         self._budgets: list[Budget] = []
         self._add_budget(Budget("default", "kept", KEPT))
         cluster.namespace(OTHER)
         for _ in range(6):
-            self._add_node()
+            self._ground.add()
 
     def blow(self, steps: int) -> None:
         acts: Sequence[tuple[int, Callable[[], None]]] = (
@@ -72,15 +73,21 @@ class Storm:
             (8, self._single_pod),
             (14, self._end_gang),
             (8, self._delete_member),
-            (4, self._replace_members),
-            (4, self._add_node),
-            (4, self._remove_node),
-            (6, self._cordon),
+            (6, self._replace_members),
+            (5, self._finish_member),
+            (4, self._ground.add),
+            (4, self._ground.remove),
+            (6, self._ground.cordon),
+            (4, self._ground.taint),
+            (4, self._ground.resize),
             (2, self._kill_extender),
             (2, self._end_extender),
             (2, self._kill_scheduler),
             (2, self._stop_the_clock_of_the_api_server),
-            (6, self._change_min_member),
+            (6, self._owners.change_min_member),
+            (3, self._owners.make_the_group_anew),
+            (4, self._owners.ask_for_less),
+            (6, self._owners.admit),
             (4, self._trouble_on_the_line),
             (2, self._cut_the_watches),
         )
@@ -90,6 +97,7 @@ class Storm:
             self._pause.wait(self._random.choice((0.0, 0.0, 0.05, 0.3, 1.0)))
         self._line.quiet()
         self._provisioner.calm()
+        self._owners.admit_all()
 
     def settle(self) -> None:
         """Waits until nothing moves any more."""
@@ -104,20 +112,9 @@ class Storm:
             volumes = Volumes.read(self._cluster.api)
             found = waits_in_vain(read(paths.ALL_PODS), read(paths.NODES), read(paths.ALL_POD_GROUPS), volumes)
             if not found or time.monotonic() > deadline:
-                self._describe(found)
+                describe(found, self._cluster, self._pair, self._say)
                 return found
             self._say(f"still waiting: {found}")
-
-    def _describe(self, found: Sequence[str]) -> None:
-        """Whatever helps to see whose fault it is: what there is, and what the extender says of it."""
-        for line in found:
-            namespace, _, name = line.partition(":")[0].rpartition(" ")[2].partition("/")
-            self._say(str(self._pair.extender.ops(f"/gangs/{namespace}/{name}")))
-        for node in self._cluster.api.items(paths.NODES) if found else ():
-            name, off = node["metadata"]["name"], node["spec"].get("unschedulable", False)
-            pods = [pod for pod in self._cluster.all_pods() if pod["spec"].get("nodeName") == name]
-            there = [f"{pod['metadata']['name']}:{seen(pod).requests['cpu']}:{priority_of([pod])}" for pod in pods]
-            self._say(f"{name}{' (cordoned)' if off else ''} {node['metadata']['labels']}: {', '.join(there)}")
 
     def last_gusts(self, gusts: int) -> list[str]:
         """Who went for the important that come in the end, and need not have."""
@@ -127,10 +124,11 @@ class Storm:
         """What no history may show, of gangs that are over too."""
         known: dict[str, Wish] = {gang.key: gang.wish() for gang in (*self._over, *self._gangs)}
         loose = [key for key, wish in known.items() if wish.policy == ONCE_SATISFIED]
-        found = self._cluster.violations({key: wish.min_member for key, wish in known.items()}, loose)
+        least = {key: wish.min_member for key, wish in known.items()}
+        found = self._cluster.violations(least, loose, self._ground.most())
         history, excused = self._cluster.recorder.history(), frozenset(self._cluster.excused)
         return found + broken_promises(
-            Story(history, self._labels, excused, RECOVERED_SECONDS, time.monotonic()), known
+            Story(history, self._ground.labels, excused, RECOVERED_SECONDS, time.monotonic()), known
         )
 
     # What happens
@@ -171,6 +169,8 @@ class Storm:
             labels=self._random.choice(({}, KEPT)),
             requests={"cpu": str(self._random.choice((1, 2)))},
             priority=self._random.choice((0, 0, 10)),
+            preempts=self._random.random() < 0.7,
+            terminationGracePeriodSeconds=self._random.choice((0, GRACE_SECONDS)),
         )
 
     def _end_gang(self) -> None:
@@ -186,52 +186,55 @@ class Storm:
 
     def _delete_pod(self, gang: Gang, name: str) -> None:
         with suppress(Refused):
-            self._cluster.delete_pod(name, namespace=gang.namespace)
+            self._cluster.delete_pod(name, namespace=gang.namespace, grace=gang.grace)
 
     def _delete_member(self) -> None:
         able = [gang for gang in self._gangs if gang.pods]
         if able:
             gang = self._random.choice(able)
             name = self._random.choice(list(gang.pods))
-            role = gang.pods.pop(name)
             self._say(f"delete {name}{', which is replaced' if gang.replaced else ''}")
             self._delete_pod(gang, name)
-            if gang.replaced:
-                gang.make_member(self._cluster, role)
+            self._has_gone(gang, name)
+
+    def _finish_member(self) -> None:
+        """Who has failed is replaced, if anybody is; who has succeeded is not. What is drawn does not depend on who runs."""
+        which, phase = self._random.random(), self._random.choice(("Succeeded", "Failed"))
+        running = {
+            (pod["metadata"]["namespace"], pod["metadata"]["name"])
+            for pod in self._cluster.all_pods()
+            if pod["spec"].get("nodeName") and not leaves(pod)
+        }
+        able = [(gang, name) for gang in self._gangs for name in gang.pods if (gang.namespace, name) in running]
+        if not able:
+            return
+        gang, name = able[int(which * len(able))]
+        self._say(f"{name} has {phase.lower()}")
+        with suppress(Refused):  # it was a victim meanwhile
+            self._cluster.api.patch(
+                f"{paths.PODS.format(namespace=gang.namespace)}/{name}/status", {"status": {"phase": phase}}
+            )
+        if phase == "Failed" and gang.stateful:
+            self._delete_pod(gang, name)  # as its controller does, which has one pod of a name
+        self._has_gone(gang, name, replaced=phase == "Failed")
+
+    def _has_gone(self, gang: Gang, name: str, *, replaced: bool = True) -> None:
+        """One that comes again under its name does so later, when there is no other of it."""
+        if gang.stateful and replaced:
+            return
+        role = gang.pods.pop(name)
+        if gang.replaced and replaced:
+            gang.make_member(self._cluster, role)
 
     def _replace_members(self) -> None:
-        """What controllers do for those that were preempted."""
+        """What controllers do for those that were preempted, or that keep their names."""
         there = {(pod["metadata"]["namespace"], pod["metadata"]["name"]) for pod in self._cluster.all_pods()}
         for gang in self._gangs:
             gone = [name for name in gang.pods if (gang.namespace, name) not in there] if gang.replaced else []
             for name in gone:
                 self._say(f"{name} is replaced")
-                gang.make_member(self._cluster, gang.pods.pop(name))
-
-    def _add_node(self) -> None:
-        self._number += 1
-        name = f"node{self._number}"
-        labels = dict(self._random.choice(WHERE)) if self._random.random() < 0.9 else {ZONE: "b"}
-        self._say(f"add {name} in {'/'.join(labels.values())}")
-        self._labels[name] = labels
-        self._provisioner.reach(name)
-        self._cluster.node(name, cpu=str(NODE_CPU), labels=labels)
-        self._nodes.append(name)
-
-    def _remove_node(self) -> None:
-        used = {pod["spec"].get("nodeName") for pod in self._cluster.all_pods()}
-        free = [name for name in self._nodes if name not in used]
-        if free and len(self._nodes) > 3:
-            name = self._random.choice(free)
-            self._say(f"remove {name}")
-            self._nodes.remove(name)
-            self._cluster.api.delete(f"{paths.NODES}/{name}")
-
-    def _cordon(self) -> None:
-        name = self._random.choice(self._nodes)
-        off = self._random.random() < 0.4
-        self._say(f"{'cordon' if off else 'uncordon'} {name}")
-        self._cluster.api.patch(f"{paths.NODES}/{name}", {"spec": {"unschedulable": off or None}})
+                role = gang.pods.pop(name)
+                gang.make_member(self._cluster, role, name if gang.stateful else "")
 
     def _kill_extender(self) -> None:
         self._say("kill the extender")
@@ -265,15 +268,3 @@ class Storm:
     def _cut_the_watches(self) -> None:
         self._say("all watches are cut")
         self._line.cut()
-
-    def _change_min_member(self) -> None:
-        """Up or down; with only-waiting only down, or the judge would not know how large a batch had to be."""
-        able = [gang for gang in self._gangs if not gang.lightweight]
-        if not able:
-            return
-        gang = self._random.choice(able)
-        to = gang.min_member + (-1 if gang.policy == ONLY_WAITING else self._random.choice((-1, -1, 1)))
-        if to >= max(1, sum(gang.roles.values())):
-            gang.change_min_member(to)
-            self._say(f"minMember {gang.min_member} for {gang.name}")
-            self._cluster.change_min_member(gang.name, gang.min_member, namespace=gang.namespace)

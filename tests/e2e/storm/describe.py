@@ -1,0 +1,28 @@
+"""How things stand when somebody waits in vain: whatever helps to see whose fault it is.
+
+Used by `weather`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tests.e2e import api as paths
+from tests.e2e.cluster import Cluster
+from tests.e2e.history import seen
+from tests.e2e.pair import Pair
+from tests.e2e.storm.wishes import priority_of
+
+
+def describe(found: Sequence[str], cluster: Cluster, pair: Pair, say: Callable[[str], None]) -> None:
+    """What there is, and what the extender says of it."""
+    for line in found:
+        namespace, _, name = line.partition(":")[0].rpartition(" ")[2].partition("/")
+        say(str(pair.extender.ops(f"/gangs/{namespace}/{name}")))
+    for node in cluster.api.items(paths.NODES) if found else ():
+        name, spec = node["metadata"]["name"], node["spec"]
+        off = " (cordoned)" if spec.get("unschedulable") else " (tainted)" if spec.get("taints") else ""
+        cpu = node["status"]["allocatable"]["cpu"]
+        pods = [pod for pod in cluster.all_pods() if seen(pod).node == name and not seen(pod).finished]
+        there = [f"{pod['metadata']['name']}:{seen(pod).requests['cpu']}:{priority_of([pod])}" for pod in pods]
+        say(f"{name}{off}, {cpu} cpu, {node['metadata']['labels']}: {', '.join(there)}")

@@ -1,0 +1,60 @@
+"""Kubelets during a storm: pods that have a grace period take a moment to go, and are gone when their kubelet says so.
+
+Used by `run`; which pods have one is said in `kinds` and `weather`.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from contextlib import suppress
+
+from urllib3.exceptions import HTTPError
+
+from tests.e2e.api import Api, Json, Refused
+from tests.e2e.cluster import Cluster
+
+GRACE_SECONDS = 30  # what the pods ask for; how long they take is drawn
+TAKES_SECONDS = (0.0, 0.3, 1.0, 2.5)
+LOOK_SECONDS = 0.1
+
+
+class Kubelets:
+    """All of the cluster's in one thread, from `start` to `stop`: when no pod is left."""
+
+    def __init__(self, cluster: Cluster, seed: int) -> None:
+        self._api: Api = cluster.api
+        self._recorder = cluster.recorder
+        self._dice = random.Random(seed)
+        self._due: dict[str, float] = {}  # UID -> when its last container has ended
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="kubelets", daemon=True)
+
+    def start(self) -> Kubelets:
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join(30)
+        assert not self._thread.is_alive(), "the kubelets did not end"
+
+    def _run(self) -> None:
+        while not self._ended.wait(LOOK_SECONDS):
+            leaving = {pod["metadata"]["uid"]: pod for pod in self._recorder.pods() if leaves(pod)}
+            now = time.monotonic()
+            self._due = {uid: self._due.get(uid) or now + self._dice.choice(TAKES_SECONDS) for uid in leaving}
+            for uid, at in self._due.items():
+                if at <= now:
+                    self._confirm(leaving[uid])
+
+    def _confirm(self, pod: Json) -> None:
+        meta = pod["metadata"]
+        path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
+        with suppress(Refused, HTTPError, OSError):  # gone, or the API server stands still: it is tried again
+            self._api.delete(path, preconditions={"uid": meta["uid"]})
+
+
+def leaves(pod: Json) -> bool:
+    return "deletionTimestamp" in pod["metadata"]

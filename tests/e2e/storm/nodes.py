@@ -1,0 +1,80 @@
+"""What happens to the nodes of a storm: they come and go, are cordoned, get taints, and lose room to the system.
+
+Used by `weather`; what they are worth in the end is read from the API server by `in_vain`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from tests.e2e import api as paths
+from tests.e2e.cluster import Cluster
+from tests.e2e.history import Amounts, amounts
+from tests.e2e.storm.volumes import Provisioner
+from tests.e2e.storm.wishes import RACK, ZONE
+
+NODE_CPU = 8
+LESS_CPU = (3, 5, NODE_CPU, NODE_CPU)  # what a kubelet says that it has, after it was configured anew
+WHERE = ({ZONE: "a", RACK: "r1"}, {ZONE: "a", RACK: "r2"}, {ZONE: "b", RACK: "r1"})  # two racks of one name
+FEWEST = 3
+TAINT = {"key": "storm", "effect": "NoSchedule"}
+
+
+class Nodes:
+    """labels: of every node that there ever was."""
+
+    def __init__(
+        self, cluster: Cluster, provisioner: Provisioner, dice: random.Random, say: Callable[[str], None]
+    ) -> None:
+        self._cluster = cluster
+        self._provisioner = provisioner
+        self._dice = dice
+        self._say = say
+        self._names: list[str] = []
+        self._made = 0
+        self.labels: dict[str, dict[str, str]] = {}
+
+    def most(self) -> dict[str, Amounts]:
+        """What each ever had: who was bound before its kubelet said that it has less stays."""
+        resources = {"cpu": str(NODE_CPU), "memory": "256Gi", "pods": "110"}
+        return dict.fromkeys(self._names, amounts(resources))
+
+    def add(self) -> None:
+        self._made += 1
+        name = f"node{self._made}"
+        labels = dict(self._dice.choice(WHERE)) if self._dice.random() < 0.9 else {ZONE: "b"}
+        self._say(f"add {name} in {'/'.join(labels.values())}")
+        self.labels[name] = labels
+        self._provisioner.reach(name)
+        self._cluster.node(name, cpu=str(NODE_CPU), labels=labels)
+        self._names.append(name)
+
+    def remove(self) -> None:
+        """One that nobody uses; what is drawn does not depend on how many are."""
+        which = self._dice.random()
+        used = {pod["spec"].get("nodeName") for pod in self._cluster.all_pods()}
+        free = [name for name in self._names if name not in used]
+        if free and len(self._names) > FEWEST:
+            name = free[int(which * len(free))]
+            self._say(f"remove {name}")
+            self._names.remove(name)
+            self._cluster.api.delete(f"{paths.NODES}/{name}")
+
+    def cordon(self) -> None:
+        name = self._dice.choice(self._names)
+        off = self._dice.random() < 0.4
+        self._say(f"{'cordon' if off else 'uncordon'} {name}")
+        self._cluster.api.patch(f"{paths.NODES}/{name}", {"spec": {"unschedulable": off or None}})
+
+    def taint(self) -> None:
+        """That nobody tolerates, and that evicts nobody."""
+        name = self._dice.choice(self._names)
+        on = self._dice.random() < 0.4
+        self._say(f"{'taint' if on else 'no taint on'} {name}")
+        self._cluster.api.patch(f"{paths.NODES}/{name}", {"spec": {"taints": [TAINT] if on else None}})
+
+    def resize(self) -> None:
+        name, cpu = self._dice.choice(self._names), self._dice.choice(LESS_CPU)
+        self._say(f"{name} has {cpu} cpu")
+        self._cluster.api.patch(f"{paths.NODES}/{name}/status", {"status": {"allocatable": {"cpu": str(cpu)}}})
