@@ -1,19 +1,20 @@
 """Moves the members of a planned gang in our own queue, where a kube-scheduler before us would need a patch.
 
 The plan itself leads each member to its node (PreFilter narrows to it), so no nomination is needed in-process. Only our
-scheduling gate stands in the pod itself, and is taken off there.
+scheduling gate stands in the pod itself, and is taken off there; and a preemptor's nomination that is good for nothing.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_GATE
 from extender.client.errors import ApiError
 from extender.client.interface import API
-from extender.client.status_patch import remove_scheduling_gate
+from extender.client.status_patch import patch_pod_status, remove_scheduling_gate
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +38,16 @@ class QueueSteering:
         self._activate([pod for pod in pods if not _gated(pod)])
 
     def release(self, pods: Sequence[corev1.Pod]) -> None:
-        """There is no nomination to take back."""
+        """There is no nomination of ours to take back."""
+
+    def give_up(self, pods: Sequence[corev1.Pod]) -> None:
+        for pod in pods:
+            self._patch(
+                pod, "nomination not taken back", partial(patch_pod_status, self._api, pod, nominated_node_name="")
+            )
+
+    def rouse(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+        self.wake([pod for pod, _ in places])
 
     def wake(self, pods: Sequence[corev1.Pod]) -> None:
         self._activate([pod for pod in pods if not _gated(pod)])
@@ -45,13 +55,16 @@ class QueueSteering:
     def ungate(self, pods: Sequence[corev1.Pod]) -> None:
         for pod in pods:
             if _gated(pod):
-                self._spawn(lambda pod=pod: self._remove_gate(pod))  # type: ignore[misc]
+                self._patch(pod, "gate not taken off", partial(remove_scheduling_gate, self._api, pod, GANG_GATE))
 
-    def _remove_gate(self, pod: corev1.Pod) -> None:
-        try:
-            remove_scheduling_gate(self._api, pod, GANG_GATE)
-        except ApiError as error:
-            log.info("gate not taken off pod=%s error=%s", pod.key, error)
+    def _patch(self, pod: corev1.Pod, failure: str, patch: Callable[[], object]) -> None:
+        def run() -> None:
+            try:
+                patch()
+            except ApiError as error:
+                log.info("%s pod=%s error=%s", failure, pod.key, error)
+
+        self._spawn(run)
 
 
 def _gated(pod: corev1.Pod) -> bool:

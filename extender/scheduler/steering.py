@@ -35,18 +35,21 @@ PAUSES = (0.05, 0.2, 0.8, 2.0)  # seconds between tries of a patch that may yet 
 FIRST_RETRY_SECONDS = 2.0  # after these
 LONGEST_RETRY_SECONDS = 60.0
 REMEMBERED = 50_000
+SAME_TIME_SECONDS = 2.0  # after which a condition's time has changed in any case
 WAKE_ANNOTATION = "gang-extender.dev/wake"
 
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """node_name: "" clears the nomination, None leaves it. condition None: the status stays as it is. failures: so far."""
+    """node_name: "" clears the nomination, None leaves it. condition None: the status stays as it is. for_a_moment: the
+    nomination is taken back at once. failures: so far."""
 
     pod: corev1.Pod
     node_name: str | None
     condition: corev1.PodCondition | None
     ungate: bool = False
     wake: bool = True
+    for_a_moment: bool = False
     failures: int = 0
 
 
@@ -74,10 +77,11 @@ class StatusSteering:
         self._pool = WorkerPool("steering", PATCHES_AT_A_TIME)
         self._stopping = threading.Event()
         self._serial = count(1)
-        self._lock = threading.Lock()  # guards the four below; innermost but for the pool's own
+        self._lock = threading.Lock()  # guards the five below; innermost but for the pool's own
         self._wishes: dict[str, _Wish] = {}  # UID -> what is to be done next
         self._unfulfilled: dict[str, tuple[_Wish, float]] = {}  # UID -> what has failed, and when it is tried again
         self._busy: set[str] = set()  # UIDs that a worker has, or will get
+        self._said: LRUCache[str, tuple[corev1.PodCondition, float]] = LRUCache(REMEMBERED)  # UID -> the last, and when
         self._free_of_gates: LRUCache[str, bool] = LRUCache(REMEMBERED)  # UIDs, by the API server's own word
 
     def steer(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
@@ -88,6 +92,15 @@ class StatusSteering:
     def release(self, pods: Sequence[corev1.Pod]) -> None:
         for pod in pods:
             self._wish(_Wish(pod, "", _ready("False", "PlanDropped", "the gang has to be planned again")))
+
+    def give_up(self, pods: Sequence[corev1.Pod]) -> None:
+        for pod in pods:
+            self._wish(_Wish(pod, "", None, wake=False))
+
+    def rouse(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+        """kube-scheduler before 1.33 does not hear of it, but of the annotation, whoever has refused the pod."""
+        for pod, node_name in places:
+            self._wish(_Wish(pod, node_name, None, for_a_moment=True), only_if_none=True)
 
     def wake(self, pods: Sequence[corev1.Pod]) -> None:
         for pod in pods:
@@ -183,11 +196,14 @@ class StatusSteering:
         pod = wish.pod
         gated = any(gate.name == self._gate for gate in pod.spec.scheduling_gates) and not self.has_ungated(pod)
         shown = pod
-        if wish.condition is not None:
+        if wish.condition is not None or wish.node_name is not None:
+            condition = self._unlike_the_last(pod.uid, wish.condition)
             shown = self._patched(
                 pod.uid,
-                lambda: patch_pod_status(self._api, pod, condition=wish.condition, nominated_node_name=wish.node_name),
+                lambda: patch_pod_status(self._api, pod, condition=condition, nominated_node_name=wish.node_name),
             )
+        if wish.for_a_moment:
+            self._patched(pod.uid, lambda: patch_pod_status(self._api, pod, nominated_node_name=""))
         if gated and wish.ungate:
             if wish.condition is not None:
                 return _ungating(pod)
@@ -195,6 +211,18 @@ class StatusSteering:
         elif not gated and wish.wake and self._wake_by.annotation(shown):
             self._annotate(pod)
         return None
+
+    def _unlike_the_last(self, uid: str, condition: corev1.PodCondition | None) -> corev1.PodCondition | None:
+        """A patch that changes nothing is no event, and wakes nobody; and the time in a condition is in whole seconds."""
+        if condition is None:
+            return None
+        now = self._clock()
+        with self._lock:
+            last, at = self._said.get(uid, (None, 0.0))
+            if condition == last and now - at < SAME_TIME_SECONDS:
+                condition = _ready(condition.status, condition.reason, f"{condition.message}, once more")
+            self._said[uid] = condition, now
+        return condition
 
     def _annotate(self, pod: corev1.Pod) -> None:
         value = f"{now_text()}/{next(self._serial)}"  # never the same, over restarts either

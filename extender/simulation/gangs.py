@@ -103,16 +103,21 @@ class Gangs:
     def look(self) -> None:
         """Plans whatever waits, in order, as after a start."""
         self._coscheduling.tick()
-        self._coscheduling.admission.plan_waiting()
+        self._coscheduling.rounds.plan_waiting()
 
     def of(self, pod: corev1.Pod) -> GangAnswer | None:
         """After `look`. None for a pod that needs no plan: it is of no gang, or its gang has what it needs without it."""
         manager = self._coscheduling.manager
-        if not self._coscheduling.admission.waits_for_plan(pod):
-            return None
         with manager.lock:
-            group = manager.find(pod)
+            group = manager.group_of(pod)
             if group is None:
+                return None
+            spec = manager.spec(group)
+            if (
+                spec is not None
+                and not spec.invalid
+                and not self._coscheduling.rounds.requests.needs_plan(group, pod.uid)
+            ):
                 return None
             unit = unit_of(manager, group) if group.planned else ()
             nodes = {place.pod.key: place.node_name for each in unit for place in manager.ledger.of_group(each.key)}

@@ -1,6 +1,6 @@
 """Who of a planned gang is sent to kube-scheduler when: freed of our gate, nominated, or both, wave after wave.
 
-Admission plans and the ledger keeps the places; this says which members may come now. kube-scheduler judges one pod at a
+PlanningRounds plans and the ledger keeps the places; this says which members may come now. kube-scheduler judges one pod at a
 time, with the siblings that it has assumed in place, so a member that needs another (required affinity, spread) is sent
 once that one is held or bound. Alike members own slots, not names: whoever comes takes a place that was offered.
 kube-scheduler has no counterpart; its own gang cycle (alpha in 1.36) judges all members in one turn.
@@ -8,7 +8,6 @@ kube-scheduler has no counterpart; its own gang cycle (alpha in 1.36) judges all
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 from extender.api import corev1
@@ -17,14 +16,8 @@ from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.ledger import Reservation
-from extender.plugins.coscheduling.lost_places import refute
-from extender.plugins.coscheduling.pod_conditions import refused_in_tree, taken_back, was_gated
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.refused_unasked import note_refused
-from extender.plugins.coscheduling.refutations import How
 from extender.plugins.coscheduling.units import unit_of
-
-log = logging.getLogger(__name__)
 
 
 class Arrivals:
@@ -166,69 +159,6 @@ class Arrivals:
             unit = unit_of(self._manager, group)
         for each in unit:
             self.send(each)
-
-    def lost(self, old: corev1.Pod, new: corev1.Pod) -> bool:
-        """Our nomination is gone from the API, and we did not take it. Returns whether the group has to be planned again.
-
-        A pod that kube-scheduler's own filters have refused with it has its place refuted; otherwise (somebody preempts
-        there, our filter said no, its binding failed) the nomination is made once more, since it holds room against others.
-        """
-        with self._manager.lock:
-            group = self._manager.find(new)
-            if group is None or new.uid in group.held or group.steered.get(new.uid) != old.status.nominated_node_name:
-                return False
-            if taken_back(old, new):
-                return False  # by us, before the place was promised again: that patch is to come
-            del group.steered[new.uid]
-            place = self._manager.ledger.get(new.uid)
-            if place is None:
-                return False
-            refused = refused_in_tree(old, new, group.said.get(new.uid, ""))
-            if self.too_early(group, new.uid):
-                group.refused.add(new.uid)  # sent once more when its turn comes: that says nothing about its place
-                return False
-            if refused and place.node_name == old.status.nominated_node_name:
-                self._refute(group, place)
-                return True
-            if not refused and new.uid in group.repatched:
-                return False
-            group.repatched.add(new.uid)
-            group.refused.add(new.uid)
-        self.send(group)
-        return False
-
-    def _refute(self, group: Group, place: Reservation) -> None:
-        """Lock held."""
-        log.info("planned place refused by kube-scheduler pod=%s node=%s", place.pod.key, place.node_name)
-        refute(self._manager, group, place, How.REFUSED)
-        group.refused.add(place.uid)
-        self._manager.lose_places(group, [place.uid])
-
-    def parked(self, old: corev1.Pod, new: corev1.Pod) -> bool:
-        """A planned member of which we have not been asked may have been refused by kube-scheduler's own filters: it came
-        before its turn, or before our patch, and is nominated when its turn comes. One that our gate held until it was sent
-        has its place refuted instead. Returns whether the group has to be planned again.
-        """
-        with self._manager.lock:
-            group = self._manager.find(new)
-            if group is None or new.uid not in group.members or new.uid in group.held:
-                return False
-            if new.status.nominated_node_name or not refused_in_tree(old, new, group.said.get(new.uid, "")):
-                return False
-            place = self._manager.ledger.get(new.uid)
-            if place is None:
-                return False
-            if was_gated(old) and not group.waves:
-                self._refute(group, place)
-                return True
-            group.refused.add(new.uid)
-            group.answered.discard(new.uid)
-            if not group.waves and group.preempting is None:
-                note_refused(self._manager, group, place)
-            if new.uid in group.steered:
-                group.steered[new.uid] = ""
-        self.send(group)
-        return False
 
     def advance(self, group: Group, uid: str, offered: frozenset[str]) -> None:
         """Who is being asked about takes the turn of an alike sibling, where its own would come later. Lock held."""

@@ -30,9 +30,10 @@ from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.pod_group import GroupSpec
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.pre_bind import time_for_siblings
-from extender.plugins.coscheduling.preflight import preflight
+from extender.plugins.coscheduling.preflight import lacks_room, preflight
 from extender.plugins.coscheduling.quorum import is_free, needs, note_start
 from extender.plugins.coscheduling.stops import Reason, stop_of_hold
+from extender.plugins.coscheduling.unit_domains import UnitDomains
 from extender.plugins.coscheduling.units import follow_unit, is_complete, missing_group, unit_of
 
 log = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ class Barrier:
         self._manager = manager
         self._with = collaborators
         self._get_waiting_pod = get_waiting_pod
+        self._domains = UnitDomains(manager, collaborators.topology)
 
     def arrive(self, pod: corev1.Pod, node_name: str, default_wait: float) -> tuple[Status, float]:
         """Holds the member, or starts the gang if it was the last that was missing. The wait is in seconds."""
@@ -73,6 +75,9 @@ class Barrier:
                 return unschedulable(messages.MEMBER_DELETED), 0
             if not is_free(group, spec, pod.uid) and (cause := companion_missing(manager, group)):
                 return unschedulable(cause), 0  # it went while kube-scheduler bound our volumes
+            moved = self._moved(group, pod, node_name)
+            if not moved.success:
+                return moved, 0
             group.held[pod.uid] = node_name
             if is_free(group, spec, pod.uid):
                 return self._start([(group, pod.uid)], arriving=pod.uid), 0
@@ -81,6 +86,18 @@ class Barrier:
                 return wait(), self._hold_seconds(pod, spec, unit, default_wait)
             others = [member for member in _waiting(unit) if member[1] != pod.uid]
             return self._start([*others, (group, pod.uid)], arriving=pod.uid), 0
+
+    def _moved(self, group: Group, pod: corev1.Pod, node_name: str) -> Status:
+        """Whether a member that comes to another node than its own may be held there: its place has moved on its way. Held where
+        the room went to others it would end the holds of all at the start."""
+        place = self._manager.ledger.get(pod.uid)
+        if place is not None and place.node_name == node_name:
+            return SUCCESS
+        snapshot = self._with.newest_snapshot()
+        if level := self._domains.left(group, pod.uid, node_name, snapshot):
+            return unschedulable(messages.planned_elsewhere(level))
+        status = preflight(pod, node_name, snapshot)
+        return status if lacks_room(status) else SUCCESS
 
     def _hold_seconds(self, pod: corev1.Pod, spec: GroupSpec, unit: Sequence[Group], default_wait: float) -> float:
         specs = [self._manager.spec(each) for each in unit]

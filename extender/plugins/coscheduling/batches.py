@@ -1,7 +1,7 @@
 """Batches of a group with only-waiting, by name: after a restart those of a batch that was cut short are to be told from the rest.
 
 A start gives its members the name of their batch, an annotation that comes with their bindings. The Barrier names batches,
-Admission looks for one that is not whole when we begin to lead; `quorum` then counts its members and nobody else's.
+PlanningRounds looks for one that is not whole when we begin to lead; `quorum` then counts its members and nobody else's.
 No counterpart in Koordinator, which forgets who started with whom.
 """
 

@@ -32,6 +32,15 @@ class Steering(Protocol):
         """Takes our nominations back."""
         ...
 
+    def give_up(self, pods: Sequence[corev1.Pod]) -> None:
+        """Takes back nominations that kube-scheduler has made, and keeps up though they are good for nothing."""
+        ...
+
+    def rouse(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+        """Has pods tried again that kube-scheduler's own filters have refused: only room that comes free wakes these, be it
+        that of a nomination to the node, made for a moment."""
+        ...
+
     def wake(self, pods: Sequence[corev1.Pod]) -> None:
         """Has each pod tried again, with no nomination."""
         ...
@@ -137,6 +146,12 @@ class NoSteering:
         return
 
     def release(self, pods: Sequence[corev1.Pod]) -> None:
+        return
+
+    def give_up(self, pods: Sequence[corev1.Pod]) -> None:
+        return
+
+    def rouse(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
         return
 
     def wake(self, pods: Sequence[corev1.Pod]) -> None:

@@ -49,20 +49,24 @@ from extender.framework.status import SKIP, SUCCESS, Status, unresolvable, unsch
 from extender.plugins import names
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.admission import Admission
+from extender.plugins.coscheduling.arrivals import Arrivals
 from extender.plugins.coscheduling.barrier import Barrier
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.expired_plans import ExpiredPlans
+from extender.plugins.coscheduling.gang_observer import GangObserver
 from extender.plugins.coscheduling.gang_report import ExplainPreemption, GangReport, nothing_to_preempt
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.group_events import GroupEvents
 from extender.plugins.coscheduling.hints import GroupHints
 from extender.plugins.coscheduling.lead_changes import LeadChanges
+from extender.plugins.coscheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.pod_group import GroupLabels
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preflight import lacks_room
 from extender.plugins.coscheduling.quorum import needs
 from extender.plugins.coscheduling.reserved_room import Kept, ReservedRoom
 from extender.plugins.coscheduling.single_pods import PackingScores, SinglePods, outside_domain
+from extender.plugins.coscheduling.stale_refusals import StaleRefusals
 from extender.plugins.coscheduling.stops import Reason, Stop
 
 KEPT = "Kept" + names.COSCHEDULING
@@ -110,32 +114,34 @@ class Coscheduling(
     def connect(self, collaborators: Collaborators) -> None:
         """Called once, when the scheduler around the frameworks exists."""
         self.collaborators = collaborators
-        self.admission = Admission(
+        self.arrivals = Arrivals(self.manager, collaborators)
+        self.rounds = PlanningRounds(
             self.manager,
             collaborators,
             self._handle.nominator,
+            self.arrivals,
             denied_seconds=self._denied_seconds,
             lease_seconds=self.wait_seconds,
         )
+        self.admission = Admission(self.manager, self.rounds, self.arrivals, denied_seconds=self._denied_seconds)
+        self.observer = GangObserver(self.manager, collaborators)
+        self.stale_refusals = StaleRefusals(self.manager, collaborators.steering)
         self.single_pods = SinglePods(self.manager, collaborators.topology)
         self.barrier = Barrier(self.name, self.manager, collaborators, self._handle.get_waiting_pod)
-        self.admission.on_denied(self.barrier.reject_all)
-        self.room = ReservedRoom(self.manager, collaborators, self.admission.shadows, self.admission.look)
-        self.expired_plans = ExpiredPlans(
-            self.manager,
-            self.admission,
-            collaborators.has_unbound_claims,
-        )
-        self.events = GroupEvents(self.manager, self.admission, self.barrier, collaborators)
+        self.rounds.on_denied(self.barrier.reject_all)
+        self.room = ReservedRoom(self.manager, collaborators, self.rounds.shadows, self.rounds.look)
+        self.expired_plans = ExpiredPlans(self.manager, self.rounds, collaborators.has_unbound_claims)
+        self.events = GroupEvents(self.manager, self.rounds, self.arrivals, self.barrier, collaborators)
         self.lead_changes = LeadChanges(
-            self.manager, self.admission, collaborators.may_plan, self.events.room_came_free
+            self.manager, self.rounds, self.observer, collaborators.may_plan, self.events.room_came_free
         )
 
     def report(self, judge: planner.Judge, explain_preemption: ExplainPreemption = nothing_to_preempt) -> GangReport:
         """What the pages show; after `connect`. judge: the report's own."""
         return GangReport(
             self.manager,
-            self.admission,
+            self.rounds,
+            self.observer,
             self.collaborators,
             judge,
             explain_preemption,
@@ -150,7 +156,7 @@ class Coscheduling(
     def pre_filter(
         self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        self.admission.finish_begun()
+        self.rounds.finish_begun()
         early = self.admission.whatever_offered(pod)  # most calls end here: none is to cost a set of all names
         node_name, status = None, early
         if status is None:
@@ -195,7 +201,7 @@ class Coscheduling(
             text = messages.rejected_after_post_filter(group.key, pod.name)
             group.stop(Stop(Reason.REFUTED_BY_SCHEDULER, text, self.manager.clock()))
             self.barrier.reject_all(group, messages.OPTIMISTIC_REJECTION)
-        self.admission.drop_plan(group.key)
+        self.rounds.drop_plan(group.key)
         return None, unschedulable(text)
 
     def _back_off(self, group: Group) -> None:
@@ -233,7 +239,7 @@ class Coscheduling(
             if group is None or not self.barrier.leave(pod, cause):
                 return
             self._back_off(group)
-        self.admission.drop_plan(group.key)
+        self.rounds.drop_plan(group.key)
 
     def _note_error(self, group: Group, pod: corev1.Pod) -> None:
         """Its bind call will be answered with an error, so it comes back by itself, and not before its time. Lock held."""
@@ -244,7 +250,7 @@ class Coscheduling(
 
     def permit(self, state: CycleState, pod: corev1.Pod, node_name: str) -> tuple[Status, float]:
         decided = self.barrier.arrive(pod, node_name, self.wait_seconds)
-        self.admission.arrivals.settled(pod)
+        self.arrivals.settled(pod)
         return decided
 
     def pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
@@ -259,7 +265,7 @@ class Coscheduling(
 
     def post_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:
         self.barrier.bound(pod, node_name)
-        self.admission.arrivals.settled(pod)
+        self.arrivals.settled(pod)
 
     # What the watch says
 
@@ -291,10 +297,10 @@ class Coscheduling(
             ("room", self.room.tick),
             ("due", self._look_at_what_is_due),
             ("leadership", self.lead_changes.tick),
-            ("stale-refusals", self.admission.stale_refusals.tick),
-            ("observer", self.admission.observer.tick),
+            ("stale-refusals", self.stale_refusals.tick),
+            ("observer", self.observer.tick),
             ("expired", self.expired_plans.tick),
-            ("shadows", self.admission.shadows.tick),
+            ("shadows", self.rounds.shadows.tick),
         )
 
     def _look_at_what_is_due(self) -> None:
@@ -302,4 +308,4 @@ class Coscheduling(
             self.manager.prune()
             due = self.manager.queue.flush()
         if due:
-            self.admission.look()
+            self.rounds.look()

@@ -12,12 +12,12 @@ from functools import partial
 from extender import metrics
 from extender.crash import guarded
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.admission import Admission
+from extender.plugins.coscheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.pre_bind import HasUnboundClaims, time_for_place
 from extender.plugins.coscheduling.refutations import NO_EPOCH, How
 from extender.plugins.coscheduling.stops import Reason, Stop
-from extender.plugins.coscheduling.units import unit_of
+from extender.plugins.coscheduling.units import has_started, unit_of
 
 log = logging.getLogger(__name__)
 
@@ -28,11 +28,11 @@ class ExpiredPlans:
     def __init__(
         self,
         manager: PodGroupManager,
-        admission: Admission,
+        rounds: PlanningRounds,
         has_unbound_claims: HasUnboundClaims,
     ) -> None:
         self._manager = manager
-        self._admission = admission
+        self._rounds = rounds
         self._has_unbound_claims = has_unbound_claims
 
     def tick(self) -> None:
@@ -58,10 +58,10 @@ class ExpiredPlans:
     def _end(self, key: str) -> None:
         log.info("plan expired group=%s", key)
         self._refute_unused(key)
-        self._admission.drop_plan(key)
+        self._rounds.drop_plan(key)
         with self._manager.lock:  # others have their turn first
             self._deny(key)
-        self._admission.look()
+        self._rounds.look()
 
     def _refute_unused(self, key: str) -> None:
         """Members that took our answer and never came to bind are given another node next time."""
@@ -81,13 +81,16 @@ class ExpiredPlans:
                     group.refuted.sleeps(place.uid, NO_EPOCH)
 
     def _deny(self, key: str) -> None:
-        """The group, and those that were to start with it. Lock held."""
+        """The group, and those that were to start with it; not if they have, and this is an extra member's place. Lock held."""
         manager = self._manager
         group = manager.groups.get(key)
         if group is None:
             return
+        unit = unit_of(manager, group)
+        if all(has_started(manager, each) for each in unit):
+            return
         stop = Stop(Reason.MEMBERS_DID_NOT_COME, messages.MEMBERS_DID_NOT_COME, manager.clock())
-        for each in unit_of(manager, group):
+        for each in unit:
             manager.denied[each.key] = stop.message
             each.stop(stop)
             manager.queue.later[each.key] = manager.denied.until(each.key)

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from extender.framework.resource import PODS
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.admission import Admission
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.gang_status import Domain, GangStatus, Relaxation, Shortfall, amount_text
 from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.relaxation import Analysis, Question, analyse
 from extender.plugins.coscheduling.stops import Reason
@@ -30,13 +30,13 @@ KEPT = 100
 
 
 class FitAnalyses:
-    """judge: not Admission's own, so that an explanation and a plan do not wait for each other."""
+    """judge: not the plans' own, so that an explanation and a plan do not wait for each other."""
 
     def __init__(
-        self, manager: PodGroupManager, admission: Admission, collaborators: Collaborators, judge: planner.Judge
+        self, manager: PodGroupManager, rounds: PlanningRounds, collaborators: Collaborators, judge: planner.Judge
     ) -> None:
         self._manager = manager
-        self._admission = admission
+        self._rounds = rounds
         self._with = collaborators
         self._judge = judge
         self._analysing = threading.Lock()  # one at a time; guards _found; taken before the manager's, if both
@@ -51,7 +51,7 @@ class FitAnalyses:
             return None
         scheduler_name = min(pods, key=lambda pod: pod.name).spec.scheduler_name
         unit = unit_of(manager, group)
-        request = self._admission.requests.request(unit, scheduler_name)
+        request = self._rounds.requests.request(unit, scheduler_name)
         return Question(request, spec.min_member, frozenset(uid for each in unit for uid in each.members))
 
     def complete(self, status: GangStatus, question: Question, kept: frozenset[str]) -> GangStatus:
@@ -79,7 +79,7 @@ class FitAnalyses:
                 return known
             snapshot = self._with.newest_snapshot()
             if kept:
-                request = self._admission.shadows.without(question.request, kept, snapshot)
+                request = self._rounds.shadows.without(question.request, kept, snapshot)
                 question = dataclasses.replace(question, request=request)
             found = self._with.offload(analyse, snapshot.list(), question, self._judge, time.monotonic)
             if not isinstance(found, Analysis):

@@ -1,6 +1,6 @@
 """Which groups are to be looked at: now, since something has happened to them, or at a time though nothing does.
 
-PodGroupManager keeps it. The watch's events and whoever decides of a group put it in; Admission takes it out and plans it, in
+PodGroupManager keeps it. The watch's events and whoever decides of a group put it in; PlanningRounds takes it out and plans it, in
 the manager's order; the plugin's tick moves those over whose time has come. kube-scheduler: pkg/scheduler/backend/queue,
 active_queue.go and backoff_queue.go
 """

@@ -14,11 +14,10 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.admission import Admission
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.fit_analyses import FitAnalyses
 from extender.plugins.coscheduling.gang_diagnosis import GangDiagnosis, diagnose
-from extender.plugins.coscheduling.gang_observer import WAITING_PHASES
+from extender.plugins.coscheduling.gang_observer import WAITING_PHASES, GangObserver
 from extender.plugins.coscheduling.gang_status import GangStatus, GangSummary, PreemptionView, Relaxation
 from extender.plugins.coscheduling.gate_relaxation import would_open
 from extender.plugins.coscheduling.group import Group
@@ -32,6 +31,7 @@ from extender.plugins.coscheduling.group_view import (
     starts_with,
 )
 from extender.plugins.coscheduling.phases import phase_of
+from extender.plugins.coscheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager, in_parts, wall_clock
 from extender.plugins.coscheduling.stops import Reason
 from extender.plugins.coscheduling.units import unit_of
@@ -50,7 +50,7 @@ def nothing_to_preempt(key: str) -> None:
 
 
 class GangReport:
-    """judge: not Admission's own, so that an explanation and a plan do not wait for each other.
+    """judge: not the plans' own, so that an explanation and a plan do not wait for each other.
 
     denied_seconds: deniedPGExpirationTimeSeconds, which the texts name. wall: the time of day of what is shown.
     """
@@ -58,7 +58,8 @@ class GangReport:
     def __init__(
         self,
         manager: PodGroupManager,
-        admission: Admission,
+        rounds: PlanningRounds,
+        observer: GangObserver,
         collaborators: Collaborators,
         judge: planner.Judge,
         explain_preemption: ExplainPreemption,
@@ -67,9 +68,10 @@ class GangReport:
         wall: Callable[[], datetime] = wall_clock,
     ) -> None:
         self._manager = manager
-        self._admission = admission
+        self._rounds = rounds
+        self._observer = observer
         self._with = collaborators
-        self._analyses = FitAnalyses(manager, admission, collaborators, judge)
+        self._analyses = FitAnalyses(manager, rounds, collaborators, judge)
         self._explain_preemption = explain_preemption
         self._denied_seconds = denied_seconds
         self._wall = wall
@@ -99,8 +101,8 @@ class GangReport:
                 return None
             why = self._why(group, line)
             status = self._status(group, why, line)
-            shadow = self._admission.shadows.current
-            kept = self._admission.shadows.kept_from_unit(unit_of(manager, group))
+            shadow = self._rounds.shadows.current
+            kept = self._rounds.shadows.kept_from_unit(unit_of(manager, group))
             asks = why.reason == Reason.MIN_RESOURCES or why.verdict is not None
             question = self._analyses.question(group) if asks and key in line else None
         if shadow is not None and why.reason == Reason.ORDERED_AFTER_OTHERS and kept:
@@ -127,10 +129,10 @@ class GangReport:
 
     def _why(self, group: Group, line: Line) -> GangDiagnosis:
         place = line.get(group.key, 0)
-        return diagnose(self._manager, self._admission.observer, group, place, self._denied_seconds)
+        return diagnose(self._manager, self._observer, group, place, self._denied_seconds)
 
     def _summary(self, group: Group, why: GangDiagnosis, line: Line) -> GangSummary:
-        seen = self._admission.observer.see(group)
+        seen = self._observer.see(group)
         spec = self._manager.spec(group)
         namespace, _, name = group.key.partition("/")
         waiting = seen.phase in WAITING_PHASES and group.members
@@ -160,7 +162,7 @@ class GangReport:
             refuted=refuted_places(manager, group),
             relaxations=would_open(manager, group, why.reason),
             standby=not self._with.may_plan(),
-            kept_free=kept_free(group, self._admission.shadows.current, self._at),
+            kept_free=kept_free(group, self._rounds.shadows.current, self._at),
             starts_with=starts_with(manager, group),
             roles=role_counts(manager, group),
             match_policy=str(spec.match_policy) if spec is not None else "",

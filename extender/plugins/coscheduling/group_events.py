@@ -12,15 +12,17 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.admission import Admission
+from extender.plugins.coscheduling.arrivals import Arrivals
 from extender.plugins.coscheduling.barrier import Barrier
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.group_annotations import asks_for, naming
 from extender.plugins.coscheduling.ledger import Reservation
+from extender.plugins.coscheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.pod_conditions import was_refused
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.quorum import needs
+from extender.plugins.coscheduling.rebuffs import Rebuffs
 from extender.plugins.coscheduling.refused_unasked import refused_unasked
 from extender.plugins.coscheduling.units import follow_unit, missing_group, unit_of
 
@@ -29,10 +31,17 @@ class GroupEvents:
     """The manager's lock is taken for the bookkeeping of each event, and let go before anything is planned or patched."""
 
     def __init__(
-        self, manager: PodGroupManager, admission: Admission, barrier: Barrier, collaborators: Collaborators
+        self,
+        manager: PodGroupManager,
+        rounds: PlanningRounds,
+        arrivals: Arrivals,
+        barrier: Barrier,
+        collaborators: Collaborators,
     ) -> None:
         self._manager = manager
-        self._admission = admission
+        self._rounds = rounds
+        self._arrivals = arrivals
+        self._rebuffs = Rebuffs(manager, arrivals)
         self._barrier = barrier
         self._with = collaborators
 
@@ -59,11 +68,11 @@ class GroupEvents:
                 manager.queue.active.update(concerned & manager.groups.keys())
         self._drop(void)
         if new is not None and new.node_name:
-            self._admission.arrivals.settled(new)
+            self._arrivals.settled(new)
         if freed or void:
             self.room_came_free()
         elif look or self._lost_nomination(old, new):
-            self._admission.look()
+            self._rounds.look()
 
     def on_pod_group(self, old: PodGroup | None, new: PodGroup | None) -> None:
         """Our own conditions are no news."""
@@ -107,7 +116,7 @@ class GroupEvents:
                 each.members[uid].pod for each in groups for uid in each.refused - each.gated if uid in each.members
             ]
         self._drop(void)
-        self._admission.look()
+        self._rounds.look()
         self._with.steering.wake(parked)
 
     def on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
@@ -116,7 +125,7 @@ class GroupEvents:
             with self._manager.lock:
                 for reservation in list(self._manager.ledger.on_node(old.name)):
                     self._lose(reservation)
-            self._admission.look()
+            self._rounds.look()
         elif node_may_help(old, new):
             self.room_came_free()
 
@@ -128,13 +137,13 @@ class GroupEvents:
         with self._manager.lock:
             waits = self._manager.volumes_changed()
         if waits:
-            self._admission.look()
+            self._rounds.look()
 
     def room_came_free(self) -> None:
         with self._manager.lock:
             self._manager.cluster_epoch += 1
             self._manager.room_came_free()
-        self._admission.look()
+        self._rounds.look()
 
     # Under the manager's lock
 
@@ -191,16 +200,16 @@ class GroupEvents:
 
     def _drop(self, keys: Iterable[str]) -> None:
         for key in keys:
-            self._admission.drop_plan(key)
+            self._rounds.drop_plan(key)
 
     def _lost_nomination(self, old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
         """Whether the group has to be planned again because the member's nomination was cleared, and not by us."""
         if old is None or new is None or old.uid != new.uid or new.node_name:
             return False
         if old.status.nominated_node_name and not new.status.nominated_node_name:
-            return self._admission.arrivals.lost(old, new)
+            return self._rebuffs.lost(old, new)
         if old.status.conditions != new.status.conditions:
-            return self._admission.arrivals.parked(old, new)
+            return self._rebuffs.parked(old, new)
         return False
 
 

@@ -1,6 +1,7 @@
 """Which topology a group asks for: annotations of its PodGroup or of its pods, on the levels that the configuration names.
 
-Admission puts it into the planner's request. An annotation that names no level is refused by the planner, by its name.
+PlanRequests puts it into the planner's request, SinglePods and UnitDomains keep further members to it. An annotation that names
+no level is refused by the planner, by its name.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from extender.plugins.coscheduling.planner import Topology
+from extender.plugins.coscheduling.planner.scope import UnknownLevelError, level_of
 
 REQUIRED = "gang-extender.dev/topology-required"
 PREFERRED = "gang-extender.dev/topology-preferred"
@@ -31,6 +33,16 @@ def topology_of(configured: Topology, asked: Iterable[AskedTopology]) -> Topolog
     required = _narrowest(configured, (each.required for each in known))
     preferred = _narrowest(configured, (each.preferred for each in known))
     return replace(configured, required=required, preferred=preferred) if required or preferred else configured
+
+
+def confining_level(configured: Topology, asked: Iterable[AskedTopology]) -> int | None:
+    """The level of which those who asked have to share a domain; None where there is none, or nobody knows it: such a gang is
+    not planned, and what runs of it runs anywhere."""
+    topology = topology_of(configured, asked)
+    try:
+        return level_of(topology, topology.required)
+    except UnknownLevelError:
+        return None
 
 
 def _narrowest(configured: Topology, levels: Iterable[str]) -> str:

@@ -20,8 +20,9 @@ from extender.framework.runtime.registry import Registry
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins import names
 from extender.plugins.coscheduling.hypothetical import Cluster, snapshot_of, with_pods
-from extender.plugins.coscheduling.planned_volumes import PlannedNodeVolumeLimits, PlannedVolumeBinding
+from extender.plugins.coscheduling.planned_volumes import PlannedNodeVolumeLimits, PlannedVolumeBinding, ties
 from extender.plugins.pod_claims import named_claims
+from extender.plugins.storage_listers import StorageListers
 from extender.plugins.volume_binding.plugin import chosen_volumes, promise_volumes
 
 NOT_NAMED = unresolvable("node(s) didn't match Pod's node affinity/selector", plugin=names.NODE_AFFINITY)
@@ -139,3 +140,8 @@ class FrameworkJudge:
         if pod.spec.volumes and self._with_volumes is not None and self._volumes_known():
             framework = self._with_volumes
         return FrameworkTrial(framework, pod, snapshot_of(cluster))
+
+    def ties(self, pod: corev1.Pod) -> object:
+        if self._with_volumes is None or not self._volumes_known():
+            return ()
+        return ties(pod, StorageListers(self._with_volumes).claims())

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from extender.plugins.coscheduling.admission import Admission
+from extender.plugins.coscheduling.gang_observer import GangObserver
+from extender.plugins.coscheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.refused_unasked import refusals_stand
 
@@ -19,12 +20,14 @@ class LeadChanges:
     def __init__(
         self,
         manager: PodGroupManager,
-        admission: Admission,
+        rounds: PlanningRounds,
+        observer: GangObserver,
         may_plan: Callable[[], bool],
         room_came_free: Callable[[], None],
     ) -> None:
         self._manager = manager
-        self._admission = admission
+        self._rounds = rounds
+        self._observer = observer
         self._may_plan = may_plan
         self._room_came_free = room_came_free
         self._planning = False  # what may_plan last said
@@ -33,15 +36,15 @@ class LeadChanges:
         """What follows is done again with the next tick, until it is done to its end."""
         planning = self._may_plan()
         if planning and not self._planning:
-            self._admission.finish_begun()
+            self._rounds.finish_begun()
             self._room_came_free()
             with self._manager.lock:
                 refusals_stand(self._manager)
-                self._admission.observer.tell_anew()
+                self._observer.tell_anew()
         elif self._planning and not planning:
-            self._admission.begin_anew()
+            self._rounds.begin_anew()
             with self._manager.lock:
                 planned = {reservation.group for reservation in self._manager.ledger}
             for key in sorted(planned):
-                self._admission.drop_plan(key)
+                self._rounds.drop_plan(key)
         self._planning = planning

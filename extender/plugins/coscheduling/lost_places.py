@@ -1,7 +1,7 @@
 """Places in the ledger that have no room any more, and what becomes of their members: they alone are planned again.
 
 ReservedRoom asks after a pod came to a node or the node changed, UnitPlanning after a gang of higher priority took places;
-Arrivals and Admission tell of those that kube-scheduler did not take.
+Rebuffs and Admission tell of those that kube-scheduler did not take.
 kube-scheduler: pkg/scheduler/framework/preemption (prepareCandidate clears nominations of lower priority likewise)
 """
 

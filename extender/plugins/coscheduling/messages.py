@@ -59,6 +59,10 @@ def waiting_for_role(role: str, minimum: int) -> str:
     return f"fewer pods of role {role} exist than its minimum of {minimum}"
 
 
+def planned_elsewhere(level: str) -> str:
+    return f"the gang has been planned in another {level} meanwhile"
+
+
 def waiting_for_group(key: str) -> str:
     return f"PodGroup {key}, which it is to start together with, is not found or does not name it"
 

@@ -18,7 +18,8 @@ from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.group_topology import topology_of
 from extender.plugins.coscheduling.pod_group import GroupSpec
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.quorum import Needs, needs, past
+from extender.plugins.coscheduling.quorum import Needs, is_free, needs, past
+from extender.plugins.coscheduling.units import unit_of
 
 
 class PlanRequests:
@@ -33,6 +34,13 @@ class PlanRequests:
         """How many members the group still needs a place for, if one of them (a UID) has none."""
         spec = self._manager.spec(group)
         return needs(group, spec, self._manager.placed(group) - {without}) if spec is not None else Needs()
+
+    def needs_plan(self, group: Group, uid: str) -> bool:
+        """Whether the member has to have a place in a plan; an extra one of a gang that has its quorum passes as a single pod."""
+        spec = self._manager.spec(group)
+        if spec is None or is_free(group, spec, uid):
+            return False
+        return any(self.lacks(each, uid) for each in unit_of(self._manager, group))
 
     def request(
         self,

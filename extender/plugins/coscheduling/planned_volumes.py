@@ -16,10 +16,12 @@ from extender.config.plugin_args import VolumeBindingArgs
 from extender.framework.columnar import ALL_PASS, FilterColumns, Mask, NodeTable, Verdicts
 from extender.framework.cycle_state import CycleState
 from extender.framework.handle import Handle
+from extender.framework.listers import Lister
 from extender.framework.node_selector_columns import selector_nodes
 from extender.framework.status import unresolvable
 from extender.plugins.csi_translation import in_tree_plugin
 from extender.plugins.node_volume_limits import NodeVolumeLimits
+from extender.plugins.pod_claims import claim_uses, not_made_for
 from extender.plugins.storage_listers import NotFoundError
 from extender.plugins.volume_binding.binder import BIND_CONFLICT, NODE_CONFLICT
 from extender.plugins.volume_binding.matching import SELECTED_NODE, bound_to_claim, fits
@@ -123,3 +125,16 @@ def _reach_of(volume: corev1.PersistentVolume, table: NodeTable) -> Mask | None:
 
 def _names_nodes(terms: Iterable[corev1.NodeSelectorTerm]) -> bool:
     return any(term.match_fields for term in terms)
+
+
+def ties(pod: corev1.Pod, claims: Lister[corev1.PersistentVolumeClaim]) -> tuple[object, ...]:
+    """Of each ephemeral volume: whether its claim can be used, what it is bound to, and where kube-scheduler has sent it."""
+    return tuple(_tie(pod, claims.get(f"{pod.namespace}/{use.name}")) for use in claim_uses(pod) if use.ephemeral)
+
+
+def _tie(pod: corev1.Pod, claim: corev1.PersistentVolumeClaim | None) -> object:
+    if claim is None:
+        return None
+    usable = not not_made_for(pod, claim) and claim.metadata.deletion_timestamp is None
+    sent = claim.metadata.annotations.get(SELECTED_NODE, "")
+    return usable, claim.spec.volume_name, claim.status.phase, sent

@@ -12,6 +12,8 @@ from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION
 
 POD_SCHEDULED = "PodScheduled"
 UNSCHEDULABLE = "Unschedulable"  # the reason of PodScheduled where no node was left
+NO_CANDIDATE = "no candidate node for preemption"  # kube-scheduler's words for: an extender has left none
+CALL_FAILED = ('preemption: Post "', "preemption: failed preempt with extender")  # Go's words, and kube-scheduler's
 SCHEDULING_GATED = "SchedulingGated"  # the reason of PodScheduled while there are gates
 
 
@@ -49,6 +51,23 @@ def refused_in_tree(old: corev1.Pod, new: corev1.Pod, said: str) -> bool:
         and not (said and said in condition.message)
         for condition in new.status.conditions
     )
+
+
+def refusal_says(pod: corev1.Pod, *texts: str) -> bool:
+    """Whether one of these is in what kube-scheduler has said of its last attempt."""
+    return any(
+        each.type == POD_SCHEDULED and any(text in each.message for text in texts) for each in pod.status.conditions
+    )
+
+
+def no_candidate_was_left(pod: corev1.Pod) -> bool:
+    """Whether its last attempt to preempt ended with no candidate after our verb; a nomination that it has is kept then."""
+    return refusal_says(pod, NO_CANDIDATE)
+
+
+def preempt_call_failed(pod: corev1.Pod) -> bool:
+    """Whether its last attempt to preempt met no extender, or one that was not ready."""
+    return refusal_says(pod, *CALL_FAILED)
 
 
 def was_preempted(pod: corev1.Pod) -> bool:

@@ -1,6 +1,6 @@
 """Places of a plan that kube-scheduler did not take: left out of plans for a while, longer each time.
 
-Admission and Arrivals refute places, plans leave them out, verdicts quote kube-scheduler (kube_schedulers_word) once it has
+Admission and Rebuffs refute places, plans leave them out, verdicts quote kube-scheduler (kube_schedulers_word) once it has
 refused often enough.
 What it knows that we do not may be an addedAffinity, a plugin, a claim for a device, or a pod that was faster.
 No counterpart upstream.

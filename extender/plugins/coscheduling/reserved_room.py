@@ -22,7 +22,7 @@ from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.lost_places import fits_beside, recheck
 from extender.plugins.coscheduling.planner.room import Amounts, asked_of
-from extender.plugins.coscheduling.pod_conditions import POD_SCHEDULED
+from extender.plugins.coscheduling.pod_conditions import refusal_says, was_sent
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.shadow import Shadows
 
@@ -116,9 +116,10 @@ class ReservedRoom:
             self._look()
 
     def _gave_up_nomination(self, old: corev1.Pod, new: corev1.Pod | None) -> bool:
-        """Room that kube-scheduler kept for a preemptor is free now, and no pod has gone from any node."""
+        """Room that kube-scheduler kept for a preemptor is free now, and no pod has gone from any node. What we keep ourselves
+        is the ledger's."""
         kept = old.status.nominated_node_name
-        if not kept or old.node_name or self._manager.labels.group_of(old) is not None:
+        if not kept or old.node_name or was_sent(old):
             return False
         return new is None or kept not in (new.node_name, new.status.nominated_node_name)
 
@@ -175,10 +176,7 @@ class ReservedRoom:
 
 def _was_turned_away(pod: corev1.Pod) -> bool:
     """By the text of its last refusal."""
-    return any(
-        known.type == POD_SCHEDULED and (messages.ROOM_RESERVED in known.message or messages.SHADOWED in known.message)
-        for known in pod.status.conditions
-    )
+    return refusal_says(pod, messages.ROOM_RESERVED, messages.SHADOWED)
 
 
 def _coming(node: NodeInfo, promised: Iterable[PodInfo], without: str) -> list[PodInfo]:

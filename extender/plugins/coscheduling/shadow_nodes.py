@@ -77,7 +77,7 @@ def _kinds(
     """The largest first, of as many members as have to be placed."""
     members: dict[object, list[PodInfo]] = {}
     for info in request.members:
-        members.setdefault(planner.shape_of(info), []).append(info)
+        members.setdefault(planner.judged_shape_of(info, judge), []).append(info)
     empty_cluster, cluster = HypotheticalSnapshot(emptied), HypotheticalSnapshot(now)
     names = {name for info in request.members for name in asked_of(info.requests)}
     empty_room, room = Room.of(empty_cluster, names), Room.of(cluster, names)

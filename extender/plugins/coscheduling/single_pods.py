@@ -21,12 +21,11 @@ from extender.framework.node_rows import NodeRows
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import CPU, MEMORY
 from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.group_topology import topology_of
+from extender.plugins.coscheduling.group_topology import confining_level
 from extender.plugins.coscheduling.packing_score import Usage, Wishes, scores
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.planner.domains import DomainCache
 from extender.plugins.coscheduling.planner.room import IntColumn
-from extender.plugins.coscheduling.planner.scope import UnknownLevelError, level_of
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 
 Position = Callable[[str], int | None]
@@ -57,7 +56,7 @@ class SinglePods:
         rows = _rows_of(nodes, snapshot, position)
         with self._manager.lock:
             group = self._manager.group_of(pod)
-            siblings = _counted(_places(self._manager, group), position) if group is not None else None
+            siblings = _counted(places_of(self._manager, group), position) if group is not None else None
             promised = list(promised_to_others(self._manager, pod.uid, position))
         resources = {CPU, MEMORY, *PodInfo(pod).requests.scalar}
         wishes = Wishes(self._topology.packing, siblings)
@@ -75,12 +74,8 @@ class SinglePods:
             if group is None:
                 return "", None
             spec = self._manager.spec(group)
-            topology = topology_of(self._topology, [spec.topology] if spec is not None else [])
-            places = list(_places(self._manager, group)) if topology.required else []
-        try:
-            level = level_of(topology, topology.required)
-        except UnknownLevelError:  # such a gang is not planned; what runs of it runs anywhere
-            return "", None
+            level = confining_level(self._topology, [spec.topology] if spec is not None else [])
+            places = list(places_of(self._manager, group)) if level is not None else []
         if level is None or not places:
             return "", None
         domains, position = self._domains.of(snapshot), position_in(snapshot)
@@ -95,9 +90,9 @@ def outside_domain(level: str) -> str:
     return f"node(s) are outside of the {level} that the gang is in"
 
 
-def _places(manager: PodGroupManager, group: Group) -> Iterator[str]:
-    """The node of each member that has one: bound, committed, held or promised. Lock held."""
-    seen: set[str] = set()
+def places_of(manager: PodGroupManager, group: Group, but: str = "") -> Iterator[str]:
+    """The node of each member that has one, but for one (a UID): bound, committed, held or promised. Lock held."""
+    seen = {but}
     places = [
         *((uid, info.pod.node_name) for uid, info in group.members.items() if info.pod.node_name),
         *group.committed.items(),

@@ -1,6 +1,6 @@
 """One plan of one unit: asked of the planner, noted in the ledger and sent out, or noted as denied before anybody hears of it.
 
-A unit is a group, or the groups that start together. Admission decides which unit is planned when.
+A unit is a group, or the groups that start together. PlanningRounds decides which unit is planned when.
 No counterpart upstream.
 """
 
@@ -39,7 +39,7 @@ EVICTIONS_MAY_CURE = frozenset(
 
 
 class UnitPlanning:
-    """One plan at a time: Admission's lock is held around `plan`. The manager's lock is taken, and not held while planning.
+    """One plan at a time: PlanningRounds' lock is held around `plan`. The manager's lock is taken, and not held while planning.
 
     look: has the groups looked at that something has happened to, in the background.
     """

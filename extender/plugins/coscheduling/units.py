@@ -1,6 +1,6 @@
 """Groups that start together, taken as one: planned in one plan, refused for one cause, started by one commit.
 
-Admission, the barrier and the arrivals ask here for the groups of a unit; nearly always it is the one group alone.
+Admission, the barrier, the arrivals and the preemption guard ask here for the groups of a unit; nearly always it is the one group alone.
 Everything runs under the manager's lock.
 Koordinator: pkg/scheduler/plugins/coscheduling/core/gang_group.go
 """
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from extender.api import corev1
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.quorum import follow, minima_missed, needs
+from extender.plugins.coscheduling.quorum import follow, is_free, minima_missed, needs
 
 
 def unit_of(manager: PodGroupManager, group: Group) -> Sequence[Group]:
@@ -66,3 +67,28 @@ def follow_unit(manager: PodGroupManager, group: Group) -> None:
         return
     if all(key in manager.groups and is_whole(manager, manager.groups[key]) for key in keys):
         manager.gang_groups.mark_whole(keys)
+
+
+def waits_for_start(manager: PodGroupManager, pod: corev1.Pod) -> bool:
+    """Whether the pod is of a gang that has not started, with a plan or without: room for this one alone helps nobody.
+
+    The manager's lock is held.
+    """
+    group = manager.group_of(pod)
+    if group is None:
+        return False
+    spec = manager.spec(group)
+    if spec is None or spec.invalid:
+        return True
+    return not is_free(group, spec, pod.uid) and not all(has_started(manager, each) for each in unit_of(manager, group))
+
+
+def may_preempt(manager: PodGroupManager, pod: corev1.Pod) -> bool:
+    """Whether somebody may go for this pod alone: it waits for no gang, and no place is promised to it. Lock held."""
+    return manager.ledger.get(pod.uid) is None and not waits_for_start(manager, pod)
+
+
+def has_started(manager: PodGroupManager, group: Group) -> bool:
+    """Whether its minMember runs, or begins to. The manager's lock is held."""
+    spec = manager.spec(group)
+    return spec is not None and not needs(group, spec, group.assigned() | group.started)

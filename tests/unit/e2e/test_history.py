@@ -141,6 +141,18 @@ WHOLE = [bound(0, "a"), bound(0.01, "b"), bound(0.02, "c")]
             id="members that finish one by one have been bound all the same",
         ),
         pytest.param(
+            [*WHOLE, *[bound(60, name, finished=True) for name in "abc"], bound(120, "d")],
+            {},
+            ["default/web: 1 of minMember 3 bound (default/d) at the end"],
+            id="a member that starts alone, long after the others have finished",
+        ),
+        pytest.param(
+            [*WHOLE, bound(50, "a", finished=True), deleted(60, "b"), deleted(60.1, "c"), deleted(90, "a")],
+            {},
+            [],
+            id="what is left of a gang goes whole, beside one that has finished",
+        ),
+        pytest.param(
             [bound(0, "a"), bound(0, "b"), deleted(0.1, "b"), Change(0.2, Seen("uid-new", "default/b", "", "default/web"))],
             {},
             ["default/web: 1 of minMember 3 bound (default/a) at the end"],

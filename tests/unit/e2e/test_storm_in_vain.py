@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.e2e.storm.admission import FOREIGN
 from tests.e2e.storm.in_vain import waits_in_vain
-from tests.e2e.storm.volumes import Volumes, volume_of
+from tests.e2e.storm.kinds import GATES
+from tests.e2e.storm.volumes import Volumes, volume_of, volume_of_its_own
 
 GANG, APART = "scheduling.x-k8s.io/pod-group", {"podAntiAffinity": {}}
 ZONE, RACK, ROLE = "topology.kubernetes.io/zone", "example.com/rack", "gang-extender.dev/role"
@@ -45,11 +48,8 @@ def light(pod: dict[str, Any], name: str, min_member: int, **annotations: str) -
     return {**pod, "metadata": {**pod["metadata"], "labels": labels, "annotations": said}}
 
 
-def unheard(pod: dict[str, Any]) -> dict[str, Any]:
-    message = (
-        '0/1 nodes are available: 1 Insufficient cpu. preemption: Post "http://127.0.0.1:1/preempt": connection reset'
-    )
-    return {**pod, "status": {"conditions": [{"type": "PodScheduled", "message": message}]}}
+def finished(pod: dict[str, Any]) -> dict[str, Any]:
+    return {**pod, "status": {"phase": "Succeeded"}}
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,27 @@ def unheard(pod: dict[str, Any]) -> dict[str, Any]:
         pytest.param([pod("a", 2)], [node("n", 2)], ["pod default/a"], id="a single pod with room"),
         pytest.param([pod("a", 2), pod("b", 1, on="n")], [node("n", 2)], [], id="with too little of it"),
         pytest.param([pod("a", 2)], [node("n", 2, unschedulable=True)], [], id="on a node that is cordoned"),
+        pytest.param([pod("a", 2)], [node("n", 2, taints=[{}])], [], id="on a node with a taint"),
+        pytest.param(
+            [pod("a", 1), pod("b", 3, on="n")],
+            [node("n", 2)],
+            [],
+            id="on a node that has become smaller than what runs",
+        ),
+        pytest.param(
+            [pod("a", 2), finished(pod("b", 2, on="n"))], [node("n", 2)], ["pod default/a"], id="who ran is done"
+        ),
         pytest.param([pod("a", 1, "g"), pod("b", 1, "g")], [node("n", 2)], ["default/g"], id="a gang with room"),
         pytest.param([pod("a", 1, "g"), pod("b", 1, "g")], [node("n", 1)], [], id="with room for half of it"),
         pytest.param([pod("a", 1, "g")], [node("n", 9)], [], id="a gang that lacks a member"),
         pytest.param(
             [pod("a", 1, "g"), pod("b", 1, "g", "n")], [node("n", 2)], ["default/g"], id="the last of a gang that began"
+        ),
+        pytest.param(
+            [pod("a", 1, "g"), finished(pod("b", 1, "g", "n"))],
+            [node("n", 2)],
+            [],
+            id="with one that is done it is too few",
         ),
         pytest.param(
             [pod("a", 1, "g", affinity=APART), pod("b", 1, "g", affinity=APART)],
@@ -74,13 +90,19 @@ def unheard(pod: dict[str, Any]) -> dict[str, Any]:
             [pod("a", 2, priority=10), pod("b", 2, on="n")], [node("n", 2)], ["pod default/a"], id="who could preempt"
         ),
         pytest.param(
-            [unheard(pod("a", 2, priority=10)), pod("b", 2, on="n")],
+            [pod("a", 2, priority=10, preemptionPolicy="Never"), pod("b", 2, on="n")],
             [node("n", 2)],
             [],
-            id="who preempts, and was not heard",
+            id="who may not preempt",
         ),
         pytest.param(
             [pod("a", 2), pod("b", 2, on="n", priority=10)], [node("n", 2)], [], id="who is less than who runs"
+        ),
+        pytest.param(
+            [pod("a", 2, schedulingGates=[FOREIGN, *GATES])], [node("n", 2)], [], id="who is held back by somebody else"
+        ),
+        pytest.param(
+            [pod("a", 2, schedulingGates=[*GATES])], [node("n", 2)], ["pod default/a"], id="who is held back by us"
         ),
         pytest.param([pod("a", 1, "unknown")], [node("n", 9)], [], id="a gang without its PodGroup"),
     ],
@@ -197,8 +219,11 @@ def volume(key: str, *values: str) -> dict[str, Any]:
         pytest.param([volume(RACK, "r1"), volume(RACK, "r2")], "rack", False, id="two in two racks where it is one"),
     ],
 )
-def test_volumes_tie_pods_to_nodes(volumes: list[dict[str, Any]], level: str, in_vain: bool) -> None:
-    pods = [pod(f"m{number}", 1, "g", volumes=[volume_of("zonal")]) for number in range(2)]
+@pytest.mark.parametrize("bring", [lambda name: volume_of("zonal"), volume_of_its_own], ids=["ephemeral", "its own"])
+def test_volumes_tie_pods_to_nodes(
+    volumes: list[dict[str, Any]], level: str, in_vain: bool, bring: Callable[[str], dict[str, Any]]
+) -> None:
+    pods = [pod(name, 1, "g", volumes=[bring(name)]) for name in ("m0", "m1")]
     made = Volumes(
         {f"default/m{number}-data": f"v{number}" for number in range(len(volumes))},
         {f"v{number}": each for number, each in enumerate(volumes)},

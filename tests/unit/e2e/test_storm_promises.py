@@ -14,11 +14,11 @@ A1, A2, B1 = ({"topology.kubernetes.io/zone": zone, "example.com/rack": rack} fo
 LABELS = {"a1": A1, "a1'": A1, "a2": A2, "b1": B1, "none": {}}
 
 
-def change(at: float, name: str, node: str = "", *, gone: bool = False) -> Change:
-    """A pod is named group/role-number."""
+def change(at: float, name: str, node: str = "", *, gone: bool = False, **state: bool) -> Change:
+    """A pod is named group/role-number; state: leaving, or finished."""
     group, _, rest = name.partition("/")
     role = rest.partition("-")[0]
-    return Change(at, Seen(name, f"default/{rest}", node, f"default/{group}", role=role), gone)
+    return Change(at, Seen(name, f"default/{rest}", node, f"default/{group}", role=role, **state), gone)
 
 
 def judged(history: Sequence[Change], *known: Wish, excused: Sequence[str] = ()) -> list[str]:
@@ -50,6 +50,12 @@ def test_topology(level: str, nodes: list[str], broken: bool) -> None:
 
 def test_a_gang_may_move_once_nobody_of_it_is_left() -> None:
     history = [change(0, "g/w-0", "a1"), change(9, "g/w-1", "b1"), change(9.1, "g/w-0", "a1", gone=True)]
+    assert judged(history, asking("g", 1, topology_required="rack")) == []
+
+
+@pytest.mark.parametrize("state", ["leaving", "finished"])
+def test_a_gang_may_move_once_those_that_are_left_of_it_do_not_run_on(state: str) -> None:
+    history = [change(0, "g/w-0", "a1"), change(9, "g/w-0", "a1", **{state: True}), change(9.1, "g/w-1", "b1")]
     assert judged(history, asking("g", 1, topology_required="rack")) == []
 
 
@@ -123,6 +129,16 @@ RUNNING = [change(0, "g/w-0", "a1"), change(0, "g/w-1", "a1")]
             id="half of a batch was deleted on its way",
         ),
         pytest.param([*RUNNING, change(5, "g/w-2")], False, id="one more that waits"),
+        pytest.param(
+            [*RUNNING, change(4, "g/w-1", "a1", leaving=True), change(5, "g/w-2"), change(6, "g/w-2", "a1")],
+            False,
+            id="what completes a gang of which one is about to go",
+        ),
+        pytest.param(
+            [*RUNNING, change(4, "g/w-1", "a1", finished=True), change(5, "g/w-2"), change(6, "g/w-2", "a1")],
+            False,
+            id="what completes a gang of which one has finished",
+        ),
     ],
 )
 def test_batches(history: list[Change], broken: bool) -> None:

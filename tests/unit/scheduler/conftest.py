@@ -157,6 +157,9 @@ class Bench:
     def node_of(self, pod: corev1.Pod) -> str:
         return self.api.get(PODS, pod.name, pod.namespace).node_name
 
+    def nomination_of(self, pod: corev1.Pod) -> str:
+        return self.api.get(PODS, pod.name, pod.namespace).status.nominated_node_name
+
     def node_of_seen(self, pod: corev1.Pod) -> str:
         """As the groups know it."""
         groups = self.scheduler._parts.coscheduling.manager.groups

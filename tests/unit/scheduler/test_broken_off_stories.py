@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from extender.api import corev1
+from extender.client.embedded import EmbeddedAPI
 from extender.client.status_patch import patch_pod_status
 from extender.config.types import ExtenderConfiguration
 from extender.plugins.coscheduling.preemption import broken_off
@@ -42,6 +43,24 @@ def test_what_is_left_goes(bench: Bench) -> None:
     pods = members(bench, 2, min_member=3)
     marked(bench, pods[0])
     bench.until(lambda: not any(map(bench.there, pods)), "both go")
+
+
+def test_who_comes_after_the_death_of_another_finds_the_last_of_a_gang_though_it_sees_its_pod_group_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was looked for once, when the pod was listed: without its PodGroup it was nobody's fraction, and ran on."""
+    monkeypatch.setattr(broken_off, "SETTLED_SECONDS", 0.0)
+    api = EmbeddedAPI()
+    with running(api=api) as before:
+        before.node("n1")
+        last = before.pod("last", "running", node="n1")
+        marked(before, last)
+    with running(api=api) as bench:
+        bench.until(bench.may_evict, "evictions are allowed")
+        ticked(bench)
+        assert bench.there(last)
+        bench.pod_group("running", 2)
+        bench.until(lambda: not bench.there(last), "it goes")
 
 
 @pytest.mark.parametrize(

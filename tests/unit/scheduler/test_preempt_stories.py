@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from extender.client.embedded import EmbeddedAPI
 from extender.client.interface import PODS, ResourceType
+from extender.client.status_patch import patch_pod_status
 from extender.config.types import ExtenderConfiguration
 from tests.unit.scheduler.conftest import SECONDS, Bench, running
 
@@ -111,6 +113,35 @@ def test_kube_scheduler_evicts_nobody_for_single_members_of_a_gang(bench: Bench,
     assert bench.preempt(gang[0], {"n1": [victim]}) == {}
 
 
+def test_nor_for_an_extra_member_of_a_gang_that_has_its_plan_and_has_not_started(bench: Bench) -> None:
+    bench.node("n1", cpu="1")
+    bench.node("n2", cpu="1")
+    bench.node("n3", cpu="1")
+    victim = bench.pod("low", node="n3")
+    bench.pod_group("high", 2)
+    gang = [bench.pod(f"h{i}", "high", priority=100) for i in range(3)]
+    assert bench.filter(gang[0], "n1", "n2").node_names
+    assert bench.preempt(gang[2], {"n3": [victim]}) == {}
+
+
+def test_who_was_allowed_no_victims_for_that_is_roused_when_its_gang_has_started(bench: Bench) -> None:
+    """kube-scheduler's own filters have parked it, and nothing else that happens to its gang wakes it."""
+    bench.node("n1", cpu="1")
+    bench.node("n2", cpu="1")
+    victim = bench.pod("low", node="n2")
+    bench.pod_group("high", 1)
+    gang = [bench.pod(f"h{i}", "high", priority=100) for i in range(2)]
+    roused: list[str] = []
+    bench.scheduler._parts.preemption._extras._steering = Mock(
+        rouse=lambda places: roused.extend(p.name for p, _ in places)
+    )
+    assert bench.preempt(gang[1], {"n2": [victim]}) == {}
+    assert bench.filter(gang[0], "n1").node_names == ["n1"]
+    assert bench.bind(gang[0], "n1").result(SECONDS) == ""
+    bench.until(lambda: roused == ["h1"], "it is roused")
+    assert bench.preempt(gang[1], {"n2": [victim]}) == {"n2": {"low"}}
+
+
 def test_an_extra_member_of_a_gang_that_runs_evicts_as_a_single_pod(bench: Bench) -> None:
     bench.node("n1", cpu="2")
     bench.pod_group("high", 1)
@@ -144,6 +175,32 @@ def test_a_victim_that_is_unknown_takes_its_candidate_out(bench: Bench) -> None:
     bench.node("n1")
     vip, stranger = bench.pod("vip", priority=100), bench.pod("elsewhere")
     assert bench.preempt(vip, {"n1": [stranger], "gone": [stranger]}) == {}
+
+
+def test_a_preemptor_that_gets_no_candidate_loses_a_nomination_from_before() -> None:
+    """kube-scheduler clears it where it finds none itself, and keeps it where we leave none: others could not have that room."""
+    with running(ExtenderConfiguration(gang_victims="surplusOnly")) as bench:
+        bench.node("n1", cpu="1")
+        bench.node("n2", cpu="1")
+        bench.pod_group("running", 1)
+        here = bench.pod("r0", "running", node="n1")
+        vip = bench.pod("vip", priority=100)
+        nominated = patch_pod_status(bench.api, vip, nominated_node_name="n2")
+        assert bench.preempt(nominated, {"n1": [here]}) == {}
+        bench.until(lambda: not bench.nomination_of(vip), "its nomination is taken back")
+
+
+def test_a_planned_member_keeps_its_nomination(bench: Bench) -> None:
+    for name in ("n1", "n2", "n3"):
+        bench.node(name, cpu="1")
+    victim = bench.pod("low", node="n3")
+    bench.pod_group("high", 2)
+    gang = [bench.pod(f"h{i}", "high", priority=100) for i in range(2)]
+    (planned,) = bench.filter(gang[0], "n1", "n2").node_names or ()
+    nominated = patch_pod_status(bench.api, gang[0], nominated_node_name=planned)
+    assert bench.preempt(nominated, {"n3": [victim]}) == {}
+    bench.scheduler._parts.steering.stop()  # what was asked of it has been done
+    assert bench.nomination_of(nominated) == planned
 
 
 def test_victims_come_in_descending_priority(bench: Bench) -> None:

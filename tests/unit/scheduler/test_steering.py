@@ -190,6 +190,52 @@ def test_where_it_only_looks_as_if_an_annotation_were_needed_one_that_is_forbidd
     assert metrics.steering_failures._value.get() - before == 2 * failures
 
 
+def test_who_is_woken_twice_within_a_second_sees_two_different_patches(story: Make) -> None:
+    """The API server makes no event of a patch that changes nothing, and writes a condition's time in whole seconds."""
+    s = story()
+    pod = s.pod("p")
+    said = []
+    for _ in range(3):
+        s.steering.wake([pod])
+        s.done()
+        said += [condition.message for condition in s.now(pod).status.conditions]
+    s.clock += 60
+    s.steering.wake([pod])
+    s.done()
+    said += [condition.message for condition in s.now(pod).status.conditions]
+    once = "the gang has changed"
+    assert said == [once, f"{once}, once more", once, once]
+
+
+def test_a_nomination_that_is_good_for_nothing_is_taken_back_and_nothing_is_said(story: Make) -> None:
+    s = story()
+    pod = s.pod("p")
+    s.api.patch(PODS, "p", {"status": {"nominatedNodeName": "n1"}}, namespace=pod.namespace, subresource="status")
+    s.steering.give_up([s.now(pod)])
+    s.done()
+    assert (s.now(pod).status.nominated_node_name, s.now(pod).status.conditions) == ("", ())
+
+
+def test_who_is_roused_is_nominated_for_a_moment_and_nothing_is_said(story: Make) -> None:
+    s = story()
+    pod = s.pod("p")
+    s.steering.rouse([(pod, "n1")])
+    assert s.done() == ["p status", "p status"]
+    assert (s.now(pod).status.nominated_node_name, s.now(pod).status.conditions) == ("", ())
+
+
+def test_a_nomination_for_a_moment_is_taken_back_though_something_newer_is_wished_meanwhile(story: Make) -> None:
+    s = story()
+    pod = s.pod("p")
+    s.api.go_on.clear()
+    s.steering.rouse([(pod, "n1")])
+    assert s.api.begun.wait(5)
+    s.steering.ungate([pod])
+    s.api.go_on.set()
+    s.done()
+    assert s.now(pod).status.nominated_node_name == ""
+
+
 def test_who_does_not_lead_is_silent(story: Make) -> None:
     s = story(leading=False)
     pod = s.pod("p", GATE)

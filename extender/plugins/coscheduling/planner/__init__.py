@@ -1,10 +1,10 @@
 """Places a whole gang at once: a pure function of a snapshot, the members and what is promised to others.
 
-Admission and the preemption guard ask it through `offload`: it takes no lock, does no I/O and does not log, so that it can
+UnitPlanning and preemption ask it through `offload`: it takes no lock, does no I/O and does not log, so that it can
 run on a native thread. `planning.plan` is the door; `request` has the words, `alike` and `constrained` the two ways.
 """
 
-from extender.plugins.coscheduling.planner.members import shape_of
+from extender.plugins.coscheduling.planner.members import judged_shape_of, shape_of
 from extender.plugins.coscheduling.planner.planning import plan
 from extender.plugins.coscheduling.planner.request import (
     Cause,
@@ -33,6 +33,7 @@ __all__ = [
     "Verdict",
     "capacity_for",
     "insufficient",
+    "judged_shape_of",
     "plan",
     "shape_of",
 ]

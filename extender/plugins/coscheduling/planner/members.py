@@ -10,7 +10,7 @@ from extender.api.metav1 import LabelSelector
 from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import Resource
-from extender.plugins.coscheduling.planner.request import Request
+from extender.plugins.coscheduling.planner.request import Judge, Request
 from extender.plugins.coscheduling.planner.room import asked_of
 
 DO_NOT_SCHEDULE = "DoNotSchedule"
@@ -41,7 +41,7 @@ class MemberClass:
         return self.allowed is not None or bool(self.excluded)
 
 
-def classes(request: Request, relevant: frozenset[str] | None) -> list[MemberClass]:
+def classes(request: Request, relevant: frozenset[str] | None, judge: Judge) -> list[MemberClass]:
     """The largest first, of equally large ones those that may go to fewer nodes. relevant: labels that anybody looks at."""
     excluded: dict[str, set[str]] = {}
     for uid, node_name in request.excluded:
@@ -49,7 +49,7 @@ def classes(request: Request, relevant: frozenset[str] | None) -> list[MemberCla
     found: dict[tuple[object, frozenset[str] | None, frozenset[str]], list[PodInfo]] = {}
     for member in request.members:
         uid = member.pod.metadata.uid
-        key = shape_of(member, relevant), request.allowed.get(uid), frozenset(excluded.get(uid, ()))
+        key = judged_shape_of(member, judge, relevant), request.allowed.get(uid), frozenset(excluded.get(uid, ()))
         found.setdefault(key, []).append(member)
     result = [MemberClass(tuple(alike), shape, allowed, never) for (shape, allowed, never), alike in found.items()]
     return sorted(result, key=lambda c: (_size(c.first.requests), c.restricted), reverse=True)
@@ -87,6 +87,12 @@ def shape_of(member: PodInfo, relevant: frozenset[str] | None = None) -> object:
         member.pod.metadata.namespace,
         labels,
     )
+
+
+def judged_shape_of(member: PodInfo, judge: Judge, relevant: frozenset[str] | None = None) -> object:
+    """The same, with where its ephemeral volumes are: they read alike in all members, and each is another claim."""
+    ephemeral = any(volume.ephemeral for volume in member.pod.spec.volumes)
+    return shape_of(member, relevant), judge.ties(member.pod) if ephemeral else ()
 
 
 def looks_at_others(member: PodInfo) -> bool:

@@ -45,7 +45,7 @@ def plan(cluster: Cluster, request: Request, judge: Judge) -> Placement | Verdic
 
 
 def _gang(snapshot: NodeInfoLister, request: Request, judge: Judge, deadline: Deadline) -> Gang:
-    sorted_out = classes(request, relevant_labels(request.members, snapshot))
+    sorted_out = classes(request, relevant_labels(request.members, snapshot), judge)
     room = Room.of(snapshot, {name for members in sorted_out for name in members.asked})
     problem = Problem(snapshot, sorted_out, request, Scope(snapshot, request), room, judge, deadline)
     constrained = any(looks_at_others(members.first) for members in sorted_out)

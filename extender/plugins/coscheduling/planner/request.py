@@ -27,6 +27,10 @@ class Judge(Protocol):
         """PreFilter has run on all its nodes."""
         ...
 
+    def ties(self, pod: corev1.Pod) -> object:
+        """Of a pod with ephemeral volumes: what may tell it apart from one that reads alike, whose claims are others."""
+        ...
+
 
 class Trial(Protocol):
     """One pod against nodes; what `add_pod` was told of counts, where a filter looks beyond the node it judges."""

@@ -13,8 +13,9 @@ from dataclasses import replace
 from extender.api import corev1
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.admission import Admission
+from extender.plugins.coscheduling.arrivals import Arrivals
 from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preemption.preemption_queue import PreemptionQueue
 from extender.plugins.coscheduling.stops import Reason, Stop
@@ -24,18 +25,20 @@ log = logging.getLogger(__name__)
 
 
 class AwaitedRoom:
-    """Lock order: planning (Admission's), then the manager's lock. lease_seconds: of the places, from when the room is free."""
+    """Lock order: planning (PlanningRounds'), then the manager's lock. lease_seconds: of the places, from when the room is free."""
 
     def __init__(
         self,
         manager: PodGroupManager,
-        admission: Admission,
+        rounds: PlanningRounds,
+        arrivals: Arrivals,
         queue: PreemptionQueue,
         newest_snapshot: Callable[[], NodeInfoLister],
         lease_seconds: float,
     ) -> None:
         self._manager = manager
-        self._admission = admission
+        self._rounds = rounds
+        self._arrivals = arrivals
         self._queue = queue
         self._newest_snapshot = newest_snapshot
         self._lease_seconds = lease_seconds
@@ -85,7 +88,7 @@ class AwaitedRoom:
                 return
             unit = unit_of(manager, group)
             self._queue.in_vain(unit)
-        self._admission.drop_plan(key)
+        self._rounds.drop_plan(key)
         with manager.lock:
             for each in unit:
                 each.stop(Stop(Reason.PREEMPTION_FAILED, text, manager.clock()))
@@ -105,4 +108,4 @@ class AwaitedRoom:
                 manager.permitted[group.key] = True
         log.info("room for a preempting gang is free group=%s", unit[0].key)
         for group in unit:
-            self._admission.arrivals.send(group)
+            self._arrivals.send(group)

@@ -43,6 +43,7 @@ class BrokenOff:
         self._look_at: dict[str, float] = {}  # key of a group with a victim -> when
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        """A victim that we see for the first time may be all that is left: of the others nothing is known then."""
         if (
             new is None
             or not self._gangs_go_whole
@@ -54,7 +55,7 @@ class BrokenOff:
         ref = manager.labels.group_of(new)
         if ref is not None:
             with manager.lock:
-                if self._left_over(ref.key, without=new.uid):
+                if old is None or self._asks_for_nothing(ref.key) or self._left_over(ref.key, without=new.uid):
                     self._look_at[ref.key] = manager.clock() + SETTLED_SECONDS
 
     def tick(self) -> None:
@@ -64,13 +65,18 @@ class BrokenOff:
             return
         with manager.lock:
             now = manager.clock()
-            due = [key for key, at in self._look_at.items() if at <= now]
+            due = [key for key, at in self._look_at.items() if at <= now and not self._asks_for_nothing(key)]
             left = {key: self._left_over(key) for key in due}
             for key in due:
                 del self._look_at[key]
         for key, pods in left.items():
             if pods:
                 self._finish(key, pods)
+
+    def _asks_for_nothing(self, key: str) -> bool:
+        """Whether its pods are there and its PodGroup is not, as may be when we start: nobody can say yet who is left. Lock held."""
+        group = self._manager.groups.get(key)
+        return group is not None and bool(group.members) and self._manager.spec(group) is None
 
     def _left_over(self, key: str, without: str = "") -> list[corev1.Pod]:
         """Who runs of a gang that cannot run with them alone, and is not on its way to be whole. Lock held."""

@@ -56,13 +56,13 @@ DEFAULT_GRACE_SECONDS = 30
 
 
 class GangPreemption:
-    """Lock order: planning (Admission's: one plan at a time), then the manager's lock. The search itself takes neither."""
+    """Lock order: planning (PlanningRounds': one plan at a time), then the manager's lock. The search itself takes neither."""
 
     def __init__(self, coscheduling: Coscheduling, around: PreemptionWorld, leaving: Leaving) -> None:
         self._leaving = leaving
         self._manager = coscheduling.manager
         self._with = coscheduling.collaborators
-        self._admission = coscheduling.admission
+        self._rounds = coscheduling.rounds
         self._barrier = coscheduling.barrier
         self._evictor = around.evictor
         self._rules = around.rules
@@ -71,7 +71,12 @@ class GangPreemption:
         self.priorities = PrioritiesOnNodes()
         self._queue = PreemptionQueue(self._manager.clock, around.rules.delay_seconds)
         self.room = AwaitedRoom(
-            self._manager, self._admission, self._queue, self._with.newest_snapshot, coscheduling.wait_seconds
+            self._manager,
+            self._rounds,
+            coscheduling.arrivals,
+            self._queue,
+            self._with.newest_snapshot,
+            coscheduling.wait_seconds,
         )
 
     # Who wants it
@@ -153,7 +158,7 @@ class GangPreemption:
         if runs:
             self._free(situation)
             return
-        with self._admission.planning:
+        with self._rounds.planning:
             begun = self._begin(unit, scheduler_name, found)
         if begun is not None:
             self._carry_out(unit, scheduler_name, found, begun)
@@ -238,7 +243,7 @@ class GangPreemption:
         """Lock held."""
         manager = self._manager
         note_places(manager, unit, request, placement, waves, math.inf)
-        self._admission.shadows.planned(unit)
+        self._rounds.shadows.planned(unit)
         for group in unit:
             group.preempting = preempting
             group.stop(Stop(Reason.PREEMPTING, messages.PREEMPTING, manager.clock()))

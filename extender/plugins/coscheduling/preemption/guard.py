@@ -1,6 +1,6 @@
 """What preemption may not do to gangs: asked of every candidate before a victim dies.
 
-No victim for a gang that has no plan: that is planned with all its victims, or not at all. Nobody who is held in our bind:
+No victim for a gang that has not started: that is planned with all its victims, or not at all. Nobody who is held in our bind:
 such a gang lets go. No fraction of a running gang left over: lone pods go first, then what gangs have to spare, then a whole
 gang. kube-scheduler has no counterpart: its preemption knows single pods only.
 """
@@ -20,8 +20,8 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.ordering import sort_by_importance
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.admission import Admission
 from extender.plugins.coscheduling.barrier import Barrier
+from extender.plugins.coscheduling.collaborators import Steering
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preemption.evictable import Evictable, GangVictims, Rules, evictable_pods
@@ -33,6 +33,8 @@ from extender.plugins.coscheduling.preemption.running_gangs import (
     running_members,
     starting_members,
 )
+from extender.plugins.coscheduling.preemption.vetoed_extras import VetoedExtras
+from extender.plugins.coscheduling.units import waits_for_start
 
 log = logging.getLogger(__name__)
 
@@ -93,25 +95,27 @@ class PreemptionGuard:
     def __init__(
         self,
         manager: PodGroupManager,
-        admission: Admission,
         barrier: Barrier,
         rest: RestOfGangs,
+        extras: VetoedExtras,
         framework: Framework,
         *,
         newest_snapshot: Callable[[], NodeInfoLister],
         pdbs: Callable[[], Sequence[policyv1.PodDisruptionBudget]],
         assumed: Callable[[], Collection[str]],
+        steering: Steering,
         gang_victims: GangVictims = GangVictims.WHOLE_OR_SURPLUS,
     ) -> None:
         """framework: the in-tree filters, the guard's own. assumed: UIDs of pods on their nodes by our word only."""
         self._manager = manager
-        self._admission = admission
         self._barrier = barrier
         self._rest = rest
+        self._extras = extras
         self._framework = framework
         self._newest_snapshot = newest_snapshot
         self._pdbs = pdbs
         self._assumed = assumed
+        self._steering = steering
         self._gang_victims = gang_victims
 
     def review(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate]) -> Sequence[OfferedCandidate]:
@@ -119,19 +123,37 @@ class PreemptionGuard:
         review = self.look(preemptor, candidates)
         if review.veto is not None:
             metrics.preemption_vetoes.labels(review.veto.value).inc()
+        if review.veto is Veto.GANG_MEMBER and candidates:
+            self._extras.note(preemptor, candidates[0].node_name)
         if review.release is not None:
             self._let_go(preemptor, review.release)
         if review.breaks is not None:
             groups = " ".join(sorted(review.breaks.broken))
             log.info("gang may be preempted preemptor=%s groups=%s", preemptor.key, groups)
             self._rest.expect(preemptor, review.breaks)
+        if not review.usable:
+            self._take_back_nomination(preemptor)
         return review.usable
+
+    def _take_back_nomination(self, preemptor: corev1.Pod) -> None:
+        """kube-scheduler clears it where it finds no candidate itself, and keeps it where an extender leaves none. Nobody may
+        have that room then, for as long as the pod waits. A place that was promised keeps its nomination."""
+        if not preemptor.status.nominated_node_name:
+            return
+        with self._manager.lock:
+            group = self._manager.find(preemptor)
+            if self._manager.ledger.get(preemptor.uid) is not None or (group and preemptor.uid in group.steered):
+                return  # ours: the plan stands, or takes it back
+        log.info("nomination taken back pod=%s node=%s", preemptor.key, preemptor.status.nominated_node_name)
+        self._steering.give_up([preemptor])
 
     def look(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate]) -> Review:
         """What `review` answers, and why; nothing comes of it."""
-        if self._admission.waits_for_plan(preemptor):
-            return Review(veto=Veto.GANG_MEMBER)
         manager = self._manager
+        with manager.lock:
+            alone = waits_for_start(manager, preemptor)
+        if alone:
+            return Review(veto=Veto.GANG_MEMBER)
         victims = [victim for candidate in candidates for victim in candidate.victims]
         with manager.lock:
             promised = any(self._promised(candidate.node_name, preemptor) for candidate in candidates)

@@ -17,6 +17,8 @@ from extender.plugins.coscheduling.preemption.gang_preemption import GangPreempt
 from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
 from extender.plugins.coscheduling.preemption.leaving import Leaving
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
+from extender.plugins.coscheduling.preemption.unheard import UnheardPreemptors
+from extender.plugins.coscheduling.preemption.vetoed_extras import VetoedExtras
 from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
 
 
@@ -26,25 +28,30 @@ class Preemption:
     def __init__(self, coscheduling: Coscheduling, framework: Framework, world: PreemptionWorld) -> None:
         """framework: the in-tree filters, for the guard alone."""
         self._manager = coscheduling.manager
-        self._admission = coscheduling.admission
+        self._rounds = coscheduling.rounds
         self._leaving = Leaving(self._manager, coscheduling.events)
         self._rest = RestOfGangs(self._manager, world.evictor, self._leaving)
         self._broken_off = BrokenOff(
             self._manager, world.evictor, self._leaving, world.rules, coscheduling.collaborators.may_plan
         )
+        steering = coscheduling.collaborators.steering
+        self._newest_snapshot = coscheduling.collaborators.newest_snapshot
+        self._extras = VetoedExtras(self._manager, steering, self._any_node)
+        self._unheard = UnheardPreemptors(self._manager, coscheduling.collaborators, self._any_node)
         self.guard = PreemptionGuard(
             self._manager,
-            coscheduling.admission,
             coscheduling.barrier,
             self._rest,
+            self._extras,
             framework,
             newest_snapshot=coscheduling.collaborators.newest_snapshot,
             pdbs=world.pdbs,
             assumed=world.assumed,
+            steering=steering,
             gang_victims=world.rules.gang_victims,
         )
         self.gangs = GangPreemption(coscheduling, world, self._leaving)
-        coscheduling.admission.on_no_room(self.gangs.refused)
+        coscheduling.rounds.on_no_room(self.gangs.refused)
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         with self._manager.lock:
@@ -52,6 +59,8 @@ class Preemption:
         self._leaving.on_pod(old, new)
         self._rest.on_pod(old, new)
         self._broken_off.on_pod(old, new)
+        self._extras.on_pod(old, new)
+        self._unheard.on_pod(old, new)
         self.gangs.room.on_pod(old, new)
         pod = new or old
         if pod is not None and (new is None or new.node_name or new.terminal):
@@ -67,7 +76,15 @@ class Preemption:
 
     def tick(self) -> None:
         """About once a second. Each is done though another fails."""
-        steps = (self._leaving.tick, self._broken_off.tick, self.gangs.room.tick, self.gangs.tick, self._give_back_late)
+        steps = (
+            self._leaving.tick,
+            self._broken_off.tick,
+            self._extras.tick,
+            self._unheard.tick,
+            self.gangs.room.tick,
+            self.gangs.tick,
+            self._give_back_late,
+        )
         for step in steps:
             guarded("preemption-tick", step)
 
@@ -86,4 +103,8 @@ class Preemption:
                 return
             self._manager.ledger.release(uid)
             self._manager.room_came_free()
-        self._admission.look()
+        self._rounds.look()
+
+    def _any_node(self) -> str:
+        """That takes pods; empty where there is none."""
+        return min((info.name for info in self._newest_snapshot().list() if not info.unschedulable), default="")

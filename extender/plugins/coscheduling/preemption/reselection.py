@@ -104,9 +104,16 @@ class Reselection:
         for info in node.pods:
             if info.pod.uid in released:
                 trial.remove(info)
+        counted = {info.pod.uid for info in node.pods} | self._nominated_to(node)
         for info in promised:
-            trial.add(info)
+            if info.pod.uid not in counted:
+                trial.add(info)
         return trial
+
+    def _nominated_to(self, node: NodeInfo) -> set[str]:
+        """UIDs of those that the filters count there themselves."""
+        nominated = self._framework.nominator.nominated_pods_for_node(node.name)
+        return {pod.uid for pod in nominated if pod.priority >= self._preemptor.priority}
 
     def _select(
         self, node: NodeInfo, here: Sequence[Evictable], promised: Iterable[PodInfo], released: Collection[str]

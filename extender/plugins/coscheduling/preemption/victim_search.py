@@ -69,8 +69,8 @@ class VictimSearch:
     def __init__(self, coscheduling: Coscheduling, around: PreemptionWorld) -> None:
         self._manager = coscheduling.manager
         self._with = coscheduling.collaborators
-        self._requests = coscheduling.admission.requests
-        self._shadows = coscheduling.admission.shadows
+        self._requests = coscheduling.rounds.requests
+        self._shadows = coscheduling.rounds.shadows
         self._around = around
         self._searching = (
             threading.Lock()

@@ -127,6 +127,9 @@ class Room:
         room.pod, room.snapshot = judged, snapshot
         return room
 
+    def ties(self, pod: corev1.Pod) -> object:
+        return ()
+
     def filter(self, info: NodeInfo) -> Status:
         if info.unschedulable:
             return unschedulable("node(s) were unschedulable")
@@ -162,6 +165,8 @@ class World:
         self.waiting: dict[str, Waiting] = {}
         self.steered: list[tuple[str, str]] = []
         self.released: list[str] = []
+        self.given_up: list[str] = []
+        self.roused: list[str] = []
         self.woken: list[str] = []
         self.ungated: list[str] = []
         self.tasks: dict[str, Callable[[], None]] = {}
@@ -207,6 +212,12 @@ class World:
 
     def release(self, pods: Sequence[corev1.Pod]) -> None:
         self.released += [p.name for p in pods]
+
+    def give_up(self, pods: Sequence[corev1.Pod]) -> None:
+        self.given_up += [p.name for p in pods]
+
+    def rouse(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+        self.roused += [p.name for p, _ in places]
 
     def wake(self, pods: Sequence[corev1.Pod]) -> None:
         self.woken += [p.name for p in pods]

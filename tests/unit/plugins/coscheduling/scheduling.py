@@ -4,13 +4,14 @@ wait, binds who starts; parked pods are tried again when somebody wakes them. Us
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import structs
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.framework.cycle_state import CycleState
+from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.coscheduling import REJECTION
 from extender.plugins.coscheduling.phases import phase_of
@@ -144,6 +145,8 @@ class KubeScheduler:
         raise AssertionError("it never comes to rest")
 
     def wake(self) -> None:
+        """What has been decided of those that wait is carried out, and so are patches."""
+        self._settle()
         world = self.world
         by_name = {pod.name: pod for pod in self.pods.values() if not pod.node_name}
         for name, node_name in world.steered:
@@ -179,18 +182,18 @@ class KubeScheduler:
             self.pods[uid] = new
             self.plugin.on_pod(old, new)
 
-    def _refused(self, pod: corev1.Pod, text: str, reason: str = "Unschedulable") -> None:
-        """Parked; its nomination is cleared. After an error it is tried again by itself."""
+    def _refused(self, pod: corev1.Pod, text: str, reason: str = "Unschedulable", nominated: str = "") -> None:
+        """Parked; its nomination is cleared, or is that one. After an error it is tried again by itself."""
         self.told[pod.name] = text
         if reason != "Unschedulable":
             self._backing_off.add(pod.uid)
         condition = corev1.PodCondition(type="PodScheduled", status="False", reason=reason, message=text)
         if pod.uid in self.pods:
-            self._patch(pod.uid, conditions=(condition,), nominated_node_name="")
+            self._patch(pod.uid, conditions=(condition,), nominated_node_name=nominated)
 
     def attempt(self, uid: str) -> None:
         del self.active[uid]
-        pod, plugin, snapshot = self.pods[uid], self.plugin, self.world.snapshot()
+        pod, snapshot = self.pods[uid], self.world.snapshot()
         asked = PodInfo(pod).requests
         fitting = [
             info
@@ -198,21 +201,21 @@ class KubeScheduler:
             if info.requested.milli_cpu + asked.milli_cpu <= info.allocatable.milli_cpu and not info.unschedulable
         ]
         nominated = [info for info in fitting if info.name == pod.status.nominated_node_name]
-        state = CycleState()
-        node_name, text = "", "Insufficient cpu"
-        if fitting:
-            result, status = plugin.pre_filter(state, pod, nominated or fitting)
-            if status.success or status.skip:
-                allowed = result.node_names if result is not None else {info.name for info in fitting}
-                passing = [
-                    info.name for info in fitting if info.name in allowed and plugin.filter(state, pod, info).success
-                ]
-                node_name = passing[0] if passing else ""
-            text = status.message or "reserved"
+        node_name, text = self._ask(pod, nominated or fitting) if fitting else ("", "Insufficient cpu")
         if node_name:
             self._bind(pod, node_name)
         else:
             self._refused(pod, text)
+
+    def _ask(self, pod: corev1.Pod, offered: Sequence[NodeInfo]) -> tuple[str, str]:
+        """The node that our filter leaves, or none, and why."""
+        state, passing = CycleState(), list[str]()
+        result, status = self.plugin.pre_filter(state, pod, offered)
+        if status.success or status.skip:
+            allowed = result.node_names if result is not None else {info.name for info in offered}
+            may_be = (info for info in offered if info.name in allowed)
+            passing = [info.name for info in may_be if self.plugin.filter(state, pod, info).success]
+        return passing[0] if passing else "", status.message or "reserved"
 
     def _bind(self, pod: corev1.Pod, node_name: str) -> None:
         self.world.on_nodes[pod.uid] = on_node(pod, node_name)
@@ -291,7 +294,10 @@ def broken(kube: KubeScheduler) -> Iterable[str]:
     held = {uid for each in manager.groups.values() for uid in each.held}
     yield from (f"{uid} waits and is not held" for uid in kube.world.waiting.keys() - held)
     for place in manager.ledger:
-        if place.group not in manager.groups or place.uid not in manager.groups[place.group].members:
+        if not place.group:
+            if place.uid not in kube.pods or kube.pods[place.uid].node_name:
+                yield f"{place.uid} has a place and is gone, or has come"
+        elif place.group not in manager.groups or place.uid not in manager.groups[place.group].members:
             yield f"{place.uid} of {place.group} has a place and is not there"
     for node_name, info in kube.world.snapshot().infos.items():
         if info.requested.milli_cpu > info.allocatable.milli_cpu:

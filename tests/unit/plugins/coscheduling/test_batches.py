@@ -71,7 +71,7 @@ def test_a_batch_that_was_completed_is_past_and_the_next_is_whole_again(kube: Ku
 
 def test_a_batch_whose_last_member_goes_is_no_fraction_any_more(kube: KubeScheduler) -> None:
     kube.create(runs("r0", BEFORE), runs("r1", BEFORE), runs("r2", LAST))
-    kube.plugin.admission.finish_begun()
+    kube.plugin.rounds.finish_begun()
     kube.delete(member("r2"))
     kube.create(member("a"))
     kube.run()

@@ -79,3 +79,20 @@ def test_asking_after_them_is_no_plan(kube: KubeScheduler, caplog: pytest.LogCap
         kube.plugin.events.room_came_free()
         kube.run()
     assert [record.message for record in caplog.records if "gang planned" in record.message] == []
+
+
+def test_one_that_comes_after_its_place_was_given_up_passes_as_a_single_pod(world: Make) -> None:
+    """It was refused for seconds, with the gang that ran by then, and nobody woke it after them."""
+    made = KubeScheduler(world([node("n1", "3")]))
+    made.apply(group(minimum=2))
+    made.create(*members(3, gated=True))
+    made.world.run_tasks()
+    made.wake()
+    for uid in ("default/g0", "default/g1"):
+        made.attempt(uid)
+    assert made.running() == {"g0", "g1"}
+    made.world.clock.now += 61.0
+    made.plugin.tick()
+    assert len(made.plugin.manager.ledger) == 0
+    made.attempt("default/g2")
+    assert made.running() == {"g0", "g1", "g2"}

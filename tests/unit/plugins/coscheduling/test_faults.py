@@ -86,7 +86,7 @@ def test_a_gang_that_has_begun_and_cannot_be_planned_stops_nobody_after_a_restar
     kube.create(member("bad8", "bad"), member("bad9", "bad"))
     bound = kube.pods["default/bad9"]
     kube.plugin.on_pod(bound, on_node(bound, "n1"))
-    kube.plugin.admission.begin_anew()
+    kube.plugin.rounds.begin_anew()
     single = member("single", "")
     kube.create(single)
     kube.attempt(single.uid)
@@ -97,7 +97,7 @@ def test_a_gang_that_has_begun_and_cannot_be_planned_stops_nobody_after_a_restar
 def half_way(kube: KubeScheduler, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubeScheduler]:
     """The places are noted, and then it fails."""
     kube.world.faulty = False  # type: ignore[attr-defined]
-    arrivals = kube.plugin.admission.arrivals
+    arrivals = kube.plugin.arrivals
     send = arrivals.send
 
     def fails(group: Group, caller: str = "") -> None:
@@ -125,7 +125,7 @@ def test_two_gangs_that_fail_half_way_do_not_keep_each_other_going(
     def fails(group: Group, caller: str = "") -> None:
         raise KeyError("a fault of ours")
 
-    monkeypatch.setattr(half_way.plugin.admission.arrivals, "send", fails)
+    monkeypatch.setattr(half_way.plugin.arrivals, "send", fails)
     half_way.create(*members(2, "bad", gated=True), *members(2, "good", gated=True))
     half_way.run()
     faults = {key: each.faults for key, each in half_way.plugin.manager.groups.items()}
@@ -138,7 +138,7 @@ def test_a_step_of_the_tick_that_fails_leaves_the_others_to_be_done(
     def fails() -> None:
         raise KeyError("a fault of ours")
 
-    for part in (kube.plugin.room, kube.plugin.admission.stale_refusals, kube.plugin.admission.observer):
+    for part in (kube.plugin.room, kube.plugin.stale_refusals, kube.plugin.observer):
         monkeypatch.setattr(part, "tick", fails)
     kube.world.faulty = False  # type: ignore[attr-defined]
     kube.create(*(good := members(2, "good")))

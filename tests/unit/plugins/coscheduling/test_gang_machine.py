@@ -38,7 +38,7 @@ class Starts:
         for key in sorted(keys):
             unit = self._unit(key)
             alone = unit in self._units_whole or len(unit) == 1 or starting.keys() <= self._begun
-            for each in [key] if alone else sorted(unit):
+            for each in [key] if alone or self._is_free(key) else sorted(unit):
                 if not self._enough(each, set(starting)):
                     self.wrong.append(f"{each} starts with too few: {sorted(starting)}")
 
@@ -62,13 +62,21 @@ class Starts:
         if pod_group is None:
             return False
         bound, mine = self._bound(key), {uid for uid in starting if self._key(self._kube.pods[uid]) == key}
+        if self._is_free(key):
+            return True
         policy = asked_by(pod_group.metadata.annotations, key).match_policy
-        if policy is MatchPolicy.ONCE_SATISFIED and key in self._whole:
+        if policy is MatchPolicy.ONLY_WAITING and mine and mine <= self._begun:
             return True
         if policy is MatchPolicy.ONLY_WAITING and len(bound) >= pod_group.spec.min_member:
             known = self._kube.plugin.manager.groups[key].started
             return mine <= known and (not mine or self._minima_met(key, mine | known) or len(mine) == 1)
         return self._minima_met(key, bound | mine)
+
+    def _is_free(self, key: str) -> bool:
+        """Whether its members are on their own by now, whatever it is asked to start with later."""
+        pod_group = self._kube.groups.get(key)
+        policy = asked_by(pod_group.metadata.annotations, key).match_policy if pod_group is not None else None
+        return policy is MatchPolicy.ONCE_SATISFIED and key in self._whole
 
     def _minima_met(self, key: str, uids: set[str]) -> bool:
         pod_group = self._kube.groups.get(key)

@@ -75,14 +75,14 @@ def test_it_is_done_once_until_others_have_led(world: Make) -> None:
     w.connect(may_plan=lambda: w.leading)
     w.leading = False
     (missing,) = begun(w, "g", "n1")
-    w.plugin.admission.finish_begun()
+    w.plugin.rounds.finish_begun()
     w.plugin.tick()
     assert not places(w), "who does not lead plans nothing"
     w.leading = True
     w.plugin.tick()
     assert places(w) == {missing.name: "n2"}
     plans = w.plans
-    w.plugin.admission.finish_begun()
+    w.plugin.rounds.finish_begun()
     assert w.plans == plans
     w.leading = False
     w.plugin.tick()
@@ -95,7 +95,7 @@ def test_it_is_done_once_until_others_have_led(world: Make) -> None:
 def test_members_that_kube_scheduler_has_not_tried_yet_are_kept_a_place_and_not_sent(world: Make) -> None:
     w = world([node("n1", "1"), node("n2", "1")])
     begun(w, "g", "n1")
-    w.plugin.admission.finish_begun()
+    w.plugin.rounds.finish_begun()
     assert not w.steered
 
 
@@ -105,14 +105,14 @@ def test_the_first_answer_does_not_wait_for_more_than_some_seconds_of_plans(
     w = world([node("n1", "3"), *(node(f"m{number}", "1") for number in range(3))])
     for number in range(3):
         begun(w, f"g{number}", "n1")
-    plan = w.plugin.admission._units.plan
+    plan = w.plugin.rounds._units.plan
 
     def slow(*args: object, **options: object) -> object:
         w.clock.now += 1.5
         return plan(*args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(w.plugin.admission._units, "plan", slow)
-    w.plugin.admission.finish_begun()
+    monkeypatch.setattr(w.plugin.rounds._units, "plan", slow)
+    w.plugin.rounds.finish_begun()
     assert len(places(w)) == 2
     w.run_tasks()
     assert len(places(w)) == 3, "the others follow in the background"

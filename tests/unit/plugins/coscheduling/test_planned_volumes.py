@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from extender.api import corev1
+from extender.api.codec import convert
 from extender.backend.cache.cache import Cache
 from extender.backend.cache.snapshot import Snapshot
 from extender.config.plugin_args import VolumeBindingArgs
@@ -134,6 +135,38 @@ def test_a_claim_that_members_share(modes: list[str], fits: bool) -> None:
     assert isinstance(found, list) is fits
     if isinstance(found, planner.Verdict):
         assert "ReadWriteOncePod access mode already in-use" in found.reason
+
+
+def with_ephemeral(name: str) -> corev1.Pod:
+    """Its claim is name-data."""
+    template = {"spec": {"storageClassName": LOCAL, "resources": {"requests": {"storage": "1Gi"}}}}
+    container = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
+    spec = {
+        "containers": [container],
+        "volumes": [{"name": "data", "ephemeral": {"volumeClaimTemplate": template}}],
+    }
+    return convert({"metadata": {"name": name, "uid": name, "namespace": "default"}, "spec": spec}, corev1.Pod)
+
+
+@pytest.mark.parametrize("size", [6, 40], ids=["few nodes, one by one", "many, by columns"])
+def test_members_with_equal_ephemeral_volumes_go_each_to_its_own(size: int) -> None:
+    """The first one's volume was looked at for all: a gang whose volumes were made on several nodes never started."""
+    hosts = {"p0": "n1", "p1": "n3", "p2": "n5"}
+    objects: list[Any] = [make_class(LOCAL)]
+    for name, host in hosts.items():
+        objects += [disk(f"disk-{name}", host)]
+        objects += [make_claim(f"{name}-data", storage_class=LOCAL, bound_to=f"disk-{name}", owner=name)]
+    assert places(objects, [with_ephemeral(name) for name in hosts], cluster(size)) == list(hosts.values())
+
+
+def test_ephemeral_volumes_that_are_still_to_be_made_tell_nobody_apart() -> None:
+    """Else each of 512 members would be judged on every node."""
+    owners = [f"p{number}" for number in range(3)]
+    claims = [make_claim(f"{name}-data", storage_class=LOCAL, owner=name) for name in owners]
+    sent = make_claim("q-data", storage_class=LOCAL, owner="q", annotations={SELECTED_NODE: "n1"})
+    judge = judge_of([make_class(LOCAL, DRIVER), *claims, sent], cluster(1))
+    assert len({judge.ties(with_ephemeral(name)) for name in owners}) == 1
+    assert len({judge.ties(with_ephemeral(name)) for name in ("p0", "q", "without a claim")}) == 3
 
 
 Story = tuple[list[Any], list[str]]

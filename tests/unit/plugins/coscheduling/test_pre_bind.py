@@ -68,7 +68,7 @@ def test_claims_that_are_bound_take_no_time(gang: tuple[World, dict[str, corev1.
 
 def test_whose_place_was_given_up_is_not_waited_for(gang: tuple[World, dict[str, corev1.Pod]]) -> None:
     w, members = gang
-    w.plugin.admission.drop_plan("default/g")
+    w.plugin.rounds.drop_plan("default/g")
     assert hold(w, members["a"]) == 60
 
 

@@ -83,15 +83,15 @@ def test_a_gang_is_looked_at_again_when_the_look_itself_raised(
     kube.plugin.tick()
     kube.apply(group(minimum=2))
     kube.create(*members(2, gated=True))
-    admission, faults = kube.plugin.admission, iter([True])
-    waits = admission._waits
+    rounds, faults = kube.plugin.rounds, iter([True])
+    waits = rounds._waits
 
     def once_broken(of: object) -> object:
         if next(faults, False):
             raise KeyError("a fault of ours")
         return waits(of)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(admission, "_waits", once_broken)
+    monkeypatch.setattr(rounds, "_waits", once_broken)
     kube.run()
     assert kube.running() == set()
     kube.world.clock.now += 1.0
@@ -136,7 +136,7 @@ def test_what_follows_when_we_begin_to_lead_is_done_to_its_end(
         def broken() -> None:
             raise KeyError("a fault of ours")
 
-        patched.setattr(kube.plugin.admission, "finish_begun", broken)
+        patched.setattr(kube.plugin.rounds, "finish_begun", broken)
         kube.plugin.tick()
     kube.plugin.tick()
     kube.run()

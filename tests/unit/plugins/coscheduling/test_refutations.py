@@ -12,6 +12,7 @@ from extender.cli import explain_text
 from extender.framework.cycle_state import CycleState
 from extender.plugins.coscheduling.coscheduling import REJECTION
 from extender.plugins.coscheduling.kube_schedulers_word import in_tree_reasons
+from extender.plugins.coscheduling.preempting import Preempting
 from extender.plugins.coscheduling.refutations import How, Refutations
 from tests.unit.plugins.coscheduling.conftest import World, node, pod_group
 from tests.unit.plugins.coscheduling.scheduling import member
@@ -235,3 +236,62 @@ def test_a_member_that_came_from_our_gate_without_a_nomination_has_its_place_ref
     w.run_tasks()
     assert w.plugin.manager.groups["default/g"].refuted.left_out(w.clock.now) == {("default/p0", "n1")}
     assert len(w.plugin.manager.ledger) == 0
+
+
+@pytest.mark.parametrize(
+    ("preemption", "refuted"),
+    [
+        pytest.param("no candidate node for preemption", True, id="our preempt verb left no candidate"),
+        pytest.param(
+            "not eligible due to a terminating pod on the nominated node.", False, id="somebody is going from there"
+        ),
+    ],
+)
+def test_a_member_that_is_refused_and_keeps_its_nomination(preemption: str, refuted: bool, world: Make) -> None:
+    w = world([node("n1", "1"), node("n2", "1")])
+    w.plugin.on_pod_group(None, pod_group("g", 2))
+    w.create(*(pods := [member("p0"), member("p1")]))
+    for each in pods:
+        w.plugin.on_pod(each, refused(each))
+    w.run_tasks()
+    place = dict(w.steered)["p0"]
+    there = changed(refused(pods[0]), status={"nominated_node_name": place})
+    w.plugin.on_pod(refused(pods[0]), there)
+    text = f"0/2 nodes are available: 2 Insufficient example.com/gpu. preemption: {preemption}"
+    condition = corev1.PodCondition(type="PodScheduled", status="False", reason="Unschedulable", message=text)
+    w.plugin.on_pod(there, changed(there, status={"conditions": (condition,)}))
+    left_out = w.plugin.manager.groups["default/g"].refuted.left_out(w.clock.now)
+    assert left_out == ({("default/p0", place)} if refuted else frozenset())
+
+
+@pytest.mark.parametrize("nominated", [False, True], ids=["without a nomination", "with its nomination kept"])
+def test_who_is_refused_before_the_victims_have_gone_has_a_place_all_the_same(nominated: bool, world: Make) -> None:
+    """It was sent at once, refused again, and its place refuted: with victims that stayed after all the gang waited for good."""
+    w = world([node("n1", "1"), node("n2", "1")])
+    w.plugin.on_pod_group(None, pod_group("g", 2))
+    w.create(*(pods := [refused(member("p0")), refused(member("p1"))]))
+    w.run_tasks()
+    place = dict(w.steered)["p0"]
+    group = w.plugin.manager.groups["default/g"]
+    group.preempting = Preempting({"victim"}, ("default/victim",), w.clock.now + 60)
+    w.steered.clear()
+    there = changed(pods[0], status={"nominated_node_name": place if nominated else ""})
+    w.plugin.on_pod(pods[0], there)
+    text = "0/2 nodes are available: 2 Insufficient cpu. preemption: no candidate node for preemption"
+    condition = corev1.PodCondition(type="PodScheduled", status="False", reason="Unschedulable", message=text)
+    w.plugin.on_pod(there, changed(there, status={"conditions": (condition,)}))
+    assert group.refuted.left_out(w.clock.now) == frozenset()
+    assert (w.steered, len(w.plugin.manager.ledger)) == ([], 2)
+
+
+def test_a_nomination_that_is_lost_before_the_victims_have_gone_says_nothing_about_the_place(world: Make) -> None:
+    w = world([node("n1", "1"), node("n2", "1")])
+    w.plugin.on_pod_group(None, pod_group("g", 2))
+    w.create(*(pods := [refused(member("p0")), refused(member("p1"))]))
+    w.run_tasks()
+    there = changed(pods[0], status={"nominated_node_name": dict(w.steered)["p0"]})
+    w.plugin.on_pod(pods[0], there)
+    w.plugin.manager.groups["default/g"].preempting = Preempting({"victim"}, ("default/victim",), w.clock.now + 60)
+    condition = corev1.PodCondition(type="PodScheduled", status="False", reason="Unschedulable", message="no room")
+    w.plugin.on_pod(there, changed(there, status={"conditions": (condition,), "nominated_node_name": ""}))
+    assert len(w.plugin.manager.ledger) == 2

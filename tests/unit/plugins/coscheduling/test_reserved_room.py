@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from extender.api import corev1
+from extender.api.schedulingv1alpha1 import GANG_READY
 from extender.backend.cache.cache import Cache
 from extender.framework.columnar import table_of
 from extender.framework.cycle_state import CycleState
@@ -177,7 +178,7 @@ def test_a_gang_of_higher_priority_takes_only_the_places_that_it_needs(world: Ma
 ENDS: list[tuple[str, Callable[[World], None]]] = [
     ("a member is deleted", lambda w: gone(w, pod("g0", "g", priority=5))),
     ("the group is deleted", lambda w: w.plugin.on_pod_group(pod_group("g", 2), None)),
-    ("a binding fails", lambda w: w.plugin.admission.drop_plan("default/g")),
+    ("a binding fails", lambda w: w.plugin.rounds.drop_plan("default/g")),
     ("nobody comes", lambda w: setattr(w.clock, "now", w.clock.now + 61)),
 ]
 
@@ -217,7 +218,7 @@ def test_who_found_a_place_meanwhile_is_not_woken(planned: World, bell: Bell) ->
     single = pod("single")
     assert refusals(w, single)
     w.plugin.on_pod(single, pod("single", node_name="n3"))
-    w.plugin.admission.drop_plan("default/g")
+    w.plugin.rounds.drop_plan("default/g")
     w.plugin.tick()
     assert not bell.rings
 
@@ -273,6 +274,23 @@ def test_room_that_was_kept_for_a_preemptor_comes_free(new: corev1.Pod | None, h
     w = world([node("n1")])
     epoch = w.plugin.manager.epoch
     w.plugin.on_pod(nominee("vip", "n1"), new)
+    assert (w.plugin.manager.epoch > epoch) is helps
+
+
+@pytest.mark.parametrize(
+    ("sent", "helps"),
+    [
+        pytest.param("", True, id="kube-scheduler's, of a preemptor"),
+        pytest.param("True", False, id="ours: the ledger says when its place ends"),
+    ],
+)
+def test_so_does_a_nomination_of_a_gang_s_member(sent: str, helps: bool, world: Make) -> None:
+    w = world([node("n1")])
+    w.create(member := pod("p0", "g"))
+    condition = corev1.PodCondition(type=GANG_READY, status=sent)
+    epoch = w.plugin.manager.epoch
+    status = corev1.PodStatus(nominated_node_name="n1", conditions=(condition,) if sent else ())
+    w.plugin.on_pod(msgspec.structs.replace(member, status=status), member)
     assert (w.plugin.manager.epoch > epoch) is helps
 
 

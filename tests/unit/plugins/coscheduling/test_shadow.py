@@ -60,7 +60,7 @@ class Story:
 
     @property
     def shadow(self) -> Shadow | None:
-        return self.w.plugin.admission.shadows.current
+        return self.w.plugin.rounds.shadows.current
 
     @property
     def owner(self) -> str:
@@ -168,7 +168,7 @@ def test_after_its_time_the_next_has_its_turn_and_it_comes_round_again(story: St
     assert story.owner == "a"
     story.after(1)
     assert story.owner == "b"
-    assert story.w.plugin.admission.shadows._turns == {"default/a": 1, "default/b": 1}
+    assert story.w.plugin.rounds.shadows._turns == {"default/a": 1, "default/b": 1}
     story.after(600)
     assert story.owner == "a"
     story.after(1)

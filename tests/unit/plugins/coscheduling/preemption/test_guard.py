@@ -8,9 +8,11 @@ from unittest.mock import Mock
 import pytest
 
 from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.collaborators import NoSteering
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.preemption.guard import OfferedCandidate, PreemptionGuard, Veto
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
+from extender.plugins.coscheduling.preemption.vetoed_extras import VetoedExtras
 from tests.objects import make_node, make_pod
 from tests.unit.plugins.coscheduling.conftest import World, node, pod
 from tests.unit.plugins.coscheduling.preemption.test_reselection import Guarded
@@ -43,13 +45,14 @@ def _look(priority: int, offered: list[str]) -> tuple[list[str], Veto | None]:
     manager.ledger.reserve(Reservation(PodInfo(pod("p0", "g", priority=10)), "default/g", "n1", math.inf))
     guard = PreemptionGuard(
         manager,
-        world.plugin.admission,
         world.plugin.barrier,
         Mock(spec_set=RestOfGangs),
+        Mock(spec_set=VetoedExtras),
         cluster.framework,
         newest_snapshot=cluster.cache.snapshot,
         pdbs=lambda: (),
         assumed=lambda: (),
+        steering=NoSteering(),
     )
     victims = {builder.obj().node_name: builder.obj() for builder in low}
     candidates = [OfferedCandidate(name, (victims[name],)) for name in offered]

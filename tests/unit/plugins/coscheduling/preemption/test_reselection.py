@@ -177,6 +177,24 @@ def test_places_that_are_promised_count_as_taken() -> None:
     assert names(world.select(vip, promised=[pod("member", priority=VIP)])) == ["other", "low"]
 
 
+@pytest.mark.parametrize(
+    ("held", "nominated"),
+    [
+        pytest.param("n1", False, id="who is held on the node already"),
+        pytest.param("", True, id="who is nominated to it"),
+    ],
+)
+def test_a_place_that_is_promised_counts_once(held: str, nominated: bool) -> None:
+    """Twice, a preemptor was told that nobody's going would help, and nothing woke it when the member had come."""
+    member = pod("member", node=held, priority=VIP)
+    here = [pod("low"), pod("other", priority=1), *([member] if held else [])]
+    world = Guarded([make_node().name("n1").capacity(cpu=3 if held else 2)], here)
+    if nominated:
+        world.framework.nominator.add_nominated_pod(member.obj(), "n1")
+    vip = make_pod().name("vip").priority(VIP).req(cpu="1").obj()
+    assert names(world.select(vip, promised=[member])) == (["low"] if held else ["other", "low"])
+
+
 def test_who_is_going_anyway_is_a_victim_that_nobody_need_be_told_of() -> None:
     world = Guarded(
         [make_node().name("n1").capacity(cpu=2)], [pod("leaving", priority=9).terminating(), pod("staying")]

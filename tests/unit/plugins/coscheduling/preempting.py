@@ -1,0 +1,261 @@
+"""kube-scheduler in a few lines that preempts as the real one does: who may, for whom, and what becomes of nominations.
+
+It asks the guard of the preempt verb, and carries out what gangs evict. A nomination goes where it finds no candidate itself; it
+stays where our verb leaves none, and while somebody ends on the nominated node. Pods that its own filters refuse are woken by
+room alone, as by real queueing hints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import structs
+
+from extender.api import corev1
+from extender.client.embedded import EmbeddedAPI
+from extender.client.events import Recorder
+from extender.client.store import Store
+from extender.config.defaults import planning_profile
+from extender.framework.node_info import NodeInfo
+from extender.framework.pod_info import PodInfo
+from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
+from extender.framework.preemption.ordering import sort_by_importance
+from extender.framework.runtime.framework import Framework, Surroundings
+from extender.plugins.coscheduling.pod_conditions import NO_CANDIDATE, was_preempted
+from extender.plugins.coscheduling.preemption.eviction import Done, Eviction
+from extender.plugins.coscheduling.preemption.guard import OfferedCandidate
+from extender.plugins.coscheduling.preemption.preemption import Preemption
+from extender.plugins.coscheduling.preemption.rules import PreemptionRules
+from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
+from extender.plugins.registry import new_registry
+from tests.unit.plugins.coscheduling.conftest import Room, World
+from tests.unit.plugins.coscheduling.scheduling import KubeScheduler
+
+NOT_ELIGIBLE = "not eligible due to a terminating pod on the nominated node."
+GRACE_SECONDS = 30.0
+
+
+class Evictions:
+    """What is to be carried out. Fulfils Evictor."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Eviction, Done]] = []
+
+    def allowed(self) -> bool:
+        return True
+
+    def evict(self, eviction: Eviction, done: Done) -> None:
+        self.asked.append((eviction, done))
+
+
+def both(first: Callable[..., None], second: Callable[..., None]) -> Callable[..., None]:
+    def one_after_the_other(*args: Any) -> None:
+        first(*args)
+        second(*args)
+
+    return one_after_the_other
+
+
+class Preempting(KubeScheduler):
+    """in_tree: UIDs of those that no patch wakes. Pods that are evicted are on their node until they `end`."""
+
+    def __init__(self, world: World, rules: PreemptionRules | None = None) -> None:
+        super().__init__(world)
+        self.in_tree: set[str] = set()
+        self.evictions = Evictions()
+        world.nominator = self
+        world.plugin.rounds.requests._nominator = self  # type: ignore[assignment]
+        api = EmbeddedAPI()
+        around = Surroundings(
+            api=api,
+            events=Recorder(api),
+            newest_snapshot=world.snapshot,  # type: ignore[arg-type, return-value]
+            lister=lambda type_: Store(),
+            nominator=self,  # type: ignore[arg-type]
+        )
+        self.preemption = Preemption(
+            world.plugin,
+            Framework(planning_profile(), new_registry(), around),
+            PreemptionWorld(
+                judge=Room(),  # type: ignore[arg-type]
+                evictor=self.evictions,
+                rules=rules or PreemptionRules(),
+                pdbs=lambda: (),
+                assumed=self._assumed,
+                wall=self._wall,
+            ),
+        )
+        for name in ("on_pod", "on_node", "tick"):
+            setattr(world.plugin, name, both(getattr(world.plugin, name), getattr(self.preemption, name)))
+
+    def _wall(self) -> float:
+        return 1_800_000_000.0 + self.world.clock.now
+
+    def _assumed(self) -> set[str]:
+        return {uid for uid in self.world.on_nodes if uid in self.pods and not self.pods[uid].node_name}
+
+    # Nominations, as the extender's nominator has them
+
+    def nominated_nodes(self) -> list[str]:
+        return sorted({name for pod in self._unbound() if (name := pod.status.nominated_node_name)})
+
+    def nominated_pods_for_node(self, name: str) -> list[corev1.Pod]:
+        return [pod for pod in self._unbound() if pod.status.nominated_node_name == name]
+
+    def _unbound(self) -> Iterable[corev1.Pod]:
+        return (pod for uid, pod in self.pods.items() if uid not in self.world.on_nodes)
+
+    # What wakes whom
+
+    def wake(self) -> None:
+        by_name = {pod.name: pod for pod in self.pods.values() if not pod.node_name}
+        for name in self.world.given_up:
+            if name in by_name:
+                self._patch(by_name[name].uid, nominated_node_name="")
+        self.world.given_up.clear()
+        for name in self.world.roused:
+            if name in by_name:
+                self.room_came_free(by_name[name].priority)
+        self.world.roused.clear()
+        awake = set(self.active)
+        super().wake()
+        for uid in self.in_tree - awake:
+            self.active.pop(uid, None)
+        asked, self.evictions.asked = self.evictions.asked, []
+        for eviction, done in asked:
+            self._evict(eviction.victims)
+            done("")
+
+    def room_came_free(self, priority: float = float("inf")) -> None:
+        """For all that are parked, of at most that priority."""
+        for pod in self._unbound():
+            if not pod.gated and pod.priority <= priority and pod.uid not in self._backing_off:
+                self.in_tree.discard(pod.uid)
+                self.active[pod.uid] = None
+
+    def _patch(self, uid: str, **status: object) -> None:
+        old = self.pods[uid]
+        super()._patch(uid, **status)
+        if old.status.nominated_node_name not in ("", self.pods[uid].status.nominated_node_name):
+            mine = uid in self.active
+            self.room_came_free(old.priority)
+            if not mine:
+                self.active.pop(uid, None)
+
+    def delete(self, *pods: corev1.Pod) -> None:
+        for pod in pods:
+            known = self.pods[pod.uid]
+            super().delete(pod)
+            if known.node_name:
+                self.room_came_free()
+            elif known.status.nominated_node_name:
+                self.room_came_free(known.priority)
+
+    def _let_go(self, pod: corev1.Pod, cause: str) -> None:
+        super()._let_go(pod, cause)
+        self.room_came_free()
+
+    # A pod's attempt
+
+    def attempt(self, uid: str) -> None:
+        del self.active[uid]
+        pod, nodes = self.pods[uid], self.world.snapshot().list()
+        fitting = [info for info in nodes if not info.unschedulable and self._fits(pod, info)]
+        nominated = [info for info in fitting if info.name == pod.status.nominated_node_name]
+        node_name, text = "", "Insufficient cpu"
+        for offered in (nominated, fitting):
+            if offered and not node_name:
+                node_name, text = self._ask(pod, offered)
+        (self.in_tree.discard if fitting else self.in_tree.add)(uid)
+        if node_name:
+            self._bind(pod, node_name)
+        else:
+            may_help = [info for info in nodes if info not in fitting and not info.unschedulable]
+            self._post_filter(pod, text, may_help)
+
+    def _fits(self, pod: corev1.Pod, info: NodeInfo, without: Sequence[corev1.Pod] = ()) -> bool:
+        nominated = [each for each in self.nominated_pods_for_node(info.name) if each.priority >= pod.priority]
+        coming = sum(PodInfo(each).requests.milli_cpu for each in nominated if each.uid != pod.uid)
+        going = sum(PodInfo(each).requests.milli_cpu for each in without)
+        asked = PodInfo(pod).requests.milli_cpu
+        return info.requested.milli_cpu - going + coming + asked <= info.allocatable.milli_cpu
+
+    def _post_filter(self, pod: corev1.Pod, text: str, may_help: Sequence[NodeInfo]) -> None:
+        kept = pod.status.nominated_node_name
+        there = [each.pod for info in may_help if info.name == kept for each in info.pods]
+        if any(each.deleting and was_preempted(each) and each.priority < pod.priority for each in there):
+            self._refused(pod, f"{text}. preemption: {NOT_ELIGIBLE}", nominated=kept)
+            return
+        found = {info.name: victims for info in may_help if (victims := self._victims(pod, info))}
+        if not found:
+            self._refused(pod, f"{text}. preemption: no preemption victims found")
+            return
+        offered = [OfferedCandidate(name, tuple(victims)) for name, victims in found.items()]
+        left = self.preemption.guard.review(pod, offered)
+        if not left:
+            self._refused(pod, f"{text}. preemption: {NO_CANDIDATE}", nominated=kept)
+        else:
+            best = min(
+                left, key=lambda each: (max(v.priority for v in each.victims), len(each.victims), each.node_name)
+            )
+            self._preempts(pod, text, best)
+        self._settle()
+
+    def _victims(self, pod: corev1.Pod, info: NodeInfo) -> list[corev1.Pod]:
+        """None where it would not fit whoever went."""
+        below = [each.pod for each in info.pods if each.pod.priority < pod.priority]
+        if not below or not self._fits(pod, info, below):
+            return []
+        sort_by_importance(below)
+        victims = list(below)
+        for each in below:
+            if self._fits(pod, info, [victim for victim in victims if victim is not each]):
+                victims.remove(each)
+        return victims
+
+    def _preempts(self, pod: corev1.Pod, text: str, chosen: OfferedCandidate) -> None:
+        self._evict(chosen.victims)
+        for each in self.nominated_pods_for_node(chosen.node_name):
+            if each.priority < pod.priority:
+                self._patch(each.uid, nominated_node_name="")
+        if pod.uid in self.pods:
+            self._refused(self.pods[pod.uid], text, nominated=chosen.node_name)
+
+    # Victims
+
+    def _evict(self, victims: Sequence[corev1.Pod]) -> None:
+        """All are marked, then told."""
+        condition = corev1.PodCondition(type=DISRUPTION_TARGET, status="True", reason=PREEMPTION_BY_SCHEDULER)
+        there = [victim.uid for victim in victims if victim.uid in self.pods]
+        for uid in there:
+            self._patch(uid, conditions=(*self.pods[uid].status.conditions, condition))
+            self._shown(uid)
+        for uid in there:
+            old = self.pods[uid]
+            if not old.node_name:
+                self.delete(old)
+            elif not old.deleting:
+                stamp = datetime.fromtimestamp(self._wall() + GRACE_SECONDS, UTC)
+                new = structs.replace(old, metadata=structs.replace(old.metadata, deletion_timestamp=stamp))
+                self.pods[uid] = new
+                self._shown(uid)
+                self.plugin.on_pod(old, new)
+
+    def _shown(self, uid: str) -> None:
+        if uid in self.world.on_nodes and self.pods[uid].node_name:
+            self.world.on_nodes[uid] = self.pods[uid]
+
+    def ending(self) -> list[corev1.Pod]:
+        return [pod for pod in self.pods.values() if pod.deleting]
+
+    def end_all(self) -> None:
+        """Until nothing moves and nobody is on his way out."""
+        self.run()
+        for _ in range(100):
+            if not self.ending():
+                return
+            self.delete(self.ending()[0])
+            self.run()
+        raise AssertionError("preemption never comes to rest")

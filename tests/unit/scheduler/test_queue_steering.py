@@ -1,0 +1,42 @@
+"""What is moved in our own queue, and what has to be patched in the pod all the same."""
+
+from __future__ import annotations
+
+from extender.api import corev1
+from extender.client.embedded import EmbeddedAPI
+from extender.client.interface import PODS
+from extender.scheduler.queue_steering import QueueSteering
+
+GATE = {"name": "scheduling.x-k8s.io/gang"}
+
+
+def test_a_member_that_is_sent_is_activated_and_one_that_is_gated_is_freed() -> None:
+    api, activated = EmbeddedAPI(), list[str]()
+    steering = QueueSteering(api, lambda pods: activated.extend(pod.name for pod in pods), lambda job: job())
+    plain, gated = _pod(api, "plain"), _pod(api, "gated", schedulingGates=[GATE])
+    steering.steer([(plain, "n1"), (gated, "n2")])
+    assert activated == ["plain"]
+    assert not api.get(PODS, "gated", "default").gated
+
+
+def test_a_nomination_that_is_good_for_nothing_is_taken_back() -> None:
+    api = EmbeddedAPI()
+    steering = QueueSteering(api, lambda pods: None, lambda job: job())
+    pod = _pod(api, "vip", status={"nominatedNodeName": "n1"})
+    steering.give_up([pod])
+    assert api.get(PODS, "vip", "default").status.nominated_node_name == ""
+    api.delete(PODS, "vip", "default")
+    steering.give_up([pod])  # nobody has anything of a pod that is gone
+
+
+def test_who_is_roused_is_activated() -> None:
+    activated = list[str]()
+    api = EmbeddedAPI()
+    steering = QueueSteering(api, lambda pods: activated.extend(pod.name for pod in pods), lambda job: job())
+    steering.rouse([(_pod(api, "plain"), "n1")])
+    assert activated == ["plain"]
+
+
+def _pod(api: EmbeddedAPI, name: str, status: object = None, **spec: object) -> corev1.Pod:
+    body = {"metadata": {"name": name}, "spec": {"containers": [{"name": "c"}], **spec}, "status": status or {}}
+    return api.create(PODS, body)
