@@ -163,6 +163,7 @@ def _settings(options: ServeOptions) -> dict[str, Any]:
         "http_protocols": "h1",
         "control_socket_disable": True,
         "preload_app": False,
+        "worker_exit": _say_the_rest,
         "max_requests": 0,
         "worker_tmp_dir": _memory_folder(),
         "limit_request_line": 1024,
@@ -175,6 +176,10 @@ def _settings(options: ServeOptions) -> dict[str, Any]:
         "loglevel": "debug" if options.verbosity >= 6 else "info" if options.verbosity >= 2 else "warning",
         "proc_name": "gang-extender",
     }
+
+
+def _say_the_rest(_: Arbiter, worker: Worker) -> None:
+    worker.say_the_rest()
 
 
 def _listen(address: str, port: int) -> str:

@@ -39,7 +39,7 @@ HEARTBEAT_SECONDS = 1.0
 POLL_SECONDS = 0.01
 UNREAD_SECONDS = 0.2  # for the rest of a body that was refused unread
 STOP_SECONDS = 0.5
-FLUSH_SECONDS = 0.5
+FLUSH_SECONDS = 1.0
 # A caller whose machine is gone is noticed after 15 + 3 * 10 s.
 KEEP_ALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))
 
@@ -105,10 +105,14 @@ class Worker(GeventWorker):  # type: ignore[misc]
         logs.set_up(self.options.verbosity, self.lines.write)
         logs.take_stderr(self.lines.write)
         self.certificates = Certificates(self.options) if self.options.tls else None
-        try:
-            super().init_process()
-        finally:
-            self.lines.flush(FLUSH_SECONDS)
+        super().init_process()
+
+    def say_the_rest(self) -> None:
+        """Writes what is still queued: the native thread ends with the process, whatever it has left.
+
+        gunicorn calls it (worker_exit) after its own last lines, which tell why a worker could not be built.
+        """
+        self.lines.flush(FLUSH_SECONDS)
 
     def load_wsgi(self) -> None:
         """The application is built here, in the process that serves it, and its threads with it."""

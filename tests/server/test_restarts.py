@@ -90,11 +90,17 @@ def test_a_taken_port_is_named(service: Service, tmp_path: Path) -> None:
     assert f"cannot listen on 127.0.0.1:{service.ops_port}: Address already in use" in second.program.log()
 
 
-def test_verbs_that_cannot_be_built_end_it(tmp_path: Path) -> None:
+def test_verbs_that_cannot_be_built_end_it_with_the_reason(tmp_path: Path) -> None:
+    """Also where the thread that writes the log is slow: its process waits for it."""
     script = (
         "from extender.server import serve\n"
         "from extender.server.options import ServeOptions\n"
-        "import sys\n"
+        "import gevent.monkey, os, sys\n"
+        "sleep, write = gevent.monkey.get_original('time', 'sleep'), os.write\n"
+        "def slow(fd, line):\n"
+        "    if fd == 2: sleep(0.05)\n"
+        "    return write(fd, line)\n"
+        "os.write = slow\n"
         "def build(offload): raise RuntimeError('no such cluster')\n"
         f"sys.exit(serve.run(build, ServeOptions(port={free_port()}, ops_port={free_port()})))\n"
     )
