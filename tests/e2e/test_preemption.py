@@ -207,6 +207,22 @@ def test_an_extra_member_that_came_before_its_gang_had_started_preempts_once_it_
     cluster.recorder.await_bound("vip-0", "vip-1", "vip-2", within=10)
 
 
+def test_a_preemptor_gets_its_victim_once_a_gang_can_spare_one(
+    cluster: Cluster, programs: list[Extender | Scheduler], tmp_path: Path
+) -> None:
+    """Nothing that changes a gang's need is an event for kube-scheduler."""
+    cluster.pod_group("running", min_member=2)
+    for index in range(2):
+        cluster.node(f"node-{index}", cpu="1")
+        cluster.pod(f"running-{index}", group="running", requests=CPU, nodeName=f"node-{index}")
+    programs.extend(Pair.of(cluster.plane, tmp_path, settings={"gangVictims": "surplusOnly"}).start())
+    cluster.pod("vip", requests=CPU, priority=100)
+    cluster.recorder.await_message("vip", "no candidate node for preemption", within=5)
+    cluster.change_min_member("running", 1)
+    cluster.recorder.await_bound("vip", within=10)
+    assert there(cluster, "running-0") != there(cluster, "running-1"), "one has gone"
+
+
 def test_a_preemptor_whose_call_met_no_extender_is_tried_again_once_it_is_there(
     cluster: Cluster, programs: list[Extender | Scheduler], tmp_path: Path
 ) -> None:

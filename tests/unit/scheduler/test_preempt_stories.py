@@ -131,15 +131,33 @@ def test_who_was_allowed_no_victims_for_that_is_roused_when_its_gang_has_started
     victim = bench.pod("low", node="n2")
     bench.pod_group("high", 1)
     gang = [bench.pod(f"h{i}", "high", priority=100) for i in range(2)]
-    roused: list[str] = []
-    bench.scheduler._parts.preemption._extras._steering = Mock(
-        rouse=lambda places: roused.extend(p.name for p, _ in places)
-    )
+    roused = _roused(bench)
     assert bench.preempt(gang[1], {"n2": [victim]}) == {}
     assert bench.filter(gang[0], "n1").node_names == ["n1"]
     assert bench.bind(gang[0], "n1").result(SECONDS) == ""
     bench.until(lambda: roused == ["h1"], "it is roused")
     assert bench.preempt(gang[1], {"n2": [victim]}) == {"n2": {"low"}}
+
+
+def test_who_wants_what_a_gang_needs_is_roused_when_the_gang_has_grown() -> None:
+    with running(ExtenderConfiguration(gang_victims="surplusOnly")) as bench:
+        for name in ("n1", "n2"):
+            bench.node(name, cpu="1")
+        bench.pod_group("running", 1)
+        here = bench.pod("r0", "running", node="n1")
+        roused = _roused(bench)
+        vip = bench.pod("vip", priority=100)
+        assert bench.preempt(vip, {"n1": [here]}) == {}
+        bench.pod("r1", "running", node="n2")
+        bench.until(lambda: roused == ["vip"], "it is roused")
+
+
+def _roused(bench: Bench) -> list[str]:
+    """The names of those, as they come."""
+    names: list[str] = []
+    preemption = bench.scheduler._parts.preemption
+    preemption._vetoed._steering = Mock(rouse=lambda places: names.extend(pod.name for pod, _ in places))
+    return names
 
 
 def test_an_extra_member_of_a_gang_that_runs_evicts_as_a_single_pod(bench: Bench) -> None:

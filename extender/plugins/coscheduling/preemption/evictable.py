@@ -50,6 +50,11 @@ class RunningGang:
     def complete(self) -> bool:
         return self.whole_with(self.running)
 
+    @property
+    def to_spare(self) -> int:
+        """How many can go with the gang still whole, whoever that would be; 0 where it is not whole."""
+        return len(self.running) - max(self.min_member, sum(self.minima.values())) if self.complete else 0
+
     def whole_with(self, uids: Collection[str]) -> bool:
         """Whether it can run with these members."""
         if not 0 < self.min_member <= len(uids):

@@ -33,7 +33,7 @@ from extender.plugins.coscheduling.preemption.running_gangs import (
     running_members,
     starting_members,
 )
-from extender.plugins.coscheduling.preemption.vetoed_extras import VetoedExtras
+from extender.plugins.coscheduling.preemption.vetoed import VetoedPreemptors
 from extender.plugins.coscheduling.units import waits_for_start
 
 log = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ class PreemptionGuard:
         manager: PodGroupManager,
         barrier: Barrier,
         rest: RestOfGangs,
-        extras: VetoedExtras,
+        vetoed: VetoedPreemptors,
         framework: Framework,
         *,
         newest_snapshot: Callable[[], NodeInfoLister],
@@ -110,7 +110,7 @@ class PreemptionGuard:
         self._manager = manager
         self._barrier = barrier
         self._rest = rest
-        self._extras = extras
+        self._vetoed = vetoed
         self._framework = framework
         self._newest_snapshot = newest_snapshot
         self._pdbs = pdbs
@@ -123,8 +123,7 @@ class PreemptionGuard:
         review = self.look(preemptor, candidates)
         if review.veto is not None:
             metrics.preemption_vetoes.labels(review.veto.value).inc()
-        if review.veto is Veto.GANG_MEMBER and candidates:
-            self._extras.note(preemptor, candidates[0].node_name)
+            self._note(preemptor, candidates, review.veto)
         if review.release is not None:
             self._let_go(preemptor, review.release)
         if review.breaks is not None:
@@ -134,6 +133,19 @@ class PreemptionGuard:
         if not review.usable:
             self._take_back_nomination(preemptor)
         return review.usable
+
+    def _note(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate], veto: Veto) -> None:
+        if not candidates:
+            return
+        node_name = candidates[0].node_name
+        if veto is Veto.GANG_MEMBER:
+            self._vetoed.note_extra(preemptor, node_name)
+        elif veto is Veto.GANG_FRACTION:
+            victims = [victim for candidate in candidates for victim in candidate.victims]
+            with self._manager.lock:
+                gangs = {group.key for victim in victims if (group := self._manager.find(victim)) is not None}
+            if gangs:
+                self._vetoed.note_in_want_of_victims(preemptor, node_name, gangs)
 
     def _take_back_nomination(self, preemptor: corev1.Pod) -> None:
         """kube-scheduler clears it where it finds no candidate itself, and keeps it where an extender leaves none. Nobody may

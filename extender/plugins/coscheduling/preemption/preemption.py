@@ -18,7 +18,7 @@ from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
 from extender.plugins.coscheduling.preemption.leaving import Leaving
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.unheard import UnheardPreemptors
-from extender.plugins.coscheduling.preemption.vetoed_extras import VetoedExtras
+from extender.plugins.coscheduling.preemption.vetoed import VetoedPreemptors
 from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
 
 
@@ -36,13 +36,13 @@ class Preemption:
         )
         steering = coscheduling.collaborators.steering
         self._newest_snapshot = coscheduling.collaborators.newest_snapshot
-        self._extras = VetoedExtras(self._manager, steering, self._any_node)
+        self._vetoed = VetoedPreemptors(self._manager, steering, self._any_node, self._rest.allowed)
         self._unheard = UnheardPreemptors(self._manager, coscheduling.collaborators, self._any_node)
         self.guard = PreemptionGuard(
             self._manager,
             coscheduling.barrier,
             self._rest,
-            self._extras,
+            self._vetoed,
             framework,
             newest_snapshot=coscheduling.collaborators.newest_snapshot,
             pdbs=world.pdbs,
@@ -59,7 +59,7 @@ class Preemption:
         self._leaving.on_pod(old, new)
         self._rest.on_pod(old, new)
         self._broken_off.on_pod(old, new)
-        self._extras.on_pod(old, new)
+        self._vetoed.on_pod(old, new)
         self._unheard.on_pod(old, new)
         self.gangs.room.on_pod(old, new)
         pod = new or old
@@ -79,7 +79,7 @@ class Preemption:
         steps = (
             self._leaving.tick,
             self._broken_off.tick,
-            self._extras.tick,
+            self._vetoed.tick,
             self._unheard.tick,
             self.gangs.room.tick,
             self.gangs.tick,

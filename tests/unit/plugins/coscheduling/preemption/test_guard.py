@@ -12,7 +12,7 @@ from extender.plugins.coscheduling.collaborators import NoSteering
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.preemption.guard import OfferedCandidate, PreemptionGuard, Veto
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
-from extender.plugins.coscheduling.preemption.vetoed_extras import VetoedExtras
+from extender.plugins.coscheduling.preemption.vetoed import VetoedPreemptors
 from tests.objects import make_node, make_pod
 from tests.unit.plugins.coscheduling.conftest import World, node, pod
 from tests.unit.plugins.coscheduling.preemption.test_reselection import Guarded
@@ -47,7 +47,7 @@ def _look(priority: int, offered: list[str]) -> tuple[list[str], Veto | None]:
         manager,
         world.plugin.barrier,
         Mock(spec_set=RestOfGangs),
-        Mock(spec_set=VetoedExtras),
+        Mock(spec_set=VetoedPreemptors),
         cluster.framework,
         newest_snapshot=cluster.cache.snapshot,
         pdbs=lambda: (),
