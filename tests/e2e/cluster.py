@@ -112,10 +112,13 @@ class Cluster:
         scheduler_name: str = SCHEDULER_NAME,
         namespace: str = "default",
         annotations: Mapping[str, str] | None = None,
+        host_port: int = 0,
         **spec: Any,
     ) -> str:
         """Its UID."""
         container = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": requests or {}}}
+        if host_port:
+            container["ports"] = [{"containerPort": host_port, "hostPort": host_port}]
         body: Json = {
             "metadata": {
                 "name": name,

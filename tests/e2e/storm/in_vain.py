@@ -8,7 +8,7 @@ Where a group's past decides (had it been whole?), the judge is mild: it takes t
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.e2e.api import Json
@@ -17,6 +17,8 @@ from tests.e2e.storm.admission import held_back
 from tests.e2e.storm.room import Demand, fit
 from tests.e2e.storm.volumes import NO_VOLUMES, Volumes
 from tests.e2e.storm.wishes import ONLY_WAITING, Wish, domain, narrowest, priority_of, role_of, units, wishes
+
+Spares = Callable[[Json, Sequence[Json]], bool]  # a pod, for those who wait
 
 
 @dataclass
@@ -43,7 +45,10 @@ class Standing:
         return self.wish.minimum if self.wish.policy == ONLY_WAITING else 1
 
     def demands(self) -> list[Demand] | None:
-        """What has to fit; None where too few wait. Beyond the roles' minima it takes who is the hardest to place."""
+        """What has to fit; None where too few wait, or where that takes more than counting (a spread). Beyond the roles'
+        minima it takes who is the hardest to place."""
+        if any(pod["spec"].get("topologySpreadConstraints") for pod in self.waiting):
+            return None
         chosen: list[Json] = []
         rest = sorted(self.waiting, key=lambda pod: (pod["metadata"]["uid"] in self.tied, _cpu(pod)))
         for role, number in self.missing().items():
@@ -58,8 +63,7 @@ class Standing:
         chosen += rest[len(rest) - more :]
         taken = frozenset(pod["spec"]["nodeName"] for pod in self.running)
         alike = Counter(
-            (_cpu(pod), self.wish.key if pod["spec"].get("affinity") else "", self.tied.get(pod["metadata"]["uid"]))
-            for pod in chosen
+            (_cpu(pod), self.wish.key if _apart(pod) else "", self.tied.get(pod["metadata"]["uid"])) for pod in chosen
         )
         return [
             Demand(cpu, number, apart, taken if apart else frozenset(), only)
@@ -68,9 +72,14 @@ class Standing:
 
 
 def waits_in_vain(
-    all_pods: Sequence[Json], nodes: Sequence[Json], groups: Sequence[Json], volumes: Volumes = NO_VOLUMES
+    all_pods: Sequence[Json],
+    nodes: Sequence[Json],
+    groups: Sequence[Json],
+    volumes: Volumes = NO_VOLUMES,
+    spares: Spares = lambda pod, waiting: False,
 ) -> list[str]:
-    """A sentence each; groups: the PodGroups. Pods that have finished are nobody's any more."""
+    """A sentence each; groups: the PodGroups; spares: whom the configuration protects. Pods that have finished are nobody's any
+    more."""
     pods = [pod for pod in all_pods if not seen(pod).finished]
     known = wishes(groups, pods)
     tied = {pod["metadata"]["uid"]: only for pod in pods if (only := volumes.nodes_for(pod, nodes)) is not None}
@@ -81,10 +90,10 @@ def waits_in_vain(
             continue
         together = [standings.get(key) or Standing(known[key]) for key in unit]
         for standing in [[each] for each in together] if all(each.whole() for each in together) else [together]:
-            found += _judged(standing, pods, nodes)
+            found += _judged(standing, pods, nodes, spares)
     for standing in standings.values():
         if standing.wish.key not in known:
-            found += _judged([standing], pods, nodes)
+            found += _judged([standing], pods, nodes, spares)
     return sorted(found)
 
 
@@ -105,7 +114,7 @@ def _standings(
     return found
 
 
-def _judged(unit: Sequence[Standing], pods: Sequence[Json], nodes: Sequence[Json]) -> list[str]:
+def _judged(unit: Sequence[Standing], pods: Sequence[Json], nodes: Sequence[Json], spares: Spares) -> list[str]:
     """Groups that have to start at once, or one that is on its own."""
     waiting = [pod for each in unit for pod in each.waiting]
     demands: list[Demand] = []
@@ -115,7 +124,8 @@ def _judged(unit: Sequence[Standing], pods: Sequence[Json], nodes: Sequence[Json
             return []
         demands += of_it
     level = narrowest(each.wish.level for each in unit)
-    free = cpu_left([pod for pod in pods if not _may_go(pod, waiting)], nodes)
+    staying = [pod for pod in pods if not _may_go(pod, waiting) or spares(pod, waiting)]
+    free = cpu_left(staying, nodes)
     running = {pod["spec"]["nodeName"] for each in unit for pod in each.running}
     if not any(fit(demands, within) for within in domains_of(level, free, nodes, running)):
         return []
@@ -161,6 +171,12 @@ def cpu_left(pods: Sequence[Json], nodes: Sequence[Json]) -> dict[str, int]:
         if node in left and not seen(pod).finished:
             left[node] -= _cpu(pod)
     return left
+
+
+def _apart(pod: Json) -> bool:
+    """Whether no two of its group are on one node."""
+    ports = [port for each in pod["spec"]["containers"] for port in each.get("ports", ()) if port.get("hostPort")]
+    return bool(pod["spec"].get("affinity") or ports)
 
 
 def _cpu(pod: Json) -> int:

@@ -6,18 +6,22 @@ Used by `weather`. A gang is several kinds at once: of two sizes, in one rack, w
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from extender.api.schedulingv1alpha1 import GANG_GATE, LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL
 from tests.e2e.api import Json
-from tests.e2e.cluster import Cluster
+from tests.e2e.cluster import SCHEDULER_NAME, Cluster
 from tests.e2e.storm.admission import FOREIGN
 from tests.e2e.storm.kubelets import GRACE_SECONDS
+from tests.e2e.storm.nodes import TOLERATIONS
 from tests.e2e.storm.volumes import REACH, make_claim, volume_of, volume_of_its_own
-from tests.e2e.storm.wishes import GROUPS, ONCE_SATISFIED, ONLY_WAITING, POLICY, REQUIRED, ROLE, ROLES, Wish, wish
+from tests.e2e.storm.wishes import GROUPS, ONCE_SATISFIED, ONLY_WAITING, POLICY, REQUIRED, ROLE, ROLES, ZONE, Wish, wish
 
 GATES = [{"name": GANG_GATE}]
 MASTER, WORKER = "master", "worker"
+TRAITS = ("gated", "lightweight", "apart", "replaced", "stateful", "queued", "tolerant", "port", "spread")
+FIRST_PORT = 20_000
 OTHER = "other"  # a second namespace
 
 
@@ -45,6 +49,10 @@ class Gang:
     grace: int = 0  # seconds that the members ask for once they are deleted
     preempts: bool = True
     queued: bool = False  # its members come with somebody else's gate
+    tolerant: bool = False  # of the storm's taints
+    port: int = 0  # of the node, that each member wants; so no two are on one
+    spread: bool = False  # over the zones, as evenly as can be
+    scheduler_names: Sequence[str] = (SCHEDULER_NAME,)  # a member each, in turn
     policy: str = ""
     roles: dict[str, int] = field(default_factory=dict)
     master_cpu: int = 1
@@ -57,11 +65,10 @@ class Gang:
         self.least = self.min_member
 
     def __str__(self) -> str:
-        traits = [
-            name for name in ("gated", "lightweight", "apart", "replaced", "stateful", "queued") if getattr(self, name)
-        ]
+        traits = [name for name in TRAITS if getattr(self, name)]
         asked = [f"{key.rpartition('/')[2]} {text}" for key, text in self.annotations.items()]
         asked += [f"{self.storage} volumes"] if self.storage else []
+        asked += [f"by {' and '.join(self.scheduler_names)}"] if self.scheduler_names != (SCHEDULER_NAME,) else []
         asked += [*(["slow to go"] if self.grace else []), *([] if self.preempts else ["preempts nobody"])]
         said = ", ".join([f"priority {self.priority}", *traits, *asked])
         return f"{self.key}, {self.size} for {self.min_member}, {self.cpu} cpu each (masters {self.master_cpu}), {said}"
@@ -89,10 +96,13 @@ class Gang:
         self.least = min(self.least, to)
 
     def ask_for_less(self, cluster: Cluster, *, alone: bool) -> None:
-        """A wider domain than it asked for, or any; alone: and no other group to start with."""
+        """A wider domain than it asked for, or any; no roles and no policy any more; alone: and no other group to start with."""
         self.level = "zone" if self.level == "rack" else ""
         self.groups = [] if alone else self.groups
-        asked = {REQUIRED: self.level or None, GROUPS: ",".join(self.groups) or None}
+        if self.policy:
+            self.policy = ONCE_SATISFIED
+        self.roles = {}
+        asked = dict.fromkeys((REQUIRED, POLICY, ROLES, GROUPS)) | self.annotations
         cluster.annotate_pod_group(self.name, asked, namespace=self.namespace)
 
     def make_group(self, cluster: Cluster) -> None:
@@ -123,6 +133,10 @@ class Gang:
             terminationGracePeriodSeconds=self.grace,
             schedulingGates=[*(GATES if self.gated else []), *([FOREIGN] if self.queued else [])],
             affinity=_apart(self.name) if self.apart else None,
+            host_port=self.port,
+            topologySpreadConstraints=_spread(self.name) if self.spread else None,
+            tolerations=TOLERATIONS if self.tolerant else None,
+            scheduler_name=self.scheduler_names[self.made % len(self.scheduler_names)],
             volumes=self._volumes(name),
         )
 
@@ -143,11 +157,24 @@ def _apart(gang: str) -> Json:
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
-def draw(dice: random.Random, name: str) -> list[Gang]:
+def _spread(gang: str) -> list[Json]:
+    selector = {"matchLabels": {"gang": gang}}
+    return [{"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}]
+
+
+def draw(dice: random.Random, number: int, scheduler_names: Sequence[str]) -> list[Gang]:
     """A gang, or some that start together."""
-    if dice.random() < 0.8:
-        return [_one(dice, name, (1, 2, 3, 4, 6, 8, 12))]
-    gangs = [_one(dice, f"{name}{letter}", (1, 2, 3, 4)) for letter in "abc"[: dice.choice((2, 2, 3))]]
+    name = f"gang{number}"
+    names = dice.choice(
+        ([name], [name], [name], [name], [f"{name}{letter}" for letter in "abc"[: dice.choice((2, 2, 3))]])
+    )
+    sizes = (1, 2, 3, 4) if len(names) > 1 else (1, 2, 3, 4, 6, 8, 12)
+    gangs = [_one(dice, each, sizes, scheduler_names) for each in names]
+    for index, gang in enumerate(gangs):
+        if not gang.apart and gang.size <= 4 and dice.random() < 0.15:
+            gang.port = FIRST_PORT + 10 * number + index
+    if len(gangs) == 1:
+        return gangs
     if dice.random() < 0.4:
         gangs[-1].namespace = OTHER
     for gang in gangs:
@@ -156,7 +183,7 @@ def draw(dice: random.Random, name: str) -> list[Gang]:
     return gangs
 
 
-def _one(dice: random.Random, name: str, sizes: tuple[int, ...]) -> Gang:
+def _one(dice: random.Random, name: str, sizes: Sequence[int], scheduler_names: Sequence[str]) -> Gang:
     size = dice.choice(sizes)
     gang = Gang(
         name,
@@ -182,4 +209,7 @@ def _one(dice: random.Random, name: str, sizes: tuple[int, ...]) -> Gang:
         gang.master_cpu = dice.choice((1, 2, 4))
     else:
         gang.policy = dice.choice(("", "", "", ONCE_SATISFIED, ONLY_WAITING))
+    gang.tolerant = dice.random() < 0.2
+    gang.spread = not gang.level and dice.random() < 0.15
+    gang.scheduler_names = dice.choice((*([name] for name in scheduler_names), scheduler_names))
     return gang

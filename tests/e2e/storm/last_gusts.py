@@ -17,6 +17,7 @@ from tests.e2e.api import Json
 from tests.e2e.cluster import Cluster
 from tests.e2e.history import seen
 from tests.e2e.storm.budgets import KEPT, Budget
+from tests.e2e.storm.climate import AS_SHIPPED, Climate
 from tests.e2e.storm.in_vain import cpu_left, domains_of, waits_in_vain
 from tests.e2e.storm.kinds import Gang
 from tests.e2e.storm.kubelets import GRACE_SECONDS
@@ -38,9 +39,13 @@ class Before:
     nodes: Sequence[Json]
     minimums: dict[str, int] = field(default_factory=dict)
     budgets: Sequence[Budget] = ()
+    climate: Climate = AS_SHIPPED
 
     def kept(self, pod: Json) -> bool:
         return any(budget.covers(pod) for budget in self.budgets)
+
+    def spares(self, pod: Json, waiting: Sequence[Json]) -> bool:
+        return self.climate.spares(pod, waiting, self.kept)
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,10 @@ def needless(comer: Comer, before: Before, victims: Collection[str]) -> list[str
 def _others_would_do(comer: Comer, before: Before, gone: Sequence[Json]) -> list[str]:
     """A gang spares budgets first, then who is important, then gangs; a single pod spares gangs first."""
     found = []
+    if comer.gang and before.climate.keeps_budgets and any(map(before.kept, gone)):
+        found.append("of whom a budget protects some, which an eviction has to keep")
+    if not before.climate.breaks_gangs and (broken := _broken(before, gone)):
+        found.append(f"which breaks {', '.join(broken)}, though no gang may be broken")
     if any(map(before.kept, gone)) and _fits(comer, before, lambda pod: _lone(pod) and not before.kept(pod)):
         found.append("of whom a budget protects some, though others would do")
     most = max(priority_of([pod]) for pod in gone)
@@ -109,12 +118,14 @@ class LastGusts:
         cluster: Cluster,
         gangs: Sequence[Gang],
         budgets: Sequence[Budget],
+        climate: Climate,
         dice: random.Random,
         say: Callable[[str], None],
     ) -> None:
         self._cluster = cluster
         self._minimums = {gang.key: gang.wish().minimum for gang in gangs}
         self._budgets = budgets
+        self._climate = climate
         self._dice = dice
         self._say = say
 
@@ -139,7 +150,8 @@ class LastGusts:
         while True:
             self._cluster.recorder.settle(QUIET_SECONDS, within=WITHIN_SECONDS)
             now, groups = self._now(), self._cluster.api.items(paths.ALL_POD_GROUPS)
-            found = [line for line in waits_in_vain(now.pods, now.nodes, groups) if f"default/{comer.name}:" in line]
+            judged = waits_in_vain(now.pods, now.nodes, groups, spares=now.spares)
+            found = [line for line in judged if f"default/{comer.name}:" in line]
             if not found or time.monotonic() > deadline:
                 return found
 
@@ -168,7 +180,7 @@ class LastGusts:
 
     def _now(self) -> Before:
         pods = [pod for pod in self._cluster.all_pods() if not seen(pod).finished]
-        return Before(pods, self._cluster.api.items(paths.NODES), self._minimums, self._budgets)
+        return Before(pods, self._cluster.api.items(paths.NODES), self._minimums, self._budgets, self._climate)
 
     def _comer(self, name: str) -> Comer:
         if self._dice.random() < 0.5:

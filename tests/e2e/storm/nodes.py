@@ -19,6 +19,7 @@ LESS_CPU = (3, 5, NODE_CPU, NODE_CPU)  # what a kubelet says that it has, after 
 WHERE = ({ZONE: "a", RACK: "r1"}, {ZONE: "a", RACK: "r2"}, {ZONE: "b", RACK: "r1"})  # two racks of one name
 FEWEST = 3
 TAINT = {"key": "storm", "effect": "NoSchedule"}
+TOLERATIONS = [{"key": TAINT["key"], "operator": "Exists"}]
 
 
 class Nodes:
@@ -41,9 +42,16 @@ class Nodes:
         return dict.fromkeys(self._names, amounts(resources))
 
     def add(self) -> None:
-        self._made += 1
-        name = f"node{self._made}"
+        """A new one, or one that has gone comes again."""
+        gone = [name for name in self.labels if name not in self._names]
+        again, which = self._dice.random() < 0.3, self._dice.random()
         labels = dict(self._dice.choice(WHERE)) if self._dice.random() < 0.9 else {ZONE: "b"}
+        if gone and again:
+            name = gone[int(which * len(gone))]
+            labels = self.labels[name]
+        else:
+            self._made += 1
+            name = f"node{self._made}"
         self._say(f"add {name} in {'/'.join(labels.values())}")
         self.labels[name] = labels
         self._provisioner.reach(name)
@@ -68,7 +76,7 @@ class Nodes:
         self._cluster.api.patch(f"{paths.NODES}/{name}", {"spec": {"unschedulable": off or None}})
 
     def taint(self) -> None:
-        """That nobody tolerates, and that evicts nobody."""
+        """That few tolerate, and that evicts nobody."""
         name = self._dice.choice(self._names)
         on = self._dice.random() < 0.4
         self._say(f"{'taint' if on else 'no taint on'} {name}")

@@ -48,7 +48,11 @@ class Owners:
 
     def ask_for_less(self) -> None:
         """One gang; where groups are to start each for itself, all of them."""
-        able = [gang for gang in self._gangs if not gang.lightweight and (gang.level or gang.groups)]
+        able = [
+            gang
+            for gang in self._gangs
+            if not gang.lightweight and any((gang.level, gang.groups, gang.roles, gang.policy))
+        ]
         part = self._dice.random() < 0.5
         if not able:
             return

@@ -13,6 +13,7 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.pair import Pair
 from tests.e2e.storm.budgets import remove_all
+from tests.e2e.storm.climate import AS_SHIPPED, Climate, climate_of
 from tests.e2e.storm.kubelets import Kubelets
 from tests.e2e.storm.volumes import Provisioner
 from tests.e2e.storm.weather import Storm
@@ -28,6 +29,7 @@ def storm(
     steps: int,
     say: Callable[[str], None] = lambda line: None,
     *,
+    climate: Climate = AS_SHIPPED,
     only_fractions: bool = False,
 ) -> list[str]:
     """What was wrong, a sentence each. The programs' logs are in the folder.
@@ -40,8 +42,10 @@ def storm(
     try:
         provisioner.start()
         kubelets.start()
-        with Pair.of(cluster.plane, folder, server=line.url, settings={"topology": TOPOLOGY}).running() as pair:
-            blown = Storm(cluster, pair, line, provisioner, seed, say=say)
+        settings = {"topology": TOPOLOGY, **climate.of_the_extender()}
+        pair = Pair.of(cluster.plane, folder, server=line.url, settings=settings, change=climate.of_the_scheduler)
+        with pair.running():
+            blown = Storm(cluster, pair, line, provisioner, seed, climate, say=say)
             blown.blow(steps)
             if only_fractions:
                 blown.settle()
@@ -59,8 +63,10 @@ def storm_alone(plane: ControlPlane, folder: Path, seed: int, steps: int, say: C
     """On a cluster of its own; the programs' logs stay in the folder."""
     cluster = Cluster(plane)
     cluster.recorder.start()
+    weather = climate_of(seed)
+    say(f"climate: {weather}")
     try:
-        return storm(cluster, folder, seed, steps, say)
+        return storm(cluster, folder, seed, steps, say, climate=weather)
     finally:
         cluster.recorder.stop()
         cluster.clean()

@@ -13,17 +13,18 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from tests.e2e import api as paths
-from tests.e2e.api import Refused
+from tests.e2e.api import Json, Refused
 from tests.e2e.bad_line import BadLine
 from tests.e2e.cluster import Cluster
 from tests.e2e.pair import Pair
 from tests.e2e.storm.budgets import KEPT, Budget
+from tests.e2e.storm.climate import Climate
 from tests.e2e.storm.describe import describe
 from tests.e2e.storm.in_vain import waits_in_vain
 from tests.e2e.storm.kinds import OTHER, Gang, draw
 from tests.e2e.storm.kubelets import GRACE_SECONDS, leaves
 from tests.e2e.storm.last_gusts import LastGusts
-from tests.e2e.storm.nodes import Nodes
+from tests.e2e.storm.nodes import TOLERATIONS, Nodes
 from tests.e2e.storm.owners import Owners
 from tests.e2e.storm.promises import Story, broken_promises
 from tests.e2e.storm.volumes import Provisioner, Volumes
@@ -43,6 +44,7 @@ class Storm:
         line: BadLine,
         provisioner: Provisioner,
         seed: int,
+        climate: Climate,
         *,
         say: Callable[[str], None] = lambda line: None,
     ) -> None:
@@ -51,6 +53,7 @@ class Storm:
         self._line = line
         self._provisioner = provisioner
         self._random = random.Random(seed)
+        self._climate = climate
         self._say = say
         self._ground = Nodes(cluster, provisioner, self._random, say)
         self._gangs: list[Gang] = []
@@ -110,15 +113,21 @@ class Storm:
             self.settle()
             read = self._cluster.api.items
             volumes = Volumes.read(self._cluster.api)
-            found = waits_in_vain(read(paths.ALL_PODS), read(paths.NODES), read(paths.ALL_POD_GROUPS), volumes)
+            found = waits_in_vain(
+                read(paths.ALL_PODS), read(paths.NODES), read(paths.ALL_POD_GROUPS), volumes, self._spares
+            )
             if not found or time.monotonic() > deadline:
                 describe(found, self._cluster, self._pair, self._say)
                 return found
             self._say(f"still waiting: {found}")
 
+    def _spares(self, pod: Json, waiting: Sequence[Json]) -> bool:
+        return self._climate.spares(pod, waiting, lambda pod: any(budget.covers(pod) for budget in self._budgets))
+
     def last_gusts(self, gusts: int) -> list[str]:
         """Who went for the important that come in the end, and need not have."""
-        return LastGusts(self._cluster, self._gangs, self._budgets, self._random, self._say).blow(gusts)
+        gusts_of = LastGusts(self._cluster, self._gangs, self._budgets, self._climate, self._random, self._say)
+        return gusts_of.blow(gusts)
 
     def violations(self) -> list[str]:
         """What no history may show, of gangs that are over too."""
@@ -136,7 +145,7 @@ class Storm:
     def _start_gang(self) -> None:
         """One gang, or those that start together. Of some a pod is missing, of some the PodGroup comes last."""
         self._number += 1
-        gangs = draw(self._random, f"gang{self._number}")
+        gangs = draw(self._random, self._number, self._climate.scheduler_names)
         for gang in gangs:
             self._say(f"start {gang}")
             late = self._random.random() < 0.2
@@ -171,6 +180,8 @@ class Storm:
             priority=self._random.choice((0, 0, 10)),
             preempts=self._random.random() < 0.7,
             terminationGracePeriodSeconds=self._random.choice((0, GRACE_SECONDS)),
+            scheduler_name=self._random.choice(self._climate.scheduler_names),
+            tolerations=self._random.choice((None, None, TOLERATIONS)),
         )
 
     def _end_gang(self) -> None:

@@ -48,6 +48,13 @@ def light(pod: dict[str, Any], name: str, min_member: int, **annotations: str) -
     return {**pod, "metadata": {**pod["metadata"], "labels": labels, "annotations": said}}
 
 
+def ported(name: str) -> dict[str, Any]:
+    """A member that wants a port of its node."""
+    made = pod(name, 1, "g")
+    made["spec"]["containers"][0]["ports"] = [{"hostPort": 80}]
+    return made
+
+
 def finished(pod: dict[str, Any]) -> dict[str, Any]:
     return {**pod, "status": {"phase": "Succeeded"}}
 
@@ -87,6 +94,15 @@ def finished(pod: dict[str, Any]) -> dict[str, Any]:
             id="members that cannot share the one node",
         ),
         pytest.param(
+            [ported("a"), ported("b")], [node("n", 9)], [], id="members that want the same port of the one node"
+        ),
+        pytest.param(
+            [pod("a", 1, "g", topologySpreadConstraints=[{}]), pod("b", 1, "g")],
+            [node("n", 9)],
+            [],
+            id="members that are to be spread: counting does not tell",
+        ),
+        pytest.param(
             [pod("a", 2, priority=10), pod("b", 2, on="n")], [node("n", 2)], ["pod default/a"], id="who could preempt"
         ),
         pytest.param(
@@ -110,6 +126,12 @@ def finished(pod: dict[str, Any]) -> dict[str, Any]:
 def test_who_waits_in_vain(pods: list[Any], nodes: list[Any], in_vain: list[str]) -> None:
     found = waits_in_vain(pods, nodes, [group("g", 2)])
     assert [line.partition(":")[0] for line in found] == in_vain
+
+
+def test_whom_the_configuration_spares_does_not_go() -> None:
+    pods, nodes = [pod("a", 2, priority=10), pod("b", 2, on="n")], [node("n", 2)]
+    assert waits_in_vain(pods, nodes, [], spares=lambda pod, waiting: pod["metadata"]["name"] != "b")
+    assert not waits_in_vain(pods, nodes, [], spares=lambda pod, waiting: pod["metadata"]["name"] == "b")
 
 
 RACKS = [node("a1", 2, "a", "r1"), node("a2", 2, "a", "r2"), node("b1", 2, "b", "r1"), node("none", 9)]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.storm.budgets import KEPT, Budget
+from tests.e2e.storm.climate import Climate
 from tests.e2e.storm.last_gusts import Before, Comer, needless
 from tests.unit.e2e.test_storm_in_vain import node, pod
 
@@ -76,5 +77,23 @@ def test_who_went_and_need_not_have(
     comer: Comer, pods: list[dict[str, Any]], victims: list[str], complaint: str
 ) -> None:
     found = " ".join(needless(comer, Before(pods, NODES, {"default/g": 1}, BUDGETS), victims))
+    assert complaint in found
+    assert bool(found) == bool(complaint)
+
+
+@pytest.mark.parametrize(
+    ("settings", "comer", "pods", "victims", "complaint"),
+    [
+        pytest.param({"evictThrough": "eviction"}, GANG, [KEPT_A], ["ka"], "eviction has to keep", id="a kept pod"),
+        pytest.param({"evictThrough": "eviction"}, SINGLE, [KEPT_A], ["ka"], "", id="kube-scheduler evicts it by itself"),
+        pytest.param({"gangVictims": "surplusOnly"}, SINGLE, [GANG_A], ["ga"], "no gang may be broken", id="a gang"),
+        pytest.param({"gangVictims": "surplusOnly"}, SINGLE, [GANG_A, GANG_B], ["ga"], "", id="one too many of a gang"),
+    ],
+)  # fmt: skip
+def test_what_the_configuration_forbids(
+    settings: dict[str, Any], comer: Comer, pods: list[dict[str, Any]], victims: list[str], complaint: str
+) -> None:
+    before = Before(pods, NODES[: len(pods)], {"default/g": 1}, BUDGETS, Climate(settings))
+    found = " ".join(needless(comer, before, victims))
     assert complaint in found
     assert bool(found) == bool(complaint)
