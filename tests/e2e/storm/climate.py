@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from tests.e2e.api import Json
-from tests.e2e.cluster import SCHEDULER_NAME
+from tests.e2e.control_plane import SCHEDULER_NAME
 from tests.e2e.history import seen
 
 SECOND = "packing-scheduler"  # a profile beside the one that is shipped

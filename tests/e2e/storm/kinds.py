@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from extender.api.schedulingv1alpha1 import GANG_GATE, LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL
 from tests.e2e.api import Json
-from tests.e2e.cluster import SCHEDULER_NAME, Cluster
+from tests.e2e.cluster import Cluster
+from tests.e2e.control_plane import SCHEDULER_NAME
 from tests.e2e.storm.admission import FOREIGN
 from tests.e2e.storm.kubelets import GRACE_SECONDS
 from tests.e2e.storm.nodes import TOLERATIONS
