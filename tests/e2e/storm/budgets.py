@@ -32,7 +32,7 @@ class Budget:
 
     def covers(self, pod: Json) -> bool:
         metadata = pod["metadata"]
-        return metadata["namespace"] == self.namespace and self.labels.items() <= metadata.get("labels", {}).items()
+        return self.namespace == metadata["namespace"] and self.labels.items() <= metadata.get("labels", {}).items()
 
 
 def remove_all(api: Api) -> None:

@@ -89,8 +89,8 @@ def waits_in_vain(
         if any(key not in known for key in unit):
             continue
         together = [standings.get(key) or Standing(known[key]) for key in unit]
-        for standing in [[each] for each in together] if all(each.whole() for each in together) else [together]:
-            found += _judged(standing, pods, nodes, spares)
+        for at_once in [[each] for each in together] if all(each.whole() for each in together) else [together]:
+            found += _judged(at_once, pods, nodes, spares)
     for standing in standings.values():
         if standing.wish.key not in known:
             found += _judged([standing], pods, nodes, spares)

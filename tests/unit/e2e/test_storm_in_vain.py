@@ -12,7 +12,8 @@ from tests.e2e.storm.in_vain import waits_in_vain
 from tests.e2e.storm.kinds import GATES
 from tests.e2e.storm.volumes import Volumes, volume_of, volume_of_its_own
 
-GANG, APART = "scheduling.x-k8s.io/pod-group", {"podAntiAffinity": {}}
+GANG = "scheduling.x-k8s.io/pod-group"
+APART: dict[str, Any] = {"podAntiAffinity": {}}
 ZONE, RACK, ROLE = "topology.kubernetes.io/zone", "example.com/rack", "gang-extender.dev/role"
 
 

@@ -14,11 +14,14 @@ A1, A2, B1 = ({"topology.kubernetes.io/zone": zone, "example.com/rack": rack} fo
 LABELS = {"a1": A1, "a1'": A1, "a2": A2, "b1": B1, "none": {}}
 
 
-def change(at: float, name: str, node: str = "", *, gone: bool = False, **state: bool) -> Change:
-    """A pod is named group/role-number; state: leaving, or finished."""
+def change(
+    at: float, name: str, node: str = "", *, gone: bool = False, leaving: bool = False, finished: bool = False
+) -> Change:
+    """A pod is named group/role-number."""
     group, _, rest = name.partition("/")
     role = rest.partition("-")[0]
-    return Change(at, Seen(name, f"default/{rest}", node, f"default/{group}", role=role, **state), gone)
+    pod = Seen(name, f"default/{rest}", node, f"default/{group}", role=role, leaving=leaving, finished=finished)
+    return Change(at, pod, gone)
 
 
 def judged(history: Sequence[Change], *known: Wish, excused: Sequence[str] = ()) -> list[str]:
