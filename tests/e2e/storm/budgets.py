@@ -31,8 +31,9 @@ class Budget:
         api.patch(f"{path}/{self.name}/status", {"status": {**nothing, "disruptionsAllowed": 0}})
 
     def covers(self, pod: Json) -> bool:
-        metadata = pod["metadata"]
-        return self.namespace == metadata["namespace"] and self.labels.items() <= metadata.get("labels", {}).items()
+        namespace: str = pod["metadata"]["namespace"]
+        labels: Mapping[str, str] = pod["metadata"].get("labels", {})
+        return namespace == self.namespace and self.labels.items() <= labels.items()
 
 
 def remove_all(api: Api) -> None:
