@@ -19,6 +19,7 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.status import SUCCESS, Status, unschedulable
 from extender.plugins.coscheduling.collaborators import Collaborators, Verdict
 from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.hypothetical import Cluster, snapshot_of
 
 LABEL = "scheduling.x-k8s.io/pod-group"
 
@@ -66,6 +67,8 @@ def pod_group(name: str, min_member: int, created: str = "2026-01-01T00:00:00Z",
 
 
 class Snapshot:
+    """Fulfils NodeInfoLister; nobody in it has affinity."""
+
     def __init__(self, nodes: Iterable[corev1.Node], pods: Iterable[corev1.Pod]) -> None:
         self.infos = {n.name: NodeInfo(n) for n in nodes}
         for p in pods:
@@ -73,17 +76,20 @@ class Snapshot:
 
     generation = 1
 
-    def list(self) -> list[NodeInfo]:
-        return list(self.infos.values())
+    def list(self) -> Sequence[NodeInfo]:
+        return tuple(self.infos.values())
 
     def get(self, name: str) -> NodeInfo:
         return self.infos[name]
 
-    def have_pods_with_affinity(self) -> list[NodeInfo]:
-        return []
+    def have_pods_with_affinity(self) -> Sequence[NodeInfo]:
+        return ()
 
-    def have_pods_with_required_anti_affinity(self) -> list[NodeInfo]:
-        return []
+    def have_pods_with_required_anti_affinity(self) -> Sequence[NodeInfo]:
+        return ()
+
+    def is_pvc_used_by_pods(self, key: str) -> bool:
+        return any(key in info.pvc_ref_counts for info in self.infos.values())
 
 
 class Waiting(WaitingPod):
@@ -122,22 +128,27 @@ class Waiting(WaitingPod):
 class Room:
     """A judge that knows only room, cordons and names."""
 
-    def begin(self, judged: corev1.Pod, snapshot: NodeInfoLister) -> Room:
-        room = Room()
-        room.pod, room.snapshot = judged, snapshot
-        return room
+    def begin(self, pod: corev1.Pod, cluster: Cluster) -> RoomFor:
+        return RoomFor(pod, snapshot_of(cluster))
 
     def ties(self, pod: corev1.Pod) -> object:
         return ()
 
-    def filter(self, info: NodeInfo) -> Status:
-        if info.unschedulable:
+
+class RoomFor:
+    """Of one pod. Fulfils Trial."""
+
+    def __init__(self, judged: corev1.Pod, snapshot: NodeInfoLister) -> None:
+        self.pod, self.snapshot = judged, snapshot
+
+    def filter(self, node: NodeInfo) -> Status:
+        if node.unschedulable:
             return unschedulable("node(s) were unschedulable")
         selector = self.pod.spec.node_selector or {}
-        if any(info.node is None or info.node.labels.get(k) != v for k, v in selector.items()):
+        if any(node.node is None or node.node.labels.get(k) != v for k, v in selector.items()):
             return unschedulable("node(s) didn't match Pod's node affinity/selector")
         if self.pod.spec.topology_spread_constraints and any(
-            p.pod.labels == self.pod.labels for p in info.pods
+            p.pod.labels == self.pod.labels for p in node.pods
         ):  # one of a kind on each node, to stand for every rule by which members look at each other
             return unschedulable("node(s) didn't match pod topology spread constraints")
         return SUCCESS
@@ -148,10 +159,10 @@ class Room:
     def volumes_on(self, node_name: str) -> frozenset[str]:
         return frozenset()
 
-    def add_pod(self, added: PodInfo, info: NodeInfo, volumes: frozenset[str] = frozenset()) -> None:
+    def add_pod(self, added: PodInfo, node: NodeInfo, volumes: frozenset[str] = frozenset()) -> None:
         """It only looks at the node that it judges."""
 
-    def clone(self) -> Room:
+    def clone(self) -> RoomFor:
         return self
 
 

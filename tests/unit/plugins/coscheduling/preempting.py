@@ -71,7 +71,7 @@ class Preempting(KubeScheduler):
         around = Surroundings(
             api=api,
             events=Recorder(api),
-            newest_snapshot=world.snapshot,  # type: ignore[arg-type, return-value]
+            newest_snapshot=world.snapshot,
             lister=lambda type_: Store(),
             nominator=self,  # type: ignore[arg-type]
         )
@@ -79,7 +79,7 @@ class Preempting(KubeScheduler):
             world.plugin,
             Framework(planning_profile(), new_registry(), around),
             PreemptionWorld(
-                judge=Room(),  # type: ignore[arg-type]
+                judge=Room(),
                 evictor=self.evictions,
                 rules=rules or PreemptionRules(),
                 pdbs=lambda: (),

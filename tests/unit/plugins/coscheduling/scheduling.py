@@ -5,6 +5,7 @@ wait, binds who starts; parked pods are tried again when somebody wakes them. Us
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec import structs
 
@@ -43,8 +44,8 @@ def member(
     return made.obj()
 
 
-def members(count: int, group: str = "g", prefix: str = "", **more: object) -> list[corev1.Pod]:
-    return [member(f"{prefix or group}{number}", group, **more) for number in range(count)]  # type: ignore[arg-type]
+def members(count: int, group: str = "g", prefix: str = "", **more: Any) -> list[corev1.Pod]:
+    return [member(f"{prefix or group}{number}", group, **more) for number in range(count)]
 
 
 def group(name: str = "g", minimum: int = 2, namespace: str = "default", **annotations: str) -> PodGroup:
@@ -212,8 +213,8 @@ class KubeScheduler:
         state, passing = CycleState(), list[str]()
         result, status = self.plugin.pre_filter(state, pod, offered)
         if status.success or status.skip:
-            allowed = result.node_names if result is not None else {info.name for info in offered}
-            may_be = (info for info in offered if info.name in allowed)
+            allowed = result.node_names if result is not None else None
+            may_be = (info for info in offered if allowed is None or info.name in allowed)
             passing = [info.name for info in may_be if self.plugin.filter(state, pod, info).success]
         return passing[0] if passing else "", status.message or "reserved"
 

@@ -102,4 +102,4 @@ def test_other_policies_name_no_batches(kube: KubeScheduler) -> None:
     kube.apply(group(minimum=2))
     kube.create(*members(2))
     kube.run()
-    assert (kube.starts, last_batch(kube)) == ([{"g0", "g1"}], "")
+    assert (kube.starts, last_batch(kube)) == ([frozenset({"g0", "g1"})], "")

@@ -36,7 +36,8 @@ def test_the_same_end_once_more_stands_twice_as_long_up_to_a_minute() -> None:
 def test_what_was_forgotten_begins_anew() -> None:
     clock = FakeClock()
     denials = Denials(3, clock)
-    for forget in (lambda: denials.pop("g"), denials.clear):
+    ways: tuple[Callable[[], object], ...] = (lambda: denials.pop("g"), denials.clear)
+    for forget in ways:
         denials.again("g", "no room")
         denials.again("g", "no room")
         forget()

@@ -18,21 +18,24 @@ RECENTLY = "podGroup default/bad failed recently"
 pytestmark = pytest.mark.faults
 
 
-@pytest.fixture
-def kube(world: Make) -> KubeScheduler:
-    """Plans for members of the group `bad` raise."""
-    made = KubeScheduler(world([node("n1", "4"), node("n2", "4")]))
+class Faulty(KubeScheduler):
+    """While it is faulty, plans for members of the group `bad` raise."""
 
-    def offload(function: Callable[..., object], *args: Any) -> object:
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.faulty = True
+        world.connect(offload=self._offload)
+
+    def _offload(self, function: Callable[..., object], *args: Any) -> object:
         requests = [arg for arg in args if isinstance(arg, planner.Request)]
-        if made.world.faulty and any(
-            info.pod.name.startswith("bad") for request in requests for info in request.members
-        ):
+        if self.faulty and any(info.pod.name.startswith("bad") for request in requests for info in request.members):
             raise KeyError("a fault of ours")
         return function(*args)
 
-    made.world.faulty = True  # type: ignore[attr-defined]
-    made.world.connect(offload=offload)
+
+@pytest.fixture
+def kube(world: Make) -> Faulty:
+    made = Faulty(world([node("n1", "4"), node("n2", "4")]))
     made.apply(group("bad", 2), group("good", 2))
     return made
 
@@ -43,13 +46,13 @@ def passes(kube: KubeScheduler, seconds: float) -> None:
     kube.run()
 
 
-def test_a_gated_gang_is_planned_again_by_itself_and_keeps_nobody_waiting(kube: KubeScheduler) -> None:
+def test_a_gated_gang_is_planned_again_by_itself_and_keeps_nobody_waiting(kube: Faulty) -> None:
     """bad comes first in the order; it waited for ever, and good with it until something happened."""
     kube.create(*members(2, "bad", gated=True), *members(2, "good", gated=True))
     kube.run()
     assert kube.running() == {"good0", "good1"}
     assert kube.reason("default/bad") == "BackingOff"
-    kube.world.faulty = False  # type: ignore[attr-defined]
+    kube.faulty = False
     passes(kube, 1.0)
     assert len(kube.running()) == 4
     assert kube.plugin.manager.groups["default/bad"].faults == 0
@@ -65,13 +68,13 @@ def test_it_is_left_alone_twice_as_long_each_time_up_to_a_minute(kube: KubeSched
     assert seen == [1, 2, 4, 8, 16, 32, 60, 60]
 
 
-def test_a_plain_member_that_asks_gets_an_error_and_its_siblings_hear_that_it_failed(kube: KubeScheduler) -> None:
+def test_a_plain_member_that_asks_gets_an_error_and_its_siblings_hear_that_it_failed(kube: Faulty) -> None:
     plain = members(2, "bad")
     kube.create(*plain)
     with pytest.raises(KeyError):
         kube.world.filter(plain[0])
     assert kube.world.filter(plain[1]) == RECENTLY
-    kube.world.faulty = False  # type: ignore[attr-defined]
+    kube.faulty = False
     passes(kube, 1.0)
     assert kube.running() == {"bad0", "bad1"}
 
@@ -94,9 +97,9 @@ def test_a_gang_that_has_begun_and_cannot_be_planned_stops_nobody_after_a_restar
 
 
 @pytest.fixture
-def half_way(kube: KubeScheduler, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubeScheduler]:
+def half_way(kube: Faulty, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubeScheduler]:
     """The places are noted, and then it fails."""
-    kube.world.faulty = False  # type: ignore[attr-defined]
+    kube.faulty = False
     arrivals = kube.plugin.arrivals
     send = arrivals.send
 
@@ -133,14 +136,14 @@ def test_two_gangs_that_fail_half_way_do_not_keep_each_other_going(
 
 
 def test_a_step_of_the_tick_that_fails_leaves_the_others_to_be_done(
-    kube: KubeScheduler, monkeypatch: pytest.MonkeyPatch
+    kube: Faulty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails() -> None:
         raise KeyError("a fault of ours")
 
     for part in (kube.plugin.room, kube.plugin.stale_refusals, kube.plugin.observer):
         monkeypatch.setattr(part, "tick", fails)
-    kube.world.faulty = False  # type: ignore[attr-defined]
+    kube.faulty = False
     kube.create(*(good := members(2, "good")))
     assert kube.world.filter(good[0]) in ("n1", "n2")
     kube.world.clock.now += 61

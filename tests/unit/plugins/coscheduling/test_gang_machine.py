@@ -266,6 +266,8 @@ class WatchedAndKnowing(Watched, Knowing):
 class RefusingMachine(GangMachine):
     """kube-scheduler's own filters refuse gangs, or single members, for a time, and no patch wakes these; the extender restarts."""
 
+    kube: WatchedAndKnowing
+
     def __init__(self) -> None:
         super().__init__()
         self.kube = WatchedAndKnowing(World([node("n1", "3"), node("n2", "2")]))

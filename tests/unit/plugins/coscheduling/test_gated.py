@@ -361,20 +361,20 @@ def test_a_place_that_kube_scheduler_refused_is_left_out_for_a_while(world: Make
 
 
 @pytest.mark.parametrize(
-    ("condition", "sent_to_it_again"),
+    ("reason", "message", "sent_to_it_again"),
     [
-        pytest.param({"reason": "SchedulerError", "message": "binding failed"}, True, id="its binding failed"),
-        pytest.param({"reason": "Unschedulable", "message": "1 our own words."}, True, id="our own filter said no"),
-        pytest.param({"reason": "Unschedulable", "message": "1 Insufficient cpu."}, False, id="kube-scheduler's did"),
+        pytest.param("SchedulerError", "binding failed", True, id="its binding failed"),
+        pytest.param("Unschedulable", "1 our own words.", True, id="our own filter said no"),
+        pytest.param("Unschedulable", "1 Insufficient cpu.", False, id="kube-scheduler's did"),
     ],
 )
 def test_only_kube_scheduler_s_own_filters_refute_a_place(
-    condition: dict[str, str], sent_to_it_again: bool, world: Make
+    reason: str, message: str, sent_to_it_again: bool, world: Make
 ) -> None:
     w = world([node("n1", "2"), node("n2", "1")])
     seen, node_name = sent(w)
     w.plugin.manager.groups["default/g"].said["p0"] = "our own words"
-    refusal = corev1.PodCondition(type="PodScheduled", status="False", **condition)
+    refusal = corev1.PodCondition(type="PodScheduled", status="False", reason=reason, message=message)
     w.plugin.on_pod(seen, changed(seen, status={"conditions": (refusal,), "nominated_node_name": ""}))
     w.run_tasks()
     assert (w.steered == [("p0", node_name)]) is sent_to_it_again

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.unit.plugins.coscheduling.single import refusals
 Make = Callable[..., World]
 
 
-def begun(w: World, name: str, node_name: str, missing: int = 1, **spec: int) -> list[corev1.Pod]:
+def begun(w: World, name: str, node_name: str, missing: int = 1, **spec: Any) -> list[corev1.Pod]:
     """A gang of which one member runs; those that it lacks have been created."""
     w.plugin.on_pod_group(None, pod_group(name, 1 + missing, "2026-01-03T00:00:00Z"))
     running = pod(f"{name}-there", name, node_name=node_name, **spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.scheduling import group
 
 Make = Callable[..., World]
-CLAIM = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
+CLAIM: dict[str, Any] = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
 
 
 @pytest.fixture

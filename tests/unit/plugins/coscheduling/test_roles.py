@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from extender.api import corev1
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, broken, group, member, members
 
@@ -17,13 +18,13 @@ def kube(world: Make) -> KubeScheduler:
     return KubeScheduler(world([node("n1", "4")]))
 
 
-def workers(count: int, **more: object) -> list[object]:
-    return members(count, prefix="w", role="worker", **more)  # type: ignore[return-value]
+def workers(count: int) -> list[corev1.Pod]:
+    return members(count, prefix="w", role="worker")
 
 
 def test_workers_wait_for_their_master(kube: KubeScheduler) -> None:
     kube.apply(group(minimum=2, roles="master=1,worker=2"))
-    kube.create(*workers(3))  # type: ignore[arg-type]
+    kube.create(*workers(3))
     kube.run()
     assert (kube.running(), kube.held(), kube.reason()) == (set(), set(), "QuorumMissing")
     assert kube.told["w0"] == (
@@ -38,7 +39,7 @@ def test_workers_wait_for_their_master(kube: KubeScheduler) -> None:
 
 def test_the_barrier_waits_for_roles_and_not_for_numbers(kube: KubeScheduler) -> None:
     kube.apply(group(minimum=2, roles="master=1,worker=1"))
-    kube.create(member("m", role="master"), *workers(3))  # type: ignore[arg-type]
+    kube.create(member("m", role="master"), *workers(3))
     for uid in [f"default/w{number}" for number in range(3)]:
         kube.attempt(uid)
     assert kube.held() == {"w0", "w1", "w2"}, "three of minMember 2 are here, and no master"
@@ -49,7 +50,7 @@ def test_the_barrier_waits_for_roles_and_not_for_numbers(kube: KubeScheduler) ->
 def test_room_goes_to_the_minima_before_further_members(kube: KubeScheduler) -> None:
     """Names come in the order of preference, and the master is last."""
     kube.apply(group(minimum=3, roles="worker=2,zz-master=1"))
-    kube.create(*workers(6), member("z", role="zz-master", cpu=2))  # type: ignore[arg-type]
+    kube.create(*workers(6), member("z", role="zz-master", cpu=2))
     kube.run()
     assert "z" in kube.starts[0]
     assert len(kube.starts[0]) == 3
@@ -64,7 +65,7 @@ def test_room_goes_to_the_minima_before_further_members(kube: KubeScheduler) -> 
 )
 def test_a_verdict_names_the_role_that_does_not_fit(roles: str, text: str, kube: KubeScheduler) -> None:
     kube.apply(group(minimum=3, roles=roles))
-    kube.create(member("m", role="master", cpu=5), *workers(2))  # type: ignore[arg-type]
+    kube.create(member("m", role="master", cpu=5), *workers(2))
     kube.run()
     assert kube.running() == set()
     assert kube.told["w0"] == f"pod with pgName: default/g last failed in 3s, deny: {text}"
@@ -72,7 +73,7 @@ def test_a_verdict_names_the_role_that_does_not_fit(roles: str, text: str, kube:
 
 def test_min_member_is_at_least_the_sum_of_the_minima(kube: KubeScheduler) -> None:
     kube.apply(group(minimum=1, roles="master=1,worker=3"))
-    kube.create(member("m", role="master"), *workers(2))  # type: ignore[arg-type]
+    kube.create(member("m", role="master"), *workers(2))
     kube.run()
     assert kube.running() == set()
     assert kube.told["m"].endswith("of role worker, current pods number: 2, minimum of role: 3")
@@ -83,7 +84,7 @@ def test_min_member_is_at_least_the_sum_of_the_minima(kube: KubeScheduler) -> No
 
 def test_a_master_that_is_replaced_starts_at_once(kube: KubeScheduler) -> None:
     kube.apply(group(minimum=3, roles="master=1,worker=2"))
-    kube.create(member("m", role="master"), *workers(2))  # type: ignore[arg-type]
+    kube.create(member("m", role="master"), *workers(2))
     kube.run()
     kube.delete(member("m"))
     kube.create(member("again", role="master"))
@@ -94,7 +95,7 @@ def test_a_master_that_is_replaced_starts_at_once(kube: KubeScheduler) -> None:
 def test_a_gang_without_its_master_does_not_count_as_running(kube: KubeScheduler) -> None:
     """A fourth worker may not take the master's part."""
     kube.apply(group(minimum=3, roles="master=1,worker=2"))
-    kube.create(member("m", role="master"), *workers(2))  # type: ignore[arg-type]
+    kube.create(member("m", role="master"), *workers(2))
     kube.run()
     assert kube.phase() == "Bound"
     kube.delete(member("m"))

@@ -100,7 +100,7 @@ def test_an_extra_member_may_not_leave_the_rack_that_its_gang_has_to_stay_in(rac
     result, status = racks.plugin.pre_filter(CycleState(), extra, nodes)
     assert status.success
     assert result is not None
-    assert result.node_names == {"b1", "b2"}
+    assert result.node_names == frozenset({"b1", "b2"})
     result, status = racks.plugin.pre_filter(CycleState(), extra, nodes[:2])
     assert status.message == "node(s) are outside of the rack that the gang is in"
 

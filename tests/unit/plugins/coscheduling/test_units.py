@@ -24,9 +24,9 @@ def kube(world: Make) -> KubeScheduler:
     return KubeScheduler(world([node("n1", "2"), node("n2", "2")]))
 
 
-def pair(kube: KubeScheduler, **of_a: str) -> None:
+def pair(kube: KubeScheduler) -> None:
     """a names b; both have minMember 2 and no pods yet."""
-    kube.apply(group("a", groups="b", **of_a), group("b"))
+    kube.apply(group("a", groups="b"), group("b"))
 
 
 def test_the_first_waits_for_the_second_that_is_created_later(kube: KubeScheduler) -> None:

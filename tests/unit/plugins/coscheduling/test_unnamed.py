@@ -110,7 +110,7 @@ def test_nothing_is_taken_back_of_who_was_not_nominated_and_who_was_refused_is_n
     w.run_tasks()
     seen = freed(w, member)
     assert "does not fit" in w.filter(seen)
-    assert w.released == w.steered == []
+    assert (w.released, w.steered) == ([], [])
     w.nodes["n2"] = gone
     w.plugin.on_node(None, gone)
     w.run_tasks()
