@@ -286,7 +286,7 @@ def test_an_informer_outlives_what_nobody_expected(
             raise KeyError("a fault of ours")
         return original(*args)
 
-    fragile = _Fragile(owner, of, once_broken)
+    fragile: Any = _Fragile(owner, of, once_broken)
     if of == "share":
         made._reflector._parts = fragile
     else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from extender.framework.giving_way import MOST_SECONDS, STEP_SECONDS, GivingWay
@@ -11,7 +13,7 @@ class Time:
     def __init__(self) -> None:
         self.now = 100.0
         self.slept = 0.0
-        self.then = lambda: None
+        self.then: Callable[[], object] = lambda: None
 
     def __call__(self) -> float:
         return self.now

@@ -63,7 +63,7 @@ class PreemptionWorld:
         self.events = Events()
         self.jobs: list[Callable[[], None]] = []
         self.activated: list[str] = []
-        self.pods: Store[Any] = Store()
+        self.pods: Store[corev1.Pod] = Store()
         budgets: Store[Any] = Store()
         for node in nodes:
             self.cache.add_node(self.api.create(NODES, node.json()))
@@ -107,6 +107,12 @@ class PreemptionWorld:
             self.cache.add_pod(stored)
         self.pods.put(stored)
         return stored
+
+    def pod(self, name: str) -> corev1.Pod:
+        """As it was stored."""
+        found = self.pods.get(f"default/{name}")
+        assert found is not None
+        return found
 
     def post_filter(self, pod: corev1.Pod) -> tuple[PostFilterResult | None, Status]:
         """A cycle that finds no node, up to its PostFilter."""

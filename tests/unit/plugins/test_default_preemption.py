@@ -98,7 +98,7 @@ def test_victims(
     nodes = sorted({pod.obj().node_name for pod in pods})
     world = PreemptionWorld([_node(name) for name in nodes], [*pods, preemptor], pdbs=pdbs)
     before = world.alive()
-    result, status = world.post_filter(world.pods.get("default/preemptor"))
+    result, status = world.post_filter(world.pod("preemptor"))
     assert status.success, status
     world.run_jobs()
     assert before - world.alive() == victims
@@ -150,7 +150,7 @@ def test_nobody_is_evicted(
     pods: Sequence[PodBuilder], preemptor: PodBuilder, message: str, result: PostFilterResult | None
 ) -> None:
     world = PreemptionWorld([_node("n1")], [*pods, preemptor])
-    answer, status = world.post_filter(world.pods.get("default/preemptor"))
+    answer, status = world.post_filter(world.pod("preemptor"))
     assert (status.code, status.message, answer) == (Code.UNSCHEDULABLE, message, result)
     assert not world.jobs
 
@@ -174,7 +174,7 @@ def test_nobody_is_evicted(
 )
 def test_other_terminating_pods_do_not_stop_a_preemptor(victim: PodBuilder) -> None:
     world = PreemptionWorld([_node("n1")], [victim, PREEMPTOR.nominated_node_name("n1")])
-    result, status = world.post_filter(world.pods.get("default/preemptor"))
+    result, status = world.post_filter(world.pod("preemptor"))
     assert status.success
     assert result == _nominated("n1")
     assert not world.jobs, "a pod that is going already is not deleted again"
@@ -183,7 +183,7 @@ def test_other_terminating_pods_do_not_stop_a_preemptor(victim: PodBuilder) -> N
 def test_the_story_of_an_eviction() -> None:
     lower = _pod("lower", priority=50, cpu="2").nominated_node_name("n1")
     world = PreemptionWorld([_node("n1")], [_pod("a", "n1", 10), _pod("b", "n1", 5), lower])
-    world.nominator.add(world.pods.get("default/lower"))
+    world.nominator.add(world.pod("lower"))
     preemptor = world.add(_pod("preemptor", priority=100, cpu="2"))
     result, status = world.post_filter(preemptor)
     assert status.success
@@ -215,7 +215,7 @@ def test_the_story_of_an_eviction() -> None:
 def test_a_preemptor_whose_eviction_failed_is_tried_again() -> None:
     world = PreemptionWorld([_node("n1")], [_pod("a", "n1", 10, "2")])
     preemptor = world.add(PREEMPTOR)
-    victim = world.pods.get("default/a")
+    victim = world.pod("a")
     world.post_filter(preemptor)
     world.api.delete(PODS, "a", "default")
     world.add(_pod("a", "", 10))  # another pod of the name: its UID is not the victim's
@@ -237,7 +237,7 @@ def test_a_victim_that_is_gone_already_is_no_error() -> None:
 def test_a_waiting_pod_is_preempted_in_memory() -> None:
     world = PreemptionWorld([_node("n1")], [_pod("a", "n1", 10, "2")])
     preemptor = world.add(PREEMPTOR)
-    victim = world.pods.get("default/a")
+    victim = world.pod("a")
     world.framework.add_waiting_pod(victim, "n1", {"Coscheduling": 60.0})
     world.post_filter(preemptor)
     world.run_jobs()
@@ -250,7 +250,7 @@ def test_a_waiting_pod_is_preempted_in_memory() -> None:
 def test_a_pod_in_pre_bind_is_cancelled() -> None:
     world = PreemptionWorld([_node("n1")], [_pod("a", "n1", 10, "2")])
     preemptor = world.add(PREEMPTOR)
-    victim = world.pods.get("default/a")
+    victim = world.pod("a")
     with world.framework.pods_in_pre_bind.running(victim.uid) as running:
         world.post_filter(preemptor)
         world.run_jobs()
@@ -335,7 +335,7 @@ class FakeExtender:
 def test_extenders(extenders: list[FakeExtender], code: Code, outcome: str) -> None:
     nodes, pods = [_node("n1"), _node("n2")], [_pod("a", "n1", 1, "2"), _pod("b", "n2", 9, "2")]
     world = PreemptionWorld(nodes, [*pods, PREEMPTOR], extenders=extenders)
-    result, status = world.post_filter(world.pods.get("default/preemptor"))
+    result, status = world.post_filter(world.pod("preemptor"))
     assert status.code is code
     assert (result.nominated_node_name if result is not None else status.message) == outcome
 
@@ -351,7 +351,7 @@ def test_victims_of_nominated_pods_room_are_not_enough() -> None:
     world = PreemptionWorld(
         [_node("n1")], [_pod("a", "n1", 5, "2"), _pod("other", "", 100, "1").nominated_node_name("n1")]
     )
-    world.nominator.add(world.pods.get("default/other"))
+    world.nominator.add(world.pod("other"))
     preemptor = world.add(_pod("preemptor", priority=100, cpu="2"))
     result, status = world.post_filter(preemptor)
     assert status.code is Code.UNSCHEDULABLE

@@ -77,7 +77,7 @@ def test_an_empty_node(asked: Mapping[str, str], status: Status) -> None:
     ],
 )
 def test_a_node_in_use(asked: Mapping[str, str], taken: dict[str, str], status: Status) -> None:
-    assert answered(asked, **taken) == status
+    assert answered(asked, None, **taken) == status
 
 
 def test_the_number_of_pods_can_always_be_cured() -> None:

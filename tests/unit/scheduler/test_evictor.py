@@ -20,7 +20,8 @@ from tests.objects import make_pod
 @pytest.mark.faults
 def test_whatever_happens_the_gang_hears_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would keep its places, and room for nobody, until the victims were overdue."""
-    api, told = EmbeddedAPI(), []
+    api = EmbeddedAPI()
+    told: list[str] = []
     evictor = ApiEvictor(api, Recorder(api), lambda: True, lambda: 0.0, run=lambda job: job())
 
     def fails(*args: object, **options: object) -> None:
@@ -40,7 +41,8 @@ def test_who_cannot_be_told_with_the_others_is_told_a_little_later(
     """The others had gone for nothing: the gang waited for him until it gave up."""
     monkeypatch.setattr(module, "PAUSES", (0.001,))
     monkeypatch.setattr(module, "AGAIN_SECONDS", (0.001, 0.001))
-    api, told, errors = EmbeddedAPI(), [], [error] * 2
+    api, errors = EmbeddedAPI(), [error] * 2
+    told: list[str] = []
     evictor = ApiEvictor(api, Recorder(api), lambda: True, lambda: 0.0, run=lambda job: job())
     containers = {"containers": [{"name": "c"}], "nodeName": "n1"}
     victims = [api.create(PODS, {"metadata": {"name": name}, "spec": containers}) for name in ("a", "b", "c")]
@@ -91,7 +93,8 @@ def test_who_stops_it_in_the_middle_gets_all_told_and_waits_for_no_pause(
     error: ApiError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "PAUSES", (3600.0, 3600.0))
-    api, told = EmbeddedAPI(), []
+    api = EmbeddedAPI()
+    told: list[str] = []
     victims, delete, evictor = _victims(api), api.delete, _evictor(api)
     errors = [error] * 2
 

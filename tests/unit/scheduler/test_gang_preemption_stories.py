@@ -97,7 +97,7 @@ def nominated(bench: Bench, *pods: corev1.Pod) -> set[str]:
 
 
 def searched_in_vain() -> float:
-    return metrics.gang_preemption_attempts.labels("none")._value.get()
+    return float(metrics.gang_preemption_attempts.labels("none")._value.get())
 
 
 def looked_for_victims(bench: Bench) -> None:

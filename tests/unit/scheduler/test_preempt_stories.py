@@ -214,7 +214,7 @@ def test_a_planned_member_keeps_its_nomination(bench: Bench) -> None:
     victim = bench.pod("low", node="n3")
     bench.pod_group("high", 2)
     gang = [bench.pod(f"h{i}", "high", priority=100) for i in range(2)]
-    (planned,) = bench.filter(gang[0], "n1", "n2").node_names or ()
+    (planned,) = bench.filter(gang[0], "n1", "n2").node_names
     nominated = patch_pod_status(bench.api, gang[0], nominated_node_name=planned)
     assert bench.preempt(nominated, {"n3": [victim]}) == {}
     bench.scheduler._parts.steering.stop()  # what was asked of it has been done

@@ -10,8 +10,9 @@ import pytest
 from extender import metrics
 from extender.api import corev1
 from extender.api.metav1 import ObjectMeta
+from extender.backend.queue.scheduling_queue import PreCheck
 from extender.client.interface import NODES, PODS
-from extender.framework.interface import NominatingMode, PostFilterResult
+from extender.framework.interface import ClusterEvent, NominatingMode, PostFilterResult
 from extender.framework.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable, wait
 from tests.unit.scheduler.scripted import NAME, Bench
 
@@ -105,7 +106,7 @@ def test_a_failure(
     assert not bench.attempt(lambda attempt: bench.see())
     found = bench.parts.queue.get(pod)
     assert found is not None
-    assert (found[1].value, found[0].unschedulable_plugins) == (place, plugins)
+    assert (found[1].value, set(found[0].unschedulable_plugins)) == (place, plugins)
     assert bench.said == [("FailedScheduling", message)]
     told = condition(bench.get())
     assert (told.status, told.reason, told.message) == ("False", reason, message)
@@ -301,15 +302,15 @@ def test_the_room_of_a_failed_binding_wakes_others_but_not_the_refused_pod_itsel
     bench.node("n")
     bench.plugin.script["Permit"] = wait()
     first = bench.pod("first")
-    moved: list[object] = []
+    moved: list[tuple[str, bool, bool]] = []
     original = bench.parts.queue.move_all_to_active_or_backoff_queue
 
-    def move(event: object, old: object = None, new: object = None, pre_check: object = None) -> None:
+    def move(event: ClusterEvent, old: object = None, new: object = None, pre_check: PreCheck | None = None) -> None:
         in_queue = bench.place(first) != ""
-        moved.append((getattr(event, "label", ""), in_queue, pre_check is not None and not pre_check(first)))  # type: ignore[operator]
-        original(event, old, new, pre_check)  # type: ignore[arg-type]
+        moved.append((event.label, in_queue, pre_check is not None and not pre_check(first)))
+        original(event, old, new, pre_check)
 
-    bench.parts.queue.move_all_to_active_or_backoff_queue = move  # type: ignore[assignment]
+    bench.parts.queue.move_all_to_active_or_backoff_queue = move  # type: ignore[method-assign]
     assert not bench.attempt(lambda attempt: bench.clock.advance(30))
     assert moved == [("AssignedPodDelete", True, True)], "after it came back, and without it"
     moved.clear()

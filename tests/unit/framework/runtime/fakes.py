@@ -33,7 +33,7 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.runtime.framework import Framework, Surroundings
 from extender.framework.runtime.plugin_calls import Recorder
-from extender.framework.runtime.registry import Registry
+from extender.framework.runtime.registry import PluginFactory, Registry
 from extender.framework.status import SUCCESS, Code, Status
 from tests.objects import make_node, make_pod
 
@@ -134,7 +134,8 @@ class FakePlugin(
     BindPlugin,
     PostBindPlugin,
 ):
-    """Has every extension point; answers success but where `codes` says otherwise, by method name. Notes its calls."""
+    """Has every extension point; answers success but where `answers` or `codes` say otherwise, by method name. Notes its
+    calls."""
 
     def __init__(
         self,
@@ -145,10 +146,11 @@ class FakePlugin(
         result: PostFilterResult | None = None,
         raises: Mapping[str, Exception] | None = None,
         journal: list[str] | None = None,
+        answers: Mapping[str, Code] | None = None,
         **codes: Code,
     ) -> None:
         self.name = name  # type: ignore[misc]
-        self.codes = codes
+        self.codes = {**(answers or {}), **codes}
         self.narrowed = narrowed
         self.permit_seconds = permit_seconds
         self.result = result
@@ -262,10 +264,14 @@ def surroundings(
     )
 
 
+def _giving(plugin: Plugin) -> PluginFactory:
+    return lambda args, handle: plugin
+
+
 def registry_of(*plugins: Plugin) -> Registry:
     registry = Registry()
     for plugin in plugins:
-        registry.register(plugin.name, lambda args, handle, plugin=plugin: plugin)
+        registry.register(plugin.name, _giving(plugin))
     return registry
 
 

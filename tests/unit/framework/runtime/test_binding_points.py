@@ -69,7 +69,7 @@ def test_reserve_and_pre_bind(
     broken: str | None,
     asked: int,
 ) -> None:
-    plugins = [FakePlugin(f"p{i}", **{method: code}) for i, code in enumerate(codes)]
+    plugins = [FakePlugin(f"p{i}", answers={method: code}) for i, code in enumerate(codes)]
     framework = make_framework(method, *plugins)
     expected = refused or (failed(point, broken) if broken else SUCCESS)
     assert run(framework, CycleState(), POD, "n1") == expected

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from extender.api import corev1
 from extender.framework.cycle_state import CycleState
 from extender.framework.interface import NodeToStatus, NominatingMode, PostFilterResult, QueuedPodInfo
 from extender.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
@@ -138,7 +139,7 @@ def test_pre_filter_results_are_intersected_and_their_plugins_named() -> None:
     result, status, narrowing = make_framework("pre_filter", *plugins).run_pre_filter_plugins(CycleState(), POD, NODES)
     assert status.success
     assert result is not None
-    assert result.node_names == {"n2"}
+    assert result.node_names == frozenset({"n2"})
     assert narrowing == {"a", "c"}
 
 
@@ -168,7 +169,7 @@ def test_a_plugin_that_skips_narrows_nothing() -> None:
     ],
 )
 def test_pre_filter_extensions(method: str, codes: list[Code], skipped: set[str], expected: str, asked: int) -> None:
-    plugins = [FakePlugin(f"p{i}", **{method: code}) for i, code in enumerate(codes)]
+    plugins = [FakePlugin(f"p{i}", answers={method: code}) for i, code in enumerate(codes)]
     framework = make_framework("pre_filter", *plugins)
     state = CycleState()
     state.skip_filter_plugins = frozenset(skipped)
@@ -273,15 +274,15 @@ HIGH = make_pod().name("high").priority(100).obj()
     ],
 )
 def test_filter_with_nominated_pods(
-    pod: object, nominated: Sequence[object], codes: dict[str, Code], expected: Status, passes: list[list[str]]
+    pod: corev1.Pod, nominated: Sequence[corev1.Pod], codes: dict[str, Code], expected: Status, passes: list[list[str]]
 ) -> None:
-    plugin = FakePlugin("a", **codes)
-    around = surroundings(nominator=Nominations({"n1": nominated}))  # type: ignore[dict-item]
+    plugin = FakePlugin("a", answers=codes)
+    around = surroundings(nominator=Nominations({"n1": nominated}))
     framework = make_framework("filter", plugin, around=around)
     framework.pre_filter_plugins = [plugin]
     node = make_node().name("n1").info(make_pod().name("resident").obj())
     state = CycleState()
-    assert framework.run_filter_plugins_with_nominated_pods(state, pod, node) == expected  # type: ignore[arg-type]
+    assert framework.run_filter_plugins_with_nominated_pods(state, pod, node) == expected
     assert plugin.seen_pods == passes
     assert [info.pod.name for info in node.pods] == ["resident"]
 

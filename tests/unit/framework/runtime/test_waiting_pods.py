@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from extender.framework.interface import WaitingPod
 from extender.framework.runtime.waiting_pods import PendingPod, WaitingPodsMap
 from extender.framework.status import SUCCESS, Code, Status, unschedulable
 from tests.objects import make_pod
@@ -152,5 +153,9 @@ def test_callbacks_may_allow_and_reject(clock: FakeClock) -> None:
     waiting = [PendingPod(make_pod().name(name).obj(), "n1", {"a": 10.0}, clock) for name in "xy"]
     for pod in waiting:
         pods.add(pod)
-    pods.iterate(lambda pod: pod.reject("a", "all of you"))
+
+    def reject(pod: WaitingPod) -> None:
+        pod.reject("a", "all of you")
+
+    pods.iterate(reject)
     assert [pod.decision for pod in waiting] == [unschedulable("all of you", plugin="a")] * 2
