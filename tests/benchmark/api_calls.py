@@ -29,7 +29,7 @@ from extender.api.metav1 import ObjectMeta  # noqa: E402
 from extender.api.schedulingv1alpha1 import GANG_GATE  # noqa: E402
 from extender.client.connection import Connection  # noqa: E402
 from extender.client.identity import Identity  # noqa: E402
-from extender.client.interface import PODS  # noqa: E402
+from extender.client.interface import PODS, Watch  # noqa: E402
 from extender.client.shared_parts import SharedParts  # noqa: E402
 from extender.client.status_patch import remove_scheduling_gate  # noqa: E402
 from tests.benchmark.calls import POD_BYTES, big_pod, row  # noqa: E402
@@ -136,7 +136,7 @@ def _ours(configuration: Configuration) -> None:
 
 
 @contextmanager
-def closing_watch(connection: Connection) -> Iterator[object]:
+def closing_watch(connection: Connection) -> Iterator[Watch[corev1.Pod]]:
     watch = connection.watch(PODS)
     try:
         yield watch

@@ -35,7 +35,7 @@ def big_pod(name: str, gang: str = "gang-a", version: int = 1) -> dict[str, Any]
     """A pod of 4 KB, as controllers make them and API servers show them."""
     variables = [{"name": f"VARIABLE_{number}", "value": "value-" + "x" * 24} for number in range(24)]
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "job", "uid": "b" * 36, "controller": True}
-    managed = [
+    managed: list[dict[str, Any]] = [
         {
             "manager": manager,
             "operation": "Update",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from extender.backend.cache.cache import Cache
@@ -79,7 +80,7 @@ def run() -> None:
     snapshot = cluster()
     judge = planning_judge()
     for name, request in requests().items():
-        took, result = _milliseconds(lambda request=request: planner.plan(snapshot, request, judge))
+        took, result = _milliseconds(partial(planner.plan, snapshot, request, judge))
         if isinstance(result, planner.Placement):
             said = f"{len(set(result.nodes.values()))} nodes, {len(result.waves)} waves {result.domain}"
         else:

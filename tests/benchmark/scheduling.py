@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from extender.api import corev1
+from extender.api.codec import convert
 from extender.backend.cache.cache import Cache
 from extender.backend.queue.nominator import Nominator
 from extender.client.embedded import EmbeddedAPI
@@ -101,7 +102,7 @@ def _change(cache: Cache, round_: int) -> None:
     for index in range(CHANGES):
         number = (round_ * CHANGES + index) * 13 % cluster.NODES
         pod = cluster.pod_json(f"new-{round_}-{index}", (round_ + index) % cluster.APPS, nodeName=f"node-{number}")
-        cache.add_pod(cluster.convert(pod, corev1.Pod))
+        cache.add_pod(convert(pod, corev1.Pod))
 
 
 def _kind(
@@ -137,7 +138,7 @@ def _snapshots(cache: Cache) -> float:
     taken = []
     for number in range(ROUNDS):
         pod = cluster.pod_json(f"one-{number}", number, nodeName=f"node-{number * 17 % cluster.NODES}")
-        cache.add_pod(cluster.convert(pod, corev1.Pod))
+        cache.add_pod(convert(pod, corev1.Pod))
         started = time.perf_counter()
         cache.snapshot()
         taken.append(time.perf_counter() - started)

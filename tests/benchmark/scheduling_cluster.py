@@ -121,8 +121,8 @@ def stores() -> Mapping[type[Any], Store[Any]]:
             services.put(convert({"metadata": meta, "spec": {"selector": {"app": f"app-{app}"}}}, corev1.Service))
         replica_sets.put(convert({"metadata": meta, "spec": {"selector": {"matchLabels": labels}}}, corev1.ReplicaSet))
     for number in range(NAMESPACES):
-        meta = {"name": f"team-{number}", "labels": {"team": str(number)}}
-        namespaces.put(convert({"metadata": meta}, corev1.Namespace))
+        named = {"name": f"team-{number}", "labels": {"team": str(number)}}
+        namespaces.put(convert({"metadata": named}, corev1.Namespace))
     return {corev1.Service: services, corev1.ReplicaSet: replica_sets, corev1.Namespace: namespaces}
 
 

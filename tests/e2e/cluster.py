@@ -116,7 +116,8 @@ class Cluster:
         **spec: Any,
     ) -> str:
         """Its UID."""
-        container = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": requests or {}}}
+        resources = {"requests": requests or {}}
+        container: Json = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": resources}
         if host_port:
             container["ports"] = [{"containerPort": host_port, "hostPort": host_port}]
         body: Json = {

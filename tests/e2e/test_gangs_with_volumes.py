@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
+from extender.plugins.volume_binding.matching import SELECTED_NODE
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import Scheduler
 from tests.e2e.extender import Extender
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
-from tests.e2e.storage import CLAIMS, DRIVER, SELECTED_NODE, VOLUMES, Storage
+from tests.e2e.storage import CLAIMS, DRIVER, VOLUMES, Storage
 from tests.e2e.test_gated_gangs import CPU, GATED
 
 BOTH = pytest.mark.parametrize("gate", [pytest.param({}, id="plain"), pytest.param(GATED, id="gated")])

@@ -105,8 +105,8 @@ def test_a_gang_that_waits_long_has_room_kept_for_it_and_small_pods_pass_it_else
     programs.extend(pair)
     for number in range(4):
         cluster.node(f"node-{number}", cpu="2")
-        here = {"nodeSelector": {"kubernetes.io/hostname": f"node-{number}"}}
-        cluster.pod(f"running-{number}", requests={"cpu": "2"}, **here)
+        here = {"kubernetes.io/hostname": f"node-{number}"}
+        cluster.pod(f"running-{number}", requests={"cpu": "2"}, nodeSelector=here)
     cluster.recorder.await_bound(*(f"running-{number}" for number in range(4)), within=5)
     cluster.pod_group("patient", min_member=2)
     for number in range(2):

@@ -142,7 +142,7 @@ class Pods:
         return [self._toleration() for _ in range(self._rng.randint(1, 3))]
 
     def _toleration(self) -> Json:
-        rng, toleration = self._rng, {}
+        rng, toleration = self._rng, Json()
         if self.chance(0.85):
             toleration["key"] = rng.choice(TAINT_KEYS)
         operator = rng.choice(("Exists", "Exists", "Equal")) if toleration or self._wide else "Exists"
@@ -157,7 +157,7 @@ class Pods:
         return toleration
 
     def node_affinity(self, nodes: int, required: float = 0.4, preferred: float = 0.6) -> Json:
-        rng, affinity = self._rng, {}
+        rng, affinity = self._rng, Json()
         if self.chance(required):
             terms = [self._node_term(nodes) for _ in range(rng.randint(0 if self.odd(0.05) else 1, 3))]
             affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
@@ -169,7 +169,7 @@ class Pods:
         return affinity
 
     def _node_term(self, nodes: int) -> Json:
-        rng, term = self._rng, {}
+        rng, term = self._rng, Json()
         if self.odd(0.05):
             return term
         if self.chance(0.25):
@@ -261,7 +261,7 @@ class Pods:
         }
 
     def pod_affinity(self, required: float = 0.3, preferred: float = 0.7) -> Json:
-        rng, affinity = self._rng, {}
+        rng, affinity = self._rng, Json()
         if self.chance(required):
             affinity["requiredDuringSchedulingIgnoredDuringExecution"] = [
                 self.pod_term() for _ in range(rng.randint(1, 2))

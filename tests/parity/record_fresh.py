@@ -89,7 +89,8 @@ def main() -> int:
     if args.compare is None:
         record()
         return 0
-    return 1 if sum([compare(*args.compare, breadth) for breadth in Breadth]) else 0
+    seed, count = args.compare
+    return 1 if sum([compare(seed, count, breadth) for breadth in Breadth]) else 0
 
 
 if __name__ == "__main__":
