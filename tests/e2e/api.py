@@ -77,12 +77,12 @@ class Api:
         except (urllib3.exceptions.HTTPError, OSError):
             return False
 
-    def watch(self, path: str, resource_version: str) -> urllib3.BaseHTTPResponse:
-        """The open stream of a watch, a JSON event a line; the caller closes it."""
+    def watch(self, path: str, resource_version: str, **query: str) -> urllib3.BaseHTTPResponse:
+        """The open stream of a watch, a JSON event a line; the caller closes it. query: fieldSelector and the like."""
         return self._http.request(
             "GET",
             self._server + path,
-            fields={"watch": "true", "resourceVersion": resource_version},
+            fields={"watch": "true", "resourceVersion": resource_version, **query},
             headers=self._headers,
             preload_content=False,
             timeout=urllib3.Timeout(connect=5, read=None),
