@@ -54,6 +54,9 @@ def _configuration(root: Section) -> ExtenderConfiguration:
         scheduler_names=_names(root, "schedulerNames"),
         leader_lease=_leader_lease(root),
         bind_timeout_seconds=root.seconds("bindTimeoutSeconds", default.bind_timeout_seconds, low=10, high=3600),
+        percentage_of_nodes_to_score=root.integer(
+            "percentageOfNodesToScore", 0, high=100, why="not in valid range [0-100]"
+        ),
         profiles=_profiles(root),
         topology=_topology(root),
         packing=Packing(root.choice("packing", [packing.value for packing in Packing], default.packing.value)),

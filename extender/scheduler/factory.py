@@ -52,6 +52,7 @@ MAX_HELD_BINDS = 2000
 COMMIT_SECONDS = 5.0  # what a commit may take before the caller's own timeout, and 10 ms more a member
 COMMIT_SECONDS_PER_MEMBER = 0.01
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
+NODES_WITHOUT_NOMINATION = 1000  # to judge more for each member costs more than its nomination
 
 
 def build(
@@ -150,6 +151,7 @@ class _Assembly:
     def _collaborators(self) -> Collaborators:
         configuration, lease = self._configuration, self._configuration.leader_lease
         namespace = lease.namespace if lease is not None else ""
+        most_offered = _most_nodes_offered(configuration)
         bell = Bell(self._api, namespace, self._leads, self._steering.background, self._steering.wake)
         return Collaborators(
             newest_snapshot=self._cache.snapshot,
@@ -168,7 +170,7 @@ class _Assembly:
             shadow=_shadow_rules(configuration),
             has_unbound_claims=lambda pod: has_unbound_claims(self._informers, pod),
             errors_back_off=True,
-            offers_all=lambda: self._cache.node_count() <= MIN_FEASIBLE_NODES_TO_FIND,
+            offers_all=lambda: self._cache.node_count() <= most_offered,
             ring=bell.ring,
         )
 
@@ -242,6 +244,12 @@ def _shadow_rules(configuration: ExtenderConfiguration) -> ShadowRules:
     return ShadowRules(
         configuration.shadow_after_seconds, configuration.shadow_max_seconds, configuration.shadow_max_nodes_percent
     )
+
+
+def _most_nodes_offered(configuration: ExtenderConfiguration) -> int:
+    """Up to how many nodes gated members are freed without a nomination: docs/design/0014."""
+    all_of_them = configuration.percentage_of_nodes_to_score == 100
+    return NODES_WITHOUT_NOMINATION if all_of_them else MIN_FEASIBLE_NODES_TO_FIND
 
 
 def _profiles(configuration: ExtenderConfiguration) -> Iterable[KubeSchedulerProfile]:

@@ -110,7 +110,8 @@ class Collaborators:
     may_commit: whether we lead. hold_limit: the longest a hold of a gang of n may last, in seconds. may_plan: whether we
     lead and have seen the whole cluster. ours: whether a pod is of a scheduler that we serve.
     topology: the levels that are configured. pack_single_pods: whether prioritize keeps such pods off free domains.
-    offers_all: whether kube-scheduler offers us every node that it finds feasible, however it is configured.
+    offers_all: whether kube-scheduler offers us every node that it finds feasible, and they are few enough for it to judge them all
+    at less than a nomination costs.
     has_unbound_claims: whether a pod has volumes that kube-scheduler is still to bind. errors_back_off: whether a failed bind
     call sends the pod into an error back-off, as kube-scheduler's.
     ring: wakes all parked pods that we have refused by one event, these among

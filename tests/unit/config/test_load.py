@@ -33,6 +33,7 @@ def test_a_full_file_is_read(write: Write) -> None:
         schedulerNames: [a, b]
         leaderLease: kube-system/a
         bindTimeoutSeconds: 90
+        percentageOfNodesToScore: 100
         topology: [topology.kubernetes.io/zone, {name: rack, nodeLabel: example.com/rack}]
         packing: mostEven
         gangVictims: surplusOnly
@@ -55,6 +56,7 @@ def test_a_full_file_is_read(write: Write) -> None:
         scheduler_names=("a", "b"),
         leader_lease=LeaseRef("kube-system", "a"),
         bind_timeout_seconds=90,
+        percentage_of_nodes_to_score=100,
         profiles=(a, b),
         topology=(TopologyLevel("zone", "topology.kubernetes.io/zone"), TopologyLevel("rack", "example.com/rack")),
         packing=Packing.MOST_EVEN,

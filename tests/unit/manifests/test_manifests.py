@@ -87,6 +87,7 @@ def test_every_node_is_offered() -> None:
 
 def test_the_extender_knows_what_kube_scheduler_is_told() -> None:
     assert EXTENDER["bindTimeoutSeconds"] == seconds(BIND["httpTimeout"])
+    assert EXTENDER["percentageOfNodesToScore"] == SCHEDULER["percentageOfNodesToScore"]
     assert EXTENDER["schedulerNames"] == [profile["schedulerName"] for profile in SCHEDULER["profiles"]]
     election = SCHEDULER["leaderElection"]
     assert election["leaderElect"] is True

@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import pytest
+
 from extender.api import corev1
 from extender.client.interface import PODS
-from tests.unit.scheduler.conftest import SECONDS, Bench
+from extender.config.types import ExtenderConfiguration
+from tests.unit.scheduler.conftest import SECONDS, Bench, running
 
 GATED: dict[str, Any] = {"schedulingGates": [{"name": "scheduling.x-k8s.io/gang"}]}
 
@@ -28,6 +31,28 @@ def test_a_gang_is_freed_with_no_nomination_and_then_binds(bench: Bench) -> None
     assert {now(bench, pod).status.nominated_node_name for pod in members} == {""}
     answers = [bench.bind(now(bench, pod), "n1") for pod in members]
     assert [answer.result(SECONDS) for answer in answers] == ["", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("percentage", "nodes", "nominated"),
+    [
+        pytest.param(0, 100, False, id="so few nodes are always all offered"),
+        pytest.param(0, 101, True, id="of more a sample"),
+        pytest.param(99, 101, True, id="a large one is one too"),
+        pytest.param(100, 101, False, id="where all are offered"),
+        pytest.param(100, 1000, False, id="up to a thousand"),
+        pytest.param(100, 1001, True, id="beyond, kube-scheduler should not have to judge them all for each member"),
+    ],
+)
+def test_gated_members_are_nominated_where_that_is_cheaper_or_not_all_nodes_are_offered(
+    percentage: int, nodes: int, nominated: bool
+) -> None:
+    with running(ExtenderConfiguration(percentage_of_nodes_to_score=percentage)) as bench:
+        for number in range(nodes):
+            bench.node(f"n{number}")
+        members = gang(bench, 2)
+        bench.until(lambda: not any(now(bench, pod).gated for pod in members), "the gates are gone")
+        assert all(bool(now(bench, pod).status.nominated_node_name) == nominated for pod in members)
 
 
 def test_a_gang_without_room_stays_gated_and_its_group_says_why(bench: Bench) -> None:
