@@ -1,4 +1,5 @@
-"""Kubelets during a storm: pods that have a grace period take a moment to go, and are gone when their kubelet says so.
+"""Kubelets during a storm: they say when a pod has started; pods that have a grace period take a moment to go, and are gone
+when their kubelet says so.
 
 Used by `run`; which pods have one is said in `kinds` and `weather`.
 """
@@ -9,6 +10,7 @@ import random
 import threading
 import time
 from contextlib import suppress
+from datetime import UTC, datetime
 
 from urllib3.exceptions import HTTPError
 
@@ -28,6 +30,7 @@ class Kubelets:
         self._recorder = cluster.recorder
         self._dice = random.Random(seed)
         self._due: dict[str, float] = {}  # UID -> when its last container has ended
+        self._started: set[str] = set()  # UIDs
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kubelets", daemon=True)
 
@@ -42,18 +45,31 @@ class Kubelets:
 
     def _run(self) -> None:
         while not self._ended.wait(LOOK_SECONDS):
-            leaving = {pod["metadata"]["uid"]: pod for pod in self._recorder.pods() if leaves(pod)}
+            pods = {pod["metadata"]["uid"]: pod for pod in self._recorder.pods()}
+            for uid, pod in pods.items():
+                if pod["spec"].get("nodeName") and uid not in self._started and not leaves(pod):
+                    self._start(pod)
+            leaving = {uid: pod for uid, pod in pods.items() if leaves(pod)}
             now = time.monotonic()
             self._due = {uid: self._due.get(uid) or now + self._dice.choice(TAKES_SECONDS) for uid in leaving}
             for uid, at in self._due.items():
                 if at <= now:
                     self._confirm(leaving[uid])
 
-    def _confirm(self, pod: Json) -> None:
+    def _start(self, pod: Json) -> None:
         meta = pod["metadata"]
-        path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
+        status = {"startTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+        with suppress(Refused, HTTPError, OSError):
+            self._api.patch(f"{_path(pod)}/status", {"metadata": {"uid": meta["uid"]}, "status": status})
+            self._started.add(meta["uid"])
+
+    def _confirm(self, pod: Json) -> None:
         with suppress(Refused, HTTPError, OSError):  # gone, or the API server stands still: it is tried again
-            self._api.delete(path, preconditions={"uid": meta["uid"]})
+            self._api.delete(_path(pod), preconditions={"uid": pod["metadata"]["uid"]})
+
+
+def _path(pod: Json) -> str:
+    return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
 
 
 def leaves(pod: Json) -> bool:

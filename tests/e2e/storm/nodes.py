@@ -52,9 +52,9 @@ class Nodes:
         else:
             self._made += 1
             name = f"node{self._made}"
+            self._provisioner.reach(name)
         self._say(f"add {name} in {'/'.join(labels.values())}")
         self.labels[name] = labels
-        self._provisioner.reach(name)
         self._cluster.node(name, cpu=str(NODE_CPU), labels=labels)
         self._names.append(name)
 
