@@ -59,8 +59,9 @@ def _own_gate(manager: PodGroupManager, group: Group, scheduler_name: str, pod_n
         return None
     if group.preempting is not None:
         return Gate(Reason.PREEMPTING, messages.PREEMPTING, messages.PREEMPTING)
-    if missing := needs(group, spec, manager.siblings(group, scheduler_name)):
-        return _quorum_gate(spec, missing, pod_name)
+    siblings = manager.siblings(group, scheduler_name)
+    if missing := needs(group, spec, siblings):
+        return _quorum_gate(spec, missing, pod_name, strangers=len(group.members.keys() - siblings))
     if not group.planned:
         ready = group.assigned() | {info.pod.uid for info in manager.plannable(group, scheduler_name)}
         if needs(group, spec, ready):
@@ -72,15 +73,15 @@ def _own_gate(manager: PodGroupManager, group: Group, scheduler_name: str, pod_n
     return None
 
 
-def _quorum_gate(spec: GroupSpec, missing: Needs, pod_name: str) -> Gate:
-    """The group as a whole comes before its roles."""
+def _quorum_gate(spec: GroupSpec, missing: Needs, pod_name: str, *, strangers: int) -> Gate:
+    """The group as a whole comes before its roles. strangers: how many would come to another scheduler."""
     minima = dict(spec.roles.minima)
     if not missing.roles or missing.total > sum(number for _, number in missing.roles):
         current = spec.min_member - missing.total
-        cause = messages.waiting_for_members(spec.min_member)
+        cause = messages.waiting_for_members(spec.min_member, strangers)
         refusal = messages.not_enough_siblings(pod_name, current, spec.min_member)
         return Gate(Reason.QUORUM_MISSING, cause, refusal, told=f"{current}")
     role, short = missing.roles[0]
-    cause = messages.waiting_for_role(role, minima[role])
+    cause = messages.waiting_for_role(role, minima[role], strangers)
     refusal = messages.not_enough_of_role(pod_name, role, minima[role] - short, minima[role])
     return Gate(Reason.QUORUM_MISSING, cause, refusal, told=f"{role} {minima[role] - short}")

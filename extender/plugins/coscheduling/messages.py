@@ -44,8 +44,9 @@ def gated_siblings(pod_name: str) -> str:
     return f"pre-filter pod {pod_name} cannot proceed due to gated pods in the same PodGroup"
 
 
-def waiting_for_members(minimum: int) -> str:
-    return f"fewer pods exist than minMember of {minimum}"
+def waiting_for_members(minimum: int, strangers: int = 0) -> str:
+    """strangers: pods of the group that name another scheduler."""
+    return f"fewer pods exist than minMember of {minimum}{_not_counted(strangers)}"
 
 
 def not_enough_of_role(pod_name: str, role: str, current: int, minimum: int) -> str:
@@ -55,8 +56,12 @@ def not_enough_of_role(pod_name: str, role: str, current: int, minimum: int) -> 
     )
 
 
-def waiting_for_role(role: str, minimum: int) -> str:
-    return f"fewer pods of role {role} exist than its minimum of {minimum}"
+def waiting_for_role(role: str, minimum: int, strangers: int = 0) -> str:
+    return f"fewer pods of role {role} exist than its minimum of {minimum}{_not_counted(strangers)}"
+
+
+def _not_counted(strangers: int) -> str:
+    return f"; not counted: {strangers} with another schedulerName" if strangers else ""
 
 
 def planned_elsewhere(level: str) -> str:

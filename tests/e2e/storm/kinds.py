@@ -53,7 +53,7 @@ class Gang:
     tolerant: bool = False  # of the storm's taints
     port: int = 0  # of the node, that each member wants; so no two are on one
     spread: bool = False  # over the zones, as evenly as can be
-    scheduler_names: Sequence[str] = (SCHEDULER_NAME,)  # a member each, in turn
+    scheduler_name: str = SCHEDULER_NAME
     policy: str = ""
     roles: dict[str, int] = field(default_factory=dict)
     master_cpu: int = 1
@@ -69,7 +69,7 @@ class Gang:
         traits = [name for name in TRAITS if getattr(self, name)]
         asked = [f"{key.rpartition('/')[2]} {text}" for key, text in self.annotations.items()]
         asked += [f"{self.storage} volumes"] if self.storage else []
-        asked += [f"by {' and '.join(self.scheduler_names)}"] if self.scheduler_names != (SCHEDULER_NAME,) else []
+        asked += [f"by {self.scheduler_name}"] if self.scheduler_name != SCHEDULER_NAME else []
         asked += [*(["slow to go"] if self.grace else []), *([] if self.preempts else ["preempts nobody"])]
         said = ", ".join([f"priority {self.priority}", *traits, *asked])
         return f"{self.key}, {self.size} for {self.min_member}, {self.cpu} cpu each (masters {self.master_cpu}), {said}"
@@ -137,7 +137,7 @@ class Gang:
             host_port=self.port,
             topologySpreadConstraints=_spread(self.name) if self.spread else None,
             tolerations=TOLERATIONS if self.tolerant else None,
-            scheduler_name=self.scheduler_names[self.made % len(self.scheduler_names)],
+            scheduler_name=self.scheduler_name,
             volumes=self._volumes(name),
         )
 
@@ -180,6 +180,7 @@ def draw(dice: random.Random, number: int, scheduler_names: Sequence[str]) -> li
         gangs[-1].namespace = OTHER
     for gang in gangs:
         gang.lightweight, gang.priority, gang.preempts = False, gangs[0].priority, gangs[0].preempts
+        gang.scheduler_name = gangs[0].scheduler_name
         gang.groups = [each.key for each in gangs if each is not gang]
     return gangs
 
@@ -212,5 +213,5 @@ def _one(dice: random.Random, name: str, sizes: Sequence[int], scheduler_names: 
         gang.policy = dice.choice(("", "", "", ONCE_SATISFIED, ONLY_WAITING))
     gang.tolerant = dice.random() < 0.2
     gang.spread = not gang.level and dice.random() < 0.15
-    gang.scheduler_names = dice.choice((*([name] for name in scheduler_names), scheduler_names))
+    gang.scheduler_name = dice.choice(scheduler_names)
     return gang

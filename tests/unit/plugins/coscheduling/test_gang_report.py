@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
+from msgspec import structs
 
 from extender.cli import explain_text
 from extender.plugins.coscheduling.gang_status import GangStatus
@@ -40,6 +41,24 @@ def test_a_gang_with_roles_shows_how_many_of_each_there_are(kube: KubeScheduler)
     kube.run()
     assert "roles        master 0 of 1, worker 2 of 2" in page(kube)
     assert would_fit(kube) == ["1 pod more of role master"]
+
+
+@pytest.mark.parametrize(
+    ("roles", "cause"),
+    [
+        pytest.param("", "fewer pods exist than minMember of 3", id="of the group"),
+        pytest.param("worker=3", "fewer pods of role worker exist than its minimum of 3", id="of a role"),
+    ],
+)
+def test_pods_that_would_come_to_another_scheduler_do_not_count_and_are_told_of(
+    roles: str, cause: str, kube: KubeScheduler
+) -> None:
+    kube.apply(group(minimum=3, roles=roles))
+    stranger = member("w2", role="worker")
+    stranger = structs.replace(stranger, spec=structs.replace(stranger.spec, scheduler_name="other"))
+    kube.create(*members(2, prefix="w", role="worker"), stranger)
+    kube.run()
+    assert status(kube).gang.message == f"{cause}; not counted: 1 with another schedulerName"
 
 
 def test_a_role_that_does_not_fit_is_named_with_the_minimum_that_would(kube: KubeScheduler) -> None:
