@@ -10,6 +10,7 @@ No counterpart upstream; batch schedulers call the like a reservation for the fi
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -33,6 +34,9 @@ log = logging.getLogger(__name__)
 NO_NODES: frozenset[str] = frozenset()
 SHORT_OF_ROOM = frozenset((Reason.INSUFFICIENT_RESOURCES, Reason.MIN_RESOURCES, Reason.TOPOLOGY_UNSATISFIABLE))
 """What room that comes free can change; a node selector that nothing matches is no reason to keep nodes free."""
+PAUSE_SECONDS = 15.0
+"""Between two shadows: whoever was refused for one is woken by its end, and tried before the next begins, after kube-scheduler's
+longest back-off at the latest. Else a few gangs that never fit would keep the nodes idle for good, in turn."""
 AGAIN_SECONDS = 30.0  # until a gang for which no nodes were found is looked at again, at least
 SHADOW = "GangShadow"  # the event's reason
 BEGUN, STARTED, EXPIRED, GONE = "begun", "started", "expired", "gone"
@@ -67,6 +71,7 @@ class Shadows:
         self._turns: dict[str, int] = {}  # how many shadows they have had since then
         self._not_before: dict[str, float] = {}
         self._ended = False
+        self._pause_until = -math.inf
 
     # What is kept from whom; under the manager's lock
 
@@ -122,7 +127,8 @@ class Shadows:
             over = self._over(self.current) if self.current is not None else ""
             if over:
                 self._end(over)
-            group = self._next() if self.current is None and self._with.may_plan() else None
+            pausing = self.current is not None or manager.clock() < self._pause_until
+            group = self._next() if not pausing and self._with.may_plan() else None
         if over:
             self._look()
         if group is not None:
@@ -150,6 +156,7 @@ class Shadows:
         metrics.shadow_nodes.set(0)
         if shadow.group in self._waits_since:
             self._waits_since[shadow.group] = self._manager.clock()
+        self._pause_until = self._manager.clock() + PAUSE_SECONDS
         self._manager.room_came_free()
 
     def _next(self) -> Group | None:

@@ -13,7 +13,7 @@ from extender.cli.explain_text import page
 from extender.config.types import ExtenderConfiguration
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.collaborators import ShadowRules
-from extender.plugins.coscheduling.shadow import Shadow, is_pinned
+from extender.plugins.coscheduling.shadow import PAUSE_SECONDS, Shadow, is_pinned
 from tests.documented import configuration_in
 from tests.unit.plugins.coscheduling.conftest import Room, World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.single import refusals
@@ -166,13 +166,28 @@ def test_after_its_time_the_next_has_its_turn_and_it_comes_round_again(story: St
     assert refusals(story.w, pod("s"))
     story.after(599)
     assert story.owner == "a"
-    story.after(1)
+    assert story.after(1) is None
+    story.after(PAUSE_SECONDS)
     assert story.owner == "b"
     assert story.w.plugin.rounds.shadows._turns == {"default/a": 1, "default/b": 1}
     story.after(600)
+    story.after(PAUSE_SECONDS)
     assert story.owner == "a"
-    story.after(1)
     assert story.rings == [["s"]], "whoever it kept out is woken, and was not refused again"
+
+
+def test_between_two_turns_whoever_was_kept_out_has_the_room(story: Story) -> None:
+    """A few gangs that never fit would keep it idle for good."""
+    story.gang("a", day=1)
+    story.gang("b", day=2)
+    story.after(300)
+    single = pod("s", cpu="1")
+    assert refusals(story.w, single)
+    story.after(600)
+    story.after(1)
+    assert story.rings == [["s"]]
+    story.after(PAUSE_SECONDS - 2)
+    assert refusals(story.w, single) == {}
 
 
 def test_a_gang_alone_in_line_waits_between_two_turns(story: Story) -> None:
