@@ -52,7 +52,7 @@ MAX_HELD_BINDS = 2000
 COMMIT_SECONDS = 5.0  # what a commit may take before the caller's own timeout, and 10 ms more a member
 COMMIT_SECONDS_PER_MEMBER = 0.01
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
-NODES_WITHOUT_NOMINATION = 1000  # to judge more for each member costs more than its nomination
+NODES_WITHOUT_NOMINATION = 500  # to judge more for each member costs more than its nomination
 
 
 def build(

@@ -40,8 +40,8 @@ def test_a_gang_is_freed_with_no_nomination_and_then_binds(bench: Bench) -> None
         pytest.param(0, 101, True, id="of more a sample"),
         pytest.param(99, 101, True, id="a large one is one too"),
         pytest.param(100, 101, False, id="where all are offered"),
-        pytest.param(100, 1000, False, id="up to a thousand"),
-        pytest.param(100, 1001, True, id="beyond, kube-scheduler should not have to judge them all for each member"),
+        pytest.param(100, 500, False, id="up to five hundred"),
+        pytest.param(100, 501, True, id="beyond, kube-scheduler should not have to judge them all for each member"),
     ],
 )
 def test_gated_members_are_nominated_where_that_is_cheaper_or_not_all_nodes_are_offered(
