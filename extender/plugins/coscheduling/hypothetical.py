@@ -71,11 +71,14 @@ def with_pods(cluster: Cluster, promised: Iterable[tuple[str, PodInfo]]) -> Node
 
 
 def without_pods(cluster: Cluster, gone: Mapping[str, Collection[str]]) -> NodeInfoLister:
-    """The cluster without these pods: node name -> UIDs."""
+    """The cluster without these pods: node name -> UIDs. Pods outlive their node for a while, and give no room then."""
     snapshot = snapshot_of(cluster)
     changed: dict[str, NodeInfo] = {}
     for name, uids in gone.items():
-        node = snapshot.get(name)
+        try:
+            node = snapshot.get(name)
+        except KeyError:
+            continue
         here = [info for info in node.pods if info.pod.metadata.uid in uids]
         if here:
             changed[name] = node.clone()

@@ -30,7 +30,6 @@ class Kubelets:
         self._recorder = cluster.recorder
         self._dice = random.Random(seed)
         self._due: dict[str, float] = {}  # UID -> when its last container has ended
-        self._started: set[str] = set()  # UIDs
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kubelets", daemon=True)
 
@@ -47,7 +46,7 @@ class Kubelets:
         while not self._ended.wait(LOOK_SECONDS):
             pods = {pod["metadata"]["uid"]: pod for pod in self._recorder.pods()}
             for uid, pod in pods.items():
-                if pod["spec"].get("nodeName") and uid not in self._started and not leaves(pod):
+                if pod["spec"].get("nodeName") and pod["status"]["phase"] == "Pending" and not leaves(pod):
                     self._start(pod)
             leaving = {uid: pod for uid, pod in pods.items() if leaves(pod)}
             now = time.monotonic()
@@ -58,10 +57,13 @@ class Kubelets:
 
     def _start(self, pod: Json) -> None:
         meta = pod["metadata"]
-        status = {"startTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+        precondition = {
+            "uid": meta["uid"],
+            "resourceVersion": meta["resourceVersion"],
+        }  # it may have finished meanwhile
+        status = {"phase": "Running", "startTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
         with suppress(Refused, HTTPError, OSError):
-            self._api.patch(f"{_path(pod)}/status", {"metadata": {"uid": meta["uid"]}, "status": status})
-            self._started.add(meta["uid"])
+            self._api.patch(f"{_path(pod)}/status", {"metadata": precondition, "status": status})
 
     def _confirm(self, pod: Json) -> None:
         with suppress(Refused, HTTPError, OSError):  # gone, or the API server stands still: it is tried again

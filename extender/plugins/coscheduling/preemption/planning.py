@@ -68,18 +68,18 @@ def plan_with_victims(
     at_once = problem.plan(())
     if isinstance(at_once, Placement):
         return problem.chosen(at_once, ())
-    if not evictable:
+    if not problem.useful:
         return at_once
     if RoomEstimate.applies(request):
-        estimate = RoomEstimate(problem.cluster, request, judge, evictable)
-        if estimate.fits(evictable) and (found := problem.search(estimate.fits)) is not None:
+        estimate = RoomEstimate(problem.cluster, request, judge, problem.useful)
+        if estimate.fits(problem.useful) and (found := problem.search(estimate.fits)) is not None:
             return problem.settled(found)
-    everything = problem.plan(evictable)
+    everything = problem.plan(problem.useful)
     if not isinstance(everything, Placement):
         return everything
     found = problem.search(lambda gone: isinstance(problem.plan(gone), Placement))
     if found is None:  # the planner's budget ran out half way: what is known to do does
-        found = problem.chosen(everything, problem.unspared(everything, evictable))
+        found = problem.chosen(everything, problem.unspared(everything, problem.useful))
     return problem.settled(found)
 
 
@@ -87,6 +87,9 @@ Fits = Callable[[Collection[Evictable]], bool]
 
 
 class _Problem:
+    """useful: those of the evictable whose going gives room. The others run on a node that has gone: members of gangs, who
+    go with the rest of theirs."""
+
     def __init__(
         self,
         cluster: Cluster,
@@ -111,6 +114,7 @@ class _Problem:
         if gone:
             self.cluster = without_pods(self.cluster, dict.fromkeys(self._left_from.values(), gone))
         self._at = {node.name: index for index, node in enumerate(self.cluster.list())}
+        self.useful = [victim for victim in evictable if victim.node_name in self._at]
 
     def plan(self, gone: Collection[Evictable]) -> Placement | Verdict:
         return planner.plan(self._stripped(gone), self._request, self._judge)
@@ -131,11 +135,11 @@ class _Problem:
             if self._request.topology.required in (level.name, level.key)
         }
         if not self._request.topology.required or not keys:
-            yield self._evictable
+            yield self.useful
             return
         (key,) = keys
         domains: dict[str, list[Evictable]] = {}
-        for victim in self._evictable:
+        for victim in self.useful:
             node = self.cluster.get(victim.node_name).node
             if node is not None and (name := node.labels.get(key)) is not None:
                 domains.setdefault(name, []).append(victim)

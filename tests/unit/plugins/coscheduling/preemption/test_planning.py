@@ -9,8 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from extender.config.types import TopologyLevel
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.planner import Request, Verdict
+from extender.plugins.coscheduling.planner.request import Topology
 from extender.plugins.coscheduling.preemption.evictable import GangVictims, Rules
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from tests.objects import (
@@ -307,3 +309,30 @@ def test_who_is_in_the_way_of_room_that_is_promised_to_others_is_not_spared(clus
     found = cluster([_node("n1")], [_pod("a", "n1", cpu="1")]).plan([member], request=request)
     assert isinstance(found, VictimPlan)
     assert [victim.pod.name for victim in found.victims] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("apart", "level"),
+    [
+        pytest.param(False, "", id="judged by arithmetic"),
+        pytest.param(True, "", id="judged by the filters"),
+        pytest.param(False, "host", id="domain by domain"),
+    ],
+)
+def test_a_victim_s_gang_goes_with_its_member_whose_node_has_gone(
+    apart: bool, level: str, cluster: type[Cluster]
+) -> None:
+    """Until its controller, or the garbage collector of pods, has found that out."""
+    pods = [_pod("g0", "n1", gang="g"), _pod("g1", "gone", gang="g")]
+    member = make_pod().name("m").priority(100).req(cpu="2").label("app", "m")
+    member = member.pod_anti_affinity(HOSTNAME, selector({"app": "m"})) if apart else member
+    topology = Topology((TopologyLevel("host", HOSTNAME),), required=level)
+    request = Request(members=[member.info()], needed=1, topology=topology)
+    plan = cluster([_node("n1")], pods, {"g": 2}).plan([member], request=request)
+    assert isinstance(plan, VictimPlan)
+    assert {victim.pod.name for victim in plan.victims} == {"g0", "g1"}
+
+
+def test_a_member_whose_node_has_gone_gives_no_room(cluster: type[Cluster]) -> None:
+    plan = cluster([_node("n1", 1)], [_pod("g0", "gone", gang="g")], {"g": 1}).plan(_members(1))
+    assert isinstance(plan, Verdict)
