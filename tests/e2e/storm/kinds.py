@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from extender.api.schedulingv1alpha1 import GANG_GATE, LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL
 from tests.e2e.api import Json
@@ -61,9 +61,10 @@ class Gang:
     pods: dict[str, str] = field(default_factory=dict)  # name -> role
     made: int = 0
     least: int = 0  # that its minMember ever was
+    most: int = 0
 
     def __post_init__(self) -> None:
-        self.least = self.min_member
+        self.least = self.most = self.min_member
 
     def __str__(self) -> str:
         traits = [name for name in TRAITS if getattr(self, name)]
@@ -89,12 +90,12 @@ class Gang:
         return {key: text for key, text in asked.items() if text}
 
     def wish(self) -> Wish:
-        """With the least minMember that it ever had."""
-        return wish(self.key, self.least, self.annotations)
+        """With the least minMember that it ever had, and the most."""
+        return replace(wish(self.key, self.least, self.annotations), most=self.most)
 
     def change_min_member(self, to: int) -> None:
         self.min_member = to
-        self.least = min(self.least, to)
+        self.least, self.most = min(self.least, to), max(self.most, to)
 
     def ask_for_less(self, cluster: Cluster, *, alone: bool) -> None:
         """A wider domain than it asked for, or any; no roles and no policy any more; alone: and no other group to start with."""
@@ -206,7 +207,7 @@ def _one(dice: random.Random, name: str, sizes: Sequence[int], scheduler_names: 
     gang.stateful = gang.replaced and dice.random() < 0.5
     if size >= 3 and dice.random() < 0.25:
         gang.roles = {MASTER: dice.choice((1, 1, 2)), WORKER: dice.randint(1, gang.min_member - 1) if size > 3 else 1}
-        gang.min_member = gang.least = max(gang.min_member, sum(gang.roles.values()))
+        gang.min_member = gang.least = gang.most = max(gang.min_member, sum(gang.roles.values()))
         gang.size = max(size, gang.min_member)
         gang.master_cpu = dice.choice((1, 2, 4))
     else:

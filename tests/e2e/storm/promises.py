@@ -152,7 +152,8 @@ def _added_alone(story: Story, wish: Wish) -> Iterator[str]:
     for pod, life in lives.items():
         before = [each for each in lives.values() if each.bound < life.made and each.gone > life.bound]
         mates = [each for each in lives.values() if each.bound >= life.made and each.gone >= life.made]
-        if life.bound < NEVER and len(before) >= wish.minimum > len(mates):
+        whole = len(before) >= max(wish.minimum, wish.most)
+        if life.bound < NEVER and whole and wish.minimum > len(mates):
             yield f"{wish.key}: {pod} was added to {len(before)} that run, with {len(mates)} of a batch of {wish.minimum}"
 
 

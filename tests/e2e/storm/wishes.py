@@ -26,7 +26,8 @@ Domain = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """level: one domain of it has to hold the group; groups: keys of those that it names; key: namespace/name."""
+    """level: one domain of it has to hold the group; groups: keys of those that it names; key: namespace/name. most: that minMember
+    ever was, where it is known to have been changed."""
 
     key: str
     min_member: int
@@ -34,6 +35,7 @@ class Wish:
     roles: Mapping[str, int] = field(default_factory=dict)
     groups: frozenset[str] = frozenset()
     policy: str = ""
+    most: int = 0
 
     @property
     def minimum(self) -> int:

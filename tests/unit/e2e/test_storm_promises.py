@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -146,3 +147,10 @@ RUNNING = [change(0, "g/w-0", "a1"), change(0, "g/w-1", "a1")]
 )
 def test_batches(history: list[Change], broken: bool) -> None:
     assert bool(judged(history, asking("g", 2, match_policy="only-waiting"))) is broken
+
+
+@pytest.mark.parametrize(("most", "broken"), [(2, True), (3, False)])
+def test_who_completed_a_gang_that_needed_more_then_was_not_added(most: int, broken: bool) -> None:
+    history = [*RUNNING, change(5, "g/w-2"), change(6, "g/w-2", "a1")]
+    asked = replace(asking("g", 2, match_policy="only-waiting"), most=most)
+    assert bool(judged(history, asked)) is broken
