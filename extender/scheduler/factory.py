@@ -248,8 +248,9 @@ def _shadow_rules(configuration: ExtenderConfiguration) -> ShadowRules:
 
 def _most_nodes_offered(configuration: ExtenderConfiguration) -> int:
     """Up to how many nodes gated members are freed without a nomination: docs/design/0014."""
-    all_of_them = configuration.percentage_of_nodes_to_score == 100
-    return NODES_WITHOUT_NOMINATION if all_of_them else MIN_FEASIBLE_NODES_TO_FIND
+    own = {profile.percentage_of_nodes_to_score for profile in _profiles(configuration)}
+    every = {configuration.percentage_of_nodes_to_score if each is None else each for each in own}
+    return NODES_WITHOUT_NOMINATION if every == {100} else MIN_FEASIBLE_NODES_TO_FIND
 
 
 def _profiles(configuration: ExtenderConfiguration) -> Iterable[KubeSchedulerProfile]:

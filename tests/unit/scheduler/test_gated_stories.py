@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from extender.api import corev1
 from extender.client.interface import PODS
-from extender.config.types import ExtenderConfiguration
+from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile
+from extender.scheduler.factory import _most_nodes_offered
 from tests.unit.scheduler.conftest import SECONDS, Bench, running
 
 GATED: dict[str, Any] = {"schedulingGates": [{"name": "scheduling.x-k8s.io/gang"}]}
@@ -53,6 +55,13 @@ def test_gated_members_are_nominated_where_that_is_cheaper_or_not_all_nodes_are_
         members = gang(bench, 2)
         bench.until(lambda: not any(now(bench, pod).gated for pod in members), "the gates are gone")
         assert all(bool(now(bench, pod).status.nominated_node_name) == nominated for pod in members)
+
+
+def test_a_profile_that_offers_a_sample_counts_for_all() -> None:
+    profiles = (KubeSchedulerProfile("all"), KubeSchedulerProfile("sample", percentage_of_nodes_to_score=50))
+    configuration = ExtenderConfiguration(percentage_of_nodes_to_score=100, profiles=profiles)
+    assert _most_nodes_offered(configuration) == 100
+    assert _most_nodes_offered(replace(configuration, profiles=profiles[:1])) == 500
 
 
 def test_a_gang_without_room_stays_gated_and_its_group_says_why(bench: Bench) -> None:
