@@ -12,6 +12,7 @@ from tests.e2e.control_plane import Scheduler
 from tests.e2e.extender import Extender
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
+from tests.e2e.storm.budgets import Budget, remove_all
 
 GATED: dict[str, Any] = {"schedulingGates": [{"name": "scheduling.x-k8s.io/gang"}]}
 CPU = {"cpu": "1"}
@@ -221,6 +222,26 @@ def test_a_preemptor_gets_its_victim_once_a_gang_can_spare_one(
     cluster.change_min_member("running", 1)
     cluster.recorder.await_bound("vip", within=10)
     assert there(cluster, "running-0") != there(cluster, "running-1"), "one has gone"
+
+
+def test_a_gang_whose_rest_could_not_be_evicted_is_not_broken(
+    cluster: Cluster, programs: list[Extender | Scheduler], tmp_path: Path
+) -> None:
+    """kube-scheduler deletes whom it preempts, whatever a budget says; the rest would be evicted, and the budget forbids it."""
+    cluster.pod_group("running", min_member=2)
+    for index in range(2):
+        cluster.node(f"node-{index}", cpu="1")
+        cluster.pod(
+            f"running-{index}", group="running", requests=CPU, nodeName=f"node-{index}", labels={"gang": "running"}
+        )
+    Budget("default", "running", {"gang": "running"}).make(cluster.api)
+    try:
+        programs.extend(Pair.of(cluster.plane, tmp_path, settings={"evictThrough": "eviction"}).start())
+        cluster.pod("vip", requests=CPU, priority=100)
+        cluster.recorder.await_message("vip", "no candidate node for preemption", within=5)
+        assert there(cluster, "running-0", "running-1")
+    finally:
+        remove_all(cluster.api)
 
 
 def test_a_preemptor_whose_call_met_no_extender_is_tried_again_once_it_is_there(

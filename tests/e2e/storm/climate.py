@@ -55,14 +55,16 @@ class Climate:
 
     @property
     def keeps_budgets(self) -> bool:
-        """Of gangs that preempt."""
+        """Of gangs that preempt; and a single pod breaks no gang that a budget protects."""
         return self.settings.get("evictThrough") == "eviction"
 
     def spares(self, pod: Json, waiting: Sequence[Json], kept: Kept) -> bool:
         """Whether nobody may expect this pod to go for those who wait. Of a gang that is not broken it may be one too many;
         the judge is mild, and lets it stay."""
         gang = any(seen(each).group for each in waiting)
-        if gang and (self.settings.get("gangPreemption") is False or (self.keeps_budgets and kept(pod))):
+        if gang and self.settings.get("gangPreemption") is False:
+            return True
+        if self.keeps_budgets and kept(pod) and (gang or seen(pod).group):
             return True
         return not self.breaks_gangs and bool(seen(pod).group)
 

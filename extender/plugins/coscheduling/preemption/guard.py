@@ -105,8 +105,12 @@ class PreemptionGuard:
         assumed: Callable[[], Collection[str]],
         steering: Steering,
         gang_victims: GangVictims = GangVictims.WHOLE_OR_SURPLUS,
+        keep_budgets: bool = False,
     ) -> None:
-        """framework: the in-tree filters, the guard's own. assumed: UIDs of pods on their nodes by our word only."""
+        """framework: the in-tree filters, the guard's own. assumed: UIDs of pods on their nodes by our word only.
+
+        keep_budgets: what we evict ourselves, budgets may forbid.
+        """
         self._manager = manager
         self._barrier = barrier
         self._rest = rest
@@ -117,6 +121,7 @@ class PreemptionGuard:
         self._assumed = assumed
         self._steering = steering
         self._gang_victims = gang_victims
+        self._keep_budgets = keep_budgets
 
     def review(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate]) -> Sequence[OfferedCandidate]:
         """The candidates that may be used, with the victims that they need; empty is a veto."""
@@ -208,6 +213,7 @@ class PreemptionGuard:
             concerned.everybody,
             self._pdbs(),
             may_evict_elsewhere=self._rest.allowed(),
+            keep_budgets=self._keep_budgets,
         )
         release = _release(nodes, reselection, concerned)
         if release is not None:

@@ -64,11 +64,16 @@ class Reselection:
         pdbs: Sequence[policyv1.PodDisruptionBudget],
         *,
         may_evict_elsewhere: bool = True,
+        keep_budgets: bool = False,
     ) -> None:
-        """may_evict_elsewhere: without it a gang goes only where all of it is on the node."""
+        """may_evict_elsewhere: without it a gang goes only where all of it is on the node.
+
+        keep_budgets: likewise a gang of which a budget protects somebody, since we could not evict the rest of it.
+        """
         self._framework = framework
         self._preemptor = preemptor
         self._may_evict_elsewhere = may_evict_elsewhere
+        self._keep_budgets = keep_budgets
         self._everybody = everybody
         self._budgets = Budgets(pdbs, everybody)
         self._state = CycleState()
@@ -147,15 +152,22 @@ class Reselection:
                 by_key.setdefault(victim.gang, []).append(victim)
 
         def price(key: str) -> tuple[int, int, int, str]:
-            whole = [victim for victim in self._everybody if victim.gang == key]
+            whole = self._whole(key)
             highest = max(victim.pod.priority for victim in whole)
             return len(self._budgets.violating(whole)), highest, len(whole), key
 
-        may = [key for key in by_key if self._may_evict_elsewhere or not self._spans(key)]
+        may = [key for key in by_key if self._all_may_go(key)]
         return [by_key[key] for key in sorted(may, key=price)]
 
-    def _spans(self, key: str) -> bool:
-        return len({victim.node_name for victim in self._everybody if victim.gang == key}) > 1
+    def _whole(self, key: str) -> list[Evictable]:
+        return [victim for victim in self._everybody if victim.gang == key]
+
+    def _all_may_go(self, key: str) -> bool:
+        """Whether nobody would be left of the gang: kube-scheduler evicts on one node, and the rest is ours."""
+        whole = self._whole(key)
+        if len({victim.node_name for victim in whole}) == 1:
+            return True
+        return self._may_evict_elsewhere and not (self._keep_budgets and self._budgets.violating(whole))
 
     def _unspared(self, trial: NodeTrial, gone: Sequence[Evictable], violating: Collection[str]) -> list[Evictable]:
         """Comes back who can: gangs that would break, whole; whom budgets protect; gangs' surplus; then by importance."""

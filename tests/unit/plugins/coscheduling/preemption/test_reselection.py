@@ -34,6 +34,7 @@ class Guarded(PreemptionWorld):
         gangs: Sequence[tuple[str, int, Sequence[str]]] = (),
         *,
         may_evict_elsewhere: bool = True,
+        keep_budgets: bool = False,
         promised: Sequence[PodBuilder] = (),
     ) -> Selection | None:
         snapshot = self.cache.snapshot()
@@ -50,7 +51,13 @@ class Guarded(PreemptionWorld):
             if isinstance(pdb, policyv1.PodDisruptionBudget)
         ]
         reselection = Reselection(
-            self.framework, preemptor, snapshot, everybody, pdbs, may_evict_elsewhere=may_evict_elsewhere
+            self.framework,
+            preemptor,
+            snapshot,
+            everybody,
+            pdbs,
+            may_evict_elsewhere=may_evict_elsewhere,
+            keep_budgets=keep_budgets,
         )
         return reselection.on_node(_node(nodes, "n1"), [each.info() for each in promised])
 
@@ -168,6 +175,26 @@ def test_a_gang_that_runs_elsewhere_too_stays_where_we_may_not_evict() -> None:
     world = Guarded(nodes, [pod("a"), pod("b", "n2")])
     vip = make_pod().name("vip").priority(VIP).req(cpu="1").obj()
     assert world.select(vip, GANG, may_evict_elsewhere=False) is None
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "allowed", "keep_budgets", "goes"),
+    [
+        pytest.param("n2", 0, True, False, id="the rest of it would stay"),
+        pytest.param("n2", 1, True, False, id="so would a part of that"),
+        pytest.param("n2", 2, True, True, id="the budget allows all of it"),
+        pytest.param("n2", 0, False, True, id="where we delete, budgets come last"),
+        pytest.param("n1", 0, True, True, id="all of it is on the node, and kube-scheduler deletes"),
+    ],
+)
+def test_a_gang_that_a_budget_protects_is_not_broken_where_we_could_not_evict_the_rest(
+    elsewhere: str, allowed: int, keep_budgets: bool, goes: bool
+) -> None:
+    nodes = [make_node().name("n1").capacity(cpu=2), make_node().name("n2").capacity(cpu=2)]
+    pods = [pod("a", cpu=1).label("app", "web"), pod("b", elsewhere, cpu=1).label("app", "web")]
+    world = Guarded(nodes, pods, pdbs=[make_pdb().name("pdb").match(APP).disruptions_allowed(allowed)])
+    vip = make_pod().name("vip").priority(VIP).req(cpu="2").obj()
+    assert (world.select(vip, GANG, keep_budgets=keep_budgets) is not None) == goes
 
 
 def test_places_that_are_promised_count_as_taken() -> None:
