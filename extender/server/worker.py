@@ -222,7 +222,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
             self.notify()
             gevent.sleep(POLL_SECONDS)
         _at_most(STOP_SECONDS, verbs.stop)
-        self.lines.flush(FLUSH_SECONDS)
+        self.say_the_rest()
         os._exit(0)  # no thread that is still about can keep us
 
 

@@ -44,7 +44,7 @@ class Preemption:
             self._rest,
             self._vetoed,
             framework,
-            newest_snapshot=coscheduling.collaborators.newest_snapshot,
+            newest_snapshot=self._newest_snapshot,
             pdbs=world.pdbs,
             assumed=world.assumed,
             steering=steering,

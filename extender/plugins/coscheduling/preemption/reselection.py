@@ -151,20 +151,17 @@ class Reselection:
             if victim.kind is Kind.BREAKING:
                 by_key.setdefault(victim.gang, []).append(victim)
 
-        def price(key: str) -> tuple[int, int, int, str]:
-            whole = self._whole(key)
-            highest = max(victim.pod.priority for victim in whole)
-            return len(self._budgets.violating(whole)), highest, len(whole), key
+        whole = {key: [victim for victim in self._everybody if victim.gang == key] for key in by_key}
 
-        may = [key for key in by_key if self._all_may_go(key)]
+        def price(key: str) -> tuple[int, int, int, str]:
+            highest = max(victim.pod.priority for victim in whole[key])
+            return len(self._budgets.violating(whole[key])), highest, len(whole[key]), key
+
+        may = [key for key in by_key if self._all_may_go(whole[key])]
         return [by_key[key] for key in sorted(may, key=price)]
 
-    def _whole(self, key: str) -> list[Evictable]:
-        return [victim for victim in self._everybody if victim.gang == key]
-
-    def _all_may_go(self, key: str) -> bool:
+    def _all_may_go(self, whole: Sequence[Evictable]) -> bool:
         """Whether nobody would be left of the gang: kube-scheduler evicts on one node, and the rest is ours."""
-        whole = self._whole(key)
         if len({victim.node_name for victim in whole}) == 1:
             return True
         return self._may_evict_elsewhere and not (self._keep_budgets and self._budgets.violating(whole))
