@@ -15,7 +15,7 @@ from typing import Any
 
 from extender.api.quantity import parse_quantity
 from extender.api.schedulingv1alpha1 import LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL, POD_GROUP_LABEL
-from extender.plugins.coscheduling.roles import ROLE_LABEL
+from extender.plugins.coscheduling.spec.roles import ROLE_LABEL
 from tests.e2e.api import Json
 
 Amounts = Mapping[str, int]  # in thousandths: cpu in milli, memory and counts a thousandfold

@@ -18,8 +18,8 @@ from extender.backend.queue.scheduling_queue import PriorityQueue
 from extender.client.embedded import EmbeddedAPI
 from extender.client.informer import InformerFactory
 from extender.plugins.coscheduling.largest_gang import Largest
-from extender.plugins.coscheduling.pod_group import GroupLabels
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.spec.pod_group import GroupLabels
 from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers, of_queue, of_room
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"

@@ -27,11 +27,11 @@ from extender.plugins.coscheduling.collaborators import (
 from extender.plugins.coscheduling.commit import Commit
 from extender.plugins.coscheduling.gates import companion_missing
 from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.pod_group import GroupSpec
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.pre_bind import time_for_siblings
 from extender.plugins.coscheduling.preflight import lacks_room, preflight
 from extender.plugins.coscheduling.quorum import is_free, needs, note_start
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.stops import Reason, stop_of_hold
 from extender.plugins.coscheduling.unit_domains import UnitDomains
 from extender.plugins.coscheduling.units import follow_unit, is_complete, missing_group, unit_of

@@ -12,10 +12,10 @@ from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 
 from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.match_policy import MatchPolicy
-from extender.plugins.coscheduling.pod_group import GroupSpec
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.quorum import in_part
+from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 
 BATCH_ANNOTATION = "gang-extender.dev/batch-started-at"
 """When the start of the pod's batch began: 2026-03-02T10:00:00.123456Z."""

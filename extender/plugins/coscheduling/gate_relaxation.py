@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from extender.plugins.coscheduling.gang_groups import GROUPS_ANNOTATION
 from extender.plugins.coscheduling.gang_status import Relaxation
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.group_view import starts_with
-from extender.plugins.coscheduling.pod_group import GroupSpec, foreign_gates
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.quorum import needs
+from extender.plugins.coscheduling.spec.named_groups import GROUPS_ANNOTATION
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec, foreign_gates
 from extender.plugins.coscheduling.stops import Reason
 
 

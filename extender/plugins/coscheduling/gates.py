@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.pod_group import GroupSpec
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.quorum import Needs, is_free, needs
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.stops import NOT_FOUND, Gate, Reason
 from extender.plugins.coscheduling.units import missing_group, unit_of
 

@@ -13,9 +13,9 @@ from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.commit import Commit
 from extender.plugins.coscheduling.error_back_off import ErrorBackOffs
-from extender.plugins.coscheduling.pod_group import GroupRef, GroupSpec
 from extender.plugins.coscheduling.preempting import Preempting
 from extender.plugins.coscheduling.refutations import Refutations
+from extender.plugins.coscheduling.spec.pod_group import GroupRef, GroupSpec
 from extender.plugins.coscheduling.stops import Stop
 
 

@@ -16,7 +16,6 @@ from extender.plugins.coscheduling.arrivals import Arrivals
 from extender.plugins.coscheduling.barrier import Barrier
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.group_annotations import asks_for, naming
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.pod_conditions import was_refused
@@ -24,6 +23,7 @@ from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.quorum import needs
 from extender.plugins.coscheduling.rebuffs import Rebuffs
 from extender.plugins.coscheduling.refused_unasked import refused_unasked
+from extender.plugins.coscheduling.spec.group_annotations import asks_for, naming
 from extender.plugins.coscheduling.units import follow_unit, missing_group, unit_of
 
 

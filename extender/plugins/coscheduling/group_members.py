@@ -10,9 +10,9 @@ from __future__ import annotations
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.group_annotations import relevant
 from extender.plugins.coscheduling.pod_conditions import was_refused, was_sent
-from extender.plugins.coscheduling.pod_group import GroupRef, foreign_gates
+from extender.plugins.coscheduling.spec.group_annotations import relevant
+from extender.plugins.coscheduling.spec.pod_group import GroupRef, foreign_gates
 from extender.plugins.pod_claims import claim_uses
 
 

@@ -7,24 +7,11 @@ no level is refused by the planner, by its name.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.planner.scope import UnknownLevelError, level_of
-
-REQUIRED = "gang-extender.dev/topology-required"
-PREFERRED = "gang-extender.dev/topology-preferred"
-
-
-@dataclass(frozen=True, slots=True)
-class AskedTopology:
-    """Levels, by their name or label; empty where none is asked for."""
-
-    required: str = ""
-    preferred: str = ""
-
-
-NO_TOPOLOGY = AskedTopology()
+from extender.plugins.coscheduling.spec.topology import AskedTopology
 
 
 def topology_of(configured: Topology, asked: Iterable[AskedTopology]) -> Topology:

@@ -16,9 +16,9 @@ from extender.framework.resource import Resource
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.group_topology import topology_of
-from extender.plugins.coscheduling.pod_group import GroupSpec
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.quorum import Needs, is_free, needs, past
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.units import unit_of
 
 

@@ -25,9 +25,10 @@ from extender.plugins.coscheduling.denials import Denials
 from extender.plugins.coscheduling.gang_groups import GangGroups
 from extender.plugins.coscheduling.gang_queue import GangQueue
 from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.group_annotations import names_groups
 from extender.plugins.coscheduling.ledger import Ledger
-from extender.plugins.coscheduling.pod_group import (
+from extender.plugins.coscheduling.quorum import in_part, needs
+from extender.plugins.coscheduling.spec.group_annotations import names_groups
+from extender.plugins.coscheduling.spec.pod_group import (
     GroupLabels,
     GroupRef,
     GroupSpec,
@@ -36,7 +37,6 @@ from extender.plugins.coscheduling.pod_group import (
     spec_of_labels,
     spec_of_pod_group,
 )
-from extender.plugins.coscheduling.quorum import in_part, needs
 
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
 GONE_SECONDS = 300.0  # how long a late call cannot bring a deleted pod back

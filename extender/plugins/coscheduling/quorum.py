@@ -12,8 +12,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.match_policy import MatchPolicy
-from extender.plugins.coscheduling.pod_group import GroupSpec
+from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 
 NOBODY: frozenset[str] = frozenset()
 

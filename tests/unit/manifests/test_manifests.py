@@ -15,8 +15,8 @@ from extender.backend.cache.cache import Cache
 from extender.client.embedded import EmbeddedAPI
 from extender.client.informer import InformerFactory
 from extender.metrics import REGISTRY
-from extender.plugins.coscheduling.pod_group import GroupLabels
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.spec.pod_group import GroupLabels
 from extender.scheduler.bell import NAME
 from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers
 

@@ -12,10 +12,11 @@ import yaml
 from extender.api.codec import convert
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.config.plugin_args import CoschedulingArgs
-from extender.plugins.coscheduling import group_annotations, messages
-from extender.plugins.coscheduling.match_policy import MatchPolicy
-from extender.plugins.coscheduling.pod_group import spec_of_pod_group
+from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.refutations import How
+from extender.plugins.coscheduling.spec import group_annotations
+from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
+from extender.plugins.coscheduling.spec.pod_group import spec_of_pod_group
 from extender.plugins.coscheduling.stops import Reason
 from tests.documented import configuration_in
 

@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from extender.api import corev1
 from extender.plugins.coscheduling.gates import shut_gate
-from extender.plugins.coscheduling.group_annotations import asked_by
-from extender.plugins.coscheduling.match_policy import MatchPolicy
+from extender.plugins.coscheduling.spec.group_annotations import asked_by
+from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.knowing import Knowing
 from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, broken, group, member

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from extender.plugins.coscheduling import koordinator
-from extender.plugins.coscheduling.group_annotations import asked_by
+from extender.plugins.coscheduling.spec import koordinator
+from extender.plugins.coscheduling.spec.group_annotations import asked_by
 from tests.objects import make_pod_group
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, broken, group, member, members

@@ -12,11 +12,10 @@ from typing import TypeVar
 
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
-from extender.plugins.coscheduling import koordinator
-from extender.plugins.coscheduling.gang_groups import GROUPS_ANNOTATION, Keys, parse_groups
-from extender.plugins.coscheduling.group_topology import NO_TOPOLOGY, PREFERRED, REQUIRED, AskedTopology
-from extender.plugins.coscheduling.match_policy import MATCH_POLICY_ANNOTATION, MatchPolicy, parse_match_policy
-from extender.plugins.coscheduling.roles import (
+from extender.plugins.coscheduling.spec import koordinator
+from extender.plugins.coscheduling.spec.match_policy import MATCH_POLICY_ANNOTATION, MatchPolicy, parse_match_policy
+from extender.plugins.coscheduling.spec.named_groups import GROUPS_ANNOTATION, Keys, parse_groups
+from extender.plugins.coscheduling.spec.roles import (
     NO_ROLES,
     ROLE_LABEL,
     ROLE_LABEL_ANNOTATION,
@@ -24,6 +23,7 @@ from extender.plugins.coscheduling.roles import (
     Roles,
     parse_roles,
 )
+from extender.plugins.coscheduling.spec.topology import NO_TOPOLOGY, PREFERRED, REQUIRED, AskedTopology
 
 T = TypeVar("T")
 

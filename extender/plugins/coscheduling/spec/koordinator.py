@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from extender.plugins.coscheduling.gang_groups import Keys, parse_names
+from extender.plugins.coscheduling.spec.named_groups import Keys, parse_names
 
 PREFIX = "gang.scheduling.koordinator.sh"
 NAME = f"{PREFIX}/name"

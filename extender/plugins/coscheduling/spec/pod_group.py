@@ -21,12 +21,12 @@ from extender.api.schedulingv1alpha1 import (
 )
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.resource import Resource
-from extender.plugins.coscheduling import koordinator
-from extender.plugins.coscheduling.gang_groups import Keys
-from extender.plugins.coscheduling.group_annotations import Asked, asked_by, relevant
-from extender.plugins.coscheduling.group_topology import NO_TOPOLOGY, AskedTopology
-from extender.plugins.coscheduling.match_policy import MatchPolicy
-from extender.plugins.coscheduling.roles import NO_ROLES, Roles
+from extender.plugins.coscheduling.spec import koordinator
+from extender.plugins.coscheduling.spec.group_annotations import Asked, asked_by, relevant
+from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
+from extender.plugins.coscheduling.spec.named_groups import Keys
+from extender.plugins.coscheduling.spec.roles import NO_ROLES, Roles
+from extender.plugins.coscheduling.spec.topology import NO_TOPOLOGY, AskedTopology
 
 MAX_MEMBERS = 2**31 - 1
 _MINIMUM_OF_LABELS = f"label {LIGHTWEIGHT_MIN_AVAILABLE_LABEL}"
