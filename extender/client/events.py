@@ -32,6 +32,7 @@ CONTROLLER = "gang-extender"
 MAX_QUEUE = 1000
 SERIES_SECONDS = 360.0
 NOTE_LIMIT = 1024
+LONGEST_PREFIX = 200  # of an event's name, in characters; the API server takes 253 in all
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ class Recorder:
             else:
                 return
         namespace = event.regarding.namespace or "default"
-        name = f"{event.regarding.name[:200]}.{uuid.uuid4().hex[:16]}"
+        name = event_name(event.regarding.name)
         self._api.create_event(namespace, self._body(event, namespace, name))
         self._series[event.key] = _Series(namespace, name)
 
@@ -162,6 +163,14 @@ class Recorder:
         if event.related is not None:
             body["related"] = codec.to_builtins(event.related)
         return body
+
+
+def event_name(regarding: str) -> str:
+    """A new name for an event about the object of that name: a DNS-1123 subdomain whatever Kubernetes allows as a name.
+
+    client-go: tools/internal/events/helper.go (GenerateEventName)
+    """
+    return f"{regarding[:LONGEST_PREFIX].rstrip('-.')}.{uuid.uuid4().hex[:16]}"  # cut, it may end in a mark
 
 
 def cut(note: str) -> str:

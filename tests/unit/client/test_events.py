@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
-from extender.client.events import NOTE_LIMIT, Recorder, cut
+from extender.client.events import NOTE_LIMIT, Recorder, cut, event_name
 
 POD = corev1.ObjectReference("Pod", "v1", "default", "p", "uid")
+# k8s.io/apimachinery/pkg/util/validation (IsDNS1123Subdomain): what the API server takes as the name of a pod, and of an event
+SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 @pytest.fixture
@@ -59,6 +64,25 @@ def test_a_long_note_is_cut_and_says_so() -> None:
     text = cut("ä" * NOTE_LIMIT)
     assert len(text.encode()) <= NOTE_LIMIT
     assert text.endswith("ä ...")
+
+
+# Marks are drawn as often as letters, so that the place where a long name is cut is often one.
+POD_NAMES = st.text("a0-.", min_size=1, max_size=253).filter(SUBDOMAIN.fullmatch) | st.builds(
+    lambda before, marks, after: "a" * before + marks + "z" * after,
+    st.integers(190, 201),
+    st.sampled_from(["", "-", ".", "--", "-----", ".b-", "-b."]),
+    st.integers(1, 40),
+)
+
+
+@given(POD_NAMES)
+def test_an_event_about_any_pod_has_a_name_that_the_api_server_takes(pod: str) -> None:
+    """Cut after 200 characters a name may end in a mark: the API server refused such events, and they were lost."""
+    assert SUBDOMAIN.fullmatch(pod)
+    name = event_name(pod)
+    assert SUBDOMAIN.fullmatch(name), name
+    assert len(name) <= 253
+    assert name != event_name(pod)
 
 
 @pytest.mark.faults
