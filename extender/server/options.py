@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 MAX_BODY_BYTES = 16 * 1024 * 1024
 LOOPBACK = "127.0.0.1"
-EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - what users may say
 
 
 class OptionsError(ValueError):
@@ -42,10 +41,10 @@ class ServeOptions:
 
     @property
     def ops_addresses(self) -> tuple[str, ...]:
-        """Where probes, metrics and pages listen. Loopback always: `explain` and a port-forward come from there, and who
-        comes from elsewhere is not shown the pages."""
+        """Where probes, metrics and pages listen. Loopback always: `explain` and a port-forward come from there, and callers
+        from elsewhere are not shown the pages."""
         address = self.ops_bind_address
-        if is_loopback(address) or address in EVERYWHERE or self.ops_port == 0:
+        if is_loopback(address) or _is_every_address(address) or self.ops_port == 0:
             return (address,)
         return address, LOOPBACK
 
@@ -72,9 +71,21 @@ class ServeOptions:
 
 
 def is_loopback(address: str) -> bool:
-    if address == "localhost":
-        return True
+    """Whether it is this host's own."""
+    ip = _ip_address(address)
+    return address == "localhost" or (ip is not None and ip.is_loopback)
+
+
+def _is_every_address(address: str) -> bool:
+    """As an address to listen on: no address is every address."""
+    ip = _ip_address(address)
+    return address == "" or (ip is not None and ip.is_unspecified)
+
+
+def _ip_address(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """None for a name. A listener on `::` sees IPv4 callers as ::ffff:a.b.c.d: such an address is a.b.c.d."""
     try:
-        return ipaddress.ip_address(address).is_loopback
+        parsed = ipaddress.ip_address(address)
     except ValueError:
-        return False
+        return None
+    return (parsed.ipv4_mapped or parsed) if isinstance(parsed, ipaddress.IPv6Address) else parsed

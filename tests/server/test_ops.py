@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -9,7 +11,7 @@ from flask.testing import FlaskClient
 from extender.scheduler.interface import GANG, GANGS
 from extender.server.app import create_app
 from tests.fakes.verbs import FakeVerbs
-from tests.server.service import payload
+from tests.server.service import Service, payload
 
 
 @pytest.mark.parametrize(
@@ -120,6 +122,8 @@ def test_verbs_are_not_on_the_ops_port(two_ports: Flask, path: str) -> None:
         pytest.param("/metrics", "10.0.0.7", 200, id="Prometheus scrapes"),
         pytest.param("/gangs", "127.0.0.1", 200, id="a port-forward sees the pages"),
         pytest.param("/gangs", "::1", 200, id="by IPv6 as well"),
+        pytest.param("/gangs", "::ffff:127.0.0.1", 200, id="and by IPv4 where the listener is on IPv6"),
+        pytest.param("/gangs", "::ffff:10.0.0.7", 404, id="a pod by IPv4 is no loopback there either"),
         pytest.param("/gangs", "10.0.0.7", 404, id="nobody else does: they show every tenant's pods"),
         pytest.param("/gangs/default/web", "10.0.0.7", 404, id="not even one group"),
         pytest.param("/gangs/default/web", "127.0.0.1", 200, id="one group"),
@@ -162,3 +166,8 @@ def test_the_root_lists_what_is_there(two_ports: Flask, port: int, caller: str, 
     answer = two_ports.test_client().get("/", environ_overrides=environ).get_json()
     assert list(answer) == keys
     assert ("GET /gangs" in str(answer)) is gangs
+
+
+def test_a_listener_on_ipv6_shows_the_pages_to_ipv4_s_loopback(start: Callable[..., Service]) -> None:
+    """As on `::`: there 127.0.0.1 arrives as ::ffff:127.0.0.1, and `explain` was told 404."""
+    assert start(ops_bind_address="::ffff:127.0.0.1").ops("/gangs")[0] == 200
