@@ -19,14 +19,8 @@ class Wire(Struct, frozen=True, gc=False):
     """Base: every field is always written, as Go does without omitempty."""
 
 
-class NodeItem(Struct, frozen=True, gc=False):
-    """Of a full node only the name matters here: nodeCacheCapable must be true, and its absence is answered with an Error."""
-
-    metadata: dict[str, object] = {}
-
-
 class NodeList(Struct, frozen=True, gc=False):
-    items: tuple[NodeItem, ...] | None = None
+    """Whole nodes, which kube-scheduler sends without nodeCacheCapable. That they were sent is all that counts: none is read."""
 
 
 class ExtenderArgs(Wire, frozen=True, gc=False):

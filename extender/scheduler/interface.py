@@ -44,8 +44,18 @@ Page = Callable[..., object]
 """What to show as JSON. GANG is called with `namespace/name`, and answers None for a group that is not there."""
 
 
+class NotCacheCapableError(Exception):
+    """kube-scheduler's entry for the extender lacks `nodeCacheCapable: true`. missing: the field of the request that then is null."""
+
+    def __init__(self, missing: str) -> None:
+        super().__init__(f"the extender needs nodeCacheCapable: true, and got no {missing}")
+
+
 class Verbs(Protocol):
-    """The extender's four verbs. No call raises for an outcome of scheduling: the answers carry it."""
+    """The extender's four verbs. No call raises for an outcome of scheduling: the answers carry it.
+
+    prioritize and preempt, whose answers have no place for an error, raise NotCacheCapableError.
+    """
 
     def filter(self, args: ExtenderArgs) -> ExtenderFilterResult: ...
 

@@ -34,7 +34,7 @@ from extender.scheduler.background import Background
 from extender.scheduler.binding_cycle import BindingCycle
 from extender.scheduler.evictor import ApiEvictor
 from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooManyHeldBindsError
-from extender.scheduler.interface import GANG, GANGS, Caller, Check, Page
+from extender.scheduler.interface import GANG, GANGS, Caller, Check, NotCacheCapableError, Page
 from extender.scheduler.leadership import Leadership
 from extender.scheduler.live_metrics import LiveMetrics
 from extender.scheduler.preemption_cycle import PreemptionCycle
@@ -94,12 +94,16 @@ class Scheduler:
         return result
 
     def prioritize(self, args: ExtenderArgs) -> Sequence[HostPriority]:
+        if args.node_names is None and args.nodes is not None:
+            raise NotCacheCapableError("NodeNames")
         names = args.node_names or ()
         if self._not_ours(args.pod) or self._not_ready():
             return [HostPriority(host=name, score=0) for name in names]
         return self._parts.scheduling_cycle.prioritize(self._profile(args.pod), args.pod, names)
 
     def preempt(self, args: ExtenderPreemptionArgs) -> ExtenderPreemptionResult:
+        if args.node_name_to_meta_victims is None and args.node_name_to_victims is not None:
+            raise NotCacheCapableError("NodeNameToMetaVictims")
         if args.node_name_to_meta_victims is None or self._not_ready():
             return ExtenderPreemptionResult()
         with self._parts.scheduling_cycle.lock:

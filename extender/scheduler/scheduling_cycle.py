@@ -22,8 +22,9 @@ from extender.framework.runtime.columnar_scoring import NodeScores
 from extender.framework.runtime.framework import Framework
 from extender.framework.runtime.metrics_recorder import sampled_state
 from extender.framework.status import Code, Status
+from extender.scheduler.interface import NotCacheCapableError
 
-NOT_CACHE_CAPABLE = "the extender needs nodeCacheCapable: true, and got no NodeNames"
+NOT_CACHE_CAPABLE = str(NotCacheCapableError("NodeNames"))
 NAMED_IN_REFUSAL = 16  # nodes: with 1,000 named, a refused pod costs kube-scheduler half as much again
 
 

@@ -13,6 +13,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, Reque
 
 from extender.api import codec
 from extender.api.extenderv1 import ExtenderBindingResult, ExtenderFilterResult, ExtenderPreemptionResult
+from extender.scheduler.interface import NotCacheCapableError
 from extender.server.state import PROBES, VERBS, on_ops_port, state
 
 log = logging.getLogger(__name__)
@@ -39,12 +40,19 @@ def refusal(text: str, status: int) -> Response:
 
 def init_app(app: Flask) -> None:
     app.register_error_handler(RefusedError, _refused)
+    app.register_error_handler(NotCacheCapableError, _not_cache_capable)
     app.register_error_handler(HTTPException, _http)
     app.register_error_handler(Exception, _fault)
 
 
 def _refused(error: RefusedError) -> Response:
     return refusal(str(error), error.status)
+
+
+def _not_cache_capable(error: NotCacheCapableError) -> Response:
+    """kube-scheduler reads no further than the 400 where a verb's answer has no Error: the log says the rest."""
+    log.warning("request refused path=%s reason=%s", request.path, error)
+    return refusal(str(error), 400)
 
 
 def _http(error: HTTPException) -> Response:
@@ -56,13 +64,23 @@ def _http(error: HTTPException) -> Response:
         case MethodNotAllowed():
             text = f"{where}: method not allowed; there are: {_known_paths()}"
         case RequestEntityTooLarge():
-            text = f"{where}: the body is larger than {state().options.max_body_bytes} bytes"
+            text = f"{where}: the body is larger than {state().options.max_body_bytes} bytes{_of_whole_nodes()}"
         case _:
             text = f"{where}: {error.name}"
     response = refusal(text, error.code or 500)
     if isinstance(error, MethodNotAllowed) and error.valid_methods:
         response.headers["Allow"] = ", ".join(sorted(error.valid_methods))
     return response
+
+
+def _of_whole_nodes() -> str:
+    """Nothing else makes a call of a verb so large."""
+    if request.path.strip("/") not in VERBS:
+        return ""
+    log.warning(
+        "request refused path=%s reason=the body is too large: is nodeCacheCapable: true missing?", request.path
+    )
+    return ": kube-scheduler sends whole nodes without nodeCacheCapable: true"
 
 
 def _known_paths() -> str:

@@ -161,6 +161,7 @@ def test_a_body_over_the_limit_is_a_413_and_is_not_read(verbs: FakeVerbs) -> Non
     response = send(client, "filter", _Unreadable(), 1001)
     assert response.status_code == 413
     assert "larger than 1000 bytes" in response.get_json()["Error"]
+    assert "nodeCacheCapable: true" in response.get_json()["Error"]
     assert client.post("/bind", data=payload("bind")).status_code == 200
 
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import pytest
+
 from extender.api import corev1
 from extender.api.metav1 import ObjectMeta
 from extender.client.interface import NODES, PODS
+from extender.server.app import create_app
 from tests.unit.scheduler.conftest import SECONDS, Bench, Peer
 
 
@@ -140,3 +146,42 @@ def test_scores_are_whole_numbers_for_each_node(bench: Bench) -> None:
     pod = bench.pod("single")
     scores = bench.scheduler.prioritize(ExtenderArgs(pod=pod, node_names=("n1", "unseen")))
     assert [(entry.host, type(entry.score)) for entry in scores] == [("n1", int), ("unseen", int)]
+
+
+def whole_node(name: str) -> dict[str, Any]:
+    """As a kubelet fills it, long lists of images included."""
+    images = [{"names": [f"registry.example.com/{name}/{'i' * 200}:{i}"], "sizeBytes": 2**33} for i in range(500)]
+    meta = {"name": name, "labels": {"a": "b"}, "annotations": {"c": "d" * 5000}, "creationTimestamp": None}
+    status = {"capacity": {"cpu": "8"}, "conditions": [{"type": "Ready", "status": "True"}]}
+    return {"metadata": meta, "spec": {"taints": None}, "status": {**status, "images": [*images, {"names": None}]}}
+
+
+def whole_pod(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "default", "uid": name}, "spec": {"containers": [{"name": "c"}]}}
+
+
+WHOLE = json.dumps(
+    {
+        "Pod": whole_pod("single"),
+        "Nodes": {"metadata": {}, "items": [whole_node("n1"), whole_node("n2")]},
+        "NodeNames": None,
+        "NodeNameToVictims": {"n1": {"Pods": [whole_pod("victim")], "NumPDBViolations": 0}},
+        "NodeNameToMetaVictims": None,
+    }
+)
+ANSWERED = {
+    "filter": "the extender needs nodeCacheCapable: true, and got no NodeNames",
+    "prioritize": "the extender needs nodeCacheCapable: true, and got no NodeNames",
+    "preempt": "the extender needs nodeCacheCapable: true, and got no NodeNameToMetaVictims",
+}
+
+
+@pytest.mark.parametrize("verb", ANSWERED)
+def test_without_node_cache_capable_every_verb_names_the_setting(bench: Bench, verb: str) -> None:
+    """kube-scheduler sends whole nodes and whole victims then, as the API server has them."""
+    bench.node("n1")
+    pod = bench.pod("single")
+    response = create_app(bench.scheduler).test_client().post(f"/{verb}", data=WHOLE)
+    assert response.get_json()["Error"] == ANSWERED[verb]
+    assert (response.status_code == 200) is (verb == "filter")  # whose Error kube-scheduler reads
+    assert bench.filter(pod, "n1").node_names == ["n1"]
