@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import inspect
 
 from extender.api.quantity import Quantity, parse_quantity
 
@@ -40,12 +41,52 @@ def _decoder(type_: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(type_, dec_hook=_decode_hook)
 
 
-def decode(data: bytes, type_: type[T]) -> T:
-    """Parses JSON into `type_`. Raises DecodeError for malformed, truncated, too deeply nested or wrongly typed input."""
+_NOT_OF_THE_TYPE = (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError)
+
+
+def decode(data: bytes, type_: type[T], *, nulls: bool = True) -> T:
+    """Parses JSON into `type_`. Raises DecodeError for malformed, truncated, too deeply nested or wrongly typed input.
+
+    A null in a field that may be absent counts as absent: Go writes one for each empty slice, map and time that has no
+    `omitempty`. Such input is read a second time, everything else once.
+    nulls: False where the caller reads the parts of such input one by one.
+    """
     try:
         value: T = _decoder(type_).decode(data)  # type: ignore[arg-type]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError) as error:
+    except _NOT_OF_THE_TYPE as error:
+        if nulls and isinstance(error, msgspec.ValidationError) and b"null" in data:
+            return _decode_with_nulls(data, type_)
         raise DecodeError(str(error) or type(error).__name__) from error
+    return value
+
+
+def _decode_with_nulls(data: bytes, type_: type[T]) -> T:
+    try:
+        plain = _without_null_fields(msgspec.json.decode(data), _type_info(type_))  # type: ignore[arg-type]
+    except _NOT_OF_THE_TYPE as error:
+        raise DecodeError(str(error) or type(error).__name__) from error
+    return convert(plain, type_, nulls=False)
+
+
+@lru_cache(maxsize=256)
+def _type_info(type_: Any) -> inspect.Type:
+    return inspect.type_info(type_)
+
+
+def _without_null_fields(value: Any, wanted: inspect.Type) -> Any:
+    """A copy with the wanted fields only, without those that are null and may be absent. A null in a list or map stays."""
+    if isinstance(wanted, inspect.UnionType):  # of one type and None
+        wanted = next(each for each in wanted.types if not isinstance(each, inspect.NoneType))
+    if isinstance(value, dict) and isinstance(wanted, inspect.StructType):
+        return {
+            field.encode_name: _without_null_fields(value[field.encode_name], field.type)
+            for field in wanted.fields
+            if field.encode_name in value and (field.required or value[field.encode_name] is not None)
+        }
+    if isinstance(value, dict) and isinstance(wanted, inspect.DictType):
+        return {key: _without_null_fields(item, wanted.value_type) for key, item in value.items()}
+    if isinstance(value, list) and isinstance(wanted, inspect.VarTupleType | inspect.ListType):
+        return [_without_null_fields(item, wanted.item_type) for item in value]
     return value
 
 
@@ -57,8 +98,8 @@ def convert(value: Any, type_: type[T], *, nulls: bool = True) -> T:
     try:
         plain = without_nulls(value) if nulls else value
         return msgspec.convert(plain, type_, dec_hook=_decode_hook, strict=True)
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise DecodeError(str(error)) from error
+    except (msgspec.ValidationError, RecursionError, OverflowError) as error:
+        raise DecodeError(str(error) or type(error).__name__) from error
 
 
 def without_nulls(value: Any) -> Any:

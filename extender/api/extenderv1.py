@@ -51,7 +51,7 @@ class MetaPod(Wire, frozen=True, gc=False):
 class MetaVictims(Wire, frozen=True, gc=False):
     """Victims in descending priority: kube-scheduler takes the first as the highest."""
 
-    pods: tuple[MetaPod, ...] = field(name="Pods")
+    pods: tuple[MetaPod, ...] = field(name="Pods", default=())
     num_pdb_violations: int = field(name="NumPDBViolations", default=0)
 
 

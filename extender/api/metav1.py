@@ -58,7 +58,6 @@ class Condition(Object, frozen=True, gc=False):
     reason: str = ""
     message: str = ""
     last_transition_time: datetime | None = None
-    last_probe_time: datetime | None = None
     observed_generation: int = 0
 
 

@@ -16,7 +16,7 @@ class PodDisruptionBudgetSpec(Object, frozen=True, gc=False):
 
 class PodDisruptionBudgetStatus(Object, frozen=True, gc=False):
     disruptions_allowed: int = 0
-    disrupted_pods: dict[str, datetime] = {}
+    disrupted_pods: dict[str, datetime | None] = {}
 
 
 class PodDisruptionBudget(Object, frozen=True, gc=False):

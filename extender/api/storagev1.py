@@ -35,7 +35,6 @@ class VolumeNodeResources(Object, frozen=True, gc=False):
 
 class CSINodeDriver(Object, frozen=True, gc=False):
     name: str
-    node_id: str = ""
     topology_keys: tuple[str, ...] = ()
     allocatable: VolumeNodeResources | None = None
 

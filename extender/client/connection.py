@@ -68,7 +68,7 @@ class Connection:
             query["resourceVersionMatch"] = "NotOlderThan"
         body = self._transport.call("GET", _path(resource, namespace), query=query)
         try:
-            answer: Any = codec.decode(body, _list_type(cast(Any, resource.type)))
+            answer: Any = codec.decode(body, _list_type(cast(Any, resource.type)), nulls=False)
             items, metadata = answer.items or (), answer.metadata
         except codec.DecodeError:
             items, metadata = self._readable(body, resource.type)

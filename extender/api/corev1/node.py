@@ -15,7 +15,6 @@ class ContainerImage(Object, frozen=True, gc=False):
 class NodeSpec(Object, frozen=True, gc=False):
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
-    provider_id: str = ""
 
 
 class NodeStatus(Object, frozen=True, gc=False):

@@ -1,0 +1,121 @@
+// The Go types of the objects that the extender reads: each field's JSON name, and which of them Go writes as null.
+//
+// `python -m tests.parity.record_fields` records it. A field is null in JSON where its zero value has no `omitempty`
+// that leaves it out: slices, maps, pointers and times. The zero value of each type is encoded here to see which.
+package main
+
+import (
+	"encoding/json"
+	"log"
+	"os"
+	"reflect"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	storagev1 "k8s.io/api/storage/v1"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+)
+
+// By API version and kind, as in the extender's client/interface.py; and what kube-scheduler posts to an extender.
+var roots = map[string]any{
+	"v1/Pod":                               v1.Pod{},
+	"v1/Node":                              v1.Node{},
+	"v1/Namespace":                         v1.Namespace{},
+	"v1/Service":                           v1.Service{},
+	"v1/ReplicationController":             v1.ReplicationController{},
+	"v1/PersistentVolume":                  v1.PersistentVolume{},
+	"v1/PersistentVolumeClaim":             v1.PersistentVolumeClaim{},
+	"apps/v1/ReplicaSet":                   appsv1.ReplicaSet{},
+	"apps/v1/StatefulSet":                  appsv1.StatefulSet{},
+	"storage.k8s.io/v1/StorageClass":       storagev1.StorageClass{},
+	"storage.k8s.io/v1/CSINode":            storagev1.CSINode{},
+	"storage.k8s.io/v1/CSIDriver":          storagev1.CSIDriver{},
+	"storage.k8s.io/v1/CSIStorageCapacity": storagev1.CSIStorageCapacity{},
+	"storage.k8s.io/v1/VolumeAttachment":   storagev1.VolumeAttachment{},
+	"policy/v1/PodDisruptionBudget":        policyv1.PodDisruptionBudget{},
+	"scheduling.k8s.io/v1/PriorityClass":   schedulingv1.PriorityClass{},
+	"scheduling.k8s.io/v1alpha2/PodGroup":  schedulingv1alpha2.PodGroup{},
+	"coordination.k8s.io/v1/Lease":         coordinationv1.Lease{},
+	"ExtenderArgs":                         extenderv1.ExtenderArgs{},
+	"ExtenderPreemptionArgs":               extenderv1.ExtenderPreemptionArgs{},
+	"ExtenderBindingArgs":                  extenderv1.ExtenderBindingArgs{},
+}
+
+// Of: the type of the field, or of its elements, where that is in the table. Null: whether Go may write null.
+type field struct {
+	Of   string `json:"of,omitempty"`
+	Null bool   `json:"null,omitempty"`
+}
+
+type table map[string]map[string]field
+
+func main() {
+	types, kinds := table{}, map[string]string{}
+	for kind, value := range roots {
+		kinds[kind] = types.add(reflect.TypeOf(value))
+	}
+	encoder := json.NewEncoder(os.Stdout)
+	encoder.SetIndent("", " ")
+	if err := encoder.Encode(map[string]any{"kinds": kinds, "types": types}); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// The name of the type in the table; empty for what is no struct, or one with a JSON form of its own.
+func (t table) add(of reflect.Type) string {
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
+		of = of.Elem()
+	}
+	marshaler := reflect.TypeFor[json.Marshaler]()
+	if of.Kind() != reflect.Struct || of.Implements(marshaler) || reflect.PointerTo(of).Implements(marshaler) {
+		return ""
+	}
+	name := strings.TrimPrefix(of.PkgPath(), "k8s.io/") + "." + of.Name()
+	if _, known := t[name]; known {
+		return name
+	}
+	fields := map[string]field{}
+	t[name] = fields
+	t.fill(fields, of)
+	for key, value := range encoded(of) {
+		entry := fields[key]
+		entry.Null = value == nil
+		fields[key] = entry
+	}
+	return name
+}
+
+func (t table) fill(fields map[string]field, of reflect.Type) {
+	for index := range of.NumField() {
+		one := of.Field(index)
+		name, _, _ := strings.Cut(one.Tag.Get("json"), ",")
+		switch {
+		case name == "-" || !one.IsExported():
+		case name == "" && one.Anonymous:
+			t.fill(fields, one.Type)
+		default:
+			if name == "" {
+				name = one.Name
+			}
+			fields[name] = field{Of: t.add(one.Type)}
+		}
+	}
+}
+
+// The zero value of a struct type, as its JSON has it.
+func encoded(of reflect.Type) map[string]any {
+	data, err := json.Marshal(reflect.New(of).Interface())
+	if err != nil {
+		log.Fatal(of, err)
+	}
+	result := map[string]any{}
+	if err := json.Unmarshal(data, &result); err != nil {
+		log.Fatal(of, err)
+	}
+	return result
+}
