@@ -1,58 +1,78 @@
 """Whether the kube-scheduler beside us holds the Lease: only then we plan, patch, bind and write events.
 
-The holder's identity is its host name, "_" and a UUID; in a pod both containers have the same host name. A Lease that
-nobody has renewed within its own duration counts for nobody, so a process that was stopped does not act on what it
-last saw. kube-scheduler: cmd/kube-scheduler/app/server.go, k8s.io/client-go/tools/leaderelection
+The holder's identity is its host name, "_" and a UUID; in a pod both containers have the same host name. A renewal counts for
+the Lease's duration from its renewTime, and for no longer than that from when we read it: after a pause of this process or
+of its machine, what was waiting in the socket makes no leader. kube-scheduler: cmd/kube-scheduler/app/server.go,
+k8s.io/client-go/tools/leaderelection (which goes by the time of reading alone: it asks when a Lease may be *taken*)
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
-from extender.api.coordinationv1 import Lease
+from extender.api.coordinationv1 import Lease, LeaseSpec
 
 DEFAULT_LEASE_SECONDS = 15
+# How far the clock that wrote renewTime may differ from ours. In a pod it is the same clock; this is for its corrections.
+CLOCK_SKEW_SECONDS = 1.0
 
 
 class Leadership:
-    """Fed by the Lease's informer. Without a Lease to watch we always lead."""
+    """Fed by the Lease's informer. Without a Lease to watch we always lead.
 
-    def __init__(self, host_name: str, clock: Callable[[], float], *, watched: bool) -> None:
+    clock: monotonic, in seconds; wall: the time of day, in seconds since 1970.
+    """
+
+    def __init__(
+        self, host_name: str, clock: Callable[[], float], *, watched: bool, wall: Callable[[], float] = time.time
+    ) -> None:
         self._prefix = host_name + "_"
         self._clock = clock
+        self._wall = wall
         self._watched = watched
-        self._lock = threading.Lock()  # guards the two below
-        self._holder = ""
-        self._valid_until = 0.0
+        self._lock = threading.Lock()  # guards the three below
+        self._seen: LeaseSpec | None = None
+        self._read_until: float | None = None  # by the clock; None where what was read proves no renewal
+        self._renewed_until: float | None = None  # by the time of day; None where the Lease does not say when it was renewed
 
     def on_lease(self, old: Lease | None, new: Lease | None) -> None:
+        """The Lease as it was and is; None where there is none. Only a change counts as a renewal, not that it was read again."""
         with self._lock:
             if new is None:
-                self._holder = ""
+                self._seen = self._read_until = self._renewed_until = None
                 return
-            self._holder = new.spec.holder_identity
+            first, changed = self._seen is None, new.spec != self._seen
+            self._seen = new.spec
+            if not changed:
+                return
+            read = self._clock()  # before the time of day: a pause between the two makes the Lease older, not younger
+            now = self._wall()
             seconds = new.spec.lease_duration_seconds or DEFAULT_LEASE_SECONDS
-            self._valid_until = self._clock() + seconds
+            renewed = new.spec.renew_time.timestamp() if new.spec.renew_time is not None else None
+            says_when = renewed is not None and renewed <= now + CLOCK_SKEW_SECONDS
+            self._read_until = read + seconds if says_when or not first else None
+            self._renewed_until = renewed + seconds + CLOCK_SKEW_SECONDS if renewed is not None else None
 
     @property
     def leading(self) -> bool:
-        if not self._watched:
-            return True
-        with self._lock:
-            return self._holder.startswith(self._prefix) and self._clock() < self._valid_until
+        return not self.reason
 
     @property
     def reason(self) -> str:
         """Why not, for a refusal and for readiness; empty while we lead."""
-        if self.leading:
+        if not self._watched:
             return ""
         with self._lock:
-            if not self._holder:
+            if self._seen is None or not self._seen.holder_identity:
                 return "nobody holds the Lease"
-            if not self._holder.startswith(self._prefix):
+            if not self._seen.holder_identity.startswith(self._prefix):
                 return "another kube-scheduler holds the Lease"
-            return "the Lease has expired"
+            if self._read_until is None:
+                return "the Lease has not been renewed since it was first read"
+            too_old = self._renewed_until is not None and self._wall() >= self._renewed_until
+            return "the Lease has expired" if too_old or self._clock() >= self._read_until else ""
 
 
 class LeaseHandlers:

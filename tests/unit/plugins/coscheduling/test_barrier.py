@@ -45,6 +45,16 @@ def test_without_the_lease_nothing_starts(world: Make) -> None:
     assert "not the leader" in str(w.bind(pod("p1", "g"), "n1"))
 
 
+def test_without_the_lease_a_single_pod_is_not_bound_either(world: Make) -> None:
+    """It was lost after the call came in: another extender may be giving the room away by now."""
+    w = world([node("n1")])
+    w.leading = False
+    status = w.plugin.barrier.check_commit(CycleState(), pod("single"), "n1")
+    assert status.message == "not the leader: nothing is committed"
+    w.leading = True
+    assert w.plugin.barrier.check_commit(CycleState(), pod("single"), "n1").success
+
+
 def test_a_node_that_is_gone_by_then_stops_the_whole_gang(world: Make) -> None:
     w = world([node("n1"), node("n2")])
     held = gang(w, 2, 2)
