@@ -10,10 +10,20 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for every counter, which nobody asks for
 REGISTRY = CollectorRegistry()
+ProcessCollector(registry=REGISTRY)  # process_*: of the process that is scraped, the worker
+GCCollector(registry=REGISTRY)  # python_gc_*
 
 _FAST = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 _KUBE = tuple(0.001 * 2**i for i in range(15))
@@ -47,6 +57,7 @@ requests = _counter("gang_extender_requests", "Requests by verb, HTTP status and
 request_duration = _histogram("gang_extender_request_duration_seconds", "Time to answer, by verb.", _FAST, "verb")
 held_binds = _gauge("gang_extender_held_binds", "Bind calls that are under way or held.")
 held_binds_limit = _gauge("gang_extender_held_binds_limit", "The most bind calls that are taken at a time.")
+ready = _gauge("gang_extender_ready", "What /readyz says: 1 ready, 0 not.")
 rejected_clients = _counter(
     "gang_extender_rejected_clients", "Connections and calls refused by client identity.", "reason"
 )

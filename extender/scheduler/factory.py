@@ -37,7 +37,7 @@ from extender.scheduler.event_handlers import NodeHandlers, PodGroupHandlers, Po
 from extender.scheduler.evictor import ApiEvictor
 from extender.scheduler.in_flight import InFlight
 from extender.scheduler.leadership import Leadership, LeaseHandlers
-from extender.scheduler.live_metrics import LiveMetrics, of_cache, of_gangs, of_informers, of_room
+from extender.scheduler.live_metrics import LiveMetrics, of_cache, of_gangs, of_informers, of_leadership, of_room
 from extender.scheduler.preemption_cycle import PreemptionCycle
 from extender.scheduler.preemption_parts import build_preemption, preemption_rules
 from extender.scheduler.scheduler import Parts, Scheduler
@@ -232,7 +232,8 @@ class _Assembly:
         coscheduling, cache = self._coscheduling, self._cache
         largest = LargestGang(coscheduling.manager, cache.snapshot, coscheduling.collaborators.topology)
         gangs = of_gangs(coscheduling.manager)
-        return LiveMetrics([*of_cache(cache), *of_informers(self._informers), *gangs, *of_room(largest)])
+        own = (*of_leadership(self._leadership), *of_cache(cache), *of_informers(self._informers))
+        return LiveMetrics([*own, *gangs, *of_room(largest)])
 
 
 def hold_limit(bind_timeout_seconds: float, members: int) -> float:

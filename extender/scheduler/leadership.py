@@ -35,7 +35,9 @@ class Leadership:
         self._lock = threading.Lock()  # guards the three below
         self._seen: LeaseSpec | None = None
         self._read_until: float | None = None  # by the clock; None where what was read proves no renewal
-        self._renewed_until: float | None = None  # by the time of day; None where the Lease does not say when it was renewed
+        self._renewed_until: float | None = (
+            None  # by the time of day; None where the Lease does not say when it was renewed
+        )
 
     def on_lease(self, old: Lease | None, new: Lease | None) -> None:
         """The Lease as it was and is; None where there is none. Only a change counts as a renewal, not that it was read again."""

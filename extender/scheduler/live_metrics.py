@@ -20,6 +20,7 @@ from extender.metrics import REGISTRY
 from extender.plugins.coscheduling.largest_gang import Largest
 from extender.plugins.coscheduling.phases import count_phases
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.scheduler.leadership import Leadership
 
 Gauge = Callable[[], GaugeMetricFamily]
 
@@ -105,6 +106,16 @@ def of_informers(informers: InformerFactory) -> Iterable[Gauge]:
         )
 
     return (age,)
+
+
+def of_leadership(leadership: Leadership) -> Iterable[Gauge]:
+    def leading() -> GaugeMetricFamily:
+        text = (
+            "1 while the kube-scheduler beside this extender holds the Lease, or where there is none to hold; else 0."
+        )
+        return _family("gang_extender_leading", text, (), [((), float(leadership.leading))])
+
+    return (leading,)
 
 
 def of_gangs(manager: PodGroupManager) -> Iterable[Gauge]:

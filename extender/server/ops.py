@@ -46,8 +46,12 @@ def readyz() -> Response:
     return _probe("readyz", state().verbs.readiness())
 
 
+def _passed(checks: Sequence[Check]) -> bool:
+    return all(check.ok for check in checks)
+
+
 def _probe(name: str, checks: Sequence[Check]) -> Response:
-    passed = all(check.ok for check in checks)
+    passed = _passed(checks)
     if passed and "verbose" not in request.args:
         return Response("ok", mimetype="text/plain")
     lines = [*map(_line, checks), f"{name} check {'passed' if passed else 'failed'}"]
@@ -62,6 +66,7 @@ def _line(check: Check) -> str:
 
 @blueprint.get("/metrics")
 def prometheus() -> Response:
+    metrics.ready.set(_passed(state().verbs.readiness()))
     return Response(generate_latest(metrics.REGISTRY), content_type=CONTENT_TYPE_LATEST)
 
 

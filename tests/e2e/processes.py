@@ -103,6 +103,11 @@ class Program:
                 raise NotReadyError(f"{self.name} was not ready within {within:g} s\n{self.tail()}")
             time.sleep(0.02)
 
+    def signal_group(self, number: signal.Signals) -> None:
+        """To the process and all that it started: as the kernel freezes a whole container."""
+        if self.running:
+            os.killpg(self.pid, number)
+
     def signal(self, number: signal.Signals) -> None:
         """To the process itself, which passes it on as it would in production."""
         if self._process is not None and self._process.poll() is None:

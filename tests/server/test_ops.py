@@ -64,6 +64,9 @@ METRICS = [
     "gang_extender_watch_restarts_total",
     "gang_extender_api_requests_total",
     "gang_extender_build_info",
+    "gang_extender_ready",
+    "process_resident_memory_bytes",
+    "python_gc_collections_total",
     "gang_extender_rejected_clients_total",
     "gang_extender_log_records_dropped_total",
     "gang_extender_unexpected_errors_total",
@@ -83,6 +86,12 @@ METRICS = [
 def test_metrics_are_exposed_under_their_names(client: FlaskClient, name: str) -> None:
     text = client.get("/metrics").get_data(as_text=True)
     assert f"# HELP {name} " in text
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_a_scrape_says_what_readyz_says(client: FlaskClient, verbs: FakeVerbs, ready: bool) -> None:
+    verbs.ready = ready
+    assert f"\ngang_extender_ready {float(ready)}\n" in client.get("/metrics").get_data(as_text=True)
 
 
 def test_nothing_is_said_of_when_a_series_began(client: FlaskClient) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,10 +21,11 @@ from extender.client.informer import InformerFactory
 from extender.plugins.coscheduling.largest_gang import Largest
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.spec.pod_group import GroupLabels
-from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers, of_queue, of_room
+from extender.scheduler.leadership import Leadership
+from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers, of_leadership, of_queue, of_room
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
-ROW = re.compile(r"^\| `((?:gang_extender|scheduler)_\w+)` \| ([^|]*)\|", re.MULTILINE)
+ROW = re.compile(r"^\| `((?:gang_extender|scheduler|process|python)_\w+)` \| ([^|]*)\|", re.MULTILINE)
 
 Metric = Counter | Gauge | Histogram
 
@@ -93,10 +95,26 @@ def exported() -> dict[str, tuple[str, ...]]:
         *of_queue(PriorityQueue(lambda a, b: a.timestamp < b.timestamp)),
         *of_cache(Cache()),
         *of_informers(InformerFactory(EmbeddedAPI())),
+        *of_leadership(Leadership("", time.monotonic, watched=False)),
         *of_gangs(manager),
         *of_room(lambda: Largest({}, {})),
     ]
+    found |= dict(of_the_process())
     return found | {family.name: tuple(family._labelnames) for family in (gauge() for gauge in gauges)}
+
+
+def of_the_process() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What the library's own collectors tell of this process and of Python."""
+    for family in metrics.REGISTRY.collect():
+        if family.name.startswith(("process_", "python_")):
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            yield name, tuple(family.samples[0].labels)
+
+
+def test_the_process_and_the_garbage_collector_are_told_of() -> None:
+    names = dict(of_the_process())
+    assert {"process_resident_memory_bytes", "process_cpu_seconds_total", "process_open_fds"} <= names.keys()
+    assert {"python_gc_collections_total", "python_gc_objects_uncollectable_total"} <= names.keys()
 
 
 def test_the_page_has_every_metric_with_its_labels_and_no_other() -> None:

@@ -18,7 +18,8 @@ from extender.metrics import REGISTRY
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.spec.pod_group import GroupLabels
 from extender.scheduler.bell import NAME
-from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers
+from extender.scheduler.leadership import Leadership
+from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers, of_leadership
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 FILES = sorted(MANIFESTS.rglob("*.yaml"))
@@ -155,9 +156,10 @@ def test_every_alert_is_about_a_metric_that_there_is() -> None:
     }
     exported = {f"{family.name}_total" if family.type == "counter" else family.name for family in REGISTRY.collect()}
     manager = PodGroupManager(GroupLabels(), denied_seconds=1, permitted_seconds=1, clock=time.monotonic)
+    leading = of_leadership(Leadership("", time.monotonic, watched=False))
     exported |= {
         gauge().name
-        for gauge in (*of_cache(Cache()), *of_informers(InformerFactory(EmbeddedAPI())), *of_gangs(manager))
+        for gauge in (*of_cache(Cache()), *of_informers(InformerFactory(EmbeddedAPI())), *of_gangs(manager), *leading)
     }
     assert asked
     assert asked <= exported

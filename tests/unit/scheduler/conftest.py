@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +16,7 @@ from extender.api.extenderv1 import (
     ExtenderBindingArgs,
     ExtenderFilterResult,
     ExtenderPreemptionArgs,
+    HostPriority,
     MetaPod,
     MetaVictims,
 )
@@ -110,6 +111,9 @@ class Bench:
 
     def filter(self, pod: corev1.Pod, *nodes: str) -> ExtenderFilterResult:
         return self.scheduler.filter(ExtenderArgs(pod=pod, node_names=nodes))
+
+    def prioritize(self, pod: corev1.Pod, *nodes: str) -> Sequence[HostPriority]:
+        return self.scheduler.prioritize(ExtenderArgs(pod=pod, node_names=nodes))
 
     def bind(self, pod: corev1.Pod, node: str, peer: Peer | None = None) -> Future[str]:
         """The answer's Error, when it comes."""

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import socket
+import time
 from datetime import UTC, datetime
 
 import pytest
 
 from extender.api.codec import convert
 from extender.api.coordinationv1 import Lease
+from extender.client.embedded import EmbeddedAPI
+from extender.client.interface import LEASES
+from extender.config.types import ExtenderConfiguration, LeaseRef
 from extender.scheduler.leadership import CLOCK_SKEW_SECONDS, Leadership
+from tests.unit.scheduler.conftest import SECONDS, running
 
 LEASE_SECONDS = 15
 NOON = 1_800_000_000.0  # a time of day
@@ -163,3 +169,25 @@ def test_a_duration_of_nothing_is_client_go_s_own(world: World) -> None:
     assert world.reason == ""
     world.passes(0.1)
     assert world.reason == EXPIRED
+
+
+def test_none_of_the_verbs_acts_by_a_lease_that_was_not_renewed_for_an_hour() -> None:
+    """A whole scheduler on an API server where the Lease names its host."""
+    hour_ago = datetime.fromtimestamp(time.time() - 3600, UTC).isoformat()
+    spec = {"holderIdentity": f"{socket.gethostname()}_1", "leaseDurationSeconds": LEASE_SECONDS, "renewTime": hour_ago}
+    api = EmbeddedAPI()
+    api.create(LEASES, {"metadata": {"name": "gang-scheduler", "namespace": "kube-system"}, "spec": spec})
+    with running(ExtenderConfiguration(leader_lease=LeaseRef("kube-system", "gang-scheduler")), api) as bench:
+        bench.node("n1")
+        bench.node("n2")
+        pod, victim = bench.pod("single"), bench.pod("victim", node="n1")
+        refusal = f"not the leader: {EXPIRED}"
+        assert bench.filter(pod, "n1").error == refusal
+        assert {each.score for each in bench.prioritize(pod, "n1", "n2")} == {0}
+        assert bench.preempt(pod, {"n1": [victim]}) == {}
+        assert bench.bind(pod, "n1").result(SECONDS) == refusal
+        renewed = {"spec": {"renewTime": datetime.now(UTC).isoformat()}}
+        api.patch(LEASES, "gang-scheduler", renewed, namespace="kube-system")
+        bench.until(lambda: bench.filter(pod, "n1").error == "", "the renewal counts")
+        assert {each.score for each in bench.prioritize(pod, "n1", "n2")} != {0}
+        assert bench.bind(pod, "n1").result(SECONDS) == ""

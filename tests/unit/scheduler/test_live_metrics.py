@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from extender.backend.cache.cache import Cache
@@ -15,7 +16,8 @@ from extender.framework import events
 from extender.framework.interface import PreEnqueuePlugin
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling.largest_gang import Largest
-from extender.scheduler.live_metrics import Gauge, LiveMetrics, of_cache, of_informers, of_queue, of_room
+from extender.scheduler.leadership import Leadership
+from extender.scheduler.live_metrics import Gauge, LiveMetrics, of_cache, of_informers, of_leadership, of_queue, of_room
 from tests.objects import make_node, make_pod
 
 PROFILE = "default-scheduler"
@@ -75,6 +77,17 @@ def test_events_are_kept_for_a_pod_that_is_being_tried() -> None:
     seen = scrape(of_queue(queue))
     assert seen['scheduler_inflight_events{event="PodPopped"}'] == 1
     assert seen['scheduler_inflight_events{event="NodeAdd"}'] == 1
+
+
+@pytest.mark.parametrize(
+    ("watched", "value"),
+    [
+        pytest.param(False, 1, id="no Lease to hold: it leads"),
+        pytest.param(True, 0, id="a Lease that nobody holds: it does not"),
+    ],
+)
+def test_an_extender_says_whether_it_leads(watched: bool, value: float) -> None:
+    assert scrape(of_leadership(Leadership("me", lambda: 0.0, watched=watched))) == {"gang_extender_leading": value}
 
 
 def test_the_cache_says_how_much_it_holds() -> None:

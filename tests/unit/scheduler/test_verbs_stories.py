@@ -140,11 +140,8 @@ def test_a_parked_member_is_nominated_and_woken_when_its_gang_is_planned(bench: 
 
 
 def test_scores_are_whole_numbers_for_each_node(bench: Bench) -> None:
-    from extender.api.extenderv1 import ExtenderArgs
-
     bench.node("n1")
-    pod = bench.pod("single")
-    scores = bench.scheduler.prioritize(ExtenderArgs(pod=pod, node_names=("n1", "unseen")))
+    scores = bench.prioritize(bench.pod("single"), "n1", "unseen")
     assert [(entry.host, type(entry.score)) for entry in scores] == [("n1", int), ("unseen", int)]
 
 
