@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from extender.api import corev1, storagev1
+from extender.api import corev1, metadata_keys, storagev1
 from extender.api.corev1.volume import (
     AWSElasticBlockStore,
     AzureDisk,
@@ -26,7 +26,13 @@ from extender.api.corev1.volume import (
 Source = corev1.Volume | PersistentVolumeSpec
 BETA_ZONE, BETA_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
-MIGRATED_PLUGINS_ANNOTATION = "storage.alpha.kubernetes.io/migrated-plugins"
+MIGRATED_PLUGINS = metadata_keys.Key(
+    "storage.alpha.kubernetes.io/migrated-plugins",
+    metadata_keys.Source.ANNOTATION,
+    ("CSINode",),
+    metadata_keys.LIST,
+    str,
+)
 UNSPECIFIED = "UNSPECIFIED"
 
 _AWS_VOLUME_ID = re.compile(r"^vol-[^/]*$")
@@ -100,7 +106,7 @@ def migrated_on_node(plugin: InTreePlugin, csi_node: storagev1.CSINode | None) -
     """Whether the kubelet said that it uses the driver in the plugin's place. Go: isPluginMigratedToCSIOnNode."""
     if csi_node is None or plugin.name not in MIGRATION_ON:
         return False
-    return plugin.name in csi_node.metadata.annotations.get(MIGRATED_PLUGINS_ANNOTATION, "").split(",")
+    return plugin.name in MIGRATED_PLUGINS.text(csi_node.metadata).split(",")
 
 
 def csi_volume(source: Source, labels: Mapping[str, str] | None = None) -> CSIVolume:

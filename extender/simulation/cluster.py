@@ -18,7 +18,7 @@ from extender.config.defaults import whole_profile
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration, KubeSchedulerConfiguration, KubeSchedulerProfile
 from extender.plugins import names
-from extender.plugins.coscheduling.spec.pod_group import GroupLabels
+from extender.plugins.coscheduling.spec.membership import GroupLabels
 
 _EVERYTHING = 10**9
 

@@ -147,7 +147,7 @@ class _Pass:
         volume = find_matching_volume(claim, candidates, None)
         if volume is not None:
             self._bind(volume, claim)
-        elif storage_class is not None and (not delayed or SELECTED_NODE in claim.metadata.annotations):
+        elif storage_class is not None and (not delayed or SELECTED_NODE.on(claim.metadata)):
             self._provision(claim, storage_class)
 
     def _settle_named(self, claim: corev1.PersistentVolumeClaim) -> None:
@@ -192,7 +192,7 @@ class _Pass:
         }
         if claim.spec.volume_attributes_class_name:
             spec["volumeAttributesClassName"] = claim.spec.volume_attributes_class_name
-        terms = self._reachable_from(claim.metadata.annotations.get(SELECTED_NODE, ""), driver, storage_class)
+        terms = self._reachable_from(SELECTED_NODE.text(claim.metadata), driver, storage_class)
         if terms:
             spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}}
         body = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import field
 
 from extender.api.corev1.affinity import NodeSelector
+from extender.api.metadata_keys import NAME, Key, Source
 from extender.api.metav1 import LabelSelector, Object, ObjectMeta
 from extender.api.quantity import ResourceList
 
@@ -13,7 +14,13 @@ READ_WRITE_ONCE_POD = "ReadWriteOncePod"
 CLAIM_PENDING, CLAIM_BOUND, CLAIM_LOST = "Pending", "Bound", "Lost"
 VOLUME_PENDING, VOLUME_AVAILABLE, VOLUME_BOUND, VOLUME_RELEASED = "Pending", "Available", "Bound", "Released"
 FILESYSTEM = "Filesystem"  # the volume mode where none is given
-BETA_STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+BETA_STORAGE_CLASS = Key(
+    "volume.beta.kubernetes.io/storage-class",
+    Source.ANNOTATION,
+    ("PersistentVolumeClaim", "PersistentVolume"),
+    NAME,
+    str,
+)
 
 
 class PersistentVolumeClaimVolumeSource(Object, frozen=True, gc=False):
@@ -131,7 +138,7 @@ class PersistentVolumeClaim(Object, frozen=True, gc=False):
     @property
     def class_name(self) -> str:
         """The annotation of old wins; "" where none was asked for. Go: GetPersistentVolumeClaimClass."""
-        return self.metadata.annotations.get(BETA_STORAGE_CLASS_ANNOTATION, self.spec.storage_class_name or "")
+        return BETA_STORAGE_CLASS.text(self.metadata, self.spec.storage_class_name or "")
 
 
 class ClaimReference(Object, frozen=True, gc=False):
@@ -177,4 +184,4 @@ class PersistentVolume(Object, frozen=True, gc=False):
     @property
     def class_name(self) -> str:
         """The annotation of old wins. Go: GetPersistentVolumeClass."""
-        return self.metadata.annotations.get(BETA_STORAGE_CLASS_ANNOTATION, self.spec.storage_class_name)
+        return BETA_STORAGE_CLASS.text(self.metadata, self.spec.storage_class_name)

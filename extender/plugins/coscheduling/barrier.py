@@ -15,7 +15,7 @@ from extender.framework.cycle_state import CycleState
 from extender.framework.interface import WaitingPod
 from extender.framework.status import SUCCESS, Status, unschedulable, wait
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.batches import BATCH_ANNOTATION, name_batch
+from extender.plugins.coscheduling.batches import name_batch
 from extender.plugins.coscheduling.collaborators import (
     PARTLY_BOUND,
     REJECTED,
@@ -31,6 +31,7 @@ from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.pre_bind import time_for_siblings
 from extender.plugins.coscheduling.preflight import lacks_room, preflight
 from extender.plugins.coscheduling.quorum import is_free, needs, note_start
+from extender.plugins.coscheduling.spec.keys import BATCH
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.stops import Reason, stop_of_hold
 from extender.plugins.coscheduling.unit_domains import UnitDomains
@@ -174,7 +175,7 @@ class Barrier:
             group = self._manager.find(pod)
             commit = group.commits.get(pod.uid) if group is not None else None
             if group is not None and group.batch:
-                annotate_binding(state, {BATCH_ANNOTATION: group.batch})
+                annotate_binding(state, {BATCH: group.batch})
         if commit is None:
             if group is not None:
                 return unschedulable(messages.NOT_ENOUGH_LEFT)

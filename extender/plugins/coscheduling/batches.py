@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Set as AbstractSet
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.quorum import in_part
+from extender.plugins.coscheduling.spec.batch import batch_name
+from extender.plugins.coscheduling.spec.keys import BATCH
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
-
-BATCH_ANNOTATION = "gang-extender.dev/batch-started-at"
-"""When the start of the pod's batch began: 2026-03-02T10:00:00.123456Z."""
+from extender.plugins.coscheduling.spec.reading import Reading
 
 CUT_SHORT = timedelta(minutes=5)  # a batch that began before is not whole because members of it have gone
 
@@ -28,7 +28,7 @@ def name_batch(group: Group, spec: GroupSpec, uids: AbstractSet[str], now: datet
     if spec.match_policy is not MatchPolicy.ONLY_WAITING:
         group.batch = ""
     elif not group.batch or not (uids <= group.started or in_part(group, spec)):
-        group.batch = now.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        group.batch = batch_name(now)
 
 
 def recall_batches(manager: PodGroupManager) -> None:
@@ -41,7 +41,7 @@ def recall_batches(manager: PodGroupManager) -> None:
 
 
 def _recall(group: Group, spec: GroupSpec, now: datetime) -> None:
-    batch_of = {uid: group.members[uid].pod.metadata.annotations.get(BATCH_ANNOTATION, "") for uid in group.on_node}
+    batch_of = {uid: BATCH.text(group.members[uid].pod.metadata) for uid in group.on_node}
     sizes = Counter(batch_of.values())
     newest = max((name for name in sizes if _began(name, now)), default="")
     if not newest or sizes[newest] >= spec.min_member:
@@ -52,8 +52,5 @@ def _recall(group: Group, spec: GroupSpec, now: datetime) -> None:
 
 def _began(name: str, now: datetime) -> bool:
     """Lately enough to be in mid-commit; False for what is no name of a batch."""
-    try:
-        began = datetime.fromisoformat(name)
-    except ValueError:
-        return False
-    return began.tzinfo is not None and abs(now - began) <= CUT_SHORT
+    began = Reading().parsed(BATCH, name)
+    return began is not None and abs(now - began) <= CUT_SHORT

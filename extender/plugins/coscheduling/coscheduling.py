@@ -65,7 +65,7 @@ from extender.plugins.coscheduling.preflight import lacks_room
 from extender.plugins.coscheduling.quorum import needs
 from extender.plugins.coscheduling.reserved_room import Kept, ReservedRoom
 from extender.plugins.coscheduling.single_pods import PackingScores, SinglePods, outside_domain
-from extender.plugins.coscheduling.spec.pod_group import GroupLabels
+from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.stale_refusals import StaleRefusals
 from extender.plugins.coscheduling.stops import Reason, Stop
 

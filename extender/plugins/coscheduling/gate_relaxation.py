@@ -13,8 +13,9 @@ from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.group_view import starts_with
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.quorum import needs
-from extender.plugins.coscheduling.spec.named_groups import GROUPS_ANNOTATION
-from extender.plugins.coscheduling.spec.pod_group import GroupSpec, foreign_gates
+from extender.plugins.coscheduling.spec.keys import GROUPS
+from extender.plugins.coscheduling.spec.membership import foreign_gates
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.stops import Reason
 
 
@@ -29,7 +30,7 @@ def would_open(manager: PodGroupManager, group: Group, reason: str) -> tuple[Rel
         return (_without_foreign_gates(manager, group, spec),)
     if reason == Reason.COMPANION_NOT_READY:
         others = ", ".join(starts_with(manager, group))
-        return (Relaxation("Companions", f"what {others} waits for, or without naming it in {GROUPS_ANNOTATION}"),)
+        return (Relaxation("Companions", f"what {others} waits for, or without naming it in {GROUPS}"),)
     return ()
 
 

@@ -15,7 +15,8 @@ from extender.plugins.coscheduling.commit import Commit
 from extender.plugins.coscheduling.error_back_off import ErrorBackOffs
 from extender.plugins.coscheduling.preempting import Preempting
 from extender.plugins.coscheduling.refutations import Refutations
-from extender.plugins.coscheduling.spec.pod_group import GroupRef, GroupSpec
+from extender.plugins.coscheduling.spec.membership import GroupRef
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.stops import Stop
 
 

@@ -223,7 +223,7 @@ def _membership_changed(old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
         return True
     return (
         old.metadata.labels != new.metadata.labels
-        or naming(old.metadata.annotations) != naming(new.metadata.annotations)
+        or naming(old.metadata) != naming(new.metadata)
         or old.deleting != new.deleting
         or old.spec.scheduling_gates != new.spec.scheduling_gates
         or old.spec.node_name != new.spec.node_name

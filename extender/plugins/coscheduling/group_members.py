@@ -12,7 +12,7 @@ from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.pod_conditions import was_refused, was_sent
 from extender.plugins.coscheduling.spec.group_annotations import relevant
-from extender.plugins.coscheduling.spec.pod_group import GroupRef, foreign_gates
+from extender.plugins.coscheduling.spec.membership import GroupRef, foreign_gates
 from extender.plugins.pod_claims import claim_uses
 
 
@@ -29,9 +29,7 @@ def put(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> None:
     if known is None and any(claim_uses(pod)):
         group.claiming.add(pod.uid)
     if ref.lightweight and (
-        known is None
-        or group.refs.get(pod.uid) != ref
-        or relevant(known.pod.metadata.annotations) != relevant(pod.metadata.annotations)
+        known is None or group.refs.get(pod.uid) != ref or relevant(known.pod.metadata) != relevant(pod.metadata)
     ):
         group.spec = None  # what its pods say is what it asks for
     if group.refs.get(pod.uid) != ref:

@@ -27,7 +27,7 @@ from extender.framework.events import (
 )
 from extender.framework.interface import ClusterEvent, ClusterEventWithHint, QueueingHint
 from extender.plugins.coscheduling.spec.group_annotations import asks_for
-from extender.plugins.coscheduling.spec.pod_group import GroupLabels
+from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.hints import QUEUE, QUEUE_SKIP, pair
 
 ROOM_FREED = ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN

@@ -62,7 +62,7 @@ class PlannedVolumeBinding(VolumeBinding, FilterColumns):
 
     def _made_anywhere(self, claim: corev1.PersistentVolumeClaim) -> bool:
         """A new volume can be made wherever the pod goes; whether one that exists is taken instead does not matter."""
-        if SELECTED_NODE in claim.metadata.annotations:
+        if SELECTED_NODE.on(claim.metadata):
             return False
         try:
             storage_class = self._storage.storage_class(claim.class_name)
@@ -76,7 +76,7 @@ class PlannedVolumeBinding(VolumeBinding, FilterColumns):
     def _matched(self, claims: PodVolumeClaims, table: NodeTable) -> Verdicts | None:
         """The one claim has to be given a volume that exists: on the nodes that can reach one that fits."""
         claim = claims.delayed[0]
-        if SELECTED_NODE in claim.metadata.annotations or not self._never_made(claim):
+        if SELECTED_NODE.on(claim.metadata) or not self._never_made(claim):
             return None
         reachable = np.zeros(len(table), dtype=np.bool_)
         for volume in claims.volumes.get(claim.class_name, ()):
@@ -136,5 +136,5 @@ def _tie(pod: corev1.Pod, claim: corev1.PersistentVolumeClaim | None) -> object:
     if claim is None:
         return None
     usable = not not_made_for(pod, claim) and claim.metadata.deletion_timestamp is None
-    sent = claim.metadata.annotations.get(SELECTED_NODE, "")
+    sent = SELECTED_NODE.text(claim.metadata)
     return usable, claim.spec.volume_name, claim.status.phase, sent

@@ -28,11 +28,9 @@ from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.ledger import Ledger
 from extender.plugins.coscheduling.quorum import in_part, needs
 from extender.plugins.coscheduling.spec.group_annotations import names_groups
+from extender.plugins.coscheduling.spec.membership import GroupLabels, GroupRef, foreign_gates
 from extender.plugins.coscheduling.spec.pod_group import (
-    GroupLabels,
-    GroupRef,
     GroupSpec,
-    foreign_gates,
     spec_of_in_tree,
     spec_of_labels,
     spec_of_pod_group,
@@ -120,7 +118,7 @@ class PodGroupManager:
 
     def _put(self, group: Group, pod: corev1.Pod, ref: GroupRef) -> None:
         group_members.put(group, pod, ref, self.gate)
-        if ref.lightweight and names_groups(pod.metadata.annotations):
+        if ref.lightweight and names_groups(pod.metadata):
             self.spec(group)  # whom it names counts at once
         self._group_by_uid[pod.uid] = group.key
 

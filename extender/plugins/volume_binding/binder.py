@@ -101,10 +101,10 @@ class VolumeBinder:
         reasons = self._bound_elsewhere(claims.bound, node)
         if not claims.delayed:
             return PodVolumes(), reasons
-        selected = [claim for claim in claims.delayed if SELECTED_NODE in claim.metadata.annotations]
-        if any(claim.metadata.annotations[SELECTED_NODE] != node.name for claim in selected):
+        selected = [claim for claim in claims.delayed if SELECTED_NODE.on(claim.metadata)]
+        if any(SELECTED_NODE.text(claim.metadata) != node.name for claim in selected):
             return PodVolumes(), _in_order([*reasons, BIND_CONFLICT])
-        open_claims = [claim for claim in claims.delayed if SELECTED_NODE not in claim.metadata.annotations]
+        open_claims = [claim for claim in claims.delayed if not SELECTED_NODE.on(claim.metadata)]
         bindings, unmatched = _match(open_claims, claims, node, promised)
         provisions = [*selected, *unmatched]
         found = check_provisioning(provisions, node, self._storage)

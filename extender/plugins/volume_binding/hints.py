@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from extender.api import corev1, storagev1
 from extender.framework.interface import QueueingHint
-from extender.plugins.csi_translation import MIGRATED_PLUGINS_ANNOTATION
+from extender.plugins.csi_translation import MIGRATED_PLUGINS
 from extender.plugins.hints import QUEUE, QUEUE_SKIP, modified
 from extender.plugins.pod_claims import uses_claim
 from extender.plugins.volume_binding.provisioning import volume_limit
@@ -34,7 +34,7 @@ def after_csi_node_change(pod: corev1.Pod, old: object, new: object) -> Queueing
 
 
 def _migrated(csi_node: storagev1.CSINode) -> str:
-    return csi_node.metadata.annotations.get(MIGRATED_PLUGINS_ANNOTATION, "")
+    return MIGRATED_PLUGINS.text(csi_node.metadata)
 
 
 def after_csi_driver_change(pod: corev1.Pod, old: object, new: object) -> QueueingHint:

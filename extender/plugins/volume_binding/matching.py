@@ -12,13 +12,15 @@ from msgspec.structs import replace
 
 from extender.api import corev1
 from extender.api.corev1.volume import FILESYSTEM, STORAGE, VOLUME_AVAILABLE
+from extender.api.metadata_keys import NAME, WORD, Key, Source
 from extender.api.metav1 import ObjectMeta
 from extender.api.quantity import ResourceList
 from extender.framework.node_selector import selector_matches
 
-BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
+_CLAIM = ("PersistentVolumeClaim",)
+BIND_COMPLETED = Key("pv.kubernetes.io/bind-completed", Source.ANNOTATION, _CLAIM, WORD, str)
+BOUND_BY_CONTROLLER = Key("pv.kubernetes.io/bound-by-controller", Source.ANNOTATION, ("PersistentVolume",), WORD, str)
+SELECTED_NODE = Key("volume.kubernetes.io/selected-node", Source.ANNOTATION, _CLAIM, NAME, str)
 
 Size = tuple[int, int]
 
@@ -35,7 +37,7 @@ def claim_size(claim: corev1.PersistentVolumeClaim) -> Size:
 
 def fully_bound(claim: corev1.PersistentVolumeClaim) -> bool:
     """The controller has finished with it. Go: isPVCFullyBound."""
-    return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
+    return bool(claim.spec.volume_name) and BIND_COMPLETED.on(claim.metadata)
 
 
 def node_affinity_matches(volume: corev1.PersistentVolume, node: corev1.Node) -> bool:
@@ -119,7 +121,7 @@ def bind_volume_to_claim(
     reference, annotations = volume.spec.claim_ref, volume.metadata.annotations
     if reference is None or not reference.uid or not bound_to_claim(volume, claim):
         reference = claim_reference(claim)
-    if not bound_to_claim(volume, claim) and BOUND_BY_CONTROLLER not in annotations:
+    if not bound_to_claim(volume, claim) and not BOUND_BY_CONTROLLER.on(volume.metadata):
         annotations = {**annotations, BOUND_BY_CONTROLLER: "yes"}
     if reference is volume.spec.claim_ref and annotations is volume.metadata.annotations:
         return volume

@@ -77,13 +77,13 @@ class VolumeWriter:
             "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version},
             "spec": {"claimRef": codec.to_builtins(volume.spec.claim_ref)},
         }
-        if BOUND_BY_CONTROLLER in meta.annotations:
-            body["metadata"]["annotations"] = {BOUND_BY_CONTROLLER: meta.annotations[BOUND_BY_CONTROLLER]}
+        if BOUND_BY_CONTROLLER.on(meta):
+            body["metadata"]["annotations"] = {BOUND_BY_CONTROLLER: BOUND_BY_CONTROLLER.text(meta)}
         return self._handle.api.patch(PERSISTENT_VOLUMES, meta.name, body)
 
     def _write_claim(self, claim: corev1.PersistentVolumeClaim) -> corev1.PersistentVolumeClaim:
         meta = claim.metadata
-        annotations = {SELECTED_NODE: meta.annotations[SELECTED_NODE]}
+        annotations = {SELECTED_NODE: SELECTED_NODE.text(meta)}
         body = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, "annotations": annotations}}
         return self._handle.api.patch(PERSISTENT_VOLUME_CLAIMS, meta.name, body, namespace=meta.namespace)
 
@@ -135,10 +135,10 @@ class VolumeWriter:
             )
         if _newer(written, claim):
             return False
-        annotations, name = claim.metadata.annotations, claim.metadata.name
-        if not annotations:
+        name = claim.metadata.name
+        if not claim.metadata.annotations:
             raise BindingError(f'selectedNode annotation reset for PVC "{name}"')
-        if annotations.get(SELECTED_NODE) != node.name:
+        if SELECTED_NODE.text(claim.metadata) != node.name:
             raise BindingError(f'provisioning failed for PVC "{name}"')
         if claim.spec.volume_name:
             volume = self._binder.volumes.get_api_object(claim.spec.volume_name)

@@ -1,51 +1,31 @@
-"""Koordinator's annotations, read as what they mean here.
+"""Values of Koordinator's annotations, read as what they mean here.
 
-On a pod they make a group that needs no object; on a PodGroup they add to it. `pod_group` asks here after our own keys.
+On a pod they make a group that needs no object; on a PodGroup they add to it. Our own keys come first.
 Koordinator: apis/extension/coscheduling.go
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping
-
-from extender.plugins.coscheduling.spec.named_groups import Keys, parse_names
-
-PREFIX = "gang.scheduling.koordinator.sh"
-NAME = f"{PREFIX}/name"
-MIN_AVAILABLE = f"{PREFIX}/min-available"
-WAITING_TIME = f"{PREFIX}/waiting-time"
-MODE = f"{PREFIX}/mode"  # Strict or NonStrict: what becomes of held members when one fails; nothing is held here without a plan
-MATCH_POLICY = f"{PREFIX}/match-policy"
-GROUPS = f"{PREFIX}/groups"
+from extender.config.durations import DurationError, parse_go_duration
+from extender.plugins.coscheduling.spec.counts import MAX_WAIT_SECONDS
+from extender.plugins.coscheduling.spec.field_errors import invalid, unsupported
 
 _MODES = ("Strict", "NonStrict")
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-def parse_duration(text: str) -> float:
-    """Seconds of Go's `1h30m`, `90s`. Raises ValueError, worded for the group's owner."""
-    parts = _DURATION.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise ValueError(f"Invalid value: {text[:63]!r}: must be a duration, such as 90s")
-    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
-
-
-def parse_group_list(text: str, own_key: str) -> Keys:
-    """A JSON list of `namespace/name`. Raises ValueError, worded for the group's owner."""
+def parse_waiting_time(text: str) -> int | None:
+    """Whole seconds of Go's `1h30m` or `90s`, at least 1; None for none, which is the scheduler's own setting. Raises FieldError."""
     try:
-        names = json.loads(text)
-    except ValueError:
-        names = None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"Invalid value: {text[:63]!r}: must be a JSON list of namespace/name")
-    return parse_names(names, own_key)
+        seconds = parse_go_duration(text)
+    except DurationError:
+        raise invalid(text, "must be a duration, such as 90s") from None
+    if not 0 <= seconds <= MAX_WAIT_SECONDS:
+        raise invalid(text, f"must be between 0s and {MAX_WAIT_SECONDS // 3600}h, inclusive")
+    return max(1, round(seconds)) if seconds else None
 
 
-def check_mode(annotations: Mapping[str, str]) -> None:
-    """Both modes mean the same here. Raises ValueError for another."""
-    mode = annotations.get(MODE, "")
-    if mode and mode not in _MODES:
-        raise ValueError(f"Unsupported value: {mode[:63]!r}: supported values: " + ", ".join(f'"{m}"' for m in _MODES))
+def parse_mode(text: str) -> str:
+    """What becomes of held members when one fails. Both modes mean the same: nothing is held here without a plan. Raises FieldError."""
+    if text not in _MODES:
+        raise unsupported(text, _MODES)
+    return text

@@ -1,4 +1,4 @@
-"""Which members count towards minMember: those that wait, those that run too, or nobody any more once the gang has started.
+"""Which members count towards minMember: those that wait, those that run too, or none any more once the gang has started.
 
 Asked for by an annotation; `quorum` applies it. The words are Koordinator's.
 Koordinator: apis/extension/coscheduling.go (AnnotationGangMatchPolicy)
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-MATCH_POLICY_ANNOTATION = "gang-extender.dev/match-policy"
+from extender.plugins.coscheduling.spec.field_errors import unsupported
 
 
 class MatchPolicy(StrEnum):
@@ -24,9 +24,7 @@ class MatchPolicy(StrEnum):
 
 
 def parse_match_policy(text: str) -> MatchPolicy:
-    """Raises ValueError, worded for the group's owner."""
-    try:
-        return MatchPolicy(text)
-    except ValueError:
-        known = ", ".join(f'"{policy}"' for policy in MatchPolicy)
-        raise ValueError(f"Unsupported value: {text[:63]!r}: supported values: {known}") from None
+    """Raises FieldError."""
+    if text not in set(MatchPolicy):
+        raise unsupported(text, MatchPolicy)
+    return MatchPolicy(text)

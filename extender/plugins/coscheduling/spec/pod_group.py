@@ -1,78 +1,42 @@
-"""Which group a pod belongs to, and what that group asks for.
+"""What a group asks for, from its PodGroup, from kube-scheduler's own, or from its pods where there is no object.
 
-Groups come from the PodGroup CRD by a label (its names are configuration), or, with no CRD at all, from the two
-lightweight labels of scheduler-plugins v0.18 or Koordinator's annotations, or from kube-scheduler's own PodGroup by
-spec.schedulingGroup where that is configured.
-scheduler-plugins: pkg/util/podgroup.go, apis/scheduling/v1alpha1/types.go
+PodGroupManager keeps it. A value that cannot be read makes the group invalid, with the key or the field and the reason.
+scheduler-plugins: apis/scheduling/v1alpha1/types.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from extender.api import corev1
-from extender.api.schedulingv1alpha1 import (
-    LIGHTWEIGHT_MIN_AVAILABLE_LABEL,
-    LIGHTWEIGHT_NAME_LABEL,
-    POD_GROUP_LABEL,
-    PodGroup,
-)
+from extender.api.quantity import ResourceList
+from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.resource import Resource
-from extender.plugins.coscheduling.spec import koordinator
+from extender.plugins.coscheduling.spec.counts import check_minimum, check_wait_seconds
+from extender.plugins.coscheduling.spec.field_errors import invalid, too_many
 from extender.plugins.coscheduling.spec.group_annotations import Asked, asked_by, relevant
+from extender.plugins.coscheduling.spec.keys import KOORDINATOR_MIN_AVAILABLE, LIGHTWEIGHT_MIN_AVAILABLE
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
+from extender.plugins.coscheduling.spec.membership import GroupRef
 from extender.plugins.coscheduling.spec.named_groups import Keys
+from extender.plugins.coscheduling.spec.names import check_label_key
+from extender.plugins.coscheduling.spec.reading import Reading
 from extender.plugins.coscheduling.spec.roles import NO_ROLES, Roles
 from extender.plugins.coscheduling.spec.topology import NO_TOPOLOGY, AskedTopology
 
-MAX_MEMBERS = 2**31 - 1
-_MINIMUM_OF_LABELS = f"label {LIGHTWEIGHT_MIN_AVAILABLE_LABEL}"
-_MINIMUM_OF_KOORDINATOR = f"annotation {koordinator.MIN_AVAILABLE}"
-
-
-@dataclass(frozen=True, slots=True)
-class GroupRef:
-    """A pod's membership. `min_available` is set for lightweight groups only, where the labels are all there is."""
-
-    key: str
-    lightweight: bool = False
-    min_available: str = ""
-    of_koordinator: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class GroupLabels:
-    """The pod labels that name a PodGroup; the first that a pod has decides. in_tree: spec.schedulingGroup counts too."""
-
-    names: tuple[str, ...] = (POD_GROUP_LABEL,)
-    in_tree: bool = False
-
-    def group_of(self, pod: corev1.Pod) -> GroupRef | None:
-        labels, annotations = pod.metadata.labels, pod.metadata.annotations
-        if labels:
-            for name in self.names:
-                if group := labels.get(name):
-                    return GroupRef(f"{pod.metadata.namespace}/{group}")
-            group = labels.get(LIGHTWEIGHT_NAME_LABEL)
-            minimum = labels.get(LIGHTWEIGHT_MIN_AVAILABLE_LABEL)
-            if group and minimum:
-                return GroupRef(f"{pod.metadata.namespace}/{group}", lightweight=True, min_available=minimum)
-        if self.in_tree and pod.spec.scheduling_group and (group := pod.spec.scheduling_group.pod_group_name):
-            return GroupRef(f"{pod.metadata.namespace}/{group}")
-        if annotations and (group := annotations.get(koordinator.NAME)):
-            minimum = annotations.get(koordinator.MIN_AVAILABLE, "")
-            return GroupRef(f"{pod.metadata.namespace}/{group}", True, minimum, of_koordinator=True)
-        return None
+MAX_RESOURCES = 64  # in minResources
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
     """What a group asks for. `invalid` is the text of a refusal where it asks for nonsense.
 
-    min_member is at least the sum of the roles' minima. groups: whom it names to start together with.
+    min_member is at least the sum of the roles' minima, and 0 where it cannot be read. groups: those that it names to start
+    together.
     """
 
     key: str
@@ -89,43 +53,64 @@ class GroupSpec:
 
 
 def spec_of_pod_group(pod_group: PodGroup) -> GroupSpec:
-    minimum = pod_group.spec.min_member
-    invalid = ""
-    if not 1 <= minimum <= MAX_MEMBERS:
-        invalid = f"PodGroup {pod_group.key} is invalid: spec.minMember: Invalid value: {minimum}: must be greater than or equal to 1"
-    resources = pod_group.spec.min_resources
-    asked = asked_by(pod_group.metadata.annotations, pod_group.key)
+    reading, asked_for = Reading(), pod_group.spec
+    minimum = reading.field("spec.minMember", partial(check_minimum, asked_for.min_member))
+    resources = reading.field("spec.minResources", partial(_resources, asked_for.min_resources))
+    seconds = reading.field(
+        "spec.scheduleTimeoutSeconds", partial(check_wait_seconds, asked_for.schedule_timeout_seconds or 0)
+    )
     spec = GroupSpec(
         key=pod_group.key,
-        min_member=minimum,
-        min_resources=Resource.from_list(resources) if resources else None,
-        schedule_timeout_seconds=pod_group.spec.schedule_timeout_seconds,
+        min_member=minimum or 0,
+        min_resources=resources,
+        schedule_timeout_seconds=seconds or None,
         created=pod_group.metadata.creation_timestamp,
         pod_group=pod_group,
-        invalid=invalid,
     )
-    return _with(spec, asked, f"PodGroup {pod_group.key} is invalid: ")
+    return _complete(spec, reading.invalid, asked_by(pod_group.metadata, pod_group.key), "PodGroup")
 
 
 def spec_of_in_tree(pod_group: InTreePodGroup) -> GroupSpec:
     """kube-scheduler's own object: a gang of minCount; with the basic policy each pod is on its own."""
-    gang = pod_group.spec.scheduling_policy.gang
-    minimum = gang.min_count if gang is not None else 1
-    invalid = ""
-    if not 1 <= minimum <= MAX_MEMBERS:
-        invalid = f"PodGroup {pod_group.key} is invalid: spec.schedulingPolicy.gang.minCount: Invalid value: {minimum}"
-    spec = GroupSpec(pod_group.key, minimum, created=pod_group.metadata.creation_timestamp, invalid=invalid)
-    asked = asked_by(pod_group.metadata.annotations, pod_group.key)
-    return _with(spec, asked, f"PodGroup {pod_group.key} is invalid: ")
+    reading, gang = Reading(), pod_group.spec.scheduling_policy.gang
+    count = gang.min_count if gang is not None else 1
+    minimum = reading.field("spec.schedulingPolicy.gang.minCount", partial(check_minimum, count))
+    spec = GroupSpec(pod_group.key, minimum or 0, created=pod_group.metadata.creation_timestamp)
+    return _complete(spec, reading.invalid, asked_by(pod_group.metadata, pod_group.key), "PodGroup")
 
 
-def _with(spec: GroupSpec, asked: Asked, prefix: str) -> GroupSpec:
-    """The group with what its annotations ask for."""
+def spec_of_labels(key: str, members: Iterable[tuple[corev1.Pod, GroupRef]]) -> GroupSpec:
+    """A lightweight group is what its pods say, and they have to agree; its age is that of its oldest pod."""
+    known = list(members)
+    stamps = [stamp for pod, _ in known if (stamp := pod.metadata.creation_timestamp) is not None]
+    spec = GroupSpec(key, 0, created=min(stamps, default=None))
+    first, ref = known[0]
+    if ref.invalid:
+        return replace(spec, invalid=ref.invalid)
+    if any(other.min_available != ref.min_available for _, other in known):
+        return replace(spec, invalid=f"PodGroupMinAvailables of {key} do not match")
+    wishes = _wishes(first, ref)
+    if any(_wishes(pod, other) != wishes for pod, other in known):
+        return replace(spec, invalid=f"PodGroup annotations of {key} do not match")
+    reading = Reading()
+    minimum_key = KOORDINATOR_MIN_AVAILABLE if ref.of_koordinator else LIGHTWEIGHT_MIN_AVAILABLE
+    minimum = reading.required(first.metadata, minimum_key)
+    asked = asked_by(first.metadata, key, of_koordinator=ref.of_koordinator)
+    return _complete(replace(spec, min_member=minimum or 0), reading.invalid, asked, "group")
+
+
+def _wishes(pod: corev1.Pod, ref: GroupRef) -> tuple[object, ...]:
+    return ref.of_koordinator, *relevant(pod.metadata)
+
+
+def _complete(spec: GroupSpec, invalid: str, asked: Asked, kind: str) -> GroupSpec:
+    """The group with what its annotations ask for, and with what is wrong of it or of them."""
+    wrong = invalid or asked.invalid
     return replace(
         spec,
         min_member=max(spec.min_member, asked.roles.total),
         schedule_timeout_seconds=spec.schedule_timeout_seconds or asked.schedule_timeout_seconds,
-        invalid=spec.invalid or (prefix + asked.invalid if asked.invalid else ""),
+        invalid=f"{kind} {spec.key} is invalid: {wrong}" if wrong else "",
         match_policy=asked.match_policy,
         groups=asked.groups,
         roles=asked.roles,
@@ -133,39 +118,12 @@ def _with(spec: GroupSpec, asked: Asked, prefix: str) -> GroupSpec:
     )
 
 
-def spec_of_labels(key: str, members: Iterable[tuple[corev1.Pod, GroupRef]]) -> GroupSpec:
-    """A lightweight group is what its pods say, and they have to agree; its age is that of its oldest pod."""
-    minimums: set[str] = set()
-    asking: dict[tuple[object, ...], Asked] = {}
-    of_koordinator = False
-    created: datetime | None = None
-    for pod, ref in members:
-        minimums.add(ref.min_available)
-        of_koordinator = of_koordinator or ref.of_koordinator
-        wishes = (ref.of_koordinator, *relevant(pod.metadata.annotations))
-        if wishes not in asking:
-            asking[wishes] = asked_by(pod.metadata.annotations, key, of_koordinator=ref.of_koordinator)
-        stamp = pod.metadata.creation_timestamp
-        if stamp is not None and (created is None or stamp < created):
-            created = stamp
-    if len(minimums) > 1:
-        return GroupSpec(key, 0, created=created, invalid=f"PodGroupMinAvailables of {key} do not match")
-    if len(asking) > 1:
-        return GroupSpec(key, 0, created=created, invalid=f"PodGroup annotations of {key} do not match")
-    text = next(iter(minimums), "")
-    minimum = int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else 0
-    if not 1 <= minimum <= MAX_MEMBERS:
-        return GroupSpec(
-            key,
-            0,
-            created=created,
-            invalid=f"{_MINIMUM_OF_KOORDINATOR if of_koordinator else _MINIMUM_OF_LABELS} of {key}: "
-            f"Invalid value: {text[:32]!r}: must be a number greater than or equal to 1",
-        )
-    spec = GroupSpec(key, minimum, created=created)
-    return _with(spec, next(iter(asking.values()), Asked()), f"group {key} is invalid: ")
-
-
-def foreign_gates(pod: corev1.Pod, own: Sequence[str]) -> bool:
-    """Whether the pod is held back by a scheduling gate that is not ours to take off."""
-    return any(gate.name not in own for gate in pod.spec.scheduling_gates)
+def _resources(asked: ResourceList) -> Resource | None:
+    """Raises FieldError."""
+    if len(asked) > MAX_RESOURCES:
+        raise too_many(MAX_RESOURCES, "resources")
+    for name, amount in asked.items():
+        check_label_key(name)
+        if amount.milli_value < 0:
+            raise invalid(amount.text, f"{name} must be greater than or equal to 0")
+    return Resource.from_list(asked) if asked else None

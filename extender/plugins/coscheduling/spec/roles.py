@@ -10,18 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from extender.api import corev1
+from extender.plugins.coscheduling.spec.counts import MAX_MEMBERS, parse_count
+from extender.plugins.coscheduling.spec.field_errors import FieldError, duplicate, invalid, too_many
+from extender.plugins.coscheduling.spec.names import check_label_value
 
-ROLES_ANNOTATION = "gang-extender.dev/roles"
-ROLE_LABEL_ANNOTATION = "gang-extender.dev/role-label"  # for pods whose maker has a label for roles already
 ROLE_LABEL = "gang-extender.dev/role"
-MAX_MINIMUM = 2**31 - 1
+MAX_ROLES = 64
+
+Minima = tuple[tuple[str, int], ...]
+"""Role -> how many at least, in the order in which they are written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """minima: role -> how many at least, in the order in which they are written."""
-
-    minima: tuple[tuple[str, int], ...] = ()
+    minima: Minima = ()
     label: str = ROLE_LABEL
 
     @property
@@ -29,23 +31,26 @@ class Roles:
         return sum(minimum for _, minimum in self.minima)
 
     def role_of(self, pod: corev1.Pod) -> str:
+        """The value of the label that the owner has named, or "". It is compared with the roles, and nothing else."""
         return pod.metadata.labels.get(self.label, "")
 
 
 NO_ROLES = Roles()
 
 
-def parse_roles(text: str, label: str = ROLE_LABEL) -> Roles:
-    """`master=1,worker=3`. Raises ValueError, worded for the group's owner."""
+def parse_minima(text: str) -> Minima:
+    """`master=1,worker=3`. Raises FieldError."""
     minima: dict[str, int] = {}
-    for entry in text.split(","):
+    for entry in text.split(",", MAX_ROLES):
         role, equals, minimum = (part.strip() for part in entry.partition("="))
-        number = int(minimum) if minimum.isascii() and minimum.isdigit() and len(minimum) <= 10 else -1
-        if not role or not equals or not 0 <= number <= MAX_MINIMUM:
-            raise ValueError(f"Invalid value: {entry[:63]!r}: must be role=minimum, such as worker=3")
-        if role in minima:
-            raise ValueError(f"Duplicate value: {role[:63]!r}")
+        if len(minima) == MAX_ROLES:
+            raise too_many(MAX_ROLES, "roles")
+        number = parse_count(minimum)
+        if not role or not equals or number is None:
+            raise invalid(entry, "must be role=minimum, such as worker=3")
+        if check_label_value(role) in minima:
+            raise duplicate(role)
         minima[role] = number
-    if sum(minima.values()) > MAX_MINIMUM:
-        raise ValueError("Invalid value: the sum of the minima is too large")
-    return Roles(tuple(minima.items()), label)
+    if sum(minima.values()) > MAX_MEMBERS:
+        raise FieldError("Invalid value: the sum of the minima is too large")
+    return tuple(minima.items())

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-REQUIRED = "gang-extender.dev/topology-required"
-PREFERRED = "gang-extender.dev/topology-preferred"
+from extender.plugins.coscheduling.spec.field_errors import invalid
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +20,10 @@ class AskedTopology:
 
 
 NO_TOPOLOGY = AskedTopology()
+
+
+def parse_level(text: str) -> str:
+    """Raises FieldError. Whether there is such a level, the planner says."""
+    if not text.isprintable():
+        raise invalid(text, "must be the name or the node label of a topology level")
+    return text

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from extender.api import corev1
-from extender.plugins.coscheduling.batches import BATCH_ANNOTATION
+from extender.plugins.coscheduling.spec.keys import BATCH
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, group, member, members, on_node
 
@@ -31,7 +31,7 @@ def kube(world: Callable[..., World]) -> KubeScheduler:
 def runs(name: str, batch: str) -> corev1.Pod:
     """Since before we began to lead."""
     pod = on_node(member(name), "n1")
-    annotations = {BATCH_ANNOTATION: batch} if batch else {}
+    annotations = {BATCH: batch} if batch else {}
     return structs.replace(pod, metadata=structs.replace(pod.metadata, annotations=annotations))
 
 

@@ -10,11 +10,12 @@ import pytest
 import yaml
 
 from extender.api.codec import convert
+from extender.api.metadata_keys import Key
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.config.plugin_args import CoschedulingArgs
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.refutations import How
-from extender.plugins.coscheduling.spec import group_annotations
+from extender.plugins.coscheduling.spec import keys
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.pod_group import spec_of_pod_group
 from extender.plugins.coscheduling.stops import Reason
@@ -54,10 +55,15 @@ def test_every_way_to_refute_a_place_is_explained(how: How) -> None:
     assert f"| `{how}` |" in (DOCS / "operations.md").read_text()
 
 
-@pytest.mark.parametrize("key", group_annotations.KEYS)
+@pytest.mark.parametrize("key", keys.ASKING)
 def test_every_annotation_is_explained(key: str) -> None:
     prefix, _, name = key.partition("/")
     assert key in GROUPS or (prefix in GROUPS and f"`{name}`" in GROUPS)
+
+
+@pytest.mark.parametrize("key", [each for each in vars(keys).values() if isinstance(each, Key)])
+def test_what_a_value_may_be_says_how_long(key: Key[object]) -> None:
+    assert re.search(rf"^\|.*`{re.escape(key)}`.* \| {key.longest} \| .", GROUPS, re.MULTILINE)
 
 
 @pytest.mark.parametrize("policy", MatchPolicy)

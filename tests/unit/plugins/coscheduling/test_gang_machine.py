@@ -64,7 +64,7 @@ class Starts:
         bound, mine = self._bound(key), {uid for uid in starting if self._key(self._kube.pods[uid]) == key}
         if self._is_free(key):
             return True
-        policy = asked_by(pod_group.metadata.annotations, key).match_policy
+        policy = asked_by(pod_group.metadata, key).match_policy
         if policy is MatchPolicy.ONLY_WAITING and mine and mine <= self._begun:
             return True
         if policy is MatchPolicy.ONLY_WAITING and len(bound) >= pod_group.spec.min_member:
@@ -75,14 +75,14 @@ class Starts:
     def _is_free(self, key: str) -> bool:
         """Whether its members are on their own by now, whatever it is asked to start with later."""
         pod_group = self._kube.groups.get(key)
-        policy = asked_by(pod_group.metadata.annotations, key).match_policy if pod_group is not None else None
+        policy = asked_by(pod_group.metadata, key).match_policy if pod_group is not None else None
         return policy is MatchPolicy.ONCE_SATISFIED and key in self._whole
 
     def _minima_met(self, key: str, uids: set[str]) -> bool:
         pod_group = self._kube.groups.get(key)
         if pod_group is None:
             return False
-        asked = asked_by(pod_group.metadata.annotations, key)
+        asked = asked_by(pod_group.metadata, key)
         roles = [asked.roles.role_of(self._kube.pods[uid]) for uid in uids if uid in self._kube.pods]
         enough = len(uids) >= max(pod_group.spec.min_member, asked.roles.total)
         return enough and all(roles.count(role) >= minimum for role, minimum in asked.roles.minima)
@@ -94,7 +94,7 @@ class Starts:
         return f"default/{pod.labels['scheduling.x-k8s.io/pod-group']}"
 
     def _unit(self, key: str) -> frozenset[str]:
-        named = {each.key: asked_by(each.metadata.annotations, each.key).groups for each in self._kube.groups.values()}
+        named = {each.key: asked_by(each.metadata, each.key).groups for each in self._kube.groups.values()}
         unit, before = {key}, set[str]()
         while unit != before:
             before = set(unit)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from extender.api.metav1 import ObjectMeta
 from extender.plugins.coscheduling.spec import koordinator
 from extender.plugins.coscheduling.spec.group_annotations import asked_by
 from tests.objects import make_pod_group
@@ -76,7 +77,7 @@ def test_a_pod_group_may_carry_them_and_our_own_come_first() -> None:
         f"{PREFIX}/waiting-time": "1m30s",
         f"{PREFIX}/mode": "Strict",
     }
-    asked = asked_by(annotations, "default/g")
+    asked = asked_by(ObjectMeta(annotations=annotations), "default/g")
     assert (asked.match_policy, asked.schedule_timeout_seconds, asked.invalid) == ("once-satisfied", 90, "")
 
 
@@ -107,10 +108,12 @@ def test_pods_that_ask_for_different_things_are_refused(kube: KubeScheduler) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("90s", 90.0), ("1h30m", 5400.0), ("1.5m", 90.0), ("250ms", 0.25)], ids=str
+    ("text", "seconds"),
+    [("90s", 90), ("1h30m", 5400), ("1.5m", 90), ("250ms", 1), ("24h", 86400), ("0s", None)],
+    ids=str,
 )
-def test_durations_are_go_s(text: str, seconds: float) -> None:
-    assert koordinator.parse_duration(text) == seconds
+def test_durations_are_go_s(text: str, seconds: int | None) -> None:
+    assert koordinator.parse_waiting_time(text) == seconds
 
 
 def test_our_own_label_comes_before_the_annotation(kube: KubeScheduler) -> None:

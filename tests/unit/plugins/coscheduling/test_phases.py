@@ -10,7 +10,7 @@ import pytest
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.phases import Phase, count_phases
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.spec.pod_group import GroupLabels
+from extender.plugins.coscheduling.spec.membership import GroupLabels
 from tests.objects import make_pod, make_pod_group
 
 

@@ -13,7 +13,7 @@ from extender.config.types import TopologyLevel
 from extender.framework.cycle_state import CycleState
 from extender.framework.status import SKIP
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.spec.topology import REQUIRED
+from extender.plugins.coscheduling.spec.keys import TOPOLOGY_REQUIRED as REQUIRED
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
 RACKS = planner.Topology((TopologyLevel("rack", "rack"),))

@@ -13,7 +13,8 @@ from extender.api.codec import convert
 from extender.api.schedulingv1alpha1 import LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL, PodGroup
 from extender.config.types import Packing, TopologyLevel
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.spec.topology import PREFERRED, REQUIRED
+from extender.plugins.coscheduling.spec.keys import TOPOLOGY_PREFERRED as PREFERRED
+from extender.plugins.coscheduling.spec.keys import TOPOLOGY_REQUIRED as REQUIRED
 from extender.plugins.coscheduling.stops import Reason
 from tests.documented import configuration_in
 from tests.unit.plugins.coscheduling.conftest import World, pod

@@ -1,0 +1,67 @@
+"""Every label and annotation that makes a group or says what it asks for.
+
+GroupLabels and `group_annotations` read them; what each may hold is in docs/groups.md. The labels that name a PodGroup are
+configuration: `GroupLabels` declares those.
+scheduler-plugins: apis/scheduling/v1alpha1/types.go. Koordinator: apis/extension/coscheduling.go
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from extender.api.metadata_keys import LIST, NAME, QUALIFIED_NAME, WORD, Key, Source
+from extender.api.schedulingv1alpha1 import LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL
+from extender.plugins.coscheduling.spec.batch import parse_batch
+from extender.plugins.coscheduling.spec.counts import parse_minimum
+from extender.plugins.coscheduling.spec.koordinator import parse_mode, parse_waiting_time
+from extender.plugins.coscheduling.spec.match_policy import parse_match_policy
+from extender.plugins.coscheduling.spec.named_groups import parse_group_list, parse_groups
+from extender.plugins.coscheduling.spec.names import check_group_name, check_label_key
+from extender.plugins.coscheduling.spec.roles import parse_minima
+from extender.plugins.coscheduling.spec.topology import parse_level
+
+POD = ("Pod",)
+BOTH = ("Pod", "PodGroup")
+_ANNOTATION, _LABEL = Source.ANNOTATION, Source.LABEL
+_KOORDINATOR = "gang.scheduling.koordinator.sh"
+_OURS = "gang-extender.dev"
+
+
+def group_label(name: str) -> Key[str]:
+    """A label that names a PodGroup."""
+    return Key(name, _LABEL, POD, NAME, check_group_name)
+
+
+LIGHTWEIGHT_NAME = group_label(LIGHTWEIGHT_NAME_LABEL)
+LIGHTWEIGHT_MIN_AVAILABLE = Key(LIGHTWEIGHT_MIN_AVAILABLE_LABEL, _LABEL, POD, WORD, parse_minimum)
+
+MATCH_POLICY = Key(f"{_OURS}/match-policy", _ANNOTATION, BOTH, WORD, parse_match_policy)
+GROUPS = Key(f"{_OURS}/groups", _ANNOTATION, BOTH, LIST, parse_groups)
+ROLES = Key(f"{_OURS}/roles", _ANNOTATION, BOTH, LIST, parse_minima)
+ROLE_LABEL = Key(f"{_OURS}/role-label", _ANNOTATION, BOTH, QUALIFIED_NAME, check_label_key)
+TOPOLOGY_REQUIRED = Key(f"{_OURS}/topology-required", _ANNOTATION, BOTH, QUALIFIED_NAME, parse_level)
+TOPOLOGY_PREFERRED = Key(f"{_OURS}/topology-preferred", _ANNOTATION, BOTH, QUALIFIED_NAME, parse_level)
+
+KOORDINATOR_NAME = Key(f"{_KOORDINATOR}/name", _ANNOTATION, POD, NAME, check_group_name)
+KOORDINATOR_MIN_AVAILABLE = Key(f"{_KOORDINATOR}/min-available", _ANNOTATION, POD, WORD, parse_minimum)
+KOORDINATOR_MATCH_POLICY = Key(f"{_KOORDINATOR}/match-policy", _ANNOTATION, BOTH, WORD, parse_match_policy)
+KOORDINATOR_GROUPS = Key(f"{_KOORDINATOR}/groups", _ANNOTATION, BOTH, LIST, parse_group_list)
+KOORDINATOR_WAITING_TIME = Key(f"{_KOORDINATOR}/waiting-time", _ANNOTATION, BOTH, WORD, parse_waiting_time)
+KOORDINATOR_MODE = Key(f"{_KOORDINATOR}/mode", _ANNOTATION, BOTH, WORD, parse_mode)
+
+BATCH = Key(f"{_OURS}/batch-started-at", _ANNOTATION, POD, WORD, parse_batch)
+"""Written with a member's binding, and read after a restart."""
+
+ASKING: tuple[Key[Any], ...] = (
+    MATCH_POLICY,
+    GROUPS,
+    ROLES,
+    ROLE_LABEL,
+    TOPOLOGY_REQUIRED,
+    TOPOLOGY_PREFERRED,
+    KOORDINATOR_MATCH_POLICY,
+    KOORDINATOR_GROUPS,
+    KOORDINATOR_WAITING_TIME,
+    KOORDINATOR_MODE,
+)
+"""What says more of a group than its name and its minimum."""
