@@ -12,7 +12,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-RUNNING, DONE, FAILED = 0, 1, 2
+from extender.cli import standard_output
+
+RUNNING, DONE, FAILED, UNHEARD, ENDED = range(5)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,8 +28,9 @@ def run(args: argparse.Namespace) -> int:
     outcome = mmap.mmap(-1, 1)  # shared with the worker, which tells the story
     port, ops_port = _free_ports()
     options = ServeOptions(port=port, ops_port=ops_port, verbosity=0)
-    serve.run(_builder(port, outcome, keep=args.keep), options)
-    return 0 if outcome[0] == DONE else 1
+    code = serve.run(_builder(port, outcome, keep=args.keep), options)
+    codes = {DONE: 0, FAILED: 1, UNHEARD: standard_output.CLOSED, ENDED: standard_output.INTERRUPTED}
+    return codes.get(outcome[0], code or standard_output.INTERRUPTED)
 
 
 def _free_ports() -> tuple[int, int]:
@@ -65,26 +68,47 @@ def _builder(port: int, outcome: mmap.mmap, *, keep: bool) -> Callable[[Callable
             new_registry(),
         )
 
+        audience = _Audience(outcome)
+        say = audience.say
+
         def tell() -> None:
-            _say(f"gang-extender serves filter, prioritize, preempt and bind on {url}.")
+            say(f"gang-extender serves filter, prioritize, preempt and bind on {url}.")
             scheduler.start()
             try:
-                Story(api, _say).tell()
-                outcome[0] = DONE
+                Story(api, say).tell()
+                audience.decide(DONE)
             except StoryError as error:
-                _say(f"\nThe demo failed: {error}")
-                outcome[0] = FAILED
+                say(f"\nThe demo failed: {error}")
+                audience.decide(FAILED)
             if keep and outcome[0] == DONE:
-                _say(f"\nStill serving on {url}; end it with Ctrl-C.")
+                say(f"\nStill serving on {url}; end it with Ctrl-C.")
             else:
                 os.kill(os.getppid(), signal.SIGTERM)
 
         verbs = factory.build(ExtenderConfiguration(), api, offload=offload)
-        return Narrator(verbs, _say, threading.Thread(target=tell, name="story", daemon=True).start)
+        story = threading.Thread(target=tell, name="story", daemon=True)
+        return Narrator(verbs, say, began=story.start, ends=lambda: audience.decide(ENDED))
 
     return build
 
 
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+class _Audience:
+    """Standard output, as long as it is read. The threads of the worker share it; the story ends where nobody reads on."""
+
+    def __init__(self, outcome: mmap.mmap) -> None:
+        self._outcome = outcome
+
+    def say(self, text: str) -> None:
+        if self._outcome[0] == UNHEARD:
+            return
+        try:
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()
+        except OSError:
+            self._outcome[0] = UNHEARD
+            os.kill(os.getppid(), signal.SIGTERM)
+
+    def decide(self, outcome: int) -> None:
+        """What comes first counts."""
+        if self._outcome[0] == RUNNING:
+            self._outcome[0] = outcome

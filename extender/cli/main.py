@@ -1,6 +1,6 @@
 """The command `gang-extender`: finds the subcommand, runs it, turns its errors into exit codes.
 
-Exit codes: 0 done, 1 it did not work, 2 wrong use.
+Exit codes: 0 done, 1 it did not work, 2 wrong use; 130 interrupted, 141 nobody reads what is printed, as shells show them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from extender.api.codec import DecodeError
+from extender.cli import standard_output
 from extender.cli.errors import UsageError
 
 COMMANDS = {
@@ -35,25 +36,35 @@ def build_parser(commands: Sequence[str] = tuple(COMMANDS)) -> argparse.Argument
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    standard_output.provide()
+    try:
+        try:
+            return _run(list(sys.argv[1:] if argv is None else argv))
+        finally:
+            standard_output.flush()  # after `--help` too
+    except UsageError as error:
+        return _fail(error, 2)
+    except BrokenPipeError:
+        standard_output.give_up()
+        return standard_output.CLOSED
+    except (OSError, DecodeError) as error:
+        return _fail(error, 1)
+    except KeyboardInterrupt:
+        return standard_output.INTERRUPTED
+
+
+def _run(arguments: list[str]) -> int:
     if not arguments or arguments[0] not in COMMANDS:
         build_parser().parse_args(arguments)
         return 2
     name = arguments[0]
     args = build_parser([name]).parse_args(arguments)
-    module = importlib.import_module(f"extender.cli.{name}")
-    try:
-        result: int = module.run(args)
-    except UsageError as error:
-        return _fail(error, 2)
-    except (OSError, DecodeError) as error:
-        return _fail(error, 1)
-    except KeyboardInterrupt:
-        return 130
+    result: int = importlib.import_module(f"extender.cli.{name}").run(args)
     return result
 
 
 def _fail(error: Exception, code: int) -> int:
+    standard_output.give_up()
     print(f"gang-extender: {error}", file=sys.stderr)
     return code
 

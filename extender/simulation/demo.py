@@ -38,10 +38,12 @@ class StoryError(Exception):
 class Narrator:
     """Verbs that tell what they are asked and answer. Fulfils interface.Verbs around the real ones."""
 
-    def __init__(self, verbs: Verbs, say: Say, began: Callable[[], None]) -> None:
+    def __init__(self, verbs: Verbs, say: Say, began: Callable[[], None], ends: Callable[[], None]) -> None:
+        """began: called when the verbs have started; ends: when they are told to go."""
         self._verbs = verbs
         self._say = say
         self._began = began
+        self._ends = ends
 
     def filter(self, args: ExtenderArgs) -> ExtenderFilterResult:
         answer = self._verbs.filter(args)
@@ -81,6 +83,7 @@ class Narrator:
         self._began()
 
     def drain(self, message: str) -> None:
+        self._ends()
         self._verbs.drain(message)
 
     def stop(self) -> None:

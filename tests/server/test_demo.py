@@ -1,14 +1,18 @@
-"""`gang-extender demo` as a newcomer starts it: the whole story, and it ends by itself."""
+"""`gang-extender demo` as a newcomer starts it: the whole story, and it ends by itself, or when it is not wanted any more."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 
+COMMAND = [sys.executable, "-m", "extender.cli.main", "demo"]
+CLOSED, INTERRUPTED = 141, 130
+SECONDS = 55.0
+
 
 def test_the_demo_tells_its_story_and_ends() -> None:
-    command = [sys.executable, "-m", "extender.cli.main", "demo"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=55)
+    done = subprocess.run(COMMAND, capture_output=True, text=True, check=False, timeout=SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
     story = [
         "refused: pre-filter pod nginx-0 cannot find enough sibling pods, current pods number: 2, minMember of group: 3",
@@ -20,3 +24,23 @@ def test_the_demo_tells_its_story_and_ends() -> None:
     told = iter(done.stdout.splitlines())
     missing = [part for part in story if not any(part in line for line in told)]
     assert missing == [], done.stdout
+
+
+def test_the_demo_ends_when_its_reader_leaves() -> None:
+    with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert b"gang-extender serves filter" in process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(SECONDS) == CLOSED
+        assert process.stderr.read() == b""
+
+
+def test_an_interrupted_demo_ends_quietly() -> None:
+    with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert b"gang-extender serves filter" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == INTERRUPTED
+        assert process.stderr.read() == b""

@@ -1,0 +1,38 @@
+"""Standard output whose reader may leave at any time, as `head` does when it has seen enough.
+
+main ends every command by it, and demo, whose story is told by another process. Counterpart: what SIGPIPE does to a program
+in C, which Python ignores.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+
+CLOSED = 128 + signal.SIGPIPE
+"""The exit code that a shell shows for a program whose output was closed."""
+INTERRUPTED = 128 + signal.SIGINT
+
+
+def provide() -> None:
+    """A program started without one (`>&-`) gets one that nobody reads, before a file or socket gets its descriptor."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for as long as the process lives
+
+
+def flush() -> None:
+    """Raises OSError for what cannot be written, here, where it can still be answered: at the interpreter's own end it could not."""
+    sys.stdout.flush()
+
+
+def give_up() -> None:
+    """Flushes, or if that fails sends what is still buffered nowhere: the interpreter's last flush would fail on it once more."""
+    try:
+        flush()
+    except OSError:
+        with contextlib.suppress(OSError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)

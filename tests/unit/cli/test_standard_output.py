@@ -1,0 +1,119 @@
+"""A command whose output is not read to its end, or that is interrupted: it ends at once, quietly, as a shell expects."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CLOSED, INTERRUPTED = 141, 130
+SECONDS = 30.0
+BUFFERED = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+COMMAND = [sys.executable, "-W", "error", "-m", "extender.cli.main"]
+
+
+@pytest.fixture
+def pods(tmp_path: Path) -> str:
+    """More of them than a pipe holds; they run already."""
+    meta = {"namespace": "n" * 60}
+    pods = [
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {**meta, "name": f"pod-{number}"}, "spec": {"nodeName": "node"}}
+        for number in range(1000)
+    ]
+    file = tmp_path / "pods.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
+    return str(file)
+
+
+@pytest.fixture
+def scenarios(tmp_path: Path) -> str:
+    file = tmp_path / "scenarios.json"
+    pending = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}}
+    nodes = [{"metadata": {"name": f"node-{number}"}} for number in range(500)]
+    file.write_text(json.dumps([{"name": "a", "nodes": nodes, "pending": pending}]))
+    return str(file)
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """An ops listener with more gangs than a pipe holds."""
+
+    class Gangs(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps(["gang"] * 20_000).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  - the base's name
+            """Quiet."""
+
+    with HTTPServer(("127.0.0.1", 0), Gangs) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["simulate", "PODS"], id="a table"),
+        pytest.param(["simulate", "PODS", "-o", "json"], id="JSON"),
+        pytest.param(["evaluate", "SCENARIOS"], id="evaluate"),
+        pytest.param(["explain", "--server", "URL", "-o", "json"], id="explain"),
+        pytest.param(["version"], id="one line, which only the last flush writes"),
+        pytest.param(["simulate", "--help"], id="help"),
+        pytest.param(["--help"], id="help of all"),
+    ],
+)
+def test_a_reader_that_leaves_ends_the_command(pods: str, scenarios: str, url: str, arguments: list[str]) -> None:
+    named = {"PODS": pods, "SCENARIOS": scenarios, "URL": url}
+    command = [*COMMAND, *(named.get(each, each) for each in arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=BUFFERED) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.wait(SECONDS) == CLOSED
+        said = process.stderr.read().decode()
+    assert [line for line in said.splitlines() if not line.startswith("warning: ")] == []
+
+
+def test_output_that_cannot_be_written_is_an_error(pods: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*COMMAND, "simulate", pods], stdout=full, stderr=subprocess.PIPE, check=False, timeout=SECONDS
+        )
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines()[-1] == "gang-extender: [Errno 28] No space left on device"
+    assert b"Traceback" not in done.stderr
+
+
+def test_without_a_standard_output_a_command_does_its_work(pods: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"{' '.join(COMMAND)} simulate {pods} >&-"], capture_output=True, check=False, timeout=SECONDS
+    )
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == 0
+
+
+def test_an_interrupted_run_ends_quietly(tmp_path: Path) -> None:
+    """The command waits for a file that nothing is written to yet."""
+    pipe = tmp_path / "cluster.yaml"
+    os.mkfifo(pipe)
+    with subprocess.Popen([*COMMAND, "simulate", str(pipe)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        with pipe.open("w"):  # once the command has opened it
+            process.send_signal(signal.SIGINT)
+            assert process.wait(SECONDS) == INTERRUPTED
+        assert process.communicate() == (b"", b"")
