@@ -12,6 +12,7 @@ from flask import Flask, request
 
 from extender import metrics
 from extender.server.errors import RefusedError
+from extender.server.options import ServeOptions
 from extender.server.state import on_ops_port, state
 
 
@@ -26,10 +27,15 @@ def check_client() -> None:
         return
     socket = request.environ.get("gunicorn.socket")
     certificate = socket.getpeercert() if socket is not None and hasattr(socket, "getpeercert") else None
-    names = set(names_of(certificate or {}))
-    if not names & set(options.allowed_client_names):
+    if not is_allowed(certificate, options):
         metrics.rejected_clients.labels("name").inc()
-        raise RefusedError(f"client {', '.join(sorted(names)) or '(no certificate)'} is not allowed", 403)
+        names = ", ".join(sorted(set(names_of(certificate or {})))) or "(no certificate)"
+        raise RefusedError(f"client {names} is not allowed", 403)
+
+
+def is_allowed(certificate: Mapping[str, Any] | None, options: ServeOptions) -> bool:
+    """Whether a client that showed this certificate may call; `certificate` as ssl's getpeercert gives it."""
+    return not set(options.allowed_client_names).isdisjoint(names_of(certificate or {}))
 
 
 def names_of(certificate: Mapping[str, Any]) -> Iterator[str]:

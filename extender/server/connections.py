@@ -1,8 +1,9 @@
-"""The connections of one listener, those first that were answered longest ago.
+"""The connections of one listener, from the moment of accept: strangers, and those whose peer is known.
 
-Where the listener is nearly full, the first of them that we wait for (an idle one, or one whose request is still coming
-in) makes room, so that silent and slow clients never keep out a caller that has something to say. Used from the worker's
-event loop only.
+With TLS a peer is known by an allowed name, before its first request; without, by its first answer. Some places are kept free
+while a stranger can be hung up on that is silent, the first of them first: so silent and slow clients never keep out a caller
+that has something to say. They cost no known one its connection: those have a limit of their own, which leaves strangers room
+to become known, and beyond it the one that was answered longest ago goes. Used from the worker's event loop only.
 """
 
 from __future__ import annotations
@@ -13,38 +14,63 @@ from typing import Protocol
 class Connection(Protocol):
     @property
     def receiving(self) -> bool:
-        """Whether it is the peer's turn."""
+        """Whether it is the peer's turn: to shake hands, or to send a request."""
         ...
 
     def hang_up(self) -> None: ...
 
 
 class Connections:
-    def __init__(self) -> None:
-        self._in_order: dict[Connection, None] = {}
+    """At most `places`, which is the listener's to see to. One that is hung up on counts as gone."""
+
+    def __init__(self, places: int) -> None:
+        spare = max(1, places // 10)
+        self._most = max(1, places - spare)
+        self._most_known = max(1, places - 2 * spare)
+        self._strangers: dict[Connection, None] = {}  # in the order of their coming
+        self._known: dict[Connection, None] = {}  # those first that were answered longest ago
 
     def __len__(self) -> int:
-        return len(self._in_order)
+        return len(self._strangers) + len(self._known)
 
     def opened(self, connection: Connection) -> None:
-        self._in_order[connection] = None
+        self._strangers[connection] = None
+
+    def trust(self, connection: Connection) -> None:
+        """Its peer is known from now on."""
+        if connection in self._strangers:
+            del self._strangers[connection]
+            self._known[connection] = None
 
     def answered(self, connection: Connection) -> None:
-        """Its peer is one that makes sense: to the end of the line."""
-        if connection in self._in_order:
-            del self._in_order[connection]
-            self._in_order[connection] = None
+        """To the end of the line, if its peer is known."""
+        if connection in self._known:
+            del self._known[connection]
+            self._known[connection] = None
 
     def closed(self, connection: Connection) -> None:
-        self._in_order.pop(connection, None)
+        self._strangers.pop(connection, None)
+        self._known.pop(connection, None)
 
-    def hang_up_oldest(self) -> bool:
-        """False where all are being answered."""
-        for connection in self._in_order:
-            if connection.receiving:
-                break
-        else:
-            return False
-        del self._in_order[connection]
-        connection.hang_up()
-        return True
+    @property
+    def crowded(self) -> bool:
+        return len(self) > self._most or len(self._known) > self._most_known
+
+    def make_room(self) -> None:
+        """Hangs up on as many as it takes, or as there are that can be hung up on: those that are being answered stay."""
+        while len(self._known) > self._most_known and _hang_up_first(self._known):
+            pass
+        while len(self) > self._most and _hang_up_first(self._strangers):
+            pass
+
+
+def _hang_up_first(line: dict[Connection, None]) -> bool:
+    """False where it is nobody's turn to speak."""
+    for connection in line:
+        if connection.receiving:
+            break
+    else:
+        return False
+    del line[connection]
+    connection.hang_up()
+    return True

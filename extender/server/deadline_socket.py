@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import socket
+import ssl
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -35,10 +36,19 @@ class DeadlineSocket:
         self._sock = sock
         self._limits = limits
         self.expired = False
-        self.receiving = False  # whether somebody waits in recv
+        self.receiving = False  # whether the peer is waited for
         self._hung_up = False
         self._held: list[bytes] | None = None
         self.rearm()
+
+    def handshake(self, context: ssl.SSLContext) -> None:
+        """TLS's, before the first request. Raises OSError, ssl.SSLError among them. It keeps no time: the caller does."""
+        self.receiving = True
+        try:
+            self._sock = context.wrap_socket(self._sock, server_side=True, do_handshake_on_connect=False)
+            self._sock.do_handshake()
+        finally:
+            self.receiving = False
 
     def rearm(self) -> None:
         self._until: float | None = None

@@ -25,6 +25,7 @@ from gunicorn.workers.ggevent import GeventWorker
 
 from extender import metrics
 from extender.server import logs
+from extender.server.client_auth import is_allowed
 from extender.server.connections import Connections
 from extender.server.deadline_socket import DeadlineSocket, Limits
 from extender.server.options import ServeOptions
@@ -53,9 +54,10 @@ class Listener:
     def __init__(self, sock: Any, options: ServeOptions) -> None:
         self.name = sock.getsockname()
         self.is_verbs = self.name[1] == options.port
+        self.has_tls = self.is_verbs and options.tls
         self.pool = Pool(options.worker_connections)
-        self.connections = Connections()
-        self.enough = max(1, options.worker_connections // 10)  # places kept free while somebody can be hung up on
+        self.connections = Connections(options.worker_connections)
+        self._making_room = False
         self.limits = Limits(
             idle_seconds=options.idle_seconds,
             request_seconds=options.request_seconds,
@@ -65,12 +67,32 @@ class Listener:
         )
 
     def getsockname(self) -> Any:
-        """For gunicorn, which would ask the socket: who was accepted just before SIGTERM closed that is heard all the same."""
+        """For gunicorn, which would ask the socket: a connection accepted just before SIGTERM closed it still needs its name."""
         return self.name
 
-    def make_room(self) -> None:
-        if self.pool.free_count() < self.enough:
-            self.connections.hang_up_oldest()
+    def opened(self, connection: DeadlineSocket) -> None:
+        self.connections.opened(connection)
+        self._see_to_room()
+
+    def trust(self, connection: DeadlineSocket) -> None:
+        self.connections.trust(connection)
+        self._see_to_room()
+
+    def answered(self, connection: DeadlineSocket) -> None:
+        if not self.has_tls:  # there is no name to know a caller by
+            self.connections.trust(connection)
+        self.connections.answered(connection)
+        self._see_to_room()
+
+    def _see_to_room(self) -> None:
+        """A moment later: some of those that have just come have something to say."""
+        if self.connections.crowded and not self._making_room:
+            self._making_room = True
+            gevent.spawn(self._make_room)
+
+    def _make_room(self) -> None:
+        self._making_room = False
+        self.connections.make_room()
 
 
 class Settled:
@@ -134,7 +156,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
 
     def _serve(self, sock: Any) -> Any:
         sock.setblocking(1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # whom it accepts takes these over from it
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # accepted sockets inherit these options
         for option, value in KEEP_ALIVE:
             sock.setsockopt(socket.IPPROTO_TCP, option, value)
         listener = Listener(sock, self.options)
@@ -152,29 +174,29 @@ class Worker(GeventWorker):  # type: ignore[misc]
             return
 
     def handle(self, listener: Listener, client: Any, addr: Any) -> None:
-        listener.make_room()
-        if self.certificates is not None and listener.is_verbs:
-            client = self._handshake(client, self.certificates)
-            if client is None:
-                return
         connection = DeadlineSocket(client, listener.limits)
-        listener.connections.opened(connection)
+        listener.opened(connection)
+        certificates = self.certificates if listener.is_verbs else None
         try:
-            # Past GeventWorker's own, which would take the timeouts off.
-            AsyncWorker.handle(self, listener, connection, addr)
+            if certificates is None or self._handshake(listener, connection, certificates):
+                # Past GeventWorker's own, which would take the timeouts off.
+                AsyncWorker.handle(self, listener, connection, addr)
         finally:
             listener.connections.closed(connection)
 
-    def _handshake(self, client: Any, certificates: Certificates) -> Any:
-        """The TLS socket, or None for a client that does not get through in time; no traceback for each."""
+    def _handshake(self, listener: Listener, connection: DeadlineSocket, certificates: Certificates) -> bool:
+        """Whether the client gets through in time; no traceback for each that does not."""
         try:
             with gevent.Timeout(self.options.handshake_seconds, TimeoutError("handshake")):
-                return certificates.current().wrap_socket(client, server_side=True)
+                connection.handshake(certificates.current())
+            if is_allowed(connection.getpeercert(), self.options):
+                listener.trust(connection)
+            return True
         except (ssl.SSLError, OSError) as error:
             metrics.rejected_clients.labels("handshake").inc()
             self.log.debug("handshake failed: %s", error)
-            client.close()
-            return None
+            connection.close()
+            return False
 
     # One request
 
@@ -194,7 +216,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
         if _is_unread(req) or sock.expired or not self.alive:  # close, never read a refused body to its end
             raise StopIteration
         sock.rearm()
-        listener.connections.answered(sock)
+        listener.answered(sock)
 
     def timeout_ctx(self) -> Any:
         """The socket keeps the time: whatever the parser waits for, it waits for in recv."""

@@ -6,10 +6,12 @@ of the worker's overrides fails here.
 
 from __future__ import annotations
 
+import http.client
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -169,6 +171,36 @@ def test_silent_callers_make_room_for_one_that_speaks(start: Callable[..., Servi
         for _ in range(5):
             assert service.filter_seconds() < 1
             assert service.ops("/livez", timeout=1)[0] == 200
+    finally:
+        for sock in silent:
+            sock.close()
+
+
+def test_silent_callers_cost_no_other_its_connection(start: Callable[..., Service]) -> None:
+    """kube-scheduler's idle one was the oldest of all: its next call met the end of it."""
+    service = start(worker_connections=40)
+    client = service.client()
+    filter_on(client)
+    kept = client.sock
+    with silent_callers(service, 60):
+        assert service.filter_seconds() < 1
+        filter_on(client)
+    assert client.sock is kept
+    client.close()
+
+
+def filter_on(client: http.client.HTTPConnection) -> None:
+    """On the connection that it has kept alive. Raises OSError where that was closed."""
+    client.request("POST", "/filter", payload("filter"))
+    answer = client.getresponse()
+    assert (answer.status, bool(answer.read())) == (200, True)
+
+
+@contextmanager
+def silent_callers(service: Service, count: int) -> Iterator[None]:
+    silent = [service.connect() for _ in range(count)]
+    try:
+        yield
     finally:
         for sock in silent:
             sock.close()

@@ -1,4 +1,4 @@
-"""The guarded socket over a real pair, and the line of connections: no server, no event loop."""
+"""The guarded socket over a real pair: no server, no event loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from extender.server.connections import Connections
 from extender.server.deadline_socket import BIG_READ, DeadlineSocket, Limits
 
 Pair = tuple[socket.socket, socket.socket]
@@ -129,42 +128,3 @@ def test_hanging_up_ends_a_wait(pair: Pair) -> None:
     guarded.hang_up()
     reader.join(5)
     assert received == [b""]
-
-
-class FakeConnection:
-    def __init__(self, receiving: bool) -> None:
-        self.receiving = receiving
-        self.hung_up = False
-
-    def hang_up(self) -> None:
-        self.hung_up = True
-
-
-@pytest.mark.parametrize(
-    ("receiving", "answered", "gone"),
-    [
-        pytest.param([True, True, True], None, 0, id="the oldest goes"),
-        pytest.param([False, True, True], None, 1, id="one that is being answered stays"),
-        pytest.param([True, True, True], 0, 1, id="one that was answered is at the end of the line"),
-        pytest.param([False, False, False], None, None, id="all are being answered: nobody goes"),
-    ],
-)
-def test_who_makes_room(receiving: list[bool], answered: int | None, gone: int | None) -> None:
-    line = Connections()
-    all_of_them = [FakeConnection(value) for value in receiving]
-    for connection in all_of_them:
-        line.opened(connection)
-    if answered is not None:
-        line.answered(all_of_them[answered])
-    assert line.hang_up_oldest() is (gone is not None)
-    assert [connection.hung_up for connection in all_of_them] == [index == gone for index in range(3)]
-    assert len(line) == (3 if gone is None else 2)
-
-
-def test_one_that_is_closed_is_forgotten() -> None:
-    line = Connections()
-    connection = FakeConnection(receiving=True)
-    line.opened(connection)
-    line.closed(connection)
-    line.answered(connection)
-    assert (len(line), line.hang_up_oldest()) == (0, False)

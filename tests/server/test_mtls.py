@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,8 @@ import trustme
 
 from tests.e2e.processes import eventually
 from tests.server.conftest import TIMES
-from tests.server.service import Service, bind_body, ended, payload
+from tests.server.service import Service, bind_body, ended, payload, raw, read_answer
+from tests.server.test_bad_clients import filter_on
 
 NAME = "system:kube-scheduler"
 MALFORMED = b"POST /filter HTTP/1.1\r\n\r\n"
@@ -130,6 +131,44 @@ def test_half_a_handshake_is_let_go_in_time(secure: Service) -> None:
     finally:
         for _, sock in crowd:
             sock.close()
+
+
+@pytest.mark.parametrize("kind", ["silent", "half a handshake", "with a name that is not allowed"])
+def test_strangers_cost_kube_scheduler_neither_its_connection_nor_a_new_one(
+    certs: Certs, kind: str, start: Callable[..., Service]
+) -> None:
+    """More of them than there are places. Its kept-alive connection was the oldest, and was hung up on first; a new one came in when
+    the first handshake had run out of time."""
+    service = start(worker_connections=40, handshake_seconds=5.0, **certs.options())
+    service.client_context = certs.client()
+    kept = service.client()
+    filter_on(kept)
+    sock = kept.sock
+    stranger = certs.client("system:node:n1")
+    crowd: list[socket.socket] = []
+    try:
+        for _ in range(60):
+            crowd.append(service.connect())
+            if kind == "half a handshake":
+                crowd[-1].sendall(b"\x16\x03\x01")
+            elif kind.startswith("with"):
+                crowd[-1] = call_and_stay(crowd[-1], stranger)
+        for _ in range(3):
+            assert service.filter_seconds() < 2
+            filter_on(kept)
+        assert kept.sock is sock
+    finally:
+        for each in crowd:
+            each.close()
+        kept.close()
+
+
+def call_and_stay(sock: socket.socket, context: ssl.SSLContext) -> socket.socket:
+    """Is answered with 403, and keeps the connection."""
+    wrapped = context.wrap_socket(sock, server_hostname="127.0.0.1")
+    wrapped.sendall(raw("filter", b""))  # a body would be left unread, and end it
+    assert read_answer(wrapped)[0] == 403
+    return wrapped
 
 
 def test_half_a_request_inside_tls_is_let_go_in_time(secure: Service, certs: Certs) -> None:
