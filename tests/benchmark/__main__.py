@@ -12,6 +12,7 @@ BENCHMARKS = (
     "snapshot",
     "scheduling",
     "planner",
+    "room_calls",
     "victims",
     "simulate",
     "calls",

@@ -34,7 +34,6 @@ from extender.client.interface import (
     Watch,
 )
 from extender.client.status_patch import now_text
-from extender.client.unreadable import convert
 
 T = TypeVar("T")
 Raw = dict[str, Any]
@@ -264,7 +263,7 @@ class EmbeddedAPI:
 
 
 def _decode(obj: Raw, resource: ResourceType[T]) -> T:
-    return convert(obj, resource.type)
+    return codec.convert(obj, resource.type)
 
 
 def _key(obj: Raw) -> str:
