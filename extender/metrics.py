@@ -67,6 +67,12 @@ unexpected_errors = _counter(
     "Exceptions that should not be, by the loop that they came to: it goes on, and tries again what can be tried again.",
     "where",
 )
+plugin_errors = _counter(
+    "gang_extender_plugin_errors",
+    "Exceptions of plugins, by extension point; unexpected errors count them as well.",
+    "plugin",
+    "extension_point",
+)
 build_info = _gauge("gang_extender_build_info", "1, with the version as a label.", "version")
 
 # Gangs

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector, CollectorRegistry
@@ -15,6 +16,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from extender.backend.cache.cache import Cache
 from extender.backend.queue.scheduling_queue import PriorityQueue
 from extender.client.informer import InformerFactory
+from extender.crash import guarded
 from extender.framework.resource import CPU
 from extender.metrics import REGISTRY
 from extender.plugins.coscheduling.largest_gang import Largest
@@ -48,7 +50,15 @@ class LiveMetrics(Collector):
         return ()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        return (gauge() for gauge in self._gauges)
+        """A gauge that raises is left out, and counted: all other metrics are served."""
+        found: list[GaugeMetricFamily] = []
+        for gauge in self._gauges:
+            guarded("metrics", partial(_read, gauge, found))
+        return iter(found)
+
+
+def _read(gauge: Gauge, found: list[GaugeMetricFamily]) -> None:
+    found.append(gauge())
 
 
 def _family(
@@ -123,7 +133,11 @@ def of_gangs(manager: PodGroupManager) -> Iterable[Gauge]:
         counts = {(phase.value,): count for phase, count in count_phases(manager).items()}
         return _family("gang_extender_gangs", "Groups by phase.", ("phase",), counts.items())
 
-    return (gangs,)
+    def quarantined() -> GaugeMetricFamily:
+        text = "Gangs that are set aside for a while, since something raised at them what nobody expected."
+        return _family("gang_extender_quarantined_gangs", text, (), (((), len(manager.quarantine)),))
+
+    return gangs, quarantined
 
 
 def of_room(largest: Callable[[], Largest]) -> Iterable[Gauge]:

@@ -13,6 +13,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, Reque
 
 from extender.api import codec
 from extender.api.extenderv1 import ExtenderBindingResult, ExtenderFilterResult, ExtenderPreemptionResult
+from extender.crash import crashed
 from extender.scheduler.interface import NotCacheCapableError
 from extender.server.state import PROBES, VERBS, on_ops_port, state
 
@@ -96,8 +97,9 @@ def _known_paths() -> str:
 
 def _fault(error: Exception) -> Response:
     """Our own mistake: what the caller gets must still be an answer that kube-scheduler reads as a failure."""
-    log.error("request failed path=%s", request.path, exc_info=error)
-    match request.path.strip("/"):
+    path = request.path.strip("/")
+    crashed("verb" if path in VERBS else "page", f"path={request.path}")
+    match path:
         case "filter":
             return answer(ExtenderFilterResult(error=INTERNAL_ERROR))
         case "bind":

@@ -25,6 +25,7 @@ from gunicorn.arbiter import Arbiter  # noqa: E402
 from gunicorn.glogging import Logger  # noqa: E402
 
 from extender import metrics  # noqa: E402
+from extender.crash import on_native_thread, report_deferred  # noqa: E402
 from extender.framework.giving_way import GIVING_WAY  # noqa: E402
 from extender.scheduler.interface import Verbs  # noqa: E402
 from extender.server import logs  # noqa: E402
@@ -52,8 +53,11 @@ class PortTakenError(OSError):
 
 def offload(function: Callable[..., Any], *args: Any) -> Any:
     """Runs a pure function on a native thread, so that the event loop goes on meanwhile."""
-    with GIVING_WAY.waiting():
-        return gevent.get_hub().threadpool.apply(function, args)
+    try:
+        with GIVING_WAY.waiting():
+            return gevent.get_hub().threadpool.apply(on_native_thread, (function, *args))
+    finally:
+        report_deferred()
 
 
 def run(build_verbs: BuildVerbs, options: ServeOptions) -> int:

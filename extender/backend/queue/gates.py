@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from extender.backend.queue.queued_pod import QueuedPod
+from extender.crash import plugin_crashed
 from extender.framework.interface import PreEnqueuePlugin
 from extender.framework.status import Code, Status, error
 
@@ -41,5 +42,5 @@ def _ask(plugin: PreEnqueuePlugin, entry: QueuedPod) -> Status:
     try:
         return plugin.pre_enqueue(entry.pod)
     except Exception as exception:
-        log.exception("PreEnqueue raised plugin=%s pod=%s", plugin.name, entry.key)
+        plugin_crashed(plugin.name, "PreEnqueue")
         return error(str(exception), plugin=plugin.name)

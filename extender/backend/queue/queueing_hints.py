@@ -12,6 +12,7 @@ from enum import Enum
 
 from extender.backend.queue.in_flight_events import HappenedEvent
 from extender.backend.queue.queued_pod import QueuedPod
+from extender.crash import plugin_crashed
 from extender.framework import events
 from extender.framework.events import ActionType
 from extender.framework.interface import (
@@ -137,5 +138,5 @@ def _ask(row: HintRow, entry: QueuedPod, happened: HappenedEvent) -> QueueingHin
     try:
         return row.hint(entry.pod, happened.old, happened.new)
     except Exception:
-        log.exception("queueing hint failed plugin=%s pod=%s event=%s", row.plugin, entry.key, happened.event.label)
+        plugin_crashed(row.plugin, "QueueingHint")
         return QueueingHint.QUEUE

@@ -12,7 +12,6 @@ kube-scheduler: pkg/scheduler/framework/runtime/framework.go
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -28,12 +27,10 @@ from extender.framework.interface import (
     ReservePlugin,
     WaitingPod,
 )
-from extender.framework.runtime.plugin_calls import Recorder, as_is, called, plugin_error, timed, why
+from extender.framework.runtime.plugin_calls import Recorder, as_is, broken_promise, called, plugin_error, timed, why
 from extender.framework.runtime.pods_in_pre_bind import PodInPreBind, PodsInPreBindMap
 from extender.framework.runtime.waiting_pods import PendingPod, WaitingPodsMap
 from extender.framework.status import SKIP, SUCCESS, Code, Status
-
-log = logging.getLogger(__name__)
 
 MAX_PERMIT_TIMEOUT_SECONDS = 15 * 60.0
 WAIT_ON_PERMIT = "WaitOnPermit"  # how a recorder is told of the wait itself
@@ -70,8 +67,8 @@ class BindingPoints:
         for plugin in reversed(self.reserve_plugins):
             try:
                 plugin.unreserve(state, pod, node_name)
-            except Exception:
-                log.exception("plugin failed plugin=%s point=Unreserve", plugin.name)
+            except Exception as exception:
+                broken_promise("Unreserve", plugin.name, exception)
 
     @timed("Permit")
     def run_permit_plugins(
@@ -184,8 +181,8 @@ class BindingPoints:
         for plugin in self.post_bind_plugins:
             try:
                 plugin.post_bind(state, pod, node_name)
-            except Exception:
-                log.exception("plugin failed plugin=%s point=PostBind", plugin.name)
+            except Exception as exception:
+                broken_promise("PostBind", plugin.name, exception)
 
     def iterate_over_waiting_pods(self, callback: Callable[[WaitingPod], None]) -> None:
         self.waiting_pods.iterate(callback)

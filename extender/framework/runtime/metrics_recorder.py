@@ -11,13 +11,9 @@ import random
 from extender import metrics
 from extender.framework.cycle_state import CycleState
 from extender.framework.runtime.binding_points import WAIT_ON_PERMIT
+from extender.framework.runtime.plugin_calls import EXTENSION_POINTS
 
 SAMPLED_CYCLES = 0.1
-_POINT_LABELS = {
-    "AddPod": "PreFilterExtensionAddPod",
-    "RemovePod": "PreFilterExtensionRemovePod",
-    "NormalizeScore": "ScoreExtensionNormalize",
-}
 
 
 def record(point: str, code: str, profile: str, seconds: float) -> None:
@@ -29,7 +25,7 @@ def record(point: str, code: str, profile: str, seconds: float) -> None:
 
 
 def record_plugin(plugin: str, point: str, code: str, seconds: float) -> None:
-    metrics.child(metrics.plugin_execution_duration, plugin, _POINT_LABELS.get(point, point), code).observe(seconds)
+    metrics.child(metrics.plugin_execution_duration, plugin, EXTENSION_POINTS.get(point, point), code).observe(seconds)
 
 
 def sampled_state(rng: random.Random | None = None) -> CycleState:

@@ -1,21 +1,27 @@
 """One call of a plugin, and one run of an extension point: exceptions become Code.ERROR here, and nowhere else.
 
-All the extension points use it. Who wants metrics hands in a recorder; the planner, which runs off the event loop and
-may take no lock, hands in none. kube-scheduler: pkg/scheduler/framework/runtime/framework.go
+All the extension points use it. A framework that is measured hands in a recorder; that of the planner, which runs off the
+event loop and may take no lock, has none, and `crash` reports its exceptions later.
+kube-scheduler: pkg/scheduler/framework/runtime/framework.go
 """
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
+from extender.crash import plugin_crashed
 from extender.framework.cycle_state import CycleState
 from extender.framework.status import Code, Status
 
-log = logging.getLogger(__name__)
+EXTENSION_POINTS = {
+    "AddPod": "PreFilterExtensionAddPod",
+    "RemovePod": "PreFilterExtensionRemovePod",
+    "NormalizeScore": "ScoreExtensionNormalize",
+}
+"""kube-scheduler's names for the metrics of plugins, where they are not those of the methods."""
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -37,8 +43,8 @@ S = TypeVar("S", bound=Recording)
 
 
 def broken_promise(point: str, plugin: str, exception: Exception) -> Status:
-    """What a plugin's exception is to the scheduler."""
-    log.error("plugin failed plugin=%s point=%s", plugin, point, exc_info=exception)
+    """What a plugin's exception is to the scheduler. Called from the except clause: it is logged and counted here."""
+    plugin_crashed(plugin, EXTENSION_POINTS.get(point, point))
     return Status(Code.ERROR, (f"{type(exception).__name__}: {exception}",), plugin)
 
 

@@ -72,6 +72,16 @@ class Admission:
                 group.told.pop(pod.uid, None)
             return None if status.success else self._refuse(group, pod, status)
 
+    def set_aside(self, pod: corev1.Pod) -> Status:
+        """The refusal of a member while its gang is set aside. StaleRefusals has it tried again once that is over."""
+        status = unresolvable(messages.INTERNAL_ERROR)
+        with self._manager.lock:
+            group = self._manager.find(pod)
+            if group is None or pod.uid not in group.members:
+                return status
+            group.told[pod.uid] = messages.INTERNAL_ERROR
+            return self._refuse(group, pod, status)
+
     def _enough_are_awake(self, group: Group) -> bool:
         """Whether a plan could be found at all: else each of many that come would be one more plan in vain. Lock held."""
         manager, spec = self._manager, self._manager.spec(group)

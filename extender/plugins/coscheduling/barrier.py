@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
 
 from extender import metrics
 from extender.api import corev1
@@ -156,17 +158,24 @@ class Barrier:
         return all(lifted)
 
     def _tell_start(self, starting: Sequence[Member]) -> None:
+        """All holds are lifted by now: nothing that raises here may keep the member back that has just arrived."""
         for group in {group.key: group for group, _ in starting}.values():
             planned = {reservation.uid for reservation in self._manager.ledger.of_group(group.key)}
             group.refuted.clear()
             uids = planned | {uid for of, uid in starting if of is group}
+            note = partial(self._note_start, group, uids)
+            self._manager.quarantine.for_gang(group.key, "permit", note, None)
+
+    def _note_start(self, group: Group, uids: AbstractSet[str]) -> None:
+        try:
             spec = self._manager.spec(group)
             if spec is not None:
                 name_batch(group, spec, uids, self._manager.wall())
-            note_start(group, uids)
-            if spec is not None:
-                verdict = Verdict(True, SCHEDULED, messages.complete(spec.min_member))
-                self._with.verdicts.decided(group.pod_group, group.key, verdict)
+        finally:
+            note_start(group, uids)  # they keep their places where the gang is set aside now
+        if spec is not None:
+            verdict = Verdict(True, SCHEDULED, messages.complete(spec.min_member))
+            self._with.verdicts.decided(group.pod_group, group.key, verdict)
 
     def check_commit(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         """PreBind: a member goes on only with its gang, and with its batch's name; a single pod only onto a node that still
@@ -214,6 +223,9 @@ class Barrier:
                 self._tell_not_bound(group, pod, node_name)
                 follow_unit(manager, group)  # where it was the last, and nobody is bound, nothing has started
                 return False
+            if group.key in manager.quarantine:  # that is why the holds were ended; SetAside takes the place back
+                manager.drop_if_empty(group)
+                return False
             spec = manager.spec(group)
             gone = pod.uid not in group.members
             if spec is not None and is_free(group, spec, pod.uid):
@@ -251,7 +263,11 @@ class Barrier:
     def reject_all(self, group: Group, cause: str) -> None:
         """The group's holds end, and those of groups that were to start with it."""
         with self._manager.lock:
-            self._reject([(each, uid) for each in unit_of(self._manager, group) for uid in each.held], cause)
+            self.end_holds(unit_of(self._manager, group), cause)
+
+    def end_holds(self, unit: Sequence[Group], cause: str) -> None:
+        """Likewise, of these groups. Lock held."""
+        self._reject([(each, uid) for each in unit for uid in each.held], cause)
 
     def _reject(self, members: Sequence[Member], cause: str) -> None:
         for group, uid in members:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
+from functools import partial
 
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
@@ -34,13 +35,14 @@ def name_batch(group: Group, spec: GroupSpec, uids: AbstractSet[str], now: datet
 def recall_batches(manager: PodGroupManager) -> None:
     """Which batches had begun and were not whole when we began to lead: their rest comes before any other. Lock held."""
     now = manager.wall()
-    for group in manager.groups.values():
-        spec = manager.spec(group)
-        if spec is not None and spec.match_policy is MatchPolicy.ONLY_WAITING and not spec.invalid:
-            _recall(group, spec, now)
+    for group in list(manager.groups.values()):
+        manager.quarantine.for_gang(group.key, "batches", partial(_recall, manager, group, now), None)
 
 
-def _recall(group: Group, spec: GroupSpec, now: datetime) -> None:
+def _recall(manager: PodGroupManager, group: Group, now: datetime) -> None:
+    spec = manager.spec(group)
+    if spec is None or spec.match_policy is not MatchPolicy.ONLY_WAITING or spec.invalid:
+        return
     batch_of = {uid: BATCH.text(group.members[uid].pod.metadata) for uid in group.on_node}
     sizes = Counter(batch_of.values())
     newest = max((name for name in sizes if _began(name, now)), default="")

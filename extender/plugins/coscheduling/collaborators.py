@@ -72,6 +72,7 @@ TIMED_OUT = "GangTimeout"
 WAITING = "GangWaiting"
 PREEMPTING = "GangPreempting"
 PARTLY_BOUND = "GangPartlyBound"
+QUARANTINED = "GangQuarantined"
 
 
 class Verdicts(Protocol):

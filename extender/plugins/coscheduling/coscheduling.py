@@ -9,6 +9,7 @@ scheduler-plugins: pkg/coscheduling/coscheduling.go
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Self
 
 from extender.api import corev1
@@ -64,6 +65,7 @@ from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preflight import lacks_room
 from extender.plugins.coscheduling.quorum import needs
 from extender.plugins.coscheduling.reserved_room import Kept, ReservedRoom
+from extender.plugins.coscheduling.set_aside import SetAside
 from extender.plugins.coscheduling.single_pods import PackingScores, SinglePods, outside_domain
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.stale_refusals import StaleRefusals
@@ -129,6 +131,9 @@ class Coscheduling(
         self.single_pods = SinglePods(self.manager, collaborators.topology)
         self.barrier = Barrier(self.name, self.manager, collaborators, self._handle.get_waiting_pod)
         self.rounds.on_denied(self.barrier.reject_all)
+        self.set_aside = SetAside(
+            self.manager, collaborators, self.arrivals, self.barrier, self.observer, self.rounds.look
+        )
         self.room = ReservedRoom(self.manager, collaborators, self.rounds.shadows, self.rounds.look)
         self.expired_plans = ExpiredPlans(self.manager, self.rounds, collaborators.has_unbound_claims)
         self.events = GroupEvents(self.manager, self.rounds, self.arrivals, self.barrier, collaborators)
@@ -156,7 +161,18 @@ class Coscheduling(
     def pre_filter(
         self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
+        """A member of a gang that is set aside is refused; a pod of no gang passes whatever the state of gangs raises."""
         self.rounds.finish_begun()
+        key = self.manager.key_of(pod)
+        step = partial(self._pre_filter, state, pod, nodes)
+        answer = self.manager.quarantine.for_gang(key, "filter", step, None)
+        if answer is not None:
+            return answer
+        return None, self.admission.set_aside(pod) if key else SKIP
+
+    def _pre_filter(
+        self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
         early = self.admission.whatever_offered(pod)  # most calls end here: none is to cost a set of all names
         node_name, status = None, early
         if status is None:
@@ -249,8 +265,11 @@ class Coscheduling(
         self.manager.queue.later[group.key] = max(due, self.manager.queue.later.get(group.key, 0.0))
 
     def permit(self, state: CycleState, pod: corev1.Pod, node_name: str) -> tuple[Status, float]:
-        decided = self.barrier.arrive(pod, node_name, self.wait_seconds)
-        self.arrivals.settled(pod)
+        key = self.manager.key_of(pod)
+        step = partial(self.barrier.arrive, pod, node_name, self.wait_seconds)
+        set_aside = unschedulable(messages.INTERNAL_ERROR), 0.0
+        decided = self.manager.quarantine.for_gang(key, "permit", step, set_aside if key else (SUCCESS, 0.0))
+        self.manager.quarantine.for_gang(key, "arrivals", partial(self.arrivals.settled, pod), None)
         return decided
 
     def pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
@@ -297,6 +316,7 @@ class Coscheduling(
             ("room", self.room.tick),
             ("due", self._look_at_what_is_due),
             ("leadership", self.lead_changes.tick),
+            ("quarantine", self.set_aside.tick),
             ("stale-refusals", self.stale_refusals.tick),
             ("observer", self.observer.tick),
             ("expired", self.expired_plans.tick),

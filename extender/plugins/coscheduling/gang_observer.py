@@ -7,6 +7,7 @@ told by `decided`: a gang that is being created says nothing. Denials and starts
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
@@ -72,13 +73,21 @@ class GangObserver:
                 del self._seen[key]
         for some in in_parts(keys):
             with manager.lock:
-                tellings = [told for key in some if (group := manager.groups.get(key)) and (told := self._look(group))]
-            for telling in tellings:
+                groups = [group for key in some if (group := manager.groups.get(key)) is not None]
+                looked = [
+                    manager.quarantine.for_gang(group.key, "observer", partial(self._look, group), None)
+                    for group in groups
+                ]
+            for telling in filter(None, looked):
                 self._with.verdicts.decided(telling.pod_group, telling.key, telling.verdict, telling.member)
 
     def tell_anew(self) -> None:
         """We begin to lead: what was told until now was told to nobody. Lock held."""
         self._seen = {key: replace(seen, told=False) for key, seen in self._seen.items()}
+
+    def forget(self, key: str) -> None:
+        """A gang is set aside, and told of that: what it waits for is told anew when it is looked at again. Lock held."""
+        self._seen.pop(key, None)
 
     def _look(self, group: Group) -> _Telling | None:
         """Lock held. A gang that runs and that nothing happens to costs nothing."""
@@ -156,9 +165,12 @@ def _extra(seen: Seen) -> bool:
 
 
 def _denies_it(group: Group) -> bool:
-    """Whether the group's condition says that it does not run."""
+    """Whether the group's condition says that it does not run, or is set aside."""
     conditions = group.pod_group.status.conditions if group.pod_group is not None else ()
-    return any(known.type == CONDITION and known.status == "False" for known in conditions)
+    return any(
+        known.type == CONDITION and (known.status == "False" or known.reason == Reason.INTERNAL_ERROR)
+        for known in conditions
+    )
 
 
 def _spokesman(group: Group) -> corev1.Pod | None:

@@ -10,15 +10,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 from msgspec.structs import replace
 
-from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.fit_analyses import FitAnalyses
 from extender.plugins.coscheduling.gang_diagnosis import GangDiagnosis, diagnose
 from extender.plugins.coscheduling.gang_observer import WAITING_PHASES, GangObserver
-from extender.plugins.coscheduling.gang_status import GangStatus, GangSummary, PreemptionView, Relaxation
+from extender.plugins.coscheduling.gang_status import (
+    GangStatus,
+    GangSummary,
+    MemberState,
+    PreemptionView,
+    Relaxation,
+)
 from extender.plugins.coscheduling.gate_relaxation import would_open
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.group_view import (
@@ -30,9 +37,9 @@ from extender.plugins.coscheduling.group_view import (
     role_counts,
     starts_with,
 )
-from extender.plugins.coscheduling.phases import phase_of
+from extender.plugins.coscheduling.phases import Phase, phase_of
 from extender.plugins.coscheduling.planning_rounds import PlanningRounds
-from extender.plugins.coscheduling.pod_group_manager import PodGroupManager, in_parts, wall_clock
+from extender.plugins.coscheduling.pod_group_manager import Order, PodGroupManager, in_parts, wall_clock
 from extender.plugins.coscheduling.stops import Reason
 from extender.plugins.coscheduling.units import unit_of
 
@@ -86,19 +93,29 @@ class GangReport:
         for some in _by_turns(keys):
             with manager.lock:
                 groups = [group for key in some if (group := manager.groups.get(key)) is not None]
-                found += [self._summary(group, self._why(group, line), line) for group in groups]
+                found += [self._line_of(group, line) for group in groups]
         return sorted(found, key=lambda gang: (gang.place or len(keys) + 1, gang.key))
 
     def status(self, key: str) -> GangStatus | None:
         """None for a group that is not there."""
-        manager = self._manager
-        with manager.lock:
-            keys = list(manager.groups)
+        with self._manager.lock:
+            group, keys = self._manager.groups.get(key), list(self._manager.groups)
+        if group is None:
+            return None
         line = self._line(keys)
+        status = self._manager.quarantine.for_gang(key, "page", partial(self._status_of, group, line), None)
+        if status is not None:
+            return status
+        with self._manager.lock:
+            summary = self._set_aside(group)
+        return GangStatus(
+            gang=summary, priority=0, in_line=len(line), told=summary.message, standby=not self._with.may_plan()
+        )
+
+    def _status_of(self, group: Group, line: Line) -> GangStatus:
+        """What takes long comes after the lock is let go."""
+        manager, key = self._manager, group.key
         with manager.lock:
-            group = manager.groups.get(key)
-            if group is None:
-                return None
             why = self._why(group, line)
             status = self._status(group, why, line)
             shadow = self._rounds.shadows.current
@@ -121,11 +138,44 @@ class GangReport:
             with manager.lock:
                 for key in some:
                     group = manager.groups.get(key)
-                    if group is not None and group.members and phase_of(manager, group) in WAITING_PHASES:
-                        waiting.append(manager.order(group))
+                    if group is not None and group.members:
+                        order = manager.quarantine.for_gang(key, "page", partial(self._order_of_waiting, group), None)
+                        waiting += [order] if order is not None else []
         return {order[-1]: place for place, order in enumerate(sorted(waiting), 1)}
 
     # Under the manager's lock
+
+    def _order_of_waiting(self, group: Group) -> Order | None:
+        waits = phase_of(self._manager, group) in WAITING_PHASES
+        return self._manager.order(group) if waits else None
+
+    def _line_of(self, group: Group, line: Line) -> GangSummary:
+        """One of the list."""
+        shown = self._manager.quarantine.for_gang(group.key, "page", partial(self._summary_and_why, group, line), None)
+        return shown or self._set_aside(group)
+
+    def _summary_and_why(self, group: Group, line: Line) -> GangSummary:
+        return self._summary(group, self._why(group, line), line)
+
+    def _set_aside(self, group: Group) -> GangSummary:
+        """Only what cannot raise."""
+        since = self._manager.quarantine.since(group.key)
+        namespace, _, name = group.key.partition("/")
+        bound = len(group.assigned())
+        return GangSummary(
+            namespace=namespace,
+            name=name,
+            phase=Phase.QUARANTINED.value,
+            since=self._at(self._manager.clock() if since is None else since),
+            reason=Reason.INTERNAL_ERROR.value,
+            message=messages.INTERNAL_ERROR,
+            min_member=group.pod_group.spec.min_member if group.pod_group is not None else 0,
+            members={
+                **{state.value: 0 for state in MemberState},
+                MemberState.BOUND.value: bound,
+                MemberState.WAITING.value: max(0, len(group.members) - bound),
+            },
+        )
 
     def _why(self, group: Group, line: Line) -> GangDiagnosis:
         place = line.get(group.key, 0)

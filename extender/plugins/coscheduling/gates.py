@@ -12,7 +12,7 @@ from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.quorum import Needs, is_free, needs
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
-from extender.plugins.coscheduling.stops import NOT_FOUND, Gate, Reason
+from extender.plugins.coscheduling.stops import NOT_FOUND, SET_ASIDE, Gate, Reason
 from extender.plugins.coscheduling.units import missing_group, unit_of
 
 
@@ -47,6 +47,8 @@ def companion_missing(manager: PodGroupManager, group: Group) -> str:
 
 
 def _own_gate(manager: PodGroupManager, group: Group, scheduler_name: str, pod_name: str, uid: str) -> Gate | None:
+    if group.key in manager.quarantine:
+        return SET_ASIDE
     if manager.queue.backing_off(group.key):
         text = messages.failed_recently(group.key)
         return Gate(Reason.BACKING_OFF, text, text)

@@ -48,7 +48,6 @@ class Group:
     errors: ErrorBackOffs = field(default_factory=ErrorBackOffs)  # members that kube-scheduler has in error back-off
     refuted: Refutations = field(default_factory=Refutations)  # places that kube-scheduler did not take
     planned: bool = False
-    faults: int = 0  # plans in a row that raised what nobody expected
     preempting: Preempting | None = None  # planned too, but somebody has to go first
     in_tree: InTreePodGroup | None = None
     started: set[str] = field(default_factory=set)  # UIDs: their start has begun, and they are not on a node yet

@@ -1,7 +1,8 @@
 """How far a gang has come, in one word: for metrics and pages. Read off its state, never stored.
 
 Gathering (quorum missing, or not tried yet) -> Planned -> Assembling (members held) -> Committing -> Bound. Denied (no plan
-was found), TimedOut (a hold or a plan ended without a start) and BackingOff lead back to Gathering, or on to Planned.
+was found), TimedOut (a hold or a plan ended without a start) and BackingOff lead back to Gathering, or on to Planned. From any of
+them a gang comes to Quarantined where something raised what nobody expected, and back to where it then is.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from enum import Enum
+from functools import partial
 
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
@@ -21,6 +23,7 @@ class Phase(Enum):
     DENIED = "Denied"
     TIMED_OUT = "TimedOut"
     BACKING_OFF = "BackingOff"
+    QUARANTINED = "Quarantined"
     PLANNED = "Planned"
     ASSEMBLING = "Assembling"
     COMMITTING = "Committing"
@@ -29,6 +32,8 @@ class Phase(Enum):
 
 def phase_of(manager: PodGroupManager, group: Group) -> Phase:
     """The manager's lock is held."""
+    if group.key in manager.quarantine:
+        return Phase.QUARANTINED
     assigned = group.assigned()
     if group.commits.keys() - assigned:
         return Phase.COMMITTING
@@ -51,5 +56,10 @@ def phase_of(manager: PodGroupManager, group: Group) -> Phase:
 def count_phases(manager: PodGroupManager) -> Mapping[Phase, int]:
     """Every phase is there, with 0 where no group is in it."""
     with manager.lock:
-        found = Counter(phase_of(manager, group) for group in manager.groups.values())
+        found = Counter(
+            manager.quarantine.for_gang(
+                group.key, "metrics", partial(phase_of, manager, group), otherwise=Phase.QUARANTINED
+            )
+            for group in list(manager.groups.values())
+        )
     return {phase: found[phase] for phase in Phase}

@@ -7,13 +7,15 @@ kube-scheduler has no counterpart: its queue is one of pods, and each is tried b
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 
 from extender.crash import guarded
 from extender.framework.listers import Nominator
-from extender.framework.status import Status
+from extender.framework.status import Status, unresolvable
+from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.arrivals import Arrivals
 from extender.plugins.coscheduling.batches import recall_batches
 from extender.plugins.coscheduling.collaborators import Collaborators
@@ -26,6 +28,7 @@ from extender.plugins.coscheduling.unit_planning import UnitPlanning
 from extender.plugins.coscheduling.units import unit_of
 
 BEGUN_SECONDS = 2.0  # after which no further plan is made before the first answer
+BEGUN_AGAIN_SECONDS = 1.0  # after which they are looked for again where that raised
 TURN_SECONDS = 5.0  # after which the background does something else, before it goes on planning
 
 
@@ -58,6 +61,7 @@ class PlanningRounds:
         self.requests = self._units.requests
         self.shadows = self._units.shadows
         self._begun_finished = threading.Event()
+        self._begun_again_at = -math.inf
 
     def finish_begun(self) -> None:
         """Once since we lead: the gangs of which a part runs are planned before anybody is answered, whatever their priority.
@@ -66,22 +70,36 @@ class PlanningRounds:
         """
         if self._begun_finished.is_set() or not self._with.may_plan():
             return
-        manager = self._manager
         with self.planning:
-            if self._begun_finished.is_set():
+            if self._begun_finished.is_set() or self._manager.clock() < self._begun_again_at:
                 return
-            until = manager.clock() + BEGUN_SECONDS
-            with manager.lock:
-                refusals_stand(manager)
-                recall_batches(manager)
-                begun = sorted(filter(manager.begun, manager.groups.values()), key=manager.order)
-                manager.queue.active.update(group.key for group in begun)
-            for group in begun:
-                if manager.clock() >= until:
-                    self.look()  # the others follow in the background
-                    break
-                guarded("plan", partial(self._plan_if_it_waits, group))
-            self._begun_finished.set()
+            if guarded("begun", self._plan_begun):
+                self._begun_finished.set()
+            else:  # a fault of no single gang: every call would run into it
+                self._begun_again_at = self._manager.clock() + BEGUN_AGAIN_SECONDS
+
+    def _plan_begun(self) -> None:
+        manager = self._manager
+        until = manager.clock() + BEGUN_SECONDS
+        with manager.lock:
+            refusals_stand(manager)
+            recall_batches(manager)
+            begun = manager.in_order(self._begun())
+            manager.queue.active.update(group.key for group in begun)
+        for group in begun:
+            if manager.clock() >= until:
+                self.look()  # the others follow in the background
+                break
+            manager.quarantine.for_gang(group.key, "plan", partial(self._plan_if_it_waits, group), None)
+
+    def _begun(self) -> list[Group]:
+        """Lock held."""
+        manager = self._manager
+        return [
+            group
+            for group in list(manager.groups.values())
+            if manager.quarantine.for_gang(group.key, "begun", partial(manager.begun, group), otherwise=False)
+        ]
 
     def begin_anew(self) -> None:
         """We lead no more: what others begin meanwhile is to be finished when we do again."""
@@ -101,13 +119,11 @@ class PlanningRounds:
         self._plan_those_that_wait(before=group)
 
     def plan(self, group: Group, scheduler_name: str, allowed: Mapping[str, frozenset[str]], *, caller: str) -> Status:
-        """Whatever it raises, nothing is left half planned, and the gang is looked at again."""
-        try:
-            status = self._units.plan(group, scheduler_name, allowed, caller=caller)
-        except Exception:
-            self._units.abandon(group)
-            raise
-        group.faults = 0
+        """A gang that another thread sets aside meanwhile keeps nothing of the plan."""
+        status = self._units.plan(group, scheduler_name, allowed, caller=caller)
+        if group.key in self._manager.quarantine:
+            self.drop_plan(group.key)
+            return unresolvable(messages.INTERNAL_ERROR)
         return status
 
     def _plan_those_that_wait(self, before: Group | None) -> None:
@@ -118,29 +134,26 @@ class PlanningRounds:
         with manager.lock:
             limit = manager.order(before) if before is not None else None
             own = unit_of(manager, before) if before is not None else ()
-            touched = [group for key in manager.queue.active if (group := manager.groups.get(key)) and group not in own]
-            touched.sort(key=manager.order)
+            active = [manager.groups[key] for key in manager.queue.active & manager.groups.keys()]
+            touched = manager.in_order(group for group in active if group not in own)
         until = manager.clock() + TURN_SECONDS
         for group in touched:
             if before is None and manager.clock() >= until:
                 self.look()  # the others, when what else there is to do has had its turn
                 return
             with manager.lock:
-                if limit is not None and manager.order(group) > limit:
-                    return
-            guarded("plan", partial(self._plan_if_it_waits, group))  # one gang's fault is not to stop the others
+                order = manager.quarantine.for_gang(group.key, "order", partial(manager.order, group), None)
+            if limit is not None and order is not None and order > limit:
+                return
+            manager.quarantine.for_gang(group.key, "plan", partial(self._plan_if_it_waits, group), None)
 
     def _plan_if_it_waits(self, group: Group) -> None:
-        try:
-            with self._manager.lock:
-                self._manager.queue.active.discard(group.key)
-                scheduler_name = self._waits(group)
-            if scheduler_name is None:
-                self._arrivals.withdraw(group)
-        except Exception:
-            self._units.abandon(group)
-            raise
-        if scheduler_name is not None:
+        with self._manager.lock:
+            self._manager.queue.active.discard(group.key)
+            scheduler_name = self._waits(group)
+        if scheduler_name is None:
+            self._arrivals.withdraw(group)
+        else:
             self.plan(group, scheduler_name, {}, caller="")
 
     def _waits(self, group: Group) -> str | None:

@@ -12,7 +12,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
+from operator import itemgetter
 
 from cachetools import TTLCache
 
@@ -26,6 +28,7 @@ from extender.plugins.coscheduling.gang_groups import GangGroups
 from extender.plugins.coscheduling.gang_queue import GangQueue
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.ledger import Ledger
+from extender.plugins.coscheduling.quarantine import Quarantine
 from extender.plugins.coscheduling.quorum import in_part, needs
 from extender.plugins.coscheduling.spec.group_annotations import names_groups
 from extender.plugins.coscheduling.spec.membership import GroupLabels, GroupRef, foreign_gates
@@ -40,6 +43,8 @@ MAX_NOTES = 100_000  # a note that is pushed out is only made again
 GONE_SECONDS = 300.0  # how long a late call cannot bring a deleted pod back
 UNSEEN_SECONDS = 30.0  # how long a pod counts that only a call has shown, and no watch
 AT_ONCE = 50  # groups that are looked at under one hold of the lock
+Order = tuple[bool, int, datetime, str]
+"""What gangs are sorted by; a key comes last."""
 _FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 
 
@@ -70,6 +75,7 @@ class PodGroupManager:
         self.gang_groups = GangGroups()
         self.queue = GangQueue(clock)
         self.denied = Denials(denied_seconds, clock)
+        self.quarantine = Quarantine(self.lock, clock)
         self.permitted: TTLCache[str, bool] = TTLCache(MAX_NOTES, permitted_seconds, timer=clock)
         self.epoch = 0  # grows with every event that can help a denied group
         self.cluster_epoch = 0  # likewise, but not with what we give up ourselves
@@ -97,6 +103,11 @@ class PodGroupManager:
     def _as_watched(self, pod: corev1.Pod) -> Group | None:
         """A kube-scheduler that is older than a field of pods, such as schedulingGroup, sends them without it."""
         return self.groups.get(self._group_by_uid.get(pod.uid, ""))
+
+    def key_of(self, pod: corev1.Pod) -> str:
+        """The key of the pod's group, which need not be known yet; empty for a pod of no group."""
+        ref = self.labels.group_of(pod)
+        return ref.key if ref is not None else self._group_by_uid.get(pod.uid, "")
 
     def is_member(self, uid: str) -> bool:
         return uid in self._group_by_uid
@@ -204,6 +215,7 @@ class PodGroupManager:
             self.gang_groups.name(group.key, ())
             self.forget_notes(group.key)
             self.queue.forget(group.key)
+            self.quarantine.forget(group.key)
 
     def room_came_free(self, but: Collection[str] = ()) -> None:
         """Denials are void, those that are being decided on an older snapshot too. but: who gave that room up."""
@@ -265,11 +277,20 @@ class PodGroupManager:
         spec = self.spec(group)
         return spec is not None and in_part(group, spec)
 
-    def order(self, group: Group) -> tuple[bool, int, datetime, str]:
+    def order(self, group: Group) -> Order:
         """What has begun comes first, then the priority of the lowest member, then age, then name."""
         spec = self.spec(group)
         created = spec.created if spec is not None else None
         return not self.begun(group), -self._priority(group), created or _FAR_FUTURE, group.key
+
+    def in_order(self, groups: Iterable[Group]) -> list[Group]:
+        """The first comes first; without those that are set aside, and those that `order` raises at."""
+        found = []
+        for group in groups:
+            order = self.quarantine.for_gang(group.key, "order", partial(self.order, group), None)
+            if order is not None:
+                found.append((order, group))
+        return [group for _, group in sorted(found, key=itemgetter(0))]
 
     def _priority(self, group: Group) -> int:
         """Of the lowest member, of those that start together too."""
@@ -285,6 +306,20 @@ class PodGroupManager:
                 self.ledger.release(reservation.uid)
         if uids is None:
             group.planned = False
+
+    def give_up_places(self, group: Group, keep: Collection[str] = ()) -> bool:
+        """Takes back all reservations but those of held members, and of the members to keep. Returns whether there were any."""
+        uids = [
+            place.uid
+            for place in self.ledger.of_group(group.key)
+            if place.uid not in group.held and place.uid not in keep
+        ]
+        self.release_places(group, uids)
+        group.waves.clear()
+        group.planned = False
+        group.preempting = None
+        group.refused.update(uid for uid in uids if uid not in group.gated)
+        return bool(uids)
 
     def lose_places(self, group: Group, uids: Iterable[str]) -> None:
         """These members are to be planned again, beside the places that are still good. Where those are enough, it may start."""

@@ -6,7 +6,10 @@ gang of 16 that is being created would cost that 16 times for every member that 
 
 from __future__ import annotations
 
+from functools import partial
+
 from extender.api import corev1
+from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.collaborators import Steering
 from extender.plugins.coscheduling.gates import shut_gate
 from extender.plugins.coscheduling.group import Group
@@ -27,9 +30,10 @@ class StaleRefusals:
         pods: list[corev1.Pod] = []
         with self._manager.lock:
             before, self._seen = self._seen, {}
-            for group in self._manager.groups.values():
+            for group in list(self._manager.groups.values()):
                 if group.told:
-                    pods += self._told_otherwise(group, before)
+                    step = partial(self._told_otherwise, group, before)
+                    pods += self._manager.quarantine.for_gang(group.key, "stale-refusals", step, [])
         self._steering.wake(pods)
 
     def _told_otherwise(self, group: Group, before: dict[tuple[str, str], tuple[str, float]]) -> list[corev1.Pod]:
@@ -48,7 +52,8 @@ class StaleRefusals:
                 known = before.get(key)
                 self._seen[key] = known if known is not None and known[0] == true else (true, now)
             true, since = self._seen[key]
-            if true and true != told and now - since >= STOOD_SECONDS:
+            known_by_asking = not true and told != messages.INTERNAL_ERROR
+            if true != told and not known_by_asking and now - since >= STOOD_SECONDS:
                 del group.told[uid]
                 pods.append(info.pod)
         return pods

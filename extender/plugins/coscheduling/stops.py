@@ -19,6 +19,7 @@ class Reason(StrEnum):
     """Each has an entry in docs/troubleshooting.md."""
 
     NOT_TRIED = "NotTried"  # nobody has asked for a member yet, or the gang is about to be looked at again
+    INTERNAL_ERROR = "InternalError"  # something raised what nobody expected, and the gang is set aside: quarantine.py
     POD_GROUP_NOT_FOUND = "PodGroupNotFound"
     INVALID_POD_GROUP = "InvalidPodGroup"
     QUORUM_MISSING = "QuorumMissing"
@@ -101,6 +102,7 @@ class Gate:
     told: str = ""
 
 
+SET_ASIDE = Gate(Reason.INTERNAL_ERROR, messages.INTERNAL_ERROR, messages.INTERNAL_ERROR, told=messages.INTERNAL_ERROR)
 NOT_FOUND = Gate(Reason.POD_GROUP_NOT_FOUND, messages.POD_GROUP_NOT_FOUND, messages.POD_GROUP_NOT_FOUND)
 
 

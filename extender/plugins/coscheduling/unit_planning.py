@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from extender import metrics
-from extender.client.backoff import doubled
 from extender.framework.listers import NodeInfoLister, Nominator
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages, planner
@@ -31,8 +30,6 @@ from extender.plugins.coscheduling.units import unit_of
 
 log = logging.getLogger(__name__)
 
-FIRST_FAULT_SECONDS = 1.0
-FAULT_SECONDS = 60.0  # the longest that a gang is left alone whose plans raise what nobody expected
 EVICTIONS_MAY_CURE = frozenset(
     (planner.Cause.ROOM, planner.Cause.NODES, planner.Cause.AFFINITY, planner.Cause.TOPOLOGY)
 )
@@ -112,20 +109,6 @@ class UnitPlanning:
                 self.on_no_room(each, scheduler_name)
         return SUCCESS
 
-    def abandon(self, group: Group) -> None:
-        """A plan of it has raised: nothing is left of it but holds. It is tried again by itself, ever later."""
-        manager = self._manager
-        with manager.lock:
-            unit = unit_of(manager, group)
-            keys = [each.key for each in unit]
-            for each in unit:
-                each.faults += 1
-                manager.queue.back_off(each.key, doubled(FIRST_FAULT_SECONDS, each.faults - 1, FAULT_SECONDS))
-            manager.queue.active.update(keys)  # for their nominations: they are not planned while they back off
-            if self._let_go(unit):
-                manager.room_came_free(keys)
-        self._look()
-
     def _stop_of(
         self,
         unit: Sequence[Group],
@@ -161,17 +144,8 @@ class UnitPlanning:
 
     def _let_go(self, unit: Sequence[Group]) -> bool:
         """Gives up the unit's places but those of held members. Returns whether there were any."""
-        found = False
         with self._manager.lock:
-            for group in unit:
-                uids = [r.uid for r in self._manager.ledger.of_group(group.key) if r.uid not in group.held]
-                self._manager.release_places(group, uids)
-                group.waves.clear()
-                group.planned = False
-                group.preempting = None
-                group.refused.update(uid for uid in uids if uid not in group.gated)
-                found = found or bool(uids)
-        return found
+            return bool([group for group in unit if self._manager.give_up_places(group)])
 
     def _deny(self, unit: Sequence[Group], stop: Stop, epoch: int) -> Status:
         """Noted before anybody hears of it; not noted, but looked at again, if something came free meanwhile."""

@@ -149,6 +149,7 @@ def said(framework: Framework, pod: corev1.Pod, snapshot: NodeInfoLister, start:
     return answer
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("seed", range(60))
 def test_columns_say_what_the_rules_say(seed: int) -> None:
     cluster = RandomCluster(seed)

@@ -49,6 +49,7 @@ RUNNING = f'running {{}} "{NAME}": {EXCEPTION}'
 BEFORE_RESERVE = ("PreFilter", "Filter")
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("point", "answer", "message", "reason", "place", "plugins"),
     [
@@ -186,6 +187,7 @@ def test_pre_bind_that_has_work_to_do_shows_where_the_pod_will_be() -> None:
 # PostFilter
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("nominating", "status", "nominated", "ending"),
     [

@@ -35,6 +35,7 @@ def refused(unschedulable: Sequence[str], pending: Sequence[str] = ()) -> Queued
     return QueuedPod(PodInfo(a_pod("p")), 0.0).rejected_by(unschedulable, pending)
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("rows", "entry", "event", "strategy"),
     [

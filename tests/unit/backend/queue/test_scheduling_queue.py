@@ -389,6 +389,7 @@ def test_activating_a_gated_pod_does_not_open_its_gate(story: Story) -> None:
     assert story.where(P) is Place.UNSCHEDULABLE
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("label", [pytest.param("error", id="says error"), pytest.param("raise", id="raises")])
 def test_a_pre_enqueue_plugin_that_fails_gates_the_pod(
     story: Story, label: str, caplog: pytest.LogCaptureFixture

@@ -76,6 +76,7 @@ def test_reserve_and_pre_bind(
     assert sum(len(plugin.calls) for plugin in plugins) == asked
 
 
+@pytest.mark.faults
 def test_unreserve_runs_backwards_and_through_failures() -> None:
     journal: list[str] = []
     plugins = [
@@ -87,6 +88,7 @@ def test_unreserve_runs_backwards_and_through_failures() -> None:
     assert journal == ["unreserve c", "unreserve b", "unreserve a"]
 
 
+@pytest.mark.faults
 def test_post_bind_runs_through_failures() -> None:
     journal: list[str] = []
     plugins = [

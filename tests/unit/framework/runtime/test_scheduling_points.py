@@ -64,6 +64,7 @@ def pre_filter_error(plugin: str, text: str = REASON) -> Status:
     return Status(E, (f'running PreFilter plugin "{plugin}": {text}',), plugin)
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("plugins", "expected", "skipped"),
     [
@@ -211,6 +212,7 @@ def test_filter(codes: list[Code], skipped: set[str], expected: Status) -> None:
     assert framework.run_filter_plugins(state, POD, NODES[0]) == expected
 
 
+@pytest.mark.faults
 def test_a_filter_that_raises_is_an_error() -> None:
     framework = make_framework("filter", FakePlugin("a", raises={"filter": ValueError("no")}))
     assert framework.run_filter_plugins(CycleState(), POD, NODES[0]) == filter_error("a", "ValueError: no")

@@ -104,6 +104,7 @@ def out_of_range(score: int) -> str:
     )
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("plugin", "text"),
     [

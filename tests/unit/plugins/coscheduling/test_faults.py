@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.group import Group
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, group, member, members, on_node
 
 Make = Callable[..., World]
-RECENTLY = "podGroup default/bad failed recently"
 
 pytestmark = pytest.mark.faults
 
@@ -51,29 +50,26 @@ def test_a_gated_gang_is_planned_again_by_itself_and_keeps_nobody_waiting(kube: 
     kube.create(*members(2, "bad", gated=True), *members(2, "good", gated=True))
     kube.run()
     assert kube.running() == {"good0", "good1"}
-    assert kube.reason("default/bad") == "BackingOff"
+    assert kube.reason("default/bad") == "InternalError"
     kube.faulty = False
     passes(kube, 1.0)
     assert len(kube.running()) == 4
-    assert kube.plugin.manager.groups["default/bad"].faults == 0
 
 
-def test_it_is_left_alone_twice_as_long_each_time_up_to_a_minute(kube: KubeScheduler) -> None:
+def test_it_is_left_alone_twice_as_long_each_time_up_to_five_minutes(kube: KubeScheduler) -> None:
     kube.create(*members(2, "bad", gated=True))
     manager, seen = kube.plugin.manager, []
-    for _ in range(8):
+    for _ in range(11):
         kube.run()
-        seen.append(manager.queue.backed_off["default/bad"] - kube.world.clock.now)
+        seen.append(manager.quarantine.until("default/bad") - kube.world.clock.now)
         passes(kube, seen[-1])
-    assert seen == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert seen == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
 
 
-def test_a_plain_member_that_asks_gets_an_error_and_its_siblings_hear_that_it_failed(kube: Faulty) -> None:
-    plain = members(2, "bad")
-    kube.create(*plain)
-    with pytest.raises(KeyError):
-        kube.world.filter(plain[0])
-    assert kube.world.filter(plain[1]) == RECENTLY
+def test_plain_members_hear_one_constant_text_and_are_tried_again_when_it_is_over(kube: Faulty) -> None:
+    kube.create(*members(2, "bad"))
+    kube.run()
+    assert kube.told == {"bad0": messages.INTERNAL_ERROR, "bad1": messages.INTERNAL_ERROR}
     kube.faulty = False
     passes(kube, 1.0)
     assert kube.running() == {"bad0", "bad1"}
@@ -131,8 +127,8 @@ def test_two_gangs_that_fail_half_way_do_not_keep_each_other_going(
     monkeypatch.setattr(half_way.plugin.arrivals, "send", fails)
     half_way.create(*members(2, "bad", gated=True), *members(2, "good", gated=True))
     half_way.run()
-    faults = {key: each.faults for key, each in half_way.plugin.manager.groups.items()}
-    assert faults == {"default/bad": 1, "default/good": 1}
+    quarantine, now = half_way.plugin.manager.quarantine, half_way.world.clock.now
+    assert {key: quarantine.until(key) - now for key in quarantine} == {"default/bad": 1, "default/good": 1}
 
 
 def test_a_step_of_the_tick_that_fails_leaves_the_others_to_be_done(

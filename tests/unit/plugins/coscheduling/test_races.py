@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from extender.framework.cycle_state import CycleState
+from extender.plugins.coscheduling import messages
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, group, members
 
@@ -115,8 +116,8 @@ def test_a_start_that_raises_in_the_middle_is_called_off(kube: KubeScheduler) ->
 
     first, second = kube.world.waiting.values()
     second.allow = broken  # type: ignore[method-assign]
-    with pytest.raises(KeyError):
-        kube.plugin.permit(CycleState(), kube.pods["default/g2"], "n1")
+    status, _ = kube.plugin.permit(CycleState(), kube.pods["default/g2"], "n1")
+    assert status.message == messages.INTERNAL_ERROR
     assert not kube.plugin.pre_bind(CycleState(), first.pod, first.node_name).success
     assert kube.plugin.manager.groups["default/g"].commits == {}
     assert second.decision.startswith("rejected")
