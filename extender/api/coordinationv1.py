@@ -5,16 +5,14 @@ Kubernetes: k8s.io/api/coordination/v1/types.go
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from extender.api.metav1 import Object, ObjectMeta
+from extender.api.metav1 import Int32, Object, ObjectMeta, Time
 
 
 class LeaseSpec(Object, frozen=True, gc=False):
     holder_identity: str = ""
-    lease_duration_seconds: int = 0
-    acquire_time: datetime | None = None
-    renew_time: datetime | None = None
+    lease_duration_seconds: Int32 = 0
+    acquire_time: Time | None = None
+    renew_time: Time | None = None
 
 
 class Lease(Object, frozen=True, gc=False):

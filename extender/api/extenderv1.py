@@ -10,6 +10,7 @@ from __future__ import annotations
 from msgspec import Struct, field
 
 from extender.api.corev1 import Pod
+from extender.api.metav1 import Int64
 
 MIN_EXTENDER_PRIORITY = 0
 MAX_EXTENDER_PRIORITY = 10
@@ -41,7 +42,7 @@ class ExtenderFilterResult(Wire, frozen=True, gc=False):
 
 class HostPriority(Wire, frozen=True, gc=False):
     host: str = field(name="Host")
-    score: int = field(name="Score")
+    score: Int64 = field(name="Score")
 
 
 class MetaPod(Wire, frozen=True, gc=False):
@@ -52,14 +53,14 @@ class MetaVictims(Wire, frozen=True, gc=False):
     """Victims in descending priority: kube-scheduler takes the first as the highest."""
 
     pods: tuple[MetaPod, ...] = field(name="Pods", default=())
-    num_pdb_violations: int = field(name="NumPDBViolations", default=0)
+    num_pdb_violations: Int64 = field(name="NumPDBViolations", default=0)
 
 
 class WireVictims(Wire, frozen=True, gc=False):
     """Full victims, sent where nodeCacheCapable is false."""
 
     pods: tuple[Pod, ...] | None = field(name="Pods", default=None)
-    num_pdb_violations: int = field(name="NumPDBViolations", default=0)
+    num_pdb_violations: Int64 = field(name="NumPDBViolations", default=0)
 
 
 class ExtenderPreemptionArgs(Wire, frozen=True, gc=False):

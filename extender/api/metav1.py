@@ -7,10 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Annotated
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 MAX_NAME = 253
+
+Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""As Go decodes them."""
+
+Time = Annotated[datetime, Meta(tz=True)]
+"""With its offset from UTC: all times can be compared."""
 
 
 class Object(Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
@@ -31,10 +39,10 @@ class ObjectMeta(Object, frozen=True, gc=False):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    generation: int = 0
-    creation_timestamp: datetime | None = None
-    deletion_timestamp: datetime | None = None
-    deletion_grace_period_seconds: int | None = None
+    generation: Int64 = 0
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
+    deletion_grace_period_seconds: Int64 | None = None
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     owner_references: tuple[OwnerReference, ...] = ()
@@ -49,7 +57,7 @@ class ObjectMeta(Object, frozen=True, gc=False):
 class ListMeta(Object, frozen=True, gc=False):
     resource_version: str = ""
     continue_: str = field(default="", name="continue")
-    remaining_item_count: int | None = None
+    remaining_item_count: Int64 | None = None
 
 
 class Condition(Object, frozen=True, gc=False):
@@ -57,8 +65,8 @@ class Condition(Object, frozen=True, gc=False):
     status: str = "Unknown"
     reason: str = ""
     message: str = ""
-    last_transition_time: datetime | None = None
-    observed_generation: int = 0
+    last_transition_time: Time | None = None
+    observed_generation: Int64 = 0
 
 
 class LabelSelectorRequirement(Object, frozen=True, gc=False):

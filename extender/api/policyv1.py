@@ -5,9 +5,7 @@ Kubernetes: k8s.io/api/policy/v1/types.go
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from extender.api.metav1 import LabelSelector, Object, ObjectMeta
+from extender.api.metav1 import Int32, LabelSelector, Object, ObjectMeta, Time
 
 
 class PodDisruptionBudgetSpec(Object, frozen=True, gc=False):
@@ -15,8 +13,8 @@ class PodDisruptionBudgetSpec(Object, frozen=True, gc=False):
 
 
 class PodDisruptionBudgetStatus(Object, frozen=True, gc=False):
-    disruptions_allowed: int = 0
-    disrupted_pods: dict[str, datetime | None] = {}
+    disruptions_allowed: Int32 = 0
+    disrupted_pods: dict[str, Time | None] = {}
 
 
 class PodDisruptionBudget(Object, frozen=True, gc=False):

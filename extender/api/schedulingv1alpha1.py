@@ -5,9 +5,9 @@ scheduler-plugins: apis/scheduling/v1alpha1/types.go
 
 from __future__ import annotations
 
-from datetime import datetime
+from typing import ClassVar
 
-from extender.api.metav1 import Condition, Object, ObjectMeta
+from extender.api.metav1 import Condition, Int32, Object, ObjectMeta, Time
 from extender.api.quantity import ResourceList
 
 GROUP = "scheduling.x-k8s.io"
@@ -20,22 +20,26 @@ GANG_READY = f"{GROUP}/GangReady"
 
 
 class PodGroupSpec(Object, frozen=True, gc=False):
-    min_member: int = 1  # absent is no gang constraint; an explicit 0 is refused
+    min_member: Int32 = 1  # absent is no gang constraint; an explicit 0 is refused
     min_resources: ResourceList = {}
-    schedule_timeout_seconds: int | None = None
+    schedule_timeout_seconds: Int32 | None = None
 
 
 class PodGroupStatus(Object, frozen=True, gc=False):
     phase: str = ""
     occupied_by: str = ""
-    running: int = 0
-    succeeded: int = 0
-    failed: int = 0
-    schedule_start_time: datetime | None = None
+    running: Int32 = 0
+    succeeded: Int32 = 0
+    failed: Int32 = 0
+    schedule_start_time: Time | None = None
     conditions: tuple[Condition, ...] = ()
 
 
 class PodGroup(Object, frozen=True, gc=False):
+    """unreadable: see UnreadablePodGroup; empty for every other."""
+
+    unreadable: ClassVar[str] = ""
+
     metadata: ObjectMeta
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()
@@ -44,3 +48,12 @@ class PodGroup(Object, frozen=True, gc=False):
     def key(self) -> str:
         """`namespace/name`."""
         return self.metadata.key
+
+
+class UnreadablePodGroup(PodGroup, frozen=True, gc=False):
+    """One whose spec is not what the type asks for; `spec` is the default then.
+
+    unreadable: which field, and what is wrong with it: `spec.minMember: ...`.
+    """
+
+    unreadable: str = ""  # type: ignore[misc]

@@ -6,14 +6,16 @@ Kubernetes: k8s.io/api/scheduling/v1alpha2/types.go
 
 from __future__ import annotations
 
-from extender.api.metav1 import Object, ObjectMeta
+from typing import ClassVar
+
+from extender.api.metav1 import Int32, Object, ObjectMeta
 
 GROUP = "scheduling.k8s.io"
 VERSION = "v1alpha2"
 
 
 class GangSchedulingPolicy(Object, frozen=True, gc=False):
-    min_count: int = 0
+    min_count: Int32 = 0
 
 
 class PodGroupSchedulingPolicy(Object, frozen=True, gc=False):
@@ -27,6 +29,10 @@ class PodGroupSpec(Object, frozen=True, gc=False):
 
 
 class PodGroup(Object, frozen=True, gc=False):
+    """unreadable: see UnreadablePodGroup; empty for every other."""
+
+    unreadable: ClassVar[str] = ""
+
     metadata: ObjectMeta
     spec: PodGroupSpec = PodGroupSpec()
 
@@ -34,3 +40,12 @@ class PodGroup(Object, frozen=True, gc=False):
     def key(self) -> str:
         """`namespace/name`."""
         return self.metadata.key
+
+
+class UnreadablePodGroup(PodGroup, frozen=True, gc=False):
+    """One whose spec is not what the type asks for; `spec` is the default then.
+
+    unreadable: which field, and what is wrong with it: `spec.minMember: ...`.
+    """
+
+    unreadable: str = ""  # type: ignore[misc]

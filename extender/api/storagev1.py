@@ -5,7 +5,7 @@ Kubernetes: k8s.io/api/storage/v1/types.go
 
 from __future__ import annotations
 
-from extender.api.metav1 import LabelSelector, Object, ObjectMeta
+from extender.api.metav1 import Int32, LabelSelector, Object, ObjectMeta
 from extender.api.quantity import Quantity
 
 WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
@@ -30,7 +30,7 @@ class StorageClass(Object, frozen=True, gc=False):
 
 
 class VolumeNodeResources(Object, frozen=True, gc=False):
-    count: int | None = None
+    count: Int32 | None = None
 
 
 class CSINodeDriver(Object, frozen=True, gc=False):

@@ -19,7 +19,7 @@ from extender.client.errors import ConnectionFailedError
 from extender.client.identity import Identity
 from extender.client.interface import PODS, Page, PatchType, Preconditions, ResourceType, Watch
 from extender.client.transport import Pool, Transport
-from extender.client.unreadable import readable
+from extender.client.unreadable import decode, readable
 from extender.client.watch_stream import WatchStream
 
 T = TypeVar("T")
@@ -190,7 +190,7 @@ class Connection:
 
     def _decode(self, body: bytes, type_: type[T]) -> T:
         try:
-            return codec.decode(body, type_)
+            return decode(body, type_)
         except codec.DecodeError as error:
             raise ConnectionFailedError(f"answer could not be read: {error}") from error
 

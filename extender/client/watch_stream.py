@@ -20,7 +20,7 @@ from extender.api import codec
 from extender.client.answers import Status, error_of_status
 from extender.client.errors import ConnectionFailedError
 from extender.client.interface import EventType, WatchEvent
-from extender.client.unreadable import bare, tell
+from extender.client.unreadable import bare, decode, tell
 
 T = TypeVar("T")
 
@@ -112,7 +112,7 @@ class WatchStream(Generic[T]):
         """Of one that cannot be read: that it is there no more."""
         obj: Any
         try:
-            obj = codec.decode(raw, self._type)
+            obj = decode(raw, self._type)
         except codec.DecodeError as error:
             obj = bare(raw, self._type)
             tell(raw, self._type, error)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from extender.api import corev1
-from extender.framework.selector_errors import expression_is_readable
+from extender.framework.selector_errors import expression_is_readable, int64
 
 METADATA_NAME = "metadata.name"
-MIN_INT64, MAX_INT64 = -(2**63), 2**63 - 1
 
 
 def requirement_matches(requirement: corev1.NodeSelectorRequirement, values: Mapping[str, str]) -> bool:
@@ -30,20 +29,11 @@ def requirement_matches(requirement: corev1.NodeSelectorRequirement, values: Map
         case "DoesNotExist":
             return key not in values
         case "Gt" | "Lt":
-            have = _int64(values[key]) if key in values else None
-            if have is None:
+            have, bound = int64(values[key]) if key in values else None, int64(wanted[0])
+            if have is None or bound is None:
                 return False
-            return have > int(wanted[0]) if requirement.operator == "Gt" else have < int(wanted[0])
+            return have > bound if requirement.operator == "Gt" else have < bound
     return False
-
-
-def _int64(text: str) -> int | None:
-    """As Go's strconv.ParseInt reads it: an optional sign and ASCII digits."""
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not digits.isascii() or not digits.isdigit():
-        return None
-    number = int(text)
-    return number if MIN_INT64 <= number <= MAX_INT64 else None
 
 
 def term_matches(term: corev1.NodeSelectorTerm, node: corev1.Node) -> bool:

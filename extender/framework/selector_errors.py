@@ -101,13 +101,17 @@ def _requirement_problems(key: str, operator: str, values: tuple[str, ...], path
             problems += [
                 _invalid(f"{at}[{index}]", _quoted(value), wanted)
                 for index, value in enumerate(values)
-                if not _int64(value)
+                if int64(value) is None
             ]
     return problems + _value_problems(key, values, path)
 
 
-def _int64(text: str) -> bool:
-    return re.fullmatch(r"[+-]?[0-9]+", text, re.ASCII) is not None and -(2**63) <= int(text) < 2**63
+def int64(text: str) -> int | None:
+    """As Go's strconv.ParseInt reads a label's value: an optional sign and ASCII digits. None for what is none."""
+    if len(text) > MAX_NAME or not re.fullmatch(r"[+-]?[0-9]+", text, re.ASCII):
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
 
 
 @lru_cache(maxsize=4096)

@@ -5,7 +5,7 @@ How they match is decided in framework (pod affinity terms) and plugins (node af
 
 from __future__ import annotations
 
-from extender.api.metav1 import LabelSelector, Object
+from extender.api.metav1 import Int32, LabelSelector, Object
 
 
 class NodeSelectorRequirement(Object, frozen=True, gc=False):
@@ -24,7 +24,7 @@ class NodeSelector(Object, frozen=True, gc=False):
 
 
 class PreferredSchedulingTerm(Object, frozen=True, gc=False):
-    weight: int
+    weight: Int32
     preference: NodeSelectorTerm
 
 
@@ -43,7 +43,7 @@ class PodAffinityTerm(Object, frozen=True, gc=False):
 
 
 class WeightedPodAffinityTerm(Object, frozen=True, gc=False):
-    weight: int
+    weight: Int32
     pod_affinity_term: PodAffinityTerm
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from extender.api.corev1.toleration import Taint
-from extender.api.metav1 import Condition, Object, ObjectMeta
+from extender.api.metav1 import Condition, Int64, Object, ObjectMeta
 from extender.api.quantity import ResourceList
 
 
 class ContainerImage(Object, frozen=True, gc=False):
     names: tuple[str, ...] = ()
-    size_bytes: int = 0
+    size_bytes: Int64 = 0
 
 
 class NodeSpec(Object, frozen=True, gc=False):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 
 from msgspec import field
 
 from extender.api.corev1.affinity import Affinity
 from extender.api.corev1.toleration import Toleration
 from extender.api.corev1.volume import Volume
-from extender.api.metav1 import LabelSelector, Object, ObjectMeta
+from extender.api.metav1 import Int32, Int64, LabelSelector, Object, ObjectMeta, Time
 from extender.api.quantity import ResourceList
 
 POD_PENDING = "Pending"
@@ -21,8 +20,8 @@ DEFAULT_SCHEDULER_NAME = "default-scheduler"
 
 
 class ContainerPort(Object, frozen=True, gc=False):
-    container_port: int = 0
-    host_port: int = 0
+    container_port: Int32 = 0
+    host_port: Int32 = 0
     host_ip: str = field(name="hostIP", default="")
     protocol: str = "TCP"
     name: str = ""
@@ -61,11 +60,11 @@ class PodSchedulingGate(Object, frozen=True, gc=False):
 
 
 class TopologySpreadConstraint(Object, frozen=True, gc=False):
-    max_skew: int
+    max_skew: Int32
     topology_key: str
     when_unsatisfiable: str
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: tuple[str, ...] = ()
@@ -96,10 +95,10 @@ class PodSpec(Object, frozen=True, gc=False):
     volumes: tuple[Volume, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()
     scheduling_group: PodSchedulingGroup | None = None
-    priority: int | None = None
+    priority: Int32 | None = None
     priority_class_name: str = ""
     preemption_policy: str | None = None
-    termination_grace_period_seconds: int | None = None
+    termination_grace_period_seconds: Int64 | None = None
     host_network: bool = False
     host_users: bool | None = None
 
@@ -109,7 +108,7 @@ class PodCondition(Object, frozen=True, gc=False):
     status: str = ""
     reason: str = ""
     message: str = ""
-    observed_generation: int = 0
+    observed_generation: Int64 = 0
 
 
 class ContainerStatus(Object, frozen=True, gc=False):
@@ -122,7 +121,7 @@ class PodStatus(Object, frozen=True, gc=False):
     phase: str = ""
     conditions: tuple[PodCondition, ...] = ()
     nominated_node_name: str = ""
-    start_time: datetime | None = None
+    start_time: Time | None = None
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resources: ResourceRequirements | None = None

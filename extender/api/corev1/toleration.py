@@ -5,7 +5,7 @@ Kubernetes: k8s.io/api/core/v1/toleration.go
 
 from __future__ import annotations
 
-from extender.api.metav1 import Object
+from extender.api.metav1 import Int64, Object
 
 NO_SCHEDULE = "NoSchedule"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
@@ -25,7 +25,7 @@ class Toleration(Object, frozen=True, gc=False):
     operator: str = ""
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
+    toleration_seconds: Int64 | None = None
 
     def tolerates(self, taint: Taint) -> bool:
         """Go: Toleration.ToleratesTaint. An empty key with Equal compares values only; Lt and Gt are behind a gate that is off."""

@@ -34,6 +34,7 @@ from extender.client.interface import (
     Watch,
 )
 from extender.client.status_patch import now_text
+from extender.client.unreadable import convert
 
 T = TypeVar("T")
 Raw = dict[str, Any]
@@ -263,7 +264,7 @@ class EmbeddedAPI:
 
 
 def _decode(obj: Raw, resource: ResourceType[T]) -> T:
-    return codec.convert(obj, resource.type)
+    return convert(obj, resource.type)
 
 
 def _key(obj: Raw) -> str:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from extender.api import codec
 from extender.client.embedded.api import EmbeddedAPI
 from extender.client.embedded.history import Change
 from extender.client.embedded.selectors import field_selector
 from extender.client.informer import Informer, InformerFactory
 from extender.client.interface import NODES, PODS, EventType, ResourceType
+from extender.client.unreadable import convert
 
 Seen = Callable[[ResourceType[Any], Any, Any], None]
 """(kind, old, new) of each change that was brought."""
@@ -78,7 +78,7 @@ class _Target:
 
 
 def _value(target: _Target, change: Change) -> Any:
-    return change.value if change.value is not None else codec.convert(change.object, target.informer.resource.type)
+    return change.value if change.value is not None else convert(change.object, target.informer.resource.type)
 
 
 def _age(obj: Any) -> tuple[datetime, int]:

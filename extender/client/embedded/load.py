@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from extender.api.codec import DecodeError, convert, without_nulls
+from extender.client import unreadable
 from extender.client.embedded.api import EmbeddedAPI
 from extender.client.embedded.defaults import suffix
 from extender.client.embedded.documents import Document, collected_afterwards, read_documents
@@ -113,7 +114,11 @@ def _pods_of(document: Document, workload: Raw) -> Iterator[Raw]:
 
 
 def _check(document: Document, resource: ResourceType[Any], obj: Raw) -> None:
+    """What an API server has let in is taken as the extender takes it from there."""
     try:
-        convert(obj, resource.type, nulls=False)
+        if _from_a_cluster(obj):
+            unreadable.convert(obj, resource.type)
+        else:
+            convert(obj, resource.type, nulls=False)
     except DecodeError as error:
         raise DecodeError(f"{document.place}: {error}") from error

@@ -148,32 +148,48 @@ def test_events_told_twice_or_out_of_order_change_nothing(server: FakeAPIServer,
     told.wait("+a", "~a@7", "-a")
 
 
+NO_QUANTITY = "1e1.5"  # the pattern that CRDs have for quantities allows it
+
+
+def of_cpu(name: str, version: str = "1", cpu: str = "2") -> dict[str, Any]:
+    """A node with so much of it."""
+    return {**node(name, version), "status": {"allocatable": {"cpu": cpu}}}
+
+
 def pod_group(name: str, version: str = "1", cpu: str = "2") -> dict[str, Any]:
     metadata = {"name": name, "namespace": "default", "uid": name, "resourceVersion": version}
     return {"metadata": metadata, "spec": {"minMember": 2, "minResources": {"cpu": cpu}}}
-
-
-NO_QUANTITY = "1e1.5"  # the pattern that CRDs have for quantities allows it
 
 
 @pytest.mark.faults
 def test_an_object_that_cannot_be_read_keeps_no_other_from_being_seen(
     server: FakeAPIServer, informer: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One of them, made by anybody, and the list was asked for again and again, and nobody ever planned."""
-    server.lists.append(page(pod_group("a"), pod_group("b", cpu=NO_QUANTITY), pod_group("c"), version="5"))
+    """One of them, and the list was asked for again and again, and nothing was ever planned."""
+    server.lists.append(page(of_cpu("a"), of_cpu("b", cpu=NO_QUANTITY), of_cpu("c"), version="5"))
     lines = [
-        event("ADDED", pod_group("d", "6", NO_QUANTITY)),
-        event("MODIFIED", pod_group("a", "7", NO_QUANTITY)),
-        event("ADDED", pod_group("e", "8")),
-        event("MODIFIED", pod_group("a", "9")),
+        event("ADDED", of_cpu("d", "6", NO_QUANTITY)),
+        event("MODIFIED", of_cpu("a", "7", NO_QUANTITY)),
+        event("ADDED", of_cpu("e", "8")),
+        event("MODIFIED", of_cpu("a", "9")),
     ]
     server.watches.append(Answer(lines=lines, hang=True))
-    made, told = informer(POD_GROUPS)
+    made, told = informer()
     told.wait("+a", "+c", "-d", "-a", "+e", "+a")
     assert made.state.ok
-    assert sorted(made.store.keys()) == ["default/a", "default/c", "default/e"]
-    assert "object cannot be read, and counts as absent kind=PodGroup namespace=default name=b" in caplog.text
+    assert sorted(made.store.keys()) == ["a", "c", "e"]
+    assert "object cannot be read, and counts as absent kind=Node namespace= name=b" in caplog.text
+
+
+def test_a_pod_group_that_cannot_be_read_is_there_and_says_why(server: FakeAPIServer, informer: Start) -> None:
+    server.lists.append(page(pod_group("a"), pod_group("b", cpu=NO_QUANTITY), version="5"))
+    lines = [event("ADDED", pod_group("c", "6", NO_QUANTITY)), event("MODIFIED", pod_group("b", "7"))]
+    server.watches.append(Answer(lines=lines, hang=True))
+    made, told = informer(POD_GROUPS)
+    told.wait("+a", "+b", "+c", "~b@7")
+    why = {each.metadata.name: each.unreadable for each in made.store.list()}
+    assert why == {"a": "", "b": "", "c": why["c"]}
+    assert why["c"].startswith("spec.minResources[...]: Invalid value: quantity '1e1.5' does not match")
 
 
 def test_a_version_that_is_ahead_of_the_server_is_dropped(server: FakeAPIServer, informer: Start) -> None:

@@ -53,6 +53,8 @@ class GroupSpec:
 
 
 def spec_of_pod_group(pod_group: PodGroup) -> GroupSpec:
+    if pod_group.unreadable:
+        return _unreadable(pod_group)
     reading, asked_for = Reading(), pod_group.spec
     minimum = reading.field("spec.minMember", partial(check_minimum, asked_for.min_member))
     resources = reading.field("spec.minResources", partial(_resources, asked_for.min_resources))
@@ -72,11 +74,18 @@ def spec_of_pod_group(pod_group: PodGroup) -> GroupSpec:
 
 def spec_of_in_tree(pod_group: InTreePodGroup) -> GroupSpec:
     """kube-scheduler's own object: a gang of minCount; with the basic policy each pod is on its own."""
+    if pod_group.unreadable:
+        return _unreadable(pod_group)
     reading, gang = Reading(), pod_group.spec.scheduling_policy.gang
     count = gang.min_count if gang is not None else 1
     minimum = reading.field("spec.schedulingPolicy.gang.minCount", partial(check_minimum, count))
     spec = GroupSpec(pod_group.key, minimum or 0, created=pod_group.metadata.creation_timestamp)
     return _complete(spec, reading.invalid, asked_by(pod_group.metadata, pod_group.key), "PodGroup")
+
+
+def _unreadable(pod_group: PodGroup | InTreePodGroup) -> GroupSpec:
+    spec = GroupSpec(pod_group.key, 0, created=pod_group.metadata.creation_timestamp)
+    return _complete(spec, pod_group.unreadable, Asked(), "PodGroup")
 
 
 def spec_of_labels(key: str, members: Iterable[tuple[corev1.Pod, GroupRef]]) -> GroupSpec:
