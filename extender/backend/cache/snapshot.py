@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from extender.api import corev1
-from extender.backend.cache.columns import Columns
 from extender.backend.cache.image_states import ImageStates
 from extender.backend.cache.node_tree import NodeTree
-from extender.backend.cache.table import Table
+from extender.backend.columns.resource_columns import ResourceColumns
+from extender.backend.columns.table import Table
 from extender.framework.node_info import NodeInfo, next_generation
 from extender.framework.pod_info import PodInfo
 
@@ -99,7 +99,7 @@ class Snapshot:
             self._claims = frozenset(key for node in self._nodes for key in node.pvc_ref_counts)
         return key in self._claims
 
-    def columns(self) -> Columns:
+    def columns(self) -> ResourceColumns:
         """Built on first use, from those of an earlier snapshot where only some rows differ."""
         return self._table.resources()
 

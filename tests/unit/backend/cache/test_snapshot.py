@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from extender.backend.cache.cache import Cache
-from extender.backend.cache.columns import Columns
 from extender.backend.cache.snapshot import Snapshot, new_snapshot
+from extender.backend.columns.resource_columns import ResourceColumns
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
@@ -210,7 +210,7 @@ def test_amounts_beyond_64_bits_saturate() -> None:
     huge = NodeInfo(a_node("n1", allocatable={"example.com/x": "9223372036854775807"}))
     for name in ("p", "q"):
         huge.add_pod(PodInfo(a_pod(name, "n1", requests={"memory": "9223372036854775807"})))
-    columns = Columns.build((huge,))
+    columns = ResourceColumns.build((huge,))
     assert columns.requested("memory").tolist() == [MAX]
     assert columns.free("memory").tolist() == [(8 << 30) - MAX]
     assert columns.allocatable("example.com/x").tolist() == [MAX]

@@ -14,7 +14,7 @@ import numpy as np
 
 from extender.api import corev1
 from extender.api.metav1 import ObjectMeta
-from extender.backend.cache.class_ids import ClassIds
+from extender.backend.columns.class_ids import ClassIds
 from extender.framework.columnar import AffinityClass, Codes, IntColumn, Mask, PodClass
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import AffinityTerm, PodInfo

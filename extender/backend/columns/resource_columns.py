@@ -1,6 +1,6 @@
 """A snapshot's resources as numpy columns, one entry a node in the snapshot's order.
 
-Whoever looks at all nodes at once (the planner, vectorised filters and scores) reads these in place of 5,000 NodeInfos.
+The planner and the vectorised filters and scores look at all nodes at once: they read these in place of 5,000 NodeInfos.
 They have no counterpart in kube-scheduler; a test holds them equal to the NodeInfos.
 """
 
@@ -57,7 +57,7 @@ def _frozen(table: IntColumn) -> IntColumn:
     return table
 
 
-class Columns:
+class ResourceColumns:
     """Read-only int64 arrays; amounts beyond int64 saturate. cpu in milliCPU, `pods` requested is the number of pods.
 
     Frozen but for the scalar resources, which are computed on first use; two threads that do so at once compute the same.
@@ -72,11 +72,11 @@ class Columns:
         self._scalars: dict[str, tuple[IntColumn, IntColumn]] = {}
 
     @classmethod
-    def build(cls, nodes: Sequence[NodeInfo]) -> Columns:
+    def build(cls, nodes: Sequence[NodeInfo]) -> ResourceColumns:
         allocatable = _frozen(_table([_allocatable(node) for node in nodes], 4))
         return cls(nodes, allocatable, _frozen(_table([_requested(node) for node in nodes], 6)))
 
-    def updated(self, nodes: Sequence[NodeInfo], changed: Iterable[int]) -> Columns:
+    def updated(self, nodes: Sequence[NodeInfo], changed: Iterable[int]) -> ResourceColumns:
         """For a snapshot with the same nodes in the same order, of which those at `changed` differ."""
         at = sorted(changed)
         requested = self._requested.copy()
@@ -86,7 +86,7 @@ class Columns:
         if moved:
             allocatable = allocatable.copy()
             allocatable[:, moved] = _table([_allocatable(nodes[i]) for i in moved], 4)
-        fresh = Columns(nodes, _frozen(allocatable), _frozen(requested))
+        fresh = ResourceColumns(nodes, _frozen(allocatable), _frozen(requested))
         for name, (total, used) in list(self._scalars.items()):
             fresh._scalars[name] = _updated_scalar(name, total, used, nodes, at)
         return fresh

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from extender.backend.cache.columns import Columns
-from extender.backend.cache.image_columns import ImageColumns
-from extender.backend.cache.node_columns import NodeColumns
-from extender.backend.cache.pod_columns import AffinityColumns, PodColumns, PortColumns
-from extender.backend.cache.riding_columns import Riding
+from extender.backend.columns.carried_columns import CarriedColumns
+from extender.backend.columns.image_columns import ImageColumns
+from extender.backend.columns.node_columns import NodeColumns
+from extender.backend.columns.pod_columns import AffinityColumns, PodColumns, PortColumns
+from extender.backend.columns.resource_columns import ResourceColumns
 from extender.framework.columnar import (
     AffinityCounts,
     IntColumn,
@@ -47,12 +47,12 @@ class Table:
         self.names: Sequence[str] = tuple(index)
         self.all_rows: Rows = np.arange(len(nodes))
         self._index = index
-        self._resources: Riding[Columns] = Riding(Columns.build)
+        self._resources: CarriedColumns[ResourceColumns] = CarriedColumns(ResourceColumns.build)
         self._images = ImageColumns(nodes)
-        self._node_columns: Riding[NodeColumns] = Riding(NodeColumns.build)
-        self._pods: Riding[PodColumns] = Riding(PodColumns.build)
-        self._affinity: Riding[AffinityColumns] = Riding(AffinityColumns.build)
-        self._ports: Riding[PortColumns] = Riding(PortColumns.build)
+        self._node_columns: CarriedColumns[NodeColumns] = CarriedColumns(NodeColumns.build)
+        self._pods: CarriedColumns[PodColumns] = CarriedColumns(PodColumns.build)
+        self._affinity: CarriedColumns[AffinityColumns] = CarriedColumns(AffinityColumns.build)
+        self._ports: CarriedColumns[PortColumns] = CarriedColumns(PortColumns.build)
 
     def next(self, nodes: Sequence[NodeInfo], rows: frozenset[int], *, node_changed: bool) -> Table:
         """For a snapshot of the same nodes in the same order, of which those at the rows differ.
@@ -81,7 +81,7 @@ class Table:
         rows = list(map(self._index.get, names))
         return None if None in rows else np.array(rows, dtype=np.intp)
 
-    def resources(self) -> Columns:
+    def resources(self) -> ResourceColumns:
         return self._resources.get(self.nodes)
 
     def allocatable(self, resource: str) -> IntColumn:

@@ -1,4 +1,4 @@
-"""What is computed of all nodes on first use, and rides from snapshot to snapshot while only some rows change.
+"""Columns that are computed on first use and carried from snapshot to snapshot while only some rows change.
 
 The table of a snapshot keeps each of its kinds of column in one. No counterpart in kube-scheduler.
 """
@@ -24,8 +24,8 @@ class Updatable(Protocol):
 C = TypeVar("C", bound=Updatable)
 
 
-class Riding(Generic[C]):
-    """Two threads that ask first at the same time compute the same."""
+class CarriedColumns(Generic[C]):
+    """Columns of one kind. Two threads that ask for them first at the same time compute the same."""
 
     __slots__ = ("_base", "_build", "_stale", "_value")
 
@@ -48,12 +48,12 @@ class Riding(Generic[C]):
             self._base = None
         return value
 
-    def next(self, rows: frozenset[int], count: int) -> Riding[C]:
+    def next(self, rows: frozenset[int], count: int) -> CarriedColumns[C]:
         """For a snapshot of as many nodes, in which these rows differ."""
         base, stale = self._base, self._stale | rows
         value = self._value  # read after the base: another thread may be computing it just now
         if value is not None:
             base, stale = value, rows
         if base is None or len(stale) * REBUILD_COLUMNS_SHARE > count:
-            return Riding(self._build)
-        return Riding(self._build, base, stale)
+            return CarriedColumns(self._build)
+        return CarriedColumns(self._build, base, stale)
