@@ -29,12 +29,12 @@ class Backoff:
         self._base = INITIAL_SECONDS
         self._last = clock()
 
-    def next(self, retry_after: float | None = None) -> float:
-        """Seconds to wait now; never less than the server's own Retry-After."""
+    def next(self, retry_after: float | None = None, longest: float | None = None) -> float:
+        """Seconds to wait now; never less than the server's own Retry-After. longest: in place of 30 s."""
         now = self._clock()
         if now - self._last > RESET_SECONDS:
             self._base = INITIAL_SECONDS
         self._last = now
-        seconds = self._base * (1 + self._rng.random())
+        seconds = min(self._base, longest or MAX_SECONDS) * (1 + self._rng.random())
         self._base = min(MAX_SECONDS, self._base * FACTOR)
         return max(seconds, retry_after or 0.0)

@@ -8,38 +8,29 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import Any, TypeVar, cast
-
-import msgspec
+from typing import Any, TypeVar
 
 from extender.api import codec, corev1
-from extender.api.metav1 import ListMeta, Object
-from extender.client.errors import ConnectionFailedError
+from extender.api.metav1 import Object
+from extender.client.decoding import read_list
+from extender.client.errors import UnreadableError
 from extender.client.identity import Identity
 from extender.client.interface import PODS, Page, PatchType, Preconditions, ResourceType, Watch
 from extender.client.transport import Pool, Transport
-from extender.client.unreadable import decode, readable
+from extender.client.unreadable import decode
 from extender.client.watch_stream import WatchStream
 
 T = TypeVar("T")
 
-WATCH_READ_SECONDS = 70.0  # bookmarks come every 60 s: a watch that is silent for longer is dead
-
-
-@lru_cache(maxsize=64)
-def _list_type(type_: Any) -> Any:
-    return msgspec.defstruct(
-        f"{type_.__name__}List", [("metadata", ListMeta), ("items", tuple[type_, ...] | None, ())], frozen=True
-    )
+SILENT_SHARE, SILENT_SECONDS = 1.2, 1.0
+"""A watch that the server has not ended by then, and in which nothing came, has lost its server."""
 
 
 class Connection:
     """Fulfils interface.API. Thread-safe."""
 
-    def __init__(self, identity: Identity, *, watch_read_seconds: float = WATCH_READ_SECONDS) -> None:
+    def __init__(self, identity: Identity) -> None:
         self._transport = Transport(identity)
-        self._watch_read_seconds = watch_read_seconds
         self._lock = threading.Lock()  # guards _watches
         self._watches: set[WatchStream[Any]] = set()
 
@@ -57,28 +48,13 @@ class Connection:
         *,
         namespace: str = "",
         field_selector: str = "",
-        resource_version: str = "",
         limit: int = 500,
         continue_token: str = "",
     ) -> Page[T]:
         query = {"limit": str(limit), "fieldSelector": field_selector, "continue": continue_token}
-        if resource_version and not continue_token:
-            # "0" lets the server answer from its cache; with a limit it still pages through etcd, which is exact.
-            query["resourceVersion"] = resource_version
-            query["resourceVersionMatch"] = "NotOlderThan"
         body = self._transport.call("GET", _path(resource, namespace), query=query)
-        try:
-            answer: Any = codec.decode(body, _list_type(cast(Any, resource.type)), nulls=False)
-            items, metadata = answer.items or (), answer.metadata
-        except codec.DecodeError:
-            items, metadata = self._readable(body, resource.type)
-        return Page(tuple(items), metadata.resource_version, metadata.continue_)
-
-    def _readable(self, body: bytes, type_: type[T]) -> tuple[list[T], ListMeta]:
-        try:
-            return readable(body, type_)
-        except codec.DecodeError as error:
-            raise ConnectionFailedError(f"answer could not be read: {error}") from error
+        items, unreadable, metadata = read_list(body, resource.type)
+        return Page(items, metadata.resource_version, metadata.continue_, unreadable)
 
     def watch(
         self,
@@ -94,9 +70,10 @@ class Connection:
             "allowWatchBookmarks": "true",
             "fieldSelector": field_selector,
             "resourceVersion": resource_version,
-            "timeoutSeconds": str(int(timeout_seconds)),
+            "timeoutSeconds": str(max(1, int(timeout_seconds))),
         }
-        response = self._transport.stream(_path(resource, namespace), query, self._watch_read_seconds)
+        silent_seconds = timeout_seconds * SILENT_SHARE + SILENT_SECONDS
+        response = self._transport.stream(_path(resource, namespace), query, silent_seconds)
         stream: WatchStream[T] = WatchStream(response, resource.type, self._forget)
         with self._lock:
             self._watches.add(stream)
@@ -192,7 +169,7 @@ class Connection:
         try:
             return decode(body, type_)
         except codec.DecodeError as error:
-            raise ConnectionFailedError(f"answer could not be read: {error}") from error
+            raise UnreadableError(f"answer could not be read: {error}") from error
 
 
 class _AccessStatus(Object, frozen=True, gc=False):

@@ -74,6 +74,14 @@ class ConnectionFailedError(ApiError):
     code = 0
 
 
+class TimedOutError(ConnectionFailedError):
+    """The server was silent for longer than the call may take."""
+
+
+class UnreadableError(ConnectionFailedError):
+    """The answer is not what was asked for: no JSON, or another form."""
+
+
 def may_pass(error: ApiError) -> bool:
     """Whether the same call may succeed a little later: the server was not there, or had too much to do."""
     return isinstance(error, (ConnectionFailedError, TooManyRequestsError)) or error.code >= 500

@@ -12,20 +12,25 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from extender.client.deliveries import Deliveries, EventHandler
-from extender.client.errors import ApiError, ForbiddenError, NotFoundError
-from extender.client.interface import API, PODS, ResourceType
-from extender.client.reflector import Reflector
+from extender.client.errors import ApiError
+from extender.client.interface import API, LEASES, PODS, ResourceType
+from extender.client.reflector import WATCH_SECONDS, Reflector
 from extender.client.store import Store
 
 T = TypeVar("T", bound=Any)
 
 NON_TERMINAL_PODS = "status.phase!=Succeeded,status.phase!=Failed"
-STALE_SECONDS = 120.0  # bookmarks come every minute: a watch that is silent for two has lost its server
+STALE_SECONDS = (
+    120.0  # a watch lasts half a minute, and a silent one is followed by a check: this is four of them in vain
+)
+LEASE_WATCH_SECONDS = (
+    5.0  # its holder renews it every 2 s and loses it after 15: a watch that has stalled is found before
+)
 
 
 @dataclass(frozen=True, slots=True)
 class InformerState:
-    """For readiness. age: seconds since the server was heard last."""
+    """For readiness. age: seconds since the server was heard last. unreadable: how many objects are not as they are there."""
 
     resource: str
     synced: bool
@@ -33,6 +38,7 @@ class InformerState:
     optional: bool
     error: str
     age: float
+    unreadable: int = 0
 
     @property
     def ok(self) -> bool:
@@ -43,11 +49,17 @@ class InformerState:
 
     @property
     def reason(self) -> str:
-        if self.ok:
-            return "" if self.served else "not served"
-        if self.error:
-            return self.error
-        return "not synced" if not self.synced else f"nothing heard for {self.age:.0f}s"
+        """Why not; and of one that is ok, what is not as it should be."""
+        if not self.served:
+            return f"not served: {self.error}"
+        parts = [self.error]
+        if not self.synced:
+            parts.append("not synced")
+        elif self.age >= STALE_SECONDS:
+            parts.append(f"nothing heard for {self.age:.0f}s")
+        if self.unreadable:
+            parts.append(f"objects that cannot be read: {self.unreadable}, see the log")
+        return "; ".join(filter(None, parts))
 
 
 @dataclass(slots=True)
@@ -73,20 +85,28 @@ class Informer(Generic[T]):
         may_be_forbidden: bool = False,
         namespace: str = "",
         field_selector: str = "",
+        watch_seconds: float = WATCH_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.resource = resource
         self.field_selector = field_selector
         self.store: Store[T] = Store()
         self._optional = optional
-        self._may_be_forbidden = may_be_forbidden
         self._clock = clock
         self._deliveries: list[Deliveries[T]] = []
         self._progress = _Progress(heard=clock())
         self._synced = threading.Event()
         self._thread: threading.Thread | None = None
         self._reflector = Reflector(
-            api, resource, self.store, self, clock=clock, namespace=namespace, field_selector=field_selector
+            api,
+            resource,
+            self.store,
+            self,
+            clock=clock,
+            namespace=namespace,
+            field_selector=field_selector,
+            may_be_forbidden=may_be_forbidden,
+            watch_seconds=watch_seconds,
         )
 
     def add_handler(self, handler: EventHandler) -> None:
@@ -119,6 +139,7 @@ class Informer(Generic[T]):
             self._optional,
             progress.error,
             self._clock() - progress.heard,
+            len(self._reflector.unreadable),
         )
 
     def catch_up(self) -> None:
@@ -144,17 +165,16 @@ class Informer(Generic[T]):
 
     def failed(self, error: ApiError) -> None:
         self._progress.error = str(error)
-        if isinstance(error, NotFoundError) or (self._may_be_forbidden and isinstance(error, ForbiddenError)):
-            self._gone()
 
-    def _gone(self) -> None:
-        """The server does not serve this kind (any more), or not to us."""
+    def absent(self) -> None:
+        """A kind that has to be there keeps what was last seen of it."""
         self._progress.served = False
+        if not self._optional:
+            return
         for obj in self.store.list():
             self.store.remove(obj.metadata.key)
             self.changed(obj, None)
-        if self._optional:
-            self._synced.set()
+        self._synced.set()
 
 
 class InformerFactory:
@@ -185,6 +205,7 @@ class InformerFactory:
                 may_be_forbidden=may_be_forbidden,
                 namespace=namespace,
                 field_selector=field_selector,
+                watch_seconds=LEASE_WATCH_SECONDS if resource is LEASES else WATCH_SECONDS,
                 clock=self._clock,
             )
         return informer

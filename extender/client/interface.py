@@ -20,6 +20,7 @@ from extender.api import (
     schedulingv1alpha2,
     storagev1,
 )
+from extender.api.metav1 import ObjectMeta
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -110,11 +111,19 @@ class EventType(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An object that our structs cannot hold. metadata: its name, namespace, UID and version. error: what cannot be read."""
+
+    metadata: ObjectMeta
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class WatchEvent(Generic[T_co]):
     """`object` is None for a bookmark, which only moves `resource_version` on."""
 
     type: EventType
-    object: T_co | None
+    object: T_co | Unreadable | None
     resource_version: str
 
 
@@ -125,10 +134,12 @@ class Page(Generic[T_co]):
     items: Sequence[T_co]
     resource_version: str
     next: str = ""
+    unreadable: Sequence[Unreadable] = ()
 
 
 class Watch(Protocol[T_co]):
-    """Iterates until the server ends it (plain end), or raises: GoneError for 410, ConnectionFailedError for silence or a cut."""
+    """Iterates until the server ends it (plain end), or raises: GoneError for 410, TimedOutError for silence, UnreadableError
+    for a line that is no event, ConnectionFailedError for a cut."""
 
     def __iter__(self) -> Iterator[WatchEvent[T_co]]: ...
 
@@ -158,10 +169,11 @@ class API(Protocol):
         *,
         namespace: str = "",
         field_selector: str = "",
-        resource_version: str = "",
         limit: int = 500,
         continue_token: str = "",
-    ) -> Page[T]: ...
+    ) -> Page[T]:
+        """As the server has it now, never an older state of a cache."""
+        ...
 
     def watch(
         self,
@@ -171,7 +183,9 @@ class API(Protocol):
         field_selector: str = "",
         resource_version: str = "",
         timeout_seconds: float = 300,
-    ) -> Watch[T]: ...
+    ) -> Watch[T]:
+        """The server ends it after the timeout; a server that is silent for longer is a TimedOutError."""
+        ...
 
     def get(self, resource: ResourceType[T], name: str, namespace: str = "") -> T: ...
 

@@ -1,6 +1,8 @@
 """Keeps a store like the API server: list in pages, then watch from there, again and again.
 
-What was deleted while nobody watched is told as a deletion. Runs on the informer's thread.
+What was deleted while nothing was watched is told as a deletion. A list is always of the newest state. A watch is short, and
+where it ends without a word the server's version is checked: to a watch from a version that it has not reached, a server
+whose etcd was restored is silent. Runs on the informer's thread. docs/design/0023-reflector.md has the reasons.
 kube-scheduler: k8s.io/client-go/tools/cache/reflector.go
 """
 
@@ -14,15 +16,12 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from extender import metrics
 from extender.client.backoff import Backoff
-from extender.client.errors import (
-    ApiError,
-    ForbiddenError,
-    GoneError,
-    NotFoundError,
-    ResourceVersionTooLargeError,
-)
-from extender.client.interface import API, EventType, ResourceType, Watch, WatchEvent
+from extender.client.decoding import UnreadableObjects
+from extender.client.errors import ApiError, ResourceVersionTooLargeError
+from extender.client.interface import API, EventType, ResourceType, Unreadable, Watch, WatchEvent
+from extender.client.reflector_table import TRANSITIONS, Doing, Input, Then, Wait, input_of
 from extender.client.shared_parts import SharedParts
+from extender.client.short_steps import ShortSteps
 from extender.client.store import Store
 from extender.crash import crashed, guarded
 
@@ -31,14 +30,21 @@ log = logging.getLogger(__name__)
 T = TypeVar("T", bound=Any)
 
 PAGE = 500
-NOT_SERVED_RECHECK_SECONDS = 10.0
-FORBIDDEN_RECHECK_SECONDS = 10.0
-MIN_WATCH_SECONDS = 300.0
+WATCH_SECONDS = 30.0  # at most; the server ends it then, and has sent a bookmark before where it had anything to say
+BRIEF_SECONDS = 1.0
+ONCE_SECONDS = 10.0
+LATER_SECONDS = 10.0
+REFUSED_SECONDS = (
+    15.0  # how long a kind that was served counts as it was last seen: an API server that starts refuses all
+)
+CUT_BACKOFF_SECONDS = (
+    10.0  # nothing is asked of a server that is not there; one that is back is found within twice that
+)
 UNEXPECTED_SECONDS = 5.0  # after what not even the back-off was prepared for
 
 
 class Changes(Protocol):
-    """Who hears of the changes, in order, from one thread."""
+    """What the reflector reports to, in order, from one thread."""
 
     def changed(self, old: Any, new: Any) -> None:
         """old None: added; new None: deleted."""
@@ -50,8 +56,12 @@ class Changes(Protocol):
 
     def failed(self, error: ApiError) -> None: ...
 
+    def absent(self) -> None:
+        """The kind is not served, or not to us; since when it was refused for long enough."""
+        ...
+
     def heard(self) -> None:
-        """The server spoke: an event, a bookmark, a list."""
+        """The server has answered a list or a check, or sent an event or a bookmark."""
         ...
 
 
@@ -68,134 +78,175 @@ class Reflector(Generic[T]):
         clock: Callable[[], float],
         namespace: str = "",
         field_selector: str = "",
+        may_be_forbidden: bool = False,
+        watch_seconds: float = WATCH_SECONDS,
     ) -> None:
+        self.unreadable = UnreadableObjects(resource.kind)
         self._api = api
         self._resource = resource
         self._store = store
         self._changes = changes
-        self._namespace = namespace
-        self._field_selector = field_selector
+        self._clock = clock
+        self._selection = {"namespace": namespace, "field_selector": field_selector}
+        self._may_be_forbidden = may_be_forbidden
+        self._watch_seconds = watch_seconds
         self._backoff = Backoff(clock)
         self._parts = SharedParts()
+        self._steps = ShortSteps()
         self._stopping = threading.Event()
-        self._lock = threading.Lock()  # guards _watch
-        self._watch: Watch[T] | None = None
-        self._version = "0"  # what the next list may not be older than; "0": whatever is there, "": the newest
+        self._lock = threading.Lock()  # guards _open_watch
+        self._open_watch: Watch[T] | None = None
+        self._version = ""  # the newest that was seen
+        self._served = False  # whether a list was taken in and still counts
+        self._refused_since: float | None = None
+        self._spared_wait = float("-inf")
 
     def stop(self) -> None:
         self._stopping.set()
         with self._lock:
-            if self._watch is not None:
-                self._watch.stop()
+            if self._open_watch is not None:
+                self._open_watch.stop()
 
     def run(self) -> None:
+        doing = Doing.LIST
+
+        def step() -> None:
+            nonlocal doing
+            then, seconds = self._step(doing)
+            doing = then.doing
+            self._stopping.wait(seconds)
+
         while not self._stopping.is_set():
-            if not guarded(f"informer-{self._resource}", self._list_and_watch):
+            if not guarded(f"informer-{self._resource}", step):
+                doing = Doing.LIST
                 self._stopping.wait(UNEXPECTED_SECONDS)
 
-    def _list_and_watch(self) -> None:
-        """Once, with the wait after it where that failed."""
+    def _step(self, doing: Doing) -> tuple[Then, float]:
+        """Does it, and looks up what follows, after how many seconds."""
+        error: ApiError | None = None
         try:
-            self._list()
-            self._watch_until_relist()
-        except ApiError as error:
-            self._stopping.wait(self._after(error))
-        except Exception as error:
+            came = {Doing.LIST: self._list, Doing.CHECK: self._check, Doing.WATCH: self._watch}[doing]()
+        except ApiError as failure:
+            came, error = input_of(failure), failure
+        except Exception as failure:
             crashed(f"informer-{self._resource}")
-            self._stopping.wait(self._after(ApiError(f"{type(error).__name__}: {error}")))
-
-    def _after(self, error: ApiError) -> float:
-        """Seconds to wait after a failed list."""
+            came, error = Input.UNEXPECTED, ApiError(f"{type(failure).__name__}: {failure}")
+        then = TRANSITIONS[doing][came]
         if self._stopping.is_set():
-            return 0.0
-        self._changes.failed(error)
-        if isinstance(error, NotFoundError):
-            return NOT_SERVED_RECHECK_SECONDS
-        log.warning("list failed resource=%s error=%s", self._resource, error)
-        seconds = self._backoff.next(error.retry_after)
-        return max(seconds, FORBIDDEN_RECHECK_SECONDS) if isinstance(error, ForbiddenError) else seconds
+            return then, 0.0
+        if error is not None:
+            self._report(doing, came, error)
+        return then, self._seconds(then.wait, came, error)
 
-    def _list(self) -> None:
+    def _report(self, doing: Doing, came: Input, error: ApiError) -> None:
+        if doing is not Doing.LIST:
+            metrics.watch_restarts.labels(str(self._resource), came.value).inc()
+        self._changes.failed(error)
+        if came is Input.NOT_FOUND or (came is Input.FORBIDDEN and self._may_be_forbidden):
+            self._note_refusal(error)
+        elif doing is Doing.LIST:
+            log.warning("list failed resource=%s error=%s", self._resource, error)
+        else:
+            log.info("%s ended resource=%s error=%s", doing.value, self._resource, error)
+
+    def _note_refusal(self, error: ApiError) -> None:
+        """For a passing one what was last seen goes on to count."""
+        now = self._clock()
+        if self._refused_since is None:
+            self._refused_since = now
+            log.info("kind is refused resource=%s error=%s", self._resource, error)
+        if not self._served or now - self._refused_since >= REFUSED_SECONDS:
+            self._served = False
+            self.unreadable.keep_only(())
+            self._changes.absent()
+
+    def _seconds(self, wait: Wait, came: Input, error: ApiError | None) -> float:
+        if wait is Wait.NONE:
+            return 0.0
+        if wait is Wait.ONCE and self._clock() - self._spared_wait >= ONCE_SECONDS:
+            self._spared_wait = self._clock()
+            return 0.0
+        if wait is Wait.LATER and not self._served:
+            return LATER_SECONDS
+        longest = CUT_BACKOFF_SECONDS if came is Input.CUT else None
+        return self._backoff.next(error.retry_after if error else None, longest)
+
+    # What it does
+
+    def _list(self) -> Input:
         found: dict[str, T] = {}
-        token, version = "", self._version
+        unreadable: list[Unreadable] = []
+        token = ""
         while True:
-            try:
-                page = self._api.list_page(
-                    self._resource,
-                    namespace=self._namespace,
-                    field_selector=self._field_selector,
-                    resource_version="" if token else version,
-                    limit=PAGE,
-                    continue_token=token,
-                )
-            except (GoneError, ResourceVersionTooLargeError):
-                # The token, or the version, means nothing to this server: begin again with what it has.
-                if not token and version == "":
-                    raise
-                found, token, version = {}, "", ""
-                continue
+            page = self._api.list_page(self._resource, limit=PAGE, continue_token=token, **self._selection)
             for item in page.items:
                 self._parts.share(item)
                 found[item.metadata.key] = item
+                self._steps.pause_if_due()
+            unreadable += page.unreadable
             if self._stopping.is_set():
-                return
+                return Input.DONE
             token = page.next
             if not token:
                 break
         self._version = page.resource_version
-        self._take_in(found)
+        self._take_in(found, unreadable)
+        return Input.DONE
 
-    def _take_in(self, found: dict[str, T]) -> None:
+    def _take_in(self, found: dict[str, T], unreadable: list[Unreadable]) -> None:
+        self.unreadable.keep_only({each.metadata.key for each in unreadable})
+        for each in unreadable:
+            self._take_unreadable(each)
         for gone in self._store.missing_from(found):
-            self._store.remove(gone.metadata.key)
-            self._changes.changed(gone, None)
+            if self.unreadable.get(gone.metadata.key) is None:
+                self._store.remove(gone.metadata.key)
+                self._changes.changed(gone, None)
         for obj in found.values():
             old = self._store.put(obj)
             if old is None or old.metadata.resource_version != obj.metadata.resource_version:
                 self._changes.changed(old, obj)
+            self._steps.pause_if_due()
+        self._served, self._refused_since = True, None
         self._changes.replaced()
 
-    def _watch_until_relist(self) -> None:
-        """Watches from the last version, over and over; returns when only a list can go on."""
-        while not self._stopping.is_set():
-            try:
-                self._one_watch()
-            except GoneError:
-                metrics.watch_restarts.labels(str(self._resource), "gone").inc()
-                self._version = ""  # a server whose cache is behind would take us back in time
-                return
-            except ApiError as error:
-                if self._stopping.is_set():
-                    return
-                metrics.watch_restarts.labels(str(self._resource), error.reason or type(error).__name__).inc()
-                self._changes.failed(error)
-                if isinstance(error, NotFoundError):
-                    return
-                log.info("watch ended resource=%s error=%s", self._resource, error)
-                self._stopping.wait(self._backoff.next(error.retry_after))
+    def _check(self) -> Input:
+        """A page of one object is enough: its version is the server's."""
+        version = self._api.list_page(self._resource, limit=1, **self._selection).resource_version
+        if _is_lower(version, self._version):
+            raise ResourceVersionTooLargeError(
+                f"the API server is at version {version}, and was at {self._version}: was its etcd restored?"
+            )
+        self._changes.heard()
+        return Input.DONE
 
-    def _one_watch(self) -> None:
+    def _watch(self) -> Input:
+        began = self._clock()
         watch = self._api.watch(
             self._resource,
-            namespace=self._namespace,
-            field_selector=self._field_selector,
             resource_version=self._version,
-            timeout_seconds=MIN_WATCH_SECONDS * (1 + random.random()),
+            timeout_seconds=self._watch_seconds * random.uniform(0.8, 1.0),
+            **self._selection,
         )
         with self._lock:
-            self._watch = watch
+            self._open_watch = watch
+        heard = False
         try:
             if self._stopping.is_set():
-                return
+                return Input.DONE
             for event in watch:
+                heard = True
                 self._changes.heard()
                 self._take(event)
                 if self._stopping.is_set():
-                    return
+                    return Input.DONE
         finally:
             with self._lock:
-                self._watch = None
+                self._open_watch = None
             watch.stop()
+        if self._clock() - began < BRIEF_SECONDS:
+            metrics.watch_restarts.labels(str(self._resource), Input.BRIEF.value).inc()
+            return Input.BRIEF
+        return Input.DONE if heard else Input.QUIET
 
     def _take(self, event: WatchEvent[T]) -> None:
         if event.resource_version:
@@ -204,14 +255,37 @@ class Reflector(Generic[T]):
         if event.type is EventType.BOOKMARK or obj is None:
             return
         if event.type is EventType.DELETED:
-            old = self._store.remove(obj.metadata.key)
-            self._changes.changed(old if old is not None else obj, None)
-            return
+            self._take_deleted(obj)
+        elif isinstance(obj, Unreadable):
+            self._take_unreadable(obj)
+        else:
+            self.unreadable.remove(obj.metadata.key)
+            known = self._store.get(obj.metadata.key)
+            if known is not None and _not_newer(obj, known):
+                return
+            self._parts.share(obj)
+            self._changes.changed(self._store.put(obj), obj)
+
+    def _take_deleted(self, obj: T | Unreadable) -> None:
+        self.unreadable.remove(obj.metadata.key)
+        old = self._store.remove(obj.metadata.key)
+        if old is not None:
+            self._changes.changed(old, None)
+        elif not isinstance(obj, Unreadable):
+            self._changes.changed(obj, None)
+
+    def _take_unreadable(self, obj: Unreadable) -> None:
+        """What was read of it before stays, unless that was another object of this name."""
         known = self._store.get(obj.metadata.key)
-        if known is not None and _not_newer(obj, known):
-            return
-        self._parts.share(obj)
-        self._changes.changed(self._store.put(obj), obj)
+        if known is not None and known.metadata.uid != obj.metadata.uid:
+            self._store.remove(obj.metadata.key)
+            self._changes.changed(known, None)
+        self.unreadable.put(obj)
+
+
+def _is_lower(version: str, than: str) -> bool:
+    """Versions that are no numbers cannot be compared."""
+    return version.isdigit() and than.isdigit() and int(version) < int(than)
 
 
 def _not_newer(obj: Any, known: Any) -> bool:

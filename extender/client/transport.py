@@ -19,7 +19,7 @@ from extender import metrics
 from extender.api import codec
 from extender.client.answers import error_of
 from extender.client.connections import PlainPool, TlsPool
-from extender.client.errors import ConnectionFailedError, UnauthorizedError
+from extender.client.errors import ConnectionFailedError, TimedOutError, UnauthorizedError
 from extender.client.identity import Identity
 
 POOL_SIZE = 16
@@ -145,6 +145,7 @@ class Transport:
             )
         except (urllib3.exceptions.HTTPError, OSError) as error:
             metrics.child(metrics.api_requests, method, "error").inc()
-            raise ConnectionFailedError(f"{method} {path}: {error}") from error
+            silent = isinstance(error, urllib3.exceptions.ReadTimeoutError)
+            raise (TimedOutError if silent else ConnectionFailedError)(f"{method} {path}: {error}") from error
         metrics.child(metrics.api_requests, method, str(response.status)).inc()
         return response

@@ -18,9 +18,10 @@ from msgspec import Struct
 
 from extender.api import codec
 from extender.client.answers import Status, error_of_status
-from extender.client.errors import ConnectionFailedError
+from extender.client.decoding import read_object
+from extender.client.errors import ConnectionFailedError, TimedOutError, UnreadableError
 from extender.client.interface import EventType, WatchEvent
-from extender.client.unreadable import bare, decode, tell
+from extender.client.short_steps import ShortSteps
 
 T = TypeVar("T")
 
@@ -74,7 +75,8 @@ class WatchStream(Generic[T]):
             yield from self._events()
         except (urllib3.exceptions.HTTPError, OSError, ValueError, AttributeError) as error:
             if not self._stopping.is_set():
-                raise ConnectionFailedError(f"watch: {error}") from error
+                silent = isinstance(error, urllib3.exceptions.TimeoutError)
+                raise (TimedOutError if silent else ConnectionFailedError)(f"watch: {error}") from error
         finally:
             self._end()
 
@@ -84,11 +86,13 @@ class WatchStream(Generic[T]):
 
     def _events(self) -> Iterator[WatchEvent[T]]:
         rest = b""
+        steps = ShortSteps()
         for chunk in self._response.stream(65536, decode_content=True):
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
                 if line.strip():
                     yield self._event(line)
+                    steps.pause_if_due()
                 if self._stopping.is_set():
                     return
             if len(rest) > MAX_LINE:
@@ -104,17 +108,9 @@ class WatchStream(Generic[T]):
             if head.type == "BOOKMARK":
                 version = codec.decode(bytes(head.object), _Bookmark).metadata.resource_version
                 return WatchEvent(EventType.BOOKMARK, None, version)
-            return self._of_object(EventType(head.type), bytes(head.object))
-        except (codec.DecodeError, msgspec.DecodeError) as error:
-            raise ConnectionFailedError(f"watch: an event could not be read: {error}") from error
-
-    def _of_object(self, type_: EventType, raw: bytes) -> WatchEvent[T]:
-        """Of one that cannot be read: that it is there no more."""
-        obj: Any
-        try:
-            obj = decode(raw, self._type)
-        except codec.DecodeError as error:
-            obj = bare(raw, self._type)
-            tell(raw, self._type, error)
-            type_ = EventType.DELETED
-        return WatchEvent(type_, obj, obj.metadata.resource_version)
+            obj: Any = read_object(bytes(head.object), self._type)
+            if not obj.metadata.name:
+                raise UnreadableError("watch: an event of an object without a name")
+            return WatchEvent(EventType(head.type), obj, obj.metadata.resource_version)
+        except (codec.DecodeError, msgspec.DecodeError, ValueError) as error:
+            raise UnreadableError(f"watch: an event could not be read: {error}") from error

@@ -115,7 +115,12 @@ def of_informers(informers: InformerFactory) -> Iterable[Gauge]:
             "gang_extender_cache_age_seconds", "Since the API server was heard last.", ("resource",), ages.items()
         )
 
-    return (age,)
+    def unreadable() -> GaugeMetricFamily:
+        counts = {(state.resource,): state.unreadable for state in informers.states()}
+        text = "Objects that cannot be read, and count as they were before."
+        return _family("gang_extender_unreadable_objects", text, ("resource",), counts.items())
+
+    return age, unreadable
 
 
 def of_leadership(leadership: Leadership) -> Iterable[Gauge]:

@@ -9,13 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 
 @dataclass
 class Answer:
-    """status and body; a watch gives `lines`, then ends, or goes on in silence (`hang`), or stops in mid-line (`cut`).
+    """status and body; a watch gives `lines`, then ends, or goes on in silence (`hang`).
 
-    until: the answer is kept back for so long.
+    cut: the beginning of a line, at which the connection ends. stub: likewise, but the answer ends as it should.
+    until: the answer is kept back for so long. no_answer: the connection is closed instead.
     """
 
     status: int = 200
@@ -24,6 +26,8 @@ class Answer:
     lines: Sequence[Any] = ()
     hang: bool = False
     cut: str = ""
+    stub: str = ""
+    no_answer: bool = False
     until: threading.Event | None = None
 
 
@@ -54,10 +58,20 @@ def bookmark(version: str) -> dict[str, Any]:
     return event("BOOKMARK", {"metadata": {"resourceVersion": version}})
 
 
+def request_of(method: str, path: str) -> str:
+    """list, check, watch or other."""
+    query = parse_qs(urlsplit(path).query)
+    if method != "GET" or "watch" in query:
+        return "watch" if method == "GET" else "other"
+    return {"": "other", "1": "check"}.get(query.get("limit", [""])[0], "list")
+
+
 class FakeAPIServer:
-    """Answers lists, watches and everything else each from a script of its own; a script's last answer repeats."""
+    """Answers lists, checks (lists of one object), watches and everything else, each from a script of its own; a script's last
+    answer repeats."""
 
     def __init__(self) -> None:
+        self.checks: deque[Answer] = deque([page(version="999999")])
         self.lists: deque[Answer] = deque()
         self.watches: deque[Answer] = deque()
         self.others: deque[Answer] = deque()
@@ -93,6 +107,10 @@ class FakeAPIServer:
         self._server.server_close()
         self._thread.join()
 
+    def requests(self) -> list[str]:
+        """What was asked for, in order."""
+        return [request_of(method, path) for method, path, _, _ in self.seen]
+
     def await_calls(self, count: int, where: Callable[[str, str], bool] = lambda method, path: True) -> None:
         def enough() -> bool:
             return sum(where(method, path) for method, path, _, _ in self.seen) >= count
@@ -101,18 +119,22 @@ class FakeAPIServer:
             assert self._changed.wait_for(enough, 5), f"not {count} calls: {[s[:2] for s in self.seen]}"
 
     def _answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
-        watching = "watch=true" in handler.path
-        listing = handler.command == "GET" and "limit=" in handler.path
-        script = self.watches if watching else self.lists if listing else self.others
+        watching = request_of(handler.command, handler.path) == "watch"
+        script = {"watch": self.watches, "check": self.checks, "list": self.lists}.get(
+            request_of(handler.command, handler.path), self.others
+        )
         with self._changed:
             self.seen.append((handler.command, handler.path, dict(handler.headers), body))
             self._changed.notify_all()
             answer = script.popleft() if len(script) > 1 else script[0] if script else Answer(hang=watching, body={})
-        if watching and answer.status == 200:
-            self._stream(handler, answer)
+        if answer.no_answer:
+            handler.close_connection = True
             return
         if answer.until is not None:
             answer.until.wait(10)
+        if watching and answer.status == 200:
+            self._stream(handler, answer)
+            return
         data = json.dumps(answer.body).encode()
         handler.send_response(answer.status)
         for name, value in {"Content-Length": str(len(data)), **answer.headers}.items():
@@ -124,8 +146,9 @@ class FakeAPIServer:
         handler.send_response(200)
         handler.send_header("Transfer-Encoding", "chunked")
         handler.end_headers()
-        handler.close_connection = True
-        for data in (*(json.dumps(line).encode() + b"\n" for line in answer.lines), answer.cut.encode()):
+        handler.close_connection = answer.hang or bool(answer.cut)
+        lines = (json.dumps(line).encode() + b"\n" for line in answer.lines)
+        for data in (*lines, answer.cut.encode(), answer.stub.encode()):
             if data:
                 handler.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         handler.wfile.flush()

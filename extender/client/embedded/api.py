@@ -63,7 +63,6 @@ class EmbeddedAPI:
         *,
         namespace: str = "",
         field_selector: str = "",
-        resource_version: str = "",
         limit: int = 500,
         continue_token: str = "",
     ) -> Page[T]:

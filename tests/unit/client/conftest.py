@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from extender.client import reflector
+from extender.client import backoff, reflector
+from extender.client import connection as connection_module
 from extender.client.connection import Connection
 from extender.client.identity import Identity
 from tests.fakes.api_server import FakeAPIServer
@@ -48,7 +49,7 @@ def kubeconfig(server: FakeAPIServer, token_file: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def connection(kubeconfig: Path) -> Iterator[Connection]:
-    made = Connection(Identity.from_kubeconfig(str(kubeconfig)), watch_read_seconds=0.3)
+    made = Connection(Identity.from_kubeconfig(str(kubeconfig)))
     try:
         yield made
     finally:
@@ -58,8 +59,9 @@ def connection(kubeconfig: Path) -> Iterator[Connection]:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """The waits of a bad day, a hundred times shorter."""
-    from extender.client import backoff
-
     monkeypatch.setattr(backoff, "INITIAL_SECONDS", 0.008)
-    monkeypatch.setattr(reflector, "NOT_SERVED_RECHECK_SECONDS", 0.02)
-    monkeypatch.setattr(reflector, "FORBIDDEN_RECHECK_SECONDS", 0.02)
+    monkeypatch.setattr(backoff, "MAX_SECONDS", 0.03)
+    monkeypatch.setattr(reflector, "LATER_SECONDS", 0.02)
+    monkeypatch.setattr(reflector, "REFUSED_SECONDS", 0.05)
+    monkeypatch.setattr(reflector, "BRIEF_SECONDS", 0.0)
+    monkeypatch.setattr(connection_module, "SILENT_SECONDS", 0.3)

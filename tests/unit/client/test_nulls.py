@@ -21,7 +21,8 @@ POSTED = [ExtenderArgs, ExtenderPreemptionArgs, ExtenderBindingArgs]
 
 
 def optional_places(type_: type[Any]) -> list[Place]:
-    return [place for place, field in fields(type_) if not field.required]
+    """Without the name: no object is without."""
+    return [place for place, field in fields(type_) if not field.required and place != ("metadata", "name")]
 
 
 def pairs(type_: type[Any]) -> list[tuple[dict[str, Any], Any]]:

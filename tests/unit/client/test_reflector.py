@@ -10,9 +10,9 @@ import pytest
 
 from extender.client import reflector
 from extender.client.connection import Connection
-from extender.client.informer import Informer
-from extender.client.interface import NODES, POD_GROUPS
-from tests.fakes.api_server import Answer, FakeAPIServer, bookmark, event, node, page, status_of
+from extender.client.informer import STALE_SECONDS, Informer, InformerFactory
+from extender.client.interface import LEASES, NODES, POD_GROUPS, ResourceType
+from tests.fakes.api_server import Answer, FakeAPIServer, bookmark, event, node, page, request_of, status_of
 
 GONE = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
 
@@ -63,7 +63,7 @@ def informer(connection: Connection) -> Iterator[Callable[..., tuple[Informer[An
     started: list[Informer[Any]] = []
 
     def start(resource: Any = NODES, **options: Any) -> tuple[Informer[Any], Told]:
-        made, told = Informer(connection, resource, **options), Told()
+        made, told = Informer(connection, resource, watch_seconds=0.0, **options), Told()
         made.add_handler(told)
         made.start()
         started.append(made)
@@ -99,9 +99,9 @@ def test_after_410_the_list_tells_what_was_missed(server: FakeAPIServer, informe
     server.watches.extend([gone, Answer(hang=True)])
     _, told = informer()
     told.wait("+a", "+b", "-a", "~b@7", "+c")
-    first, second = [path for _, path, _, _ in server.seen if "watch=true" not in path]
-    assert "resourceVersion=0" in first
-    assert "resourceVersion" not in second, "any server's cache would do, and it may be behind what we have seen"
+    for path in (path for method, path, _, _ in server.seen if request_of(method, path) == "list"):
+        assert "resourceVersion" not in path, "any server's cache would do, and it may be behind what we have seen"
+        assert path.endswith("?limit=500"), "pages: one body of a large list would take long to decode"
 
 
 def test_bookmarks_move_the_version_on(server: FakeAPIServer, informer: Start) -> None:
@@ -162,23 +162,45 @@ def pod_group(name: str, version: str = "1", cpu: str = "2") -> dict[str, Any]:
 
 
 @pytest.mark.faults
-def test_an_object_that_cannot_be_read_keeps_no_other_from_being_seen(
+def test_an_object_that_cannot_be_read_counts_as_it_was_before(
     server: FakeAPIServer, informer: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One of them, and the list was asked for again and again, and nothing was ever planned."""
+    """And keeps no other from being seen: one of them, made by anybody, and nothing was ever planned."""
     server.lists.append(page(of_cpu("a"), of_cpu("b", cpu=NO_QUANTITY), of_cpu("c"), version="5"))
     lines = [
         event("ADDED", of_cpu("d", "6", NO_QUANTITY)),
         event("MODIFIED", of_cpu("a", "7", NO_QUANTITY)),
         event("ADDED", of_cpu("e", "8")),
         event("MODIFIED", of_cpu("a", "9")),
+        event("MODIFIED", of_cpu("c", "10", NO_QUANTITY)),
+        event("DELETED", of_cpu("d", "11", NO_QUANTITY)),
+        event("ADDED", of_cpu("f", "12")),
     ]
     server.watches.append(Answer(lines=lines, hang=True))
     made, told = informer()
-    told.wait("+a", "+c", "-d", "-a", "+e", "+a")
-    assert made.state.ok
-    assert sorted(made.store.keys()) == ["a", "c", "e"]
-    assert "object cannot be read, and counts as absent kind=Node namespace= name=b" in caplog.text
+    told.wait("+a", "+c", "+e", "~a@9", "+f")
+    assert sorted(made.store.keys()) == ["a", "c", "e", "f"]
+    assert "object cannot be read kind=Node namespace= name=b" in caplog.text
+    state = made.state
+    assert (state.ok, state.unreadable) == (True, 2), "b and c"
+    assert state.reason == "objects that cannot be read: 2, see the log"
+
+
+@pytest.mark.faults
+def test_an_object_that_can_no_longer_be_read_survives_a_relist(
+    server: FakeAPIServer, informer: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Unless it is another one of that name, or has gone."""
+    unreadable = {name: of_cpu(name, "7", NO_QUANTITY) for name in ("a", "b")}
+    unreadable["b"]["metadata"]["uid"] = "another"
+    server.lists.append(page(*(of_cpu(name) for name in "abc"), version="5"))
+    server.lists.append(page(*unreadable.values(), version="9"))
+    server.lists.append(page(of_cpu("d", "10"), version="11"))
+    server.watches.extend([status_of(410, "Expired"), status_of(410, "Expired"), Answer(hang=True)])
+    made, told = informer()
+    told.wait("+a", "+b", "+c", "-b", "-c", "-a", "+d")
+    assert made.state.unreadable == 0
+    assert caplog.text.count("object cannot be read") == 2
 
 
 def test_a_pod_group_that_cannot_be_read_is_there_and_says_why(server: FakeAPIServer, informer: Start) -> None:
@@ -190,15 +212,6 @@ def test_a_pod_group_that_cannot_be_read_is_there_and_says_why(server: FakeAPISe
     why = {each.metadata.name: each.unreadable for each in made.store.list()}
     assert why == {"a": "", "b": "", "c": why["c"]}
     assert why["c"].startswith("spec.minResources[...]: Invalid value: quantity '1e1.5' does not match")
-
-
-def test_a_version_that_is_ahead_of_the_server_is_dropped(server: FakeAPIServer, informer: Start) -> None:
-    too_large = status_of(504, "Timeout", causes=[{"reason": "ResourceVersionTooLarge"}])
-    server.lists.extend([too_large, page(node("a"), version="2")])
-    server.watches.append(Answer(hang=True))
-    _, told = informer()
-    told.wait("+a")
-    assert "resourceVersion" not in server.seen[1][1]
 
 
 def test_too_many_requests_are_not_answered_with_more(server: FakeAPIServer, informer: Start) -> None:
@@ -232,6 +245,122 @@ def test_an_optional_kind_that_is_not_served_counts_as_synced_and_may_come(
     assert made.state.served
 
 
+@pytest.mark.parametrize("code", [403, 404])
+def test_a_refusal_that_passes_empties_nothing(
+    server: FakeAPIServer, informer: Start, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An API server that starts refuses everything for a moment."""
+    monkeypatch.setattr(reflector, "REFUSED_SECONDS", 60.0)
+    refusal = status_of(code, "Refused")
+    server.lists.extend([page(node("a"), version="5"), refusal, page(node("a"), node("b"), version="6")])
+    server.watches.extend([refusal, Answer(hang=True)])
+    made, told = informer(POD_GROUPS, optional=True, may_be_forbidden=True)
+    told.wait("+a", "+b")
+    assert (made.state.ok, made.state.served, made.state.reason) == (True, True, "")
+
+
+@pytest.mark.parametrize("code", [403, 404])
+def test_a_kind_that_is_refused_for_long_counts_as_absent_until_it_is_back(
+    server: FakeAPIServer, informer: Start, code: int
+) -> None:
+    """Its definition was removed, or the right to read it taken away."""
+    refusal = status_of(code, "Refused")
+    back = Answer(until=threading.Event(), body=page(node("b"), version="6").body)
+    server.lists.extend([page(node("a"), version="5"), *[refusal] * 20, back])
+    server.watches.extend([refusal, Answer(hang=True)])
+    made, told = informer(POD_GROUPS, optional=True, may_be_forbidden=True)
+    told.wait("+a", "-a")
+    state = made.state
+    assert (state.ok, state.served, state.reason) == (True, False, "not served: Refused from the script")
+    assert back.until is not None
+    back.until.set()
+    told.wait("+a", "-a", "+b")
+    assert made.state.served
+
+
+@pytest.mark.parametrize("code", [403, 404])
+def test_a_kind_that_has_to_be_there_keeps_what_was_seen_of_it(
+    server: FakeAPIServer, informer: Start, code: int
+) -> None:
+    server.lists.extend([page(node("a"), version="5"), status_of(code, "Refused")])
+    server.watches.append(status_of(code, "Refused"))
+    made, told = informer()
+    server.await_calls(10, lambda method, path: request_of(method, path) == "list")
+    told.wait("+a")
+    assert made.state.ok is (code == 403), "not before it is stale"
+    assert "Refused from the script" in made.state.reason
+
+
+def test_the_rule_that_was_taken_away_is_named_until_the_server_speaks_again(
+    server: FakeAPIServer, informer: Start
+) -> None:
+    text = 'nodes is forbidden: User "gang" cannot watch resource "nodes" in API group "" at the cluster scope'
+    denied = Answer(403, {"kind": "Status", "code": 403, "reason": "Forbidden", "message": text})
+    allowed = Answer(until=threading.Event(), body=page(node("a"), version="5").body)
+    server.lists.extend([page(node("a"), version="5"), denied, allowed])
+    server.watches.extend([denied, Answer(hang=True)])
+    clock = [100.0]
+    made, _ = informer(clock=lambda: clock[0])
+    server.await_calls(4)
+    assert (made.state.ok, made.state.reason) == (True, text)
+    clock[0] += STALE_SECONDS
+    assert (made.state.ok, made.state.reason) == (False, f"{text}; nothing heard for 120s")
+    assert allowed.until is not None
+    allowed.until.set()
+    server.await_calls(2, lambda method, path: request_of(method, path) == "watch")
+    assert (made.state.ok, made.state.reason) == (True, "")
+
+
+@pytest.mark.parametrize("said", [event("ADDED", node("b", "6")), bookmark("6")], ids=["an event", "a bookmark"])
+def test_an_error_is_forgotten_when_the_server_speaks(server: FakeAPIServer, informer: Start, said: Any) -> None:
+    server.lists.append(page(node("a"), version="5"))
+    failure = status_of(500, "InternalError")
+    failure.until, speaking = threading.Event(), Answer(until=threading.Event(), lines=[said])
+    server.watches.extend([failure, speaking, Answer(hang=True)])
+    made, _ = informer()
+    server.checks[0].until = threading.Event()
+    failure.until.set()
+    server.await_calls(1, lambda method, path: request_of(method, path) == "check")
+    assert made.state.reason == "InternalError from the script"
+    made._reflector._changes = _Fragile(made, "heard", lambda: None)  # a check is an answer too
+    server.checks[0].until.set()
+    server.await_calls(2, lambda method, path: request_of(method, path) == "watch")
+    made._reflector._changes = made
+    assert speaking.until is not None
+    speaking.until.set()
+    server.await_calls(3, lambda method, path: request_of(method, path) == "watch")
+    assert made.state.reason == ""
+
+
+def test_a_server_whose_etcd_was_restored_is_followed(server: FakeAPIServer, informer: Start) -> None:
+    """It is silent to a watch from a version that it has not reached."""
+    server.lists.extend([page(node("a", "7"), node("b", "8"), version="9"), page(node("a", "3"), version="4")])
+    server.checks.clear()
+    server.checks.append(page(version="4"))
+    server.watches.extend([Answer(hang=True), Answer(lines=[event("ADDED", node("c", "5"))], hang=True)])
+    made, told = informer()
+    told.wait("+a", "+b", "-b", "~a@3", "+c")
+    assert server.requests() == ["list", "watch", "check", "list", "watch"]
+    assert made.state.reason == ""
+
+
+def test_a_watch_is_short_and_its_silence_is_noticed(server: FakeAPIServer, connection: Connection) -> None:
+    server.watches.append(Answer(hang=True))
+    for asked, at_most in ((30.0, 37.0), (5.0, 7.0)):
+        watch: Any = connection.watch(NODES, resource_version="5", timeout_seconds=asked)
+        assert watch._response._connection.sock.gettimeout() == pytest.approx(at_most, abs=1.0)
+        watch.stop()
+    assert [f"timeoutSeconds={seconds}" in path for seconds, (_, path, *_) in zip((30, 5), server.seen)] == [True] * 2
+
+
+def test_the_lease_is_watched_for_a_few_seconds_at_a_time(connection: Connection) -> None:
+    """Its holder loses it 15 s after it renewed it last: a watch that has stalled must be found long before."""
+    factory = InformerFactory(connection)
+    kinds: tuple[ResourceType[Any], ...] = (LEASES, NODES)
+    seconds = {of: factory.informer(of)._reflector._watch_seconds for of in kinds}
+    assert seconds == {LEASES: 5.0, NODES: 30.0}
+
+
 @pytest.mark.parametrize("may_be", [True, False])
 def test_an_optional_kind_that_we_may_not_read(server: FakeAPIServer, informer: Start, may_be: bool) -> None:
     """It counts as absent where that was said, and only there."""
@@ -247,7 +376,7 @@ def test_a_kind_that_has_to_be_there_is_not_ready_without(server: FakeAPIServer,
     made, _ = informer()
     server.await_calls(2)
     assert not made.has_synced
-    assert (made.state.ok, made.state.reason) == (False, "NotFound from the script")
+    assert (made.state.ok, made.state.reason) == (False, "not served: NotFound from the script")
 
 
 @pytest.mark.faults
@@ -368,8 +497,8 @@ def test_stop_does_not_wait_for_a_silent_watch(kubeconfig: Any, server: FakeAPIS
 
     server.lists.append(page())
     server.watches.append(Answer(hang=True))
-    patient = Connection(Identity.from_kubeconfig(str(kubeconfig)))  # 70 s of silence would be fine with it
-    made = Informer(patient, NODES)
+    patient = Connection(Identity.from_kubeconfig(str(kubeconfig)))
+    made = Informer(patient, NODES)  # half a minute of silence would be fine with it
     made.start()
     server.await_calls(1, lambda method, path: "watch=true" in path)
     made.stop()

@@ -201,7 +201,7 @@ def test_the_story_of_an_eviction() -> None:
     with_watch = world.api.watch(PODS, resource_version=watched)
     for event in with_watch:
         pod = event.object
-        assert pod is not None
+        assert isinstance(pod, corev1.Pod)
         if event.type.value == "DELETED":
             condition = next(known for known in pod.status.conditions if known.type == "DisruptionTarget")
             told.append((pod.name, condition.status, condition.reason, condition.message))

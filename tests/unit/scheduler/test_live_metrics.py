@@ -106,12 +106,16 @@ def test_watches_say_when_the_server_was_heard_last() -> None:
     class Informers:
         def states(self) -> list[InformerState]:
             return [
-                InformerState("pods", True, True, False, "", 2.5),
+                InformerState("pods", True, True, False, "", 2.5, unreadable=3),
                 InformerState("podgroups.scheduling.x-k8s.io", True, False, True, "", 9.0),
             ]
 
     informers: Any = Informers()
-    assert scrape(of_informers(informers)) == {'gang_extender_cache_age_seconds{resource="pods"}': 2.5}
+    assert scrape(of_informers(informers)) == {
+        'gang_extender_cache_age_seconds{resource="pods"}': 2.5,
+        'gang_extender_unreadable_objects{resource="pods"}': 3,
+        'gang_extender_unreadable_objects{resource="podgroups.scheduling.x-k8s.io"}': 0,
+    }
 
 
 def test_the_largest_gang_is_told_by_level() -> None:
