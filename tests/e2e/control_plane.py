@@ -177,7 +177,7 @@ class Scheduler:
         file = folder / "kube-scheduler.yaml"
         file.write_text(yaml.safe_dump(config))
         port = free_port()
-        self._health = f"https://127.0.0.1:{port}/healthz"
+        self.url = f"https://127.0.0.1:{port}"
         self._ca_file = plane.ca_file
         command = [
             str(plane.binaries.kube_scheduler),
@@ -209,6 +209,6 @@ class Scheduler:
     def _ready(self) -> bool:
         try:
             with urllib3.PoolManager(ca_certs=str(self._ca_file), retries=False, timeout=2) as http:
-                return http.request("GET", self._health).status == 200
+                return http.request("GET", f"{self.url}/healthz").status == 200
         except (urllib3.exceptions.HTTPError, OSError):
             return False

@@ -20,7 +20,9 @@ from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.scheduler.bell import NAME
 from extender.scheduler.leadership import Leadership
 from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers, of_leadership
+from extender.server.options import ServeOptions
 
+STOP_SECONDS = 3  # gunicorn's master gives the worker so much beyond its drain
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 FILES = sorted(MANIFESTS.rglob("*.yaml"))
 
@@ -101,6 +103,32 @@ def test_the_verbs_are_on_loopback_alone_and_where_kube_scheduler_looks_for_them
     assert QUICK["urlPrefix"] == BIND["urlPrefix"] == f"http://127.0.0.1:{flags['port']}"
     assert [port["containerPort"] for port in CONTAINERS["extender"]["ports"]] == [int(flags["ops-port"])]
     assert "hostNetwork" not in POD
+
+
+def probe_seconds(container: str, kind: str) -> float:
+    """From the first failure of a probe on until the container is told to end, at most."""
+    probe = CONTAINERS[container][f"{kind}Probe"]
+    return float(probe["periodSeconds"] * probe["failureThreshold"])
+
+
+@pytest.mark.parametrize(("kind", "path"), [("startup", "/readyz"), ("liveness", "/livez")])
+def test_kube_scheduler_lives_as_long_as_its_extender_does(kind: str, path: str) -> None:
+    """By the number of the ops port, on the pod's address: a kubelet looks for a name among the ports of the same container."""
+    get = CONTAINERS["kube-scheduler"][f"{kind}Probe"]["httpGet"]
+    (ops,) = CONTAINERS["extender"]["ports"]
+    assert get == {"path": path, "port": ops["containerPort"]}
+    assert "--ops-bind-address=$(POD_IP)" in CONTAINERS["extender"]["args"]
+
+
+def test_the_extender_is_restarted_alone_before_its_kube_scheduler_is() -> None:
+    grace = CONTAINERS["extender"]["livenessProbe"]["terminationGracePeriodSeconds"]
+    assert grace > ServeOptions().drain_seconds + STOP_SECONDS
+    restart = probe_seconds("extender", "liveness") + grace
+    assert restart + 20 <= probe_seconds("kube-scheduler", "liveness"), "20 s to start and to answer"
+
+
+def test_the_replica_that_stands_by_asks_for_the_lease_more_often_than_a_container_takes_to_start() -> None:
+    assert SCHEDULER["leaderElection"]["retryPeriod"] == "500ms"
 
 
 def test_the_scheduler_does_not_need_itself_to_be_scheduled() -> None:

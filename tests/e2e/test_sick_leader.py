@@ -1,0 +1,137 @@
+"""The leader's extender fails while its kube-scheduler is well: that one gives the Lease up, and the other replica goes on.
+
+Both replicas run as kubelets run them, by the probes that manifests/sidecar ships (kubelet.py). kube-scheduler by itself would renew
+the Lease for ever, and nothing would be scheduled.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.api import Refused
+from tests.e2e.cluster import Cluster
+from tests.e2e.kubelet import SCALE, Container, Kubelet
+from tests.e2e.pair import Pair
+from tests.e2e.processes import eventually
+from tests.e2e.relay import Relay
+from tests.e2e.test_two_replicas import LEASE, holder, own_host_name
+
+# Seconds of a kubelet. A kube-scheduler that is restarted may be the first to ask for the Lease again, and is killed once more.
+LIVENESS, STARTUP = 70, 30
+PATIENCE = LIVENESS + 4 * STARTUP
+GROUP, NAMES = "default/web", ("web-0", "web-1")
+LEADING, READY = "gang_extender_leading", "gang_extender_ready"
+Start = Callable[..., Kubelet]
+
+
+@pytest.fixture
+def start(cluster: Cluster, tmp_path: Path) -> Iterator[Start]:
+    """Starts a replica of that name, on a host of that name."""
+    cluster.killed = True
+    started: list[Kubelet] = []
+    try:
+        cluster.api.delete(LEASE)
+    except Refused as refused:
+        assert refused.code == 404  # noqa: PT017 - no earlier test has left one
+
+    def start(name: str, *, server: str = "") -> Kubelet:
+        (tmp_path / name).mkdir()
+        pair = Pair.of(cluster.plane, tmp_path / name, as_shipped=True, server=server)
+        for program in pair:
+            program.program.command[:0] = own_host_name(name)
+        started.append(Kubelet(pair).start())
+        return started[-1]
+
+    yield start
+    for kubelet in started:
+        kubelet.stop()
+
+
+def two(start: Start, cluster: Cluster) -> tuple[Kubelet, Kubelet]:
+    """The first leads, the second is ready to."""
+    first = start("first")
+    eventually(lambda: shows(first, LEADING) == 1 and shows(first, READY) == 1, within=20, what="the first leads")
+    second = start("second")
+    eventually(lambda: shows(second, READY) == 1, within=20, what="the second stands by")
+    assert (holder(cluster), shows(second, LEADING)) == ("first", 0)
+    return first, second
+
+
+def shows(kubelet: Kubelet, metric: str) -> float | None:
+    """As it is scraped; None where nothing is."""
+    try:
+        return kubelet.pair.extender.metric(metric)
+    except AssertionError:
+        return None
+
+
+def run_a_gang(cluster: Cluster, within: float) -> None:
+    cluster.node("node-1")
+    cluster.pod_group("web", min_member=2)
+    for name in NAMES:
+        cluster.pod(name, group="web")
+    cluster.recorder.await_bound(*NAMES, within=within)
+
+
+def freeze(container: Container) -> None:
+    container.program.signal_group(signal.SIGSTOP)
+
+
+def freezes_for_good(extender: Container) -> None:
+    """Whenever it is started again too."""
+    extender.started = lambda: freeze(extender)
+    freeze(extender)
+
+
+def crashes_in_a_loop(extender: Container) -> None:
+    extender.program.command[:] = [sys.executable, "-c", "raise SystemExit(1)"]
+    extender.program.kill()
+
+
+@pytest.mark.parametrize("fails", [freezes_for_good, crashes_in_a_loop])
+def test_the_other_replica_places_the_next_gang(
+    cluster: Cluster, start: Start, fails: Callable[[Container], None]
+) -> None:
+    first, second = two(start, cluster)
+    fails(first.extender)
+    assert shows(second, LEADING) == 0, "nobody leads whose extender can be scraped: GangExtenderNobodyLeads"
+    run_a_gang(cluster, within=SCALE * PATIENCE + 20)
+    assert (second.pair.extender.planned(GROUP), shows(second, LEADING)) == (1, 1)
+    assert holder(cluster) == "second"
+    assert "kube-scheduler: liveness failed" in first.happened
+    assert first.extender.restarts >= 1, "it was tried alone first"
+    assert first.happened[0].startswith("extender: ")
+    assert second.happened == []
+
+
+def test_an_extender_that_never_gets_ready_leaves_the_lease_to_another(cluster: Cluster, start: Start) -> None:
+    """It alone does not reach the API server; its kube-scheduler does, and takes the Lease."""
+    relay = Relay(cluster.plane.port)  # shut
+    first = start("first", server=f"https://127.0.0.1:{relay.port}")
+    eventually(lambda: holder(cluster) == "first", within=20, what="the first leads")
+    eventually(lambda: shows(first, READY) == 0, within=20, what="its extender says that it is not ready")
+    second = start("second")
+    run_a_gang(cluster, within=SCALE * PATIENCE + 20)
+    assert second.pair.extender.planned(GROUP) == 1
+    assert holder(cluster) == "second"
+    assert "kube-scheduler: startup failed" in first.happened
+    assert not [each for each in first.happened if each.startswith("extender: ")], (
+        "it is alive: a restart would not help"
+    )
+    assert second.happened == []
+
+
+def test_an_extender_that_hangs_once_is_restarted_alone(cluster: Cluster, start: Start) -> None:
+    """Its kube-scheduler has more patience than that takes, and goes on leading."""
+    first, second = two(start, cluster)
+    freeze(first.extender)
+    run_a_gang(cluster, within=SCALE * LIVENESS + 20)
+    assert first.happened == ["extender: liveness failed"]
+    assert (first.extender.restarts, first.scheduler.restarts) == (1, 0)
+    assert (holder(cluster), shows(first, LEADING), shows(second, LEADING)) == ("first", 1, 0)
+    assert second.pair.extender.planned(GROUP) == 0
