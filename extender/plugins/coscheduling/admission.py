@@ -61,6 +61,10 @@ class Admission:
             group = self._manager.group_of(pod)
             if group is None:
                 return SUCCESS
+            if pod.uid not in group.members:
+                return self._refusal_of_the_gone(group, pod)
+            if pod.uid in group.on_node:
+                return SUCCESS  # the call is late: its bind call will be told the pod's node
             group.unasked.pop(pod.uid, None)
             if group.refuted.came(pod.uid, self._manager.cluster_epoch) and self._enough_are_awake(group):
                 self._manager.denied.pop(group.key)  # it may have been decided before this one was awake
@@ -81,6 +85,11 @@ class Admission:
                 return status
             group.told[pod.uid] = messages.INTERNAL_ERROR
             return self._refuse(group, pod, status)
+
+    def _refusal_of_the_gone(self, group: Group, pod: corev1.Pod) -> Status:
+        """A call that is late, or ahead of the watch: nothing is noted of the pod. Lock held."""
+        status, _ = self._gates(group, pod)
+        return status if not status.success else unresolvable(messages.MEMBER_GONE)
 
     def _enough_are_awake(self, group: Group) -> bool:
         """Whether a plan could be found at all: else each of many that come would be one more plan in vain. Lock held."""
@@ -126,7 +135,7 @@ class Admission:
             return slot
         if not early and not _by_nomination(pod, offered):
             refute(self._manager, group, own, How.NOT_OFFERED, offered)
-            ledger.release(pod.uid)
+            self._manager.release_places(group, [pod.uid])
         return None
 
     def _plan_for(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> tuple[str | None, Status]:

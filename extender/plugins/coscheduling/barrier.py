@@ -70,12 +70,14 @@ class Barrier:
             if group is None:
                 return SUCCESS, 0
             spec = manager.spec(group)
+            if pod.uid not in group.members:  # it went after its call had been looked at
+                return unschedulable(messages.MEMBER_DELETED), 0
+            if pod.uid in group.on_node:  # likewise, and the watch shows that it was bound
+                return unschedulable(messages.ALREADY_BOUND), 0
             if spec is None:
                 return unschedulable(messages.POD_GROUP_NOT_FOUND), 0
             if spec.invalid:
                 return unschedulable(spec.invalid), 0
-            if pod.uid not in group.members:  # it went after its call had been looked at
-                return unschedulable(messages.MEMBER_DELETED), 0
             if not is_free(group, spec, pod.uid) and (cause := companion_missing(manager, group)):
                 return unschedulable(cause), 0  # it went while kube-scheduler bound our volumes
             moved = self._moved(group, pod, node_name)
@@ -173,6 +175,7 @@ class Barrier:
                 name_batch(group, spec, uids, self._manager.wall())
         finally:
             note_start(group, uids)  # they keep their places where the gang is set aside now
+        self._manager.follow_places(group)
         if spec is not None:
             verdict = Verdict(True, SCHEDULED, messages.complete(spec.min_member))
             self._with.verdicts.decided(group.pod_group, group.key, verdict)
@@ -181,7 +184,7 @@ class Barrier:
         """PreBind: a member goes on only with its gang, and with its batch's name; a single pod only onto a node that still
         takes it."""
         with self._manager.lock:
-            group = self._manager.find(pod)
+            group = self._manager.holder_of(pod)
             commit = group.commits.get(pod.uid) if group is not None else None
             if group is not None and group.batch:
                 annotate_binding(state, {BATCH: group.batch})
@@ -196,16 +199,16 @@ class Barrier:
     def bound(self, pod: corev1.Pod, node_name: str) -> None:
         """PostBind: counts as assigned from now on, until the watch says so itself."""
         with self._manager.lock:
-            group = self._manager.find(pod)
+            group = self._manager.holder_of(pod)
             if group is None:
                 return
-            group.held.pop(pod.uid, None)
-            group.commits.pop(pod.uid, None)
+            self._manager.hold_is_over(group, pod.uid)
             info = group.members.get(pod.uid)
             if info is not None and not info.pod.node_name:
                 group.committed[pod.uid] = node_name
             group.started.discard(pod.uid)
             follow_unit(self._manager, group)
+            self._manager.drop_if_empty(group)
 
     def leave(self, pod: corev1.Pod, cause: str) -> bool:
         """Unreserve: the member's hold is over. Without it the rest cannot start, unless another takes its part.
@@ -214,36 +217,43 @@ class Barrier:
         """
         manager = self._manager
         with manager.lock:
-            group = manager.find(pod)
+            group = manager.holder_of(pod)
             if group is None or pod.uid not in group.held:
                 return False
-            node_name = group.held.pop(pod.uid)
-            commit = group.commits.pop(pod.uid, None)
-            if commit is not None and commit.begun:
-                self._tell_not_bound(group, pod, node_name)
-                follow_unit(manager, group)  # where it was the last, and nobody is bound, nothing has started
-                return False
-            if group.key in manager.quarantine:  # that is why the holds were ended; SetAside takes the place back
+            node_name, commit = group.held[pod.uid], group.commits.get(pod.uid)
+            manager.hold_is_over(group, pod.uid)
+            try:
+                if commit is not None and commit.begun:
+                    self._tell_not_bound(group, pod, node_name)
+                    follow_unit(manager, group)  # where it was the last, and nobody is bound, nothing has started
+                    return False
+                if group.key in manager.quarantine:  # that is why the holds were ended; SetAside takes the place back
+                    return False
+                manager.follow_places(group)
+                return self._end_of_hold(group, pod, cause)
+            finally:
                 manager.drop_if_empty(group)
-                return False
-            spec = manager.spec(group)
-            gone = pod.uid not in group.members
-            if spec is not None and is_free(group, spec, pod.uid):
-                return False
-            siblings = manager.siblings(group, pod.spec.scheduler_name)
-            if gone and spec is not None and not needs(group, spec, siblings):
-                return False
-            if gone:
-                cause = messages.MEMBER_DELETED
-            unit = unit_of(manager, group)
-            manager.drop_if_empty(group)
-            if cause == manager.denied.get(group.key):  # that is why the holds were ended, and what is told
-                manager.ledger.release(pod.uid)
-                manager.room_came_free([each.key for each in unit])
-                return False
-            self._tell_end_of_hold(group, cause)
-            self._reject([(each, uid) for each in unit for uid in each.held], cause)
-            return True
+
+    def _end_of_hold(self, group: Group, pod: corev1.Pod, cause: str) -> bool:
+        """Before the start. Lock held."""
+        manager = self._manager
+        spec = manager.spec(group)
+        gone = pod.uid not in group.members
+        if spec is not None and is_free(group, spec, pod.uid):
+            return False
+        siblings = manager.siblings(group, pod.spec.scheduler_name)
+        if gone and spec is not None and not needs(group, spec, siblings):
+            return False
+        if gone:
+            cause = messages.MEMBER_DELETED
+        unit = unit_of(manager, group)
+        if cause == manager.denied.get(group.key):  # that is why the holds were ended, and what is told
+            manager.ledger.release(pod.uid)
+            manager.room_came_free([each.key for each in unit])
+            return False
+        self._tell_end_of_hold(group, cause)
+        self._reject([(each, uid) for each in unit for uid in each.held], cause)
+        return True
 
     def _tell_end_of_hold(self, group: Group, cause: str) -> None:
         stop = stop_of_hold(cause, self._manager.clock())
@@ -259,6 +269,11 @@ class Barrier:
         text = messages.not_bound(pod.name, node_name)
         verdict = Verdict(False, PARTLY_BOUND, text, Reason.PARTLY_BOUND, event_only=not lacks)
         self._with.verdicts.decided(group.pod_group, group.key, verdict, pod)
+
+    def reject(self, group: Group, uid: str, cause: str) -> None:
+        """The hold of one pod ends, if it has one whose start has not begun. Lock held."""
+        if uid in group.held:
+            self._reject([(group, uid)], cause)
 
     def reject_all(self, group: Group, cause: str) -> None:
         """The group's holds end, and those of groups that were to start with it."""
@@ -281,4 +296,4 @@ class Barrier:
 
 def _waiting(unit: Sequence[Group]) -> list[Member]:
     """Held members whose start has not begun."""
-    return [(group, uid) for group in unit for uid in group.held if uid not in group.commits]
+    return [(group, uid) for group in unit for uid in group.held if uid in group.members and uid not in group.commits]

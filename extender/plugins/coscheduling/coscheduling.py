@@ -210,7 +210,7 @@ class Coscheduling(
             spec = self.manager.spec(group) if group is not None else None
             if group is None or spec is None or spec.invalid:
                 return None, unschedulable("can not find pod group")
-            missing = needs(group, spec, group.assigned() | group.held.keys()).total
+            missing = needs(group, spec, group.assigned() | group.waiting()).total
             if missing <= spec.min_member * self._args.pod_group_reject_percentage / 100:
                 return None, unschedulable()
             self._back_off(group)
@@ -222,7 +222,7 @@ class Coscheduling(
 
     def _back_off(self, group: Group) -> None:
         """podGroupBackoffSeconds: a group that was just rejected is not tried for so long."""
-        if self._args.pod_group_backoff_seconds > 0:
+        if self._args.pod_group_backoff_seconds > 0 and group.key in self.manager.groups:
             self.manager.queue.back_off(group.key, float(self._args.pod_group_backoff_seconds))
 
     # PreScore and Score
@@ -249,7 +249,7 @@ class Coscheduling(
         """Releases the whole group: none of it can start now."""
         cause = state.get(REJECTION, str) or messages.REJECTION_IN_UNRESERVE
         with self.manager.lock:
-            group = self.manager.find(pod)
+            group = self.manager.holder_of(pod)
             if group is not None:
                 self._note_error(group, pod)
             if group is None or not self.barrier.leave(pod, cause):
@@ -314,6 +314,7 @@ class Coscheduling(
         """Each is done though another fails."""
         return (
             ("room", self.room.tick),
+            ("unseen", self.events.tick),
             ("due", self._look_at_what_is_due),
             ("leadership", self.lead_changes.tick),
             ("quarantine", self.set_aside.tick),
@@ -325,7 +326,6 @@ class Coscheduling(
 
     def _look_at_what_is_due(self) -> None:
         with self.manager.lock:
-            self.manager.prune()
             due = self.manager.queue.flush()
         if due:
             self.rounds.look()

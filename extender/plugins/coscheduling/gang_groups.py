@@ -35,6 +35,10 @@ class GangGroups:
         self._whole &= {self.unit(each) for each in self._named}
         return True
 
+    def names(self, key: str) -> Keys:
+        """The groups that this one names itself."""
+        return self._named.get(key, ())
+
     def unit(self, key: str) -> Keys:
         """The keys of all groups that start together with this one, its own among them, sorted."""
         if not self._named:

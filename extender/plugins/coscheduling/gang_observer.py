@@ -64,13 +64,12 @@ class GangObserver:
         self._manager = manager
         self._with = collaborators
         self._seen: dict[str, Seen] = {}
+        manager.on_dropped.append(self.forget)
 
     def tick(self) -> None:
         manager = self._manager
         with manager.lock:
             keys = list(manager.groups)
-            for key in self._seen.keys() - manager.groups.keys():
-                del self._seen[key]
         for some in in_parts(keys):
             with manager.lock:
                 groups = [group for key in some if (group := manager.groups.get(key)) is not None]
@@ -86,7 +85,7 @@ class GangObserver:
         self._seen = {key: replace(seen, told=False) for key, seen in self._seen.items()}
 
     def forget(self, key: str) -> None:
-        """A gang is set aside, and told of that: what it waits for is told anew when it is looked at again. Lock held."""
+        """A gang is gone; or is set aside, and told of that: what it waits for is told anew when it is looked at again. Lock held."""
         self._seen.pop(key, None)
 
     def _look(self, group: Group) -> _Telling | None:
@@ -144,7 +143,8 @@ class GangObserver:
             before.gate_since if before is not None and same_gate else now,
             before.told if before is not None and same_gate else False,
         )
-        self._seen[group.key] = seen
+        if self._manager.groups.get(group.key) is group:  # a page may ask about one that has just gone
+            self._seen[group.key] = seen
         return seen
 
     def gate(self, group: Group) -> Gate | None:

@@ -62,6 +62,10 @@ class Group:
         """Members on a node: by the API's word or by our own binding."""
         return self.on_node | self.committed.keys()
 
+    def waiting(self) -> set[str]:
+        """Held members; the hold of one that has gone ends of itself."""
+        return self.held.keys() & self.members.keys()
+
     def pending(self) -> list[PodInfo]:
         return [info for uid, info in self.members.items() if not info.pod.node_name and uid not in self.committed]
 

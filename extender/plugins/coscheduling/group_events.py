@@ -16,7 +16,7 @@ from extender.plugins.coscheduling.arrivals import Arrivals
 from extender.plugins.coscheduling.barrier import Barrier
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.ledger import Reservation
+from extender.plugins.coscheduling.lost_places import lose_place
 from extender.plugins.coscheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.pod_conditions import was_refused
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
@@ -55,6 +55,8 @@ class GroupEvents:
             concerned = self._units([before])
             group = manager.pod_changed(new) if new is not None else manager.pod_gone(old) if old is not None else None
             concerned |= self._units([group])
+            if before is not None and new is not None and not new.deleting and new.uid not in before.members:
+                self._barrier.reject(before, new.uid, messages.MEMBER_GONE)
             if group is not None and membership:
                 if _on_a_node(old) or _on_a_node(new):
                     follow_unit(manager, group)
@@ -73,6 +75,16 @@ class GroupEvents:
             self.room_came_free()
         elif look or self._lost_nomination(old, new):
             self._rounds.look()
+
+    def tick(self) -> None:
+        """About once a second: members that calls have shown, and for too long no watch, count no longer. One that comes after
+        all is taken in as any other."""
+        with self._manager.lock:
+            unseen = self._manager.unseen()
+        for pod in unseen:
+            self.on_pod(pod, None)
+            with self._manager.lock:
+                self._manager.comes_back(pod.uid)
 
     def on_pod_group(self, old: PodGroup | None, new: PodGroup | None) -> None:
         """Our own conditions are no news."""
@@ -123,8 +135,8 @@ class GroupEvents:
         """A node that came or got better may help; one that went takes the plans on it with it."""
         if new is None and old is not None:
             with self._manager.lock:
-                for reservation in list(self._manager.ledger.on_node(old.name)):
-                    self._lose(reservation)
+                for place in list(self._manager.ledger.on_node(old.name)):
+                    lose_place(self._manager, place)
             self._rounds.look()
         elif node_may_help(old, new):
             self.room_came_free()
@@ -187,14 +199,6 @@ class GroupEvents:
         if refused_unasked(new):
             group.unasked[new.uid] = self._manager.cluster_epoch
         return True
-
-    def _lose(self, reservation: Reservation) -> None:
-        """A member's node is gone: it alone is placed anew."""
-        group = self._manager.groups.get(reservation.group)
-        if group is not None and reservation.uid not in group.held:
-            self._manager.lose_places(group, [reservation.uid])
-            if reservation.uid not in group.gated:
-                group.refused.add(reservation.uid)
 
     # Beyond it
 

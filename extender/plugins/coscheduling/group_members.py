@@ -24,15 +24,18 @@ def put(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> None:
     elif known is None or known.pod.priority != pod.priority:
         group.lowest = None
     group.members[pod.uid] = PodInfo(pod)
+    if known is not None and known.pod.spec.scheduler_name != pod.spec.scheduler_name:
+        _leave_scheduler(group, known.pod)
     group.of_scheduler.setdefault(pod.spec.scheduler_name, set()).add(pod.uid)
     (group.on_node.add if pod.node_name else group.on_node.discard)(pod.uid)
     if known is None and any(claim_uses(pod)):
         group.claiming.add(pod.uid)
-    if ref.lightweight and (
-        known is None or group.refs.get(pod.uid) != ref or relevant(known.pod.metadata) != relevant(pod.metadata)
+    before = group.refs.get(pod.uid)
+    if (ref.lightweight or (before is not None and before.lightweight)) and (
+        known is None or before != ref or relevant(known.pod.metadata) != relevant(pod.metadata)
     ):
         group.spec = None  # what its pods say is what it asks for
-    if group.refs.get(pod.uid) != ref:
+    if before != ref:
         group.refs[pod.uid] = ref
     if pod.gated and not pod.node_name and not foreign_gates(pod, (gate,)):
         group.gated.add(pod.uid)
@@ -70,7 +73,7 @@ def forget(group: Group, uid: str) -> None:
     info = group.members.pop(uid, None)
     group.lowest = None
     if info is not None:
-        group.of_scheduler.get(info.pod.spec.scheduler_name, set()).discard(uid)
+        _leave_scheduler(group, info.pod)
     group.on_node.discard(uid)
     group.earlier.discard(uid)
     ref = group.refs.pop(uid, None)
@@ -83,3 +86,10 @@ def forget(group: Group, uid: str) -> None:
     group.claiming.discard(uid)
     group.errors.forget(uid)
     group.refuted.forget(uid)
+
+
+def _leave_scheduler(group: Group, pod: corev1.Pod) -> None:
+    uids = group.of_scheduler[pod.spec.scheduler_name]
+    uids.discard(pod.uid)
+    if not uids:
+        del group.of_scheduler[pod.spec.scheduler_name]

@@ -1,6 +1,7 @@
 """The groups, their members and what was decided of them: the one place where the state of gangs lives.
 
-Fed by pod and PodGroup events; asked and told by the Coscheduling plugin. A group exists while it has members or a PodGroup.
+Fed by pod and PodGroup events; asked and told by the Coscheduling plugin. A group exists while it has members,
+held ones among them, or a PodGroup.
 scheduler-plugins: pkg/coscheduling/core/core.go
 
 A member's strongest state counts, in this order: assigned (the API says so) > committed (we bound it, the watch has
@@ -27,11 +28,13 @@ from extender.plugins.coscheduling.denials import Denials
 from extender.plugins.coscheduling.gang_groups import GangGroups
 from extender.plugins.coscheduling.gang_queue import GangQueue
 from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.known_pods import KnownPods
 from extender.plugins.coscheduling.ledger import Ledger
 from extender.plugins.coscheduling.quarantine import Quarantine
 from extender.plugins.coscheduling.quorum import in_part, needs
 from extender.plugins.coscheduling.spec.group_annotations import names_groups
 from extender.plugins.coscheduling.spec.membership import GroupLabels, GroupRef, foreign_gates
+from extender.plugins.coscheduling.spec.named_groups import Keys
 from extender.plugins.coscheduling.spec.pod_group import (
     GroupSpec,
     spec_of_in_tree,
@@ -40,8 +43,6 @@ from extender.plugins.coscheduling.spec.pod_group import (
 )
 
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
-GONE_SECONDS = 300.0  # how long a late call cannot bring a deleted pod back
-UNSEEN_SECONDS = 30.0  # how long a pod counts that only a call has shown, and no watch
 AT_ONCE = 50  # groups that are looked at under one hold of the lock
 Order = tuple[bool, int, datetime, str]
 """What gangs are sorted by; a key comes last."""
@@ -77,23 +78,25 @@ class PodGroupManager:
         self.denied = Denials(denied_seconds, clock)
         self.quarantine = Quarantine(self.lock, clock)
         self.permitted: TTLCache[str, bool] = TTLCache(MAX_NOTES, permitted_seconds, timer=clock)
+        self.on_dropped: list[Callable[[str], None]] = []  # told the keys of groups that are gone, under the lock
         self.epoch = 0  # grows with every event that can help a denied group
         self.cluster_epoch = 0  # likewise, but not with what we give up ourselves
         self.leaving: dict[str, tuple[corev1.Pod, float]] = {}  # preemption/leaving's: UID -> victim, and until when
-        self._group_by_uid: dict[str, str] = {}
-        self._gone: TTLCache[str, bool] = TTLCache(MAX_NOTES, GONE_SECONDS, timer=clock)
-        self._unseen: dict[str, float] = {}  # UID -> until when the watch has to show it
+        self._pods = KnownPods(clock)
 
     def group_of(self, pod: corev1.Pod) -> Group | None:
-        """The pod's group, made if need be, with the pod in it: a verb may see a pod before the watch does."""
+        """The pod's group, with the pod in it: a verb may see a pod before the watch does.
+
+        A pod that is gone, or that the watch shows in another group, is put into none: it is not among the members of what is
+        returned, which is an empty group that is not kept where nothing is left of its own.
+        """
         ref = self.labels.group_of(pod)
         if ref is None:
             return self._as_watched(pod)
-        group = self._group(ref.key)
-        if pod.uid not in group.members and not pod.deleting and not pod.terminal and pod.uid not in self._gone:
-            self._put(group, pod, ref)
-            self._unseen[pod.uid] = self.clock() + UNSEEN_SECONDS
-        return group
+        if self._pods.may_join_by_call(pod, ref.key):
+            self._forget(pod.uid)
+            self._put(self._group(ref.key), pod, ref, by_call=True)
+        return self.groups.get(ref.key) or Group(ref.key)
 
     def find(self, pod: corev1.Pod) -> Group | None:
         """The pod's group as it is; a pod that is gone is not brought back by asking."""
@@ -102,24 +105,31 @@ class PodGroupManager:
 
     def _as_watched(self, pod: corev1.Pod) -> Group | None:
         """A kube-scheduler that is older than a field of pods, such as schedulingGroup, sends them without it."""
-        return self.groups.get(self._group_by_uid.get(pod.uid, ""))
+        return self.groups.get(self._pods.group_of(pod.uid))
 
     def key_of(self, pod: corev1.Pod) -> str:
         """The key of the pod's group, which need not be known yet; empty for a pod of no group."""
         ref = self.labels.group_of(pod)
-        return ref.key if ref is not None else self._group_by_uid.get(pod.uid, "")
+        return ref.key if ref is not None else self._pods.group_of(pod.uid)
 
     def is_member(self, uid: str) -> bool:
-        return uid in self._group_by_uid
+        return uid in self._pods
 
-    def prune(self) -> None:
-        """Forgets pods that a call has shown and no watch since."""
-        now = self.clock()
-        for uid in [uid for uid, until in self._unseen.items() if until <= now]:
-            del self._unseen[uid]
-            group = self.groups.get(self._group_by_uid.get(uid, ""))
-            if group is not None and uid in group.members and uid not in group.held:
-                self._forget(uid)
+    def holder_of(self, pod: corev1.Pod) -> Group | None:
+        """The group that holds the pod, or has started it, whatever the pod says by now; else its group."""
+        key = self._pods.holder_of(pod.uid)
+        return self.groups.get(key) if key else self.find(pod)
+
+    def hold_is_over(self, group: Group, uid: str) -> None:
+        """Its bind call waits no longer."""
+        group.held.pop(uid, None)
+        group.commits.pop(uid, None)
+        self._pods.hold_is_over(uid, group.key)
+
+    def unseen(self) -> list[corev1.Pod]:
+        """Members that a call has shown and, for too long, no watch. While one is held its call vouches for it."""
+        groups = {uid: self.groups[self._pods.group_of(uid)] for uid in self._pods.unseen()}
+        return [group.members[uid].pod for uid, group in groups.items() if uid not in group.held]
 
     def _group(self, key: str) -> Group:
         group = self.groups.get(key)
@@ -127,27 +137,26 @@ class PodGroupManager:
             group = self.groups[key] = Group(key)
         return group
 
-    def _put(self, group: Group, pod: corev1.Pod, ref: GroupRef) -> None:
+    def _put(self, group: Group, pod: corev1.Pod, ref: GroupRef, *, by_call: bool = False) -> None:
         group_members.put(group, pod, ref, self.gate)
-        if ref.lightweight and names_groups(pod.metadata):
-            self.spec(group)  # whom it names counts at once
-        self._group_by_uid[pod.uid] = group.key
+        self._pods.joins(pod.uid, group.key, by_call=by_call)
+        names = self.gang_groups.names(group.key) or (ref.lightweight and names_groups(pod.metadata))
+        if group.spec is None and (names or group.planned):
+            self._asks_anew(group)
 
     def pod_changed(self, pod: corev1.Pod) -> Group | None:
         """Takes in a pod of the watch; a deleting or terminal one counts no longer. Returns its group."""
         ref = self.labels.group_of(pod)
-        self._unseen.pop(pod.uid, None)
-        known = self._group_by_uid.get(pod.uid)
-        if known is not None and (ref is None or ref.key != known):
+        if pod.deleting or pod.terminal or pod.uid in self.leaving:
+            return self.pod_gone(pod) or (self.groups.get(ref.key) if ref is not None else None)
+        known = self._pods.group_of(pod.uid)
+        if ref is None or ref.key != known:
             self._forget(pod.uid)
         if ref is None:
             return None
         group = self._group(ref.key)
-        if pod.deleting or pod.terminal or pod.uid in self.leaving:
-            self.pod_gone(pod)
-            return group
         self._put(group, pod, ref)
-        if known is None:
+        if not known:
             group_members.recall(group, pod)
         if pod.node_name:
             group_members.arrived(group, pod.uid)
@@ -156,66 +165,88 @@ class PodGroupManager:
 
     def pod_gone(self, pod: corev1.Pod) -> Group | None:
         """Forgets a pod by UID, with its place. Returns the group that it was in."""
-        self._gone[pod.uid] = True
-        self._unseen.pop(pod.uid, None)
+        self._pods.goes(pod.uid)
         return self._forget(pod.uid)
 
     def comes_back(self, uid: str) -> None:
         """A pod that was taken for gone is none: what is said of it next counts."""
-        self._gone.pop(uid, None)
+        self._pods.comes_back(uid)
 
     def _forget(self, uid: str) -> Group | None:
-        key = self._group_by_uid.pop(uid, None)
-        if key is None:
+        key = self._pods.group_of(uid)
+        if not key:
             return None
         group = self.groups[key]
         group_members.forget(group, uid)
+        self._pods.leaves(uid, held=uid in group.held)
         self.ledger.release(uid)
+        self._forget_turns(self.gang_groups.unit(key))
         self.drop_if_empty(group)
+        if self.gang_groups.names(key) and group.spec is None:
+            self._asks_anew(group)
+        self.follow_places(group)
         return group
+
+    def _forget_turns(self, keys: Iterable[str]) -> None:
+        """The groups' waves are of members of their unit alone."""
+        for group in [each for key in keys if (each := self.groups.get(key)) is not None and each.waves]:
+            unit = [each for key in self.gang_groups.unit(group.key) if (each := self.groups.get(key)) is not None]
+            uids = frozenset(uid for each in unit for uid in each.members)
+            group.waves = [left for wave in group.waves if (left := wave & uids)]
 
     def pod_group_changed(self, pod_group: PodGroup) -> Group:
         group = self._group(pod_group.key)
         group.pod_group = pod_group
-        group.spec = None
-        self.spec(group)  # whom it names counts at once
+        self._asks_anew(group)
         return group
 
     def pod_group_gone(self, pod_group: PodGroup) -> Group | None:
         group = self.groups.get(pod_group.key)
         if group is not None:
             group.pod_group = None
-            self._object_gone(group)
+            self._asks_anew(group)
+            self.drop_if_empty(group)
         return group
 
     def in_tree_changed(self, pod_group: InTreePodGroup) -> Group:
         group = self._group(pod_group.key)
         group.in_tree = pod_group
-        group.spec = None
-        self.spec(group)
+        self._asks_anew(group)
         return group
 
     def in_tree_gone(self, pod_group: InTreePodGroup) -> Group | None:
         group = self.groups.get(pod_group.key)
         if group is not None:
             group.in_tree = None
-            self._object_gone(group)
+            self._asks_anew(group)
+            self.drop_if_empty(group)
         return group
 
-    def _object_gone(self, group: Group) -> None:
+    def _asks_anew(self, group: Group) -> None:
+        """What its object, or one of its pods, asks for has changed: the groups that it names count at once."""
         group.spec = None
         if self.spec(group) is None:
-            self.gang_groups.name(group.key, ())
-        self.drop_if_empty(group)
+            self._link(group.key, ())
+        self.follow_places(group)
+
+    def _link(self, key: str, others: Keys) -> None:
+        """The group names these to start together with."""
+        before = self.gang_groups.unit(key)
+        if self.gang_groups.name(key, others):
+            self._forget_turns({*before, *self.gang_groups.unit(key)})
 
     def drop_if_empty(self, group: Group) -> None:
         """A group of which nothing is left is forgotten, with its notes."""
-        if not group.members and not group.held and group.pod_group is None and group.in_tree is None:
-            self.groups.pop(group.key, None)
-            self.gang_groups.name(group.key, ())
+        if group.members or group.held or group.pod_group is not None or group.in_tree is not None:
+            return
+        if self.groups.get(group.key) is group:
+            del self.groups[group.key]
+            self._link(group.key, ())
             self.forget_notes(group.key)
             self.queue.forget(group.key)
             self.quarantine.forget(group.key)
+            for forget in self.on_dropped:
+                forget(group.key)
 
     def room_came_free(self, but: Collection[str] = ()) -> None:
         """Denials are void, those that are being decided on an older snapshot too. but: who gave that room up."""
@@ -246,18 +277,9 @@ class PodGroupManager:
     def spec(self, group: Group) -> GroupSpec | None:
         """What the group asks for; None where it names a PodGroup that does not exist."""
         if group.spec is None:
-            if group.pod_group is not None:
-                group.spec = spec_of_pod_group(group.pod_group)
-            elif group.in_tree is not None:
-                group.spec = spec_of_in_tree(group.in_tree)
-            else:
-                lightweight = [
-                    (info.pod, group.refs[uid]) for uid, info in group.members.items() if group.refs[uid].lightweight
-                ]
-                if lightweight:
-                    group.spec = spec_of_labels(group.key, lightweight)
+            group.spec = spec_of(group)
             if group.spec is not None:
-                self.gang_groups.name(group.key, group.spec.groups)
+                self._link(group.key, group.spec.groups)
         return group.spec
 
     def siblings(self, group: Group, scheduler_name: str) -> set[str]:
@@ -300,12 +322,12 @@ class PodGroupManager:
         return min(each.priority for key in keys if (each := self.groups.get(key)) is not None)
 
     def release_places(self, group: Group, uids: Iterable[str] | None = None) -> None:
-        """Takes back the group's reservations, or those of some members."""
-        for reservation in self.ledger.of_group(group.key):
-            if uids is None or reservation.uid in uids:
-                self.ledger.release(reservation.uid)
+        """Takes back the reservations of these members, or of all."""
         if uids is None:
-            group.planned = False
+            uids = [reservation.uid for reservation in self.ledger.of_group(group.key)]
+        for uid in uids:
+            self.ledger.release(uid)
+        self.follow_places(group)
 
     def give_up_places(self, group: Group, keep: Collection[str] = ()) -> bool:
         """Takes back all reservations but those of held members, and of the members to keep. Returns whether there were any."""
@@ -314,7 +336,8 @@ class PodGroupManager:
             for place in self.ledger.of_group(group.key)
             if place.uid not in group.held and place.uid not in keep
         ]
-        self.release_places(group, uids)
+        for uid in uids:
+            self.ledger.release(uid)
         group.waves.clear()
         group.planned = False
         group.preempting = None
@@ -323,20 +346,30 @@ class PodGroupManager:
 
     def lose_places(self, group: Group, uids: Iterable[str]) -> None:
         """These members are to be planned again, beside the places that are still good. Where those are enough, it may start."""
-        for uid in uids:
-            self.ledger.release(uid)
-        group.planned = group.planned and self._enough_placed(group)
+        self.release_places(group, uids)
         self.forget_notes(group.key)
         self.queue.active.add(group.key)
 
     def placed(self, group: Group) -> set[str]:
         """Members with a place: on a node, held, or planned."""
         planned = {reservation.uid for reservation in self.ledger.of_group(group.key)}
-        return group.assigned() | set(group.held) | planned
+        return group.assigned() | group.waiting() | planned
 
-    def _enough_placed(self, group: Group) -> bool:
-        spec = self.spec(group)
-        return spec is not None and not needs(group, spec, self.placed(group))
+    def follow_places(self, group: Group) -> None:
+        """After places went, or the group asks for something else: without enough of them it is planned no more."""
+        if group.planned:
+            spec = self.spec(group)
+            group.planned = spec is not None and not spec.invalid and not needs(group, spec, self.placed(group))
+
+
+def spec_of(group: Group) -> GroupSpec | None:
+    """What its object asks for, or, where it has none, its pods."""
+    if group.pod_group is not None:
+        return spec_of_pod_group(group.pod_group)
+    if group.in_tree is not None:
+        return spec_of_in_tree(group.in_tree)
+    lightweight = [(info.pod, group.refs[uid]) for uid, info in group.members.items() if group.refs[uid].lightweight]
+    return spec_of_labels(group.key, lightweight) if lightweight else None
 
 
 def in_parts(keys: Iterable[str]) -> Iterator[list[str]]:

@@ -50,7 +50,7 @@ def is_complete(manager: PodGroupManager, group: Group) -> bool:
     at_most = len(group.on_node) + len(group.committed) + len(group.held)
     if at_most < spec.min_member and not group.once_whole:
         return False  # counting will do: asked for each member that arrives, this is to cost the same for all of them
-    return not needs(group, spec, group.assigned() | group.held.keys())
+    return not needs(group, spec, group.assigned() | group.waiting())
 
 
 def is_whole(manager: PodGroupManager, group: Group) -> bool:
@@ -62,6 +62,7 @@ def is_whole(manager: PodGroupManager, group: Group) -> bool:
 def follow_unit(manager: PodGroupManager, group: Group) -> None:
     """A member came to a node, or left: notes what of match policy and unit follows from it."""
     follow(group, manager.spec(group))
+    manager.follow_places(group)
     keys = manager.gang_groups.unit(group.key)
     if len(keys) == 1 or manager.gang_groups.was_whole(keys):
         return

@@ -26,6 +26,7 @@ from extender.client.status_patch import patch_pod_status
 from extender.config.types import ExtenderConfiguration
 from extender.scheduler import factory
 from extender.scheduler.scheduler import Scheduler
+from tests.unit.plugins.coscheduling.bookkeeping import wrong_entries
 
 GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 SECONDS = 5.0
@@ -61,6 +62,7 @@ class Bench:
         for thread in self._threads:
             thread.join(SECONDS)
             assert not thread.is_alive()
+        assert list(wrong_entries(self.scheduler._parts.coscheduling)) == []
 
     def node(self, name: str, cpu: str = "4", **spec: Any) -> None:
         room = {"cpu": cpu, "memory": "8Gi", "pods": "110"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar
 
 import pytest
 
@@ -20,6 +20,7 @@ from extender.framework.status import SUCCESS, Status, unschedulable
 from extender.plugins.coscheduling.collaborators import Collaborators, Verdict
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.hypothetical import Cluster, snapshot_of
+from tests.unit.plugins.coscheduling.bookkeeping import wrong_entries
 
 LABEL = "scheduling.x-k8s.io/pod-group"
 
@@ -169,7 +170,10 @@ class RoomFor:
 class World:
     """The plugin with everything around it; the handle it needs is the world itself."""
 
+    made: ClassVar[list[World]] = []  # in the test that runs
+
     def __init__(self, nodes: Sequence[corev1.Node], **args: Any) -> None:
+        self.made.append(self)
         self.nodes = {n.name: n for n in nodes}
         self.on_nodes: dict[str, corev1.Pod] = {}
         self.clock = FakeClock()
@@ -282,6 +286,15 @@ class World:
             self.waiting[bound.uid] = Waiting(bound, node_name)
             return self.waiting[bound.uid]
         return "starts" if status.success else status.message
+
+
+@pytest.fixture(autouse=True)
+def books_are_in_order() -> Iterator[None]:
+    """At the end of every story."""
+    World.made.clear()
+    yield
+    for made in World.made:
+        assert list(wrong_entries(made.plugin)) == []
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from extender.plugins.coscheduling.coscheduling import REJECTION
 from extender.plugins.coscheduling.phases import phase_of
 from extender.plugins.coscheduling.quorum import needs
 from tests.objects import make_pod, make_pod_group
+from tests.unit.plugins.coscheduling.bookkeeping import wrong_entries
 from tests.unit.plugins.coscheduling.conftest import Waiting, World
 
 PREFIX = "gang-extender.dev"
@@ -115,6 +116,7 @@ class KubeScheduler:
     def extender_restarts(self, world: World) -> None:
         """world: that of the new process, which sees what the API server has. Who was held hears that the connection broke."""
         held = [each.pod for each in self.world.waiting.values()]
+        World.made.remove(self.world)  # its books are as the end has left them
         world.clock.now = self.world.clock.now
         world.on_nodes = {uid: pod for uid, pod in self.pods.items() if pod.node_name}
         self.world, self.plugin = world, world.plugin
@@ -289,23 +291,18 @@ class KubeScheduler:
 
 def broken(kube: KubeScheduler) -> Iterable[str]:
     """What may never be, whatever has happened."""
+    yield from wrong_entries(kube.plugin)
     manager = kube.plugin.manager
     for key, each in manager.groups.items():
         yield from (f"{key}: {uid} is held and does not wait" for uid in each.held.keys() - kube.world.waiting.keys())
     held = {uid for each in manager.groups.values() for uid in each.held}
     yield from (f"{uid} waits and is not held" for uid in kube.world.waiting.keys() - held)
     for place in manager.ledger:
-        if not place.group:
-            if place.uid not in kube.pods or kube.pods[place.uid].node_name:
-                yield f"{place.uid} has a place and is gone, or has come"
-        elif place.group not in manager.groups or place.uid not in manager.groups[place.group].members:
-            yield f"{place.uid} of {place.group} has a place and is not there"
+        if place.uid not in kube.pods or kube.pods[place.uid].node_name:
+            yield f"{place.uid} has a place and is gone, or has come"
     for node_name, info in kube.world.snapshot().infos.items():
         if info.requested.milli_cpu > info.allocatable.milli_cpu:
             yield f"{node_name} carries too much"
-    queue = manager.queue
-    for pool in (manager.denied, manager.permitted, queue.active, queue.later, queue.backed_off):
-        yield from (f"a note of {key}, which is gone" for key in set(pool) - manager.groups.keys())
 
 
 def lacking(kube: KubeScheduler, key: str) -> bool:

@@ -42,7 +42,9 @@ def _look(priority: int, offered: list[str]) -> tuple[list[str], Veto | None]:
     cluster = Guarded([make_node().name(name).capacity(cpu=1) for name in ("n1", "n2")], low)
     world = World([node("n1"), node("n2")])
     manager = world.plugin.manager
-    manager.ledger.reserve(Reservation(PodInfo(pod("p0", "g", priority=10)), "default/g", "n1", math.inf))
+    member = pod("p0", "g", priority=10)
+    world.create(member)
+    manager.ledger.reserve(Reservation(PodInfo(member), "default/g", "n1", math.inf))
     guard = PreemptionGuard(
         manager,
         world.plugin.barrier,

@@ -1,0 +1,285 @@
+"""What is true of the books that are kept of gangs, whatever has happened: every field of a Group, every map of the manager.
+
+The machines ask after each step, the stories at their end. A field that is in no table here is a mistake: a new one brings
+its rule. The manager's lock is held.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.ledger import Ledger, Reservation
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager, spec_of
+from extender.plugins.coscheduling.quorum import needs
+from extender.plugins.coscheduling.spec.membership import foreign_gates
+
+Rule = Callable[[PodGroupManager, Group], Iterable[str]]
+"""What is wrong with one field of a group."""
+
+
+def wrong_entries(plugin: Coscheduling) -> Iterator[str]:
+    """Each entry that should not be there, or is missing, in words; none at any time."""
+    manager = plugin.manager
+    with manager.lock:
+        for key, group in manager.groups.items():
+            for name, rule in GROUP_RULES.items():
+                yield from (f"{key}: {name}: {wrong}" for wrong in rule(manager, group))
+            if not (group.members or group.held or group.pod_group or group.in_tree):
+                yield f"{key}: nothing is left of it"
+        for name, check in MANAGER_RULES.items():
+            yield from (f"{name}: {wrong}" for wrong in check(manager))
+        yield from (f"seen of {key}, which is gone" for key in plugin.observer._seen.keys() - manager.groups.keys())
+
+
+# Fields of a group
+
+
+def _nothing(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    """Of a field that is not about single members."""
+    return ()
+
+
+def _of_members(name: str) -> Rule:
+    """UIDs of members alone."""
+
+    def rule(manager: PodGroupManager, group: Group) -> Iterable[str]:
+        return (f"{uid} is no member" for uid in sorted(set(getattr(group, name)) - group.members.keys()))
+
+    return rule
+
+
+def _of_pending(name: str) -> Rule:
+    """UIDs of members that are on no node yet."""
+
+    def rule(manager: PodGroupManager, group: Group) -> Iterable[str]:
+        yield from _of_members(name)(manager, group)
+        yield from (f"{uid} is on its node" for uid in sorted(set(getattr(group, name)) & group.on_node))
+
+    return rule
+
+
+def _exactly(name: str, recount: Callable[[PodGroupManager, Group], object]) -> Rule:
+    def rule(manager: PodGroupManager, group: Group) -> Iterable[str]:
+        known, counted = getattr(group, name), recount(manager, group)
+        if known != counted:
+            yield f"{known} is noted, {counted} counted"
+
+    return rule
+
+
+def _members(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    for uid, info in group.members.items():
+        pod = info.pod
+        if pod.uid != uid or manager._pods.group_of(uid) != group.key:
+            yield f"{uid} is not found by its UID"
+        if pod.deleting or pod.terminal or uid in manager.leaving or manager._pods.is_gone(uid):
+            yield f"{uid} is gone, or going"
+
+
+def _refs(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    if group.refs.keys() != group.members.keys():
+        yield f"{sorted(group.refs)} are not the members"
+    yield from (f"{uid} is of {ref.key}" for uid, ref in group.refs.items() if ref.key != group.key)
+
+
+def _of_scheduler(manager: PodGroupManager, group: Group) -> Mapping[str, set[str]]:
+    counted: dict[str, set[str]] = {}
+    for uid, info in group.members.items():
+        counted.setdefault(info.pod.spec.scheduler_name, set()).add(uid)
+    return counted
+
+
+def _held(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    """Whose pod is gone may be held for the moment until its call ends; the stories look at who waits."""
+    return (f"{uid} is on its node" for uid in group.held.keys() & group.on_node)
+
+
+def _commits(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    yield from _of_pending("commits")(manager, group)
+    yield from (f"{uid} is not held" for uid in group.commits.keys() - group.held.keys())
+
+
+def _gated(manager: PodGroupManager, group: Group) -> object:
+    return {
+        uid
+        for uid, info in group.members.items()
+        if info.pod.gated and not info.pod.node_name and not foreign_gates(info.pod, (manager.gate,))
+    }
+
+
+def _waves(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    """They are the whole unit's."""
+    unit = [manager.groups[key] for key in manager.gang_groups.unit(group.key) if key in manager.groups]
+    members = {uid for each in unit for uid in each.members}
+    return (f"{uid} is no member" for wave in group.waves for uid in sorted(wave - members))
+
+
+def _errors(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    uids = group.errors._errors.keys() | group.errors._due.keys()
+    return (f"{uid} is no member" for uid in sorted(uids - group.members.keys()))
+
+
+def _refuted(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    refuted = group.refuted
+    uids = {uid for uid, _ in refuted._pairs} | refuted._confined.keys() | refuted._asleep.keys()
+    return (f"{uid} is no member" for uid in sorted(uids - group.members.keys()))
+
+
+def _planned(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    """Planned is a group with places for as many as it needs."""
+    spec = spec_of(group)
+    if group.planned and spec is not None and not spec.invalid and (lacks := needs(group, spec, manager.placed(group))):
+        yield f"{lacks.total} places are missing"
+
+
+def _spec(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    if group.spec is not None and group.spec != spec_of(group):
+        yield f"{group.spec} is noted, {spec_of(group)} asked for"
+
+
+def _lowest(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    lowest = min((info.pod.priority for info in group.members.values()), default=0)
+    if group.lowest is not None and group.lowest != lowest:
+        yield f"{group.lowest} is noted, {lowest} counted"
+
+
+GROUP_RULES: Mapping[str, Rule] = {
+    "key": _exactly("key", lambda manager, group: next(k for k, v in manager.groups.items() if v is group)),
+    "pod_group": _nothing,
+    "in_tree": _nothing,
+    "members": _members,
+    "refs": _refs,
+    "on_node": _exactly("on_node", lambda _, group: {u for u, each in group.members.items() if each.pod.node_name}),
+    "of_scheduler": _exactly("of_scheduler", _of_scheduler),
+    "held": _held,
+    "committed": _of_pending("committed"),
+    "commits": _commits,
+    "refused": _of_pending("refused"),
+    "unasked": _of_pending("unasked"),
+    "told": _of_members("told"),
+    "answered": _of_pending("answered"),
+    "said": _of_pending("said"),
+    "steered": _of_pending("steered"),
+    "gated": _exactly("gated", _gated),
+    "unnamed": _of_pending("unnamed"),
+    "waves": _waves,
+    "repatched": _of_members("repatched"),
+    "moved": _nothing,
+    "claiming": _of_members("claiming"),
+    "errors": _errors,
+    "refuted": _refuted,
+    "planned": _planned,
+    "preempting": _nothing,
+    "started": _of_pending("started"),
+    "batch": _nothing,
+    "earlier": _of_members("earlier"),
+    "once_whole": _nothing,
+    "stopped": _nothing,
+    "spec": _spec,
+    "lowest": _lowest,
+}
+
+
+# What the manager keeps
+
+
+def _no_rule(manager: PodGroupManager) -> Iterable[str]:
+    return ()
+
+
+def _of_groups(keys: Callable[[PodGroupManager], Iterable[str]]) -> Callable[[PodGroupManager], Iterable[str]]:
+    """Notes of groups that are there."""
+    return lambda manager: (
+        f"a note of {key}, which is gone" for key in sorted(set(keys(manager)) - manager.groups.keys())
+    )
+
+
+def _ledger(manager: PodGroupManager) -> Iterable[str]:
+    """Places of members that are to come; those of single pods have no group."""
+    ledger = manager.ledger
+    for place in ledger:
+        group = manager.groups.get(place.group)
+        if place.group and (group is None or place.uid not in group.members):
+            yield f"{place.uid} of {place.group} has a place and is no member"
+        elif group is not None and place.uid in group.on_node:
+            yield f"{place.uid} has a place and is on its node"
+    yield from _indexes(ledger)
+
+
+def _indexes(ledger: Ledger) -> Iterable[str]:
+    places = list(ledger)
+    if Counter(place.uid for place in places) != Counter(ledger._by_uid.keys()):
+        yield "a place is not found by its UID"
+    for name, index, key in (
+        ("node", ledger._by_node, _node_of),
+        ("group", ledger._by_group, _group_of),
+    ):
+        counted: dict[str, dict[str, Reservation]] = {}
+        for place in places:
+            counted.setdefault(key(place), {})[place.uid] = place
+        if counted != index:
+            yield f"by {name}: {index} is noted, {counted} counted"
+    for priority, against in ledger._against.items():
+        held = Counter((place.node_name, place.uid) for place in places if place.holds_against(priority))
+        if held != Counter((node, info.pod.uid) for node, infos in against.items() for info in infos):
+            yield f"against {priority}: {against}"
+
+
+def _node_of(place: Reservation) -> str:
+    return place.node_name
+
+
+def _group_of(place: Reservation) -> str:
+    return place.group
+
+
+def _gang_groups(manager: PodGroupManager) -> Iterable[str]:
+    """Those that a group names whose pods say it may be known a moment later, when somebody asks what it asks for."""
+    named = manager.gang_groups._named
+    for key, group in manager.groups.items():
+        spec = spec_of(group)
+        asked = spec.groups if spec is not None else ()
+        if named.get(key, ()) != asked and (group.spec is not None or key in named):
+            yield f"{key}: {named.get(key)} is noted, {asked} asked for"
+    yield from (f"a note of {key}, which is gone" for key in sorted(named.keys() - manager.groups.keys()))
+    units = {manager.gang_groups.unit(key) for key in named}
+    yield from (f"{unit} has been whole, and is no unit" for unit in manager.gang_groups._whole - units)
+
+
+def _pods(manager: PodGroupManager) -> Iterable[str]:
+    counted = Counter(uid for group in manager.groups.values() for uid in group.members)
+    yield from (f"{uid} is in {count} groups" for uid, count in counted.items() if count > 1)
+    yield from (f"{uid} is in no group" for uid in sorted(manager._pods._groups.keys() - counted.keys()))
+    held = {uid: key for key, group in manager.groups.items() for uid in group.held.keys() - group.members.keys()}
+    if manager._pods._left_held != held:
+        yield f"{manager._pods._left_held} have left their holders, {held} counted"
+    unseen = manager._pods._unseen
+    yield from (f"{uid} has been shown by a call alone, and is in no group" for uid in sorted(unseen.keys() - counted))
+
+
+def _queue(manager: PodGroupManager) -> Collection[str]:
+    return {*manager.queue.active, *manager.queue.later, *manager.queue.backed_off}
+
+
+MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
+    "lock": _no_rule,
+    "labels": _no_rule,
+    "gate": _no_rule,
+    "clock": _no_rule,
+    "wall": _no_rule,
+    "groups": _no_rule,  # their own rules
+    "ledger": _ledger,
+    "gang_groups": _gang_groups,
+    "queue": _of_groups(_queue),
+    "denied": _of_groups(lambda manager: manager.denied),
+    "quarantine": _no_rule,  # a fault of a group that never came to be is forgotten when it is forgiven
+    "permitted": _of_groups(lambda manager: manager.permitted),
+    "on_dropped": _no_rule,
+    "epoch": _no_rule,
+    "cluster_epoch": _no_rule,
+    "leaving": _no_rule,  # victims; that they are no members is checked there
+    "_pods": _pods,
+}
