@@ -1,4 +1,4 @@
-"""The configurations that docs/ shows, read as a user's file would be."""
+"""What docs/ and README show, read as a user would: configurations, and commands."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from pathlib import Path
 
 from extender.config.load import load_extender_configuration
 from extender.config.types import ExtenderConfiguration
+
+PROJECT = Path(__file__).parents[1]
+
+
+def dump_commands() -> list[tuple[list[str], str]]:
+    """The arguments of each `kubectl get` in README that writes down a cluster, and the file that it writes to."""
+    found = re.findall(r"^kubectl (get .*) > (\S+)$", (PROJECT / "README.md").read_text(), re.MULTILINE)
+    return [(arguments.split(), file) for arguments, file in found]
 
 
 def configuration_in(page: str, folder: Path) -> ExtenderConfiguration:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import json
 import sys
@@ -22,6 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", choices=("json", "yaml", "table"), default="json", help="json by default: the corpus' schema"
     )
+    parser.add_argument(
+        "--call-extenders",
+        action="store_true",
+        help="ask the HTTP extenders of a scenario's config to filter and prioritize (default: no connection is opened)",
+    )
     parser.add_argument("--name", action="append", default=[], help="only the scenario of this name; may be repeated")
 
 
@@ -31,25 +37,12 @@ def run(args: argparse.Namespace) -> int:
 
     chosen = _chosen(_read(args.scenarios), args.name, args.scenarios)
     registry = new_registry()
-    for path, entry in chosen:
-        _say_what_is_not_asked(entry, f"{args.scenarios}: {path}")
-    answers = [_answer(entry, path, registry) for path, entry in chosen]
+    answers = [_answer(entry, path, registry, args) for path, entry in chosen]
     _print(answers, args.output)
     failed = [answer for answer in answers if "error" in answer]
     for answer in failed:
         print(f"gang-extender: {args.scenarios}: {answer['name']}: {answer['error']}", file=sys.stderr)
     return 1 if failed else 0
-
-
-def _say_what_is_not_asked(entry: Any, path: str) -> None:
-    """The answer would read as if the extender were not there."""
-    config = entry.get("config") if isinstance(entry, dict) else None
-    if isinstance(config, dict) and config.get("extenders"):
-        print(
-            f"gang-extender: {path}.config.extenders: extenders are not asked; "
-            "what they would refuse goes into extenderFailed and extenderUnresolvable",
-            file=sys.stderr,
-        )
 
 
 def _read(name: str) -> list[tuple[str, Any]]:
@@ -87,7 +80,7 @@ def _chosen(entries: list[tuple[str, Any]], wanted: list[str], source: str) -> l
     return chosen
 
 
-def _answer(entry: Any, path: str, registry: Any) -> Json:
+def _answer(entry: Any, path: str, registry: Any, args: argparse.Namespace) -> Json:
     from extender.scheduler.schedule_one import NoNodesAvailableError
     from extender.simulation.evaluation import EvaluationError, evaluate
     from extender.simulation.scenario import World
@@ -95,7 +88,11 @@ def _answer(entry: Any, path: str, registry: Any) -> Json:
 
     name = entry.get("name", path) if isinstance(entry, dict) else path
     try:
-        return {"name": name, **evaluate(World(entry, registry, path=path))}
+        world = World(entry, registry, path=path, call_extenders=args.call_extenders)
+        for warning in world.warnings:
+            print(f"gang-extender: {args.scenarios}: {path}.config.extenders: {warning}", file=sys.stderr)
+        with contextlib.closing(world):
+            return {"name": name, **evaluate(world)}
     except (ScenarioError, EvaluationError, NoNodesAvailableError) as error:
         return {"name": name, "error": str(error)}
 

@@ -34,7 +34,7 @@ def listing(gangs: Sequence[GangSummary], now: datetime) -> Iterator[str]:
             gang.key,
             gang.phase,
             gang.reason or "-",
-            f"{gang.members.get(MemberState.BOUND, 0)}/{gang.min_member}",
+            f"{gang.members.get(MemberState.BOUND, 0)}/{gang.min_member or '-'}",
             counts(gang),
             age(gang.waiting_since or gang.since, now),
         )
@@ -56,7 +56,7 @@ def _fields(status: GangStatus, now: datetime) -> Iterator[str]:
     gang = status.gang
     if gang.reason:
         yield from _field("reason", [gang.reason, *([gang.message] if gang.message else [])])
-    yield from _field("minMember", [f"{gang.min_member}; there are {counts(gang) or 'no pods'}"])
+    yield from _field("minMember", [f"{gang.min_member or 'not known'}; there are {counts(gang) or 'no pods'}"])
     if status.roles:
         texts = [f"{each.role} {each.members} of {each.minimum}" for each in status.roles]
         yield from _field("roles", [", ".join(texts)])

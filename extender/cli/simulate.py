@@ -7,7 +7,7 @@ import gc
 import logging
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,13 +15,15 @@ from extender.api.codec import DecodeError
 from extender.cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from extender.config.types import ExtenderConfiguration, KubeSchedulerConfiguration
+    from extender.config.types import KubeSchedulerConfiguration
     from extender.simulation.clock import VirtualClock
     from extender.simulation.cluster import Cluster
+    from extender.simulation.configuration import Files
     from extender.simulation.driver import Driver
     from extender.simulation.report import Report
 
 BAR_AFTER_PODS = 200  # a run that is over at once needs no bar
+SHOWN = 10  # of the gangs that are invalid
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +31,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files", metavar="FILE", nargs="+", help="objects as `kubectl get -o yaml` gives them; YAML or JSON"
     )
     parser.add_argument(
-        "--config", metavar="FILE", help="KubeSchedulerConfiguration or ExtenderConfiguration (default: every plugin)"
+        "--config",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="KubeSchedulerConfiguration, ExtenderConfiguration, or both, each by a --config (default: every plugin)",
+    )
+    parser.add_argument(
+        "--call-extenders",
+        action="store_true",
+        help="ask the other HTTP extenders of the configuration to filter and prioritize (default: no connection is opened)",
     )
     parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="(%(default)s)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="for choices among equals (%(default)s)")
@@ -54,24 +65,34 @@ def _seconds(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     from extender.cli.simulation_output import show
     from extender.simulation.clock import VirtualClock
-    from extender.simulation.cluster import load_cluster, whole_configuration
+    from extender.simulation.cluster import load_cluster
 
     _log(args.verbosity)
     clock = VirtualClock()
-    extender_configuration, configuration = _read_config(args.config)
+    files = _read_configs(args.config)
     try:
         cluster = load_cluster(args.files, clock.text)
     except (DecodeError, OSError) as error:  # files are this command's arguments: wrong use
         raise UsageError(str(error)) from error
-    if configuration is None:
-        configuration = whole_configuration(cluster, extender_configuration)
-    report = _simulated(args, cluster, configuration, clock)
+    report = _simulated(args, cluster, files, clock)
     for warning in report.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if not report.quiet:
         print(f"warning: stopped after {args.until:g} virtual seconds: pods were still moving", file=sys.stderr)
     show(report, args.output)
-    return 0
+    return _say_what_is_invalid(report)
+
+
+def _say_what_is_invalid(report: Report) -> int:
+    """The exit code: 1 where a gang's PodGroup, or its labels, ask for nonsense. All others are simulated as ever."""
+    from extender.simulation.report import INVALID
+
+    invalid = [gang for gang in report.gangs if gang.state == INVALID]
+    for gang in invalid[:SHOWN]:
+        print(f"gang-extender: {gang.message}", file=sys.stderr)
+    if len(invalid) > SHOWN:
+        print(f"gang-extender: {len(invalid) - SHOWN} more gangs are invalid", file=sys.stderr)
+    return 1 if invalid else 0
 
 
 def _log(verbosity: int) -> None:
@@ -100,23 +121,35 @@ class _Faults(logging.Filter):
         return new
 
 
-def _read_config(path: str | None) -> tuple[ExtenderConfiguration | None, KubeSchedulerConfiguration | None]:
-    """One of the two, by the file's kind; none without a file."""
+def _read_configs(paths: Sequence[str]) -> Files:
+    """Told apart by their kinds; at most one of each."""
+    from extender.simulation.configuration import Files
+
+    files = Files()
+    for path in paths:
+        read = _read_config(path)
+        for kind in ("kube_scheduler", "extender"):
+            if getattr(read, kind) is not None and getattr(files, kind) is not None:
+                raise UsageError(f"{path}: a file of this kind was given before")
+        files = Files(files.kube_scheduler or read.kube_scheduler, files.extender or read.extender)
+    return files
+
+
+def _read_config(path: str) -> Files:
     from extender.config.kube_scheduler import load_kube_scheduler_configuration
     from extender.config.load import KIND, load_extender_configuration
     from extender.config.yaml_file import ConfigurationError, read_document
+    from extender.simulation.configuration import Files
 
-    if path is None:
-        return None, None
     try:
         value = read_document(path).value
         if isinstance(value, dict) and value.get("kind") == KIND:
-            return load_extender_configuration(path), None
+            return Files(extender=load_extender_configuration(path))
         configuration = load_kube_scheduler_configuration(path)
-    except ConfigurationError as error:
+    except (ConfigurationError, OSError) as error:
         raise UsageError(str(error)) from error
     _check_modelled(path, configuration)
-    return None, configuration
+    return Files(configuration)
 
 
 def _check_modelled(path: str, configuration: KubeSchedulerConfiguration) -> None:
@@ -131,21 +164,31 @@ def _check_modelled(path: str, configuration: KubeSchedulerConfiguration) -> Non
                 raise UsageError(f'{path}: profiles[{index}].plugins: plugin "{name}" is not modelled')
 
 
-def _simulated(
-    args: argparse.Namespace, cluster: Cluster, configuration: KubeSchedulerConfiguration, clock: VirtualClock
-) -> Report:
+def _simulated(args: argparse.Namespace, cluster: Cluster, files: Files, clock: VirtualClock) -> Report:
     from extender.framework.runtime.plugin_sets import PluginSetError
     from extender.framework.runtime.registry import RegistryError
     from extender.profile import ProfileError
     from extender.scheduler.http_extender import ExtenderError
+    from extender.simulation.configuration import configured
     from extender.simulation.simulate import Simulation
 
     waiting = sum(not pod.node_name for pod in cluster.pods)
     with _progress(waiting) as watched, _loaded_objects_stay():
         try:
-            simulation = Simulation(cluster, configuration, clock, seed=args.seed, watched=watched)
+            by = configured(cluster, files, call_extenders=args.call_extenders)
+            simulation = Simulation(
+                cluster,
+                by.kube_scheduler,
+                clock,
+                seed=args.seed,
+                extender=by.extender,
+                warnings=by.warnings,
+                watched=watched,
+            )
         except (RegistryError, PluginSetError, ProfileError, ExtenderError) as error:
-            raise UsageError(f"{args.config}: {error}" if args.config else str(error)) from error
+            raise UsageError(
+                ": ".join([", ".join(args.config), str(error)] if args.config else [str(error)])
+            ) from error
         return simulation.run(args.until)
 
 

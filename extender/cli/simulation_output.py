@@ -47,7 +47,9 @@ def _pod(pod: PodReport) -> Sequence[str]:
 
 
 def _gang(gang: GangReport) -> Sequence[str]:
-    members = f"{gang.assigned}/{gang.members} (min {gang.min_member})"
+    members = f"{gang.assigned}/{gang.members}"
+    if gang.min_member is not None:
+        members += f" (min {gang.min_member})"
     return gang.namespace, gang.group, gang.state, members, gang.message
 
 

@@ -20,8 +20,18 @@ class TransportError(ValueError):
     """TLS options that do not go together, or files that cannot be read."""
 
 
+def check(config: ExtenderConfig) -> None:
+    """What can be said of the options without reading a file. Raises TransportError."""
+    tls = config.tls or ExtenderTLSConfig()
+    if bool(tls.cert_data or tls.cert_file) != bool(tls.key_data or tls.key_file):
+        raise TransportError("tlsConfig: certFile and keyFile (or certData and keyData) go together")
+    if bool(tls.ca_data or tls.ca_file) and tls.insecure:
+        raise TransportError("tlsConfig: specifying a root certificates file with the insecure flag is not allowed")
+
+
 def pool(config: ExtenderConfig) -> urllib3.PoolManager:
     """Raises TransportError."""
+    check(config)
     tls = config.tls or ExtenderTLSConfig()
     plain = config.tls is None and not config.enable_https and config.url_prefix.startswith("http:")
     try:
@@ -43,8 +53,6 @@ def _context(tls: ExtenderTLSConfig, *, enable_https: bool) -> ssl.SSLContext:
     """enableHTTPS without a CA checks no certificate, as there."""
     has_ca = bool(tls.ca_data or tls.ca_file)
     insecure = tls.insecure or (enable_https and not has_ca)
-    if has_ca and insecure:
-        raise TransportError("tlsConfig: specifying a root certificates file with the insecure flag is not allowed")
     context = ssl.create_default_context()
     if insecure:
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # it is what the file asks for
@@ -53,8 +61,6 @@ def _context(tls: ExtenderTLSConfig, *, enable_https: bool) -> ssl.SSLContext:
     elif has_ca:
         context = ssl.create_default_context(cadata=_text(tls.ca_data, tls.ca_file))
     certificate, key = tls.cert_data or _read(tls.cert_file), tls.key_data or _read(tls.key_file)
-    if bool(certificate) != bool(key):
-        raise TransportError("tlsConfig: certFile and keyFile (or certData and keyData) go together")
     if certificate:
         _load(context, certificate, key)
     return context

@@ -23,13 +23,13 @@ from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND
 from extender.framework.runtime.framework import Framework, Surroundings
 from extender.framework.runtime.metrics_recorder import record
 from extender.plugins import names
-from extender.plugins.coscheduling.collaborators import Collaborators, ShadowRules, here
+from extender.plugins.coscheduling.collaborators import Collaborators, here
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.judge import FrameworkJudge, new_judge
 from extender.plugins.coscheduling.largest_gang import LargestGang
-from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.registry import new_registry
 from extender.profile import new_map
+from extender.scheduler import gang_settings
 from extender.scheduler.background import Background
 from extender.scheduler.bell import Bell
 from extender.scheduler.binding_cycle import BindingCycle
@@ -49,8 +49,6 @@ from extender.scheduler.wake_by import WakeBy
 from extender.scheduler.watch_in_tree import watch_in_tree_groups
 
 MAX_HELD_BINDS = 2000
-COMMIT_SECONDS = 5.0  # what a commit may take before the caller's own timeout, and 10 ms more a member
-COMMIT_SECONDS_PER_MEMBER = 0.01
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 NODES_WITHOUT_NOMINATION = 500  # to judge more for each member costs more than its nomination
 
@@ -156,18 +154,18 @@ class _Assembly:
         return Collaborators(
             newest_snapshot=self._cache.snapshot,
             judge=self._judge(),
-            topology=Topology(configuration.topology, packing=configuration.packing),
+            topology=gang_settings.topology(configuration),
             pack_single_pods=True,
             steering=self._steering,
             verdicts=self._verdicts,
             submit=self._background.submit,
             offload=self._offload,
             may_commit=self._leads,
-            hold_limit=lambda members: hold_limit(configuration.bind_timeout_seconds, members),
+            hold_limit=lambda members: gang_settings.hold_limit(configuration.bind_timeout_seconds, members),
             may_plan=lambda: self._leads() and self._informers.has_synced(),
             ours=lambda pod: configuration.serves(pod.spec.scheduler_name),
             ungate_refused=configuration.ungate_refused,
-            shadow=_shadow_rules(configuration),
+            shadow=gang_settings.shadow_rules(configuration),
             has_unbound_claims=lambda pod: has_unbound_claims(self._informers, pod),
             errors_back_off=True,
             offers_all=lambda: self._cache.node_count() <= most_offered,
@@ -234,17 +232,6 @@ class _Assembly:
         gangs = of_gangs(coscheduling.manager)
         own = (*of_leadership(self._leadership), *of_cache(cache), *of_informers(self._informers))
         return LiveMetrics([*own, *gangs, *of_room(largest)])
-
-
-def hold_limit(bind_timeout_seconds: float, members: int) -> float:
-    """The longest hold that leaves a gang of so many its commit before kube-scheduler gives up on the call."""
-    return max(1.0, bind_timeout_seconds - COMMIT_SECONDS - COMMIT_SECONDS_PER_MEMBER * members)
-
-
-def _shadow_rules(configuration: ExtenderConfiguration) -> ShadowRules:
-    return ShadowRules(
-        configuration.shadow_after_seconds, configuration.shadow_max_seconds, configuration.shadow_max_nodes_percent
-    )
 
 
 def _most_nodes_offered(configuration: ExtenderConfiguration) -> int:

@@ -6,7 +6,8 @@ kube-scheduler: pkg/scheduler/extender.go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -48,10 +49,8 @@ class HTTPExtender:
     def __init__(self, config: ExtenderConfig) -> None:
         """Raises ExtenderError for TLS options that make no sense."""
         self.config = config
-        try:
+        with _named(config):
             self._pool = extender_transport.pool(config)
-        except extender_transport.TransportError as error:
-            raise ExtenderError(f'extender "{config.url_prefix}": {error}') from error
 
     @property
     def name(self) -> str:
@@ -177,6 +176,20 @@ def _in_go_words(error: urllib3.exceptions.HTTPError) -> str:
     if isinstance(error, urllib3.exceptions.TimeoutError):
         return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
     return str(error)
+
+
+def check(config: ExtenderConfig) -> None:
+    """Of an entry that is not to be called. Raises ExtenderError for TLS options that make no sense; files are not read."""
+    with _named(config):
+        extender_transport.check(config)
+
+
+@contextmanager
+def _named(config: ExtenderConfig) -> Iterator[None]:
+    try:
+        yield
+    except extender_transport.TransportError as error:
+        raise ExtenderError(f'extender "{config.url_prefix}": {error}') from error
 
 
 def in_calling_order(extenders: Iterable[HTTPExtender]) -> tuple[HTTPExtender, ...]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from extender.backend.cache.cache import Cache
@@ -19,7 +20,7 @@ from extender.backend.queue.queueing_hints import QueueingHints, build_hints
 from extender.backend.queue.scheduling_queue import PriorityQueue
 from extender.client.informer import InformerFactory
 from extender.client.interface import API, LEASES, NODES, PODS, RESOURCE_TYPES, EventRecorder
-from extender.config.types import KubeSchedulerConfiguration
+from extender.config.types import ExtenderConfiguration, KubeSchedulerConfiguration
 from extender.framework.handle import Clock
 from extender.framework.runtime.framework import Framework, Surroundings
 from extender.framework.runtime.plugin_calls import Recorder as MetricsRecorder
@@ -29,14 +30,14 @@ from extender.plugins.coscheduling.collaborators import Collaborators, Verdicts,
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.judge import new_judge
 from extender.plugins.coscheduling.preemption.preemption import Preemption
-from extender.plugins.coscheduling.preemption.rules import PreemptionRules
 from extender.profile import new_map
+from extender.scheduler import gang_settings
 from extender.scheduler.evictor import ApiEvictor
 from extender.scheduler.failure_handler import FailureHandler
 from extender.scheduler.guard_extender import GuardExtender
 from extender.scheduler.http_extender import HTTPExtender, in_calling_order
 from extender.scheduler.pod_cycles import PodCycles
-from extender.scheduler.preemption_parts import build_preemption
+from extender.scheduler.preemption_parts import build_preemption, preemption_rules
 from extender.scheduler.queue_handlers import watch_all
 from extender.scheduler.queue_steering import QueueSteering
 from extender.scheduler.schedule_one import Algorithm
@@ -95,20 +96,37 @@ class InProcessParts:
 
 
 def build_parts(
-    api: API, configuration: KubeSchedulerConfiguration, registry: Registry, environment: Environment
+    api: API,
+    configuration: KubeSchedulerConfiguration,
+    registry: Registry,
+    environment: Environment,
+    extender: ExtenderConfiguration | None = None,
+    wall: Callable[[], float] = time.time,
 ) -> InProcessParts:
-    """Raises ProfileError, RegistryError, PluginSetError or ExtenderError for a configuration that makes no sense."""
-    return _Assembly(api, configuration, registry, environment).parts()
+    """Raises ProfileError, RegistryError, PluginSetError or ExtenderError for a configuration that makes no sense.
+
+    extender: the settings of the extender that Coscheduling stands for; None where it is a plugin as any other. wall: the
+    time of day, in seconds since 1970.
+    """
+    return _Assembly(api, configuration, registry, environment, extender, wall).parts()
 
 
 class _Assembly:
     """Each step needs those before it."""
 
     def __init__(
-        self, api: API, configuration: KubeSchedulerConfiguration, registry: Registry, environment: Environment
+        self,
+        api: API,
+        configuration: KubeSchedulerConfiguration,
+        registry: Registry,
+        environment: Environment,
+        extender: ExtenderConfiguration | None,
+        wall: Callable[[], float],
     ) -> None:
         self._api = api
         self._configuration = configuration
+        self._extender = extender
+        self._wall = wall
         self._registry = registry
         self._environment = environment
         self._extenders = in_calling_order(HTTPExtender(entry) for entry in configuration.extenders)
@@ -173,27 +191,46 @@ class _Assembly:
         found = [framework.plugins.get(names.COSCHEDULING) for framework in profiles.values()]
         coscheduling = next((plugin for plugin in found if isinstance(plugin, Coscheduling)), None)
         if coscheduling is not None:
-            coscheduling.connect(
-                Collaborators(
-                    newest_snapshot=self._cache.snapshot,
-                    judge=new_judge(self._registry, surroundings),
-                    steering=QueueSteering(self._api, self._queue.activate, self._environment.spawn),
-                    verdicts=self._environment.verdicts,
-                    submit=self._environment.submit,
-                    offload=here,
-                    may_commit=lambda: True,
-                    hold_limit=lambda members: math.inf,
-                    may_plan=self._informers.has_synced,
-                )
-            )
+            coscheduling.connect(self._collaborators(surroundings))
         return coscheduling
 
+    def _collaborators(self, surroundings: Surroundings) -> Collaborators:
+        plain = Collaborators(
+            newest_snapshot=self._cache.snapshot,
+            judge=new_judge(self._registry, surroundings),
+            steering=QueueSteering(self._api, self._queue.activate, self._environment.spawn),
+            verdicts=self._environment.verdicts,
+            submit=self._environment.submit,
+            offload=here,
+            may_commit=lambda: True,
+            hold_limit=lambda members: math.inf,
+            may_plan=self._informers.has_synced,
+        )
+        settings = self._extender
+        if settings is None:
+            return plain
+        return replace(
+            plain,
+            hold_limit=lambda members: gang_settings.hold_limit(settings.bind_timeout_seconds, members),
+            topology=gang_settings.topology(settings),
+            pack_single_pods=True,
+            ours=lambda pod: settings.serves(pod.spec.scheduler_name),
+            ungate_refused=settings.ungate_refused,
+            shadow=gang_settings.shadow_rules(settings),
+        )
+
     def _preemption(self, coscheduling: Coscheduling | None, surroundings: Surroundings) -> Preemption | None:
-        """By the rules that hold where nothing is configured."""
         if coscheduling is None:
             return None
-        environment = self._environment
-        evictor = ApiEvictor(self._api, environment.recorder, lambda: True, environment.clock, run=environment.spawn)
+        environment, settings = self._environment, self._extender or ExtenderConfiguration()
+        evictor = ApiEvictor(
+            self._api,
+            environment.recorder,
+            lambda: True,
+            environment.clock,
+            run=environment.spawn,
+            by_eviction_api=settings.evict_through == "eviction",
+        )
         evictor.ask()
         preemption = build_preemption(
             coscheduling,
@@ -201,8 +238,9 @@ class _Assembly:
             surroundings,
             judge=new_judge(self._registry, surroundings),
             evictor=evictor,
-            rules=PreemptionRules(),
+            rules=preemption_rules(settings),
             assumed=self._cache.assumed_uids,
+            wall=self._wall,
         )
         self._guard.guard = preemption.guard
         return preemption

@@ -42,15 +42,16 @@ def build_preemption(
     evictor: Evictor,
     rules: PreemptionRules,
     assumed: Callable[[], Collection[str]],
+    wall: Callable[[], float] = time.time,
 ) -> Preemption:
-    """judge: nobody else's. assumed: UIDs of the pods that are on their node by our word only."""
+    """judge: nobody else's. assumed: UIDs of the pods that are on their node by our word only. wall: seconds since 1970."""
     world = PreemptionWorld(
         judge=judge,
         evictor=evictor,
         rules=rules,
         pdbs=lambda: list(surroundings.lister(policyv1.PodDisruptionBudget).list()),
         assumed=assumed,
-        wall=time.time,
+        wall=wall,
     )
     in_tree = Framework(planning_profile(), registry, replace(surroundings, record=None))
     return Preemption(coscheduling, in_tree, world)

@@ -95,7 +95,7 @@ class Algorithm:
                 return feasible, diagnosis
         feasible = self._nodes_that_pass_filters(framework, state, pod, nodes, len(all_nodes), diagnosis)
         before = len(feasible)
-        feasible = self._nodes_that_pass_extenders(pod, feasible, diagnosis.node_to_status)
+        feasible = self.nodes_that_pass_extenders(pod, feasible, diagnosis.node_to_status)
         if len(feasible) != before:
             diagnosis.unschedulable_plugins.add(EXTENDER_NAME)
         return feasible, diagnosis
@@ -127,7 +127,7 @@ class Algorithm:
         rotation = self.rotation
         try:
             feasible = self._nodes_that_pass_filters(framework, state, pod, named, len(nodes), diagnosis)
-            return self._nodes_that_pass_extenders(pod, feasible, diagnosis.node_to_status)
+            return self.nodes_that_pass_extenders(pod, feasible, diagnosis.node_to_status)
         except SchedulingError as error:
             log.error("evaluation failed on nominated node pod=%s error=%s", pod.key, error)
             return []
@@ -176,10 +176,13 @@ class Algorithm:
     def _has_scoring(self, framework: Framework) -> bool:
         return framework.has_score_plugins() or any(extender.is_prioritizer for extender in self.extenders)
 
-    def _nodes_that_pass_extenders(
+    def nodes_that_pass_extenders(
         self, pod: corev1.Pod, feasible: Sequence[NodeInfo], statuses: NodeToStatus
     ) -> Sequence[NodeInfo]:
-        """One after the other, each asked about what the one before has left. Go: findNodesThatPassExtenders."""
+        """One after the other, each asked about what the one before has left. Raises SchedulingError.
+
+        Go: findNodesThatPassExtenders.
+        """
         for extender in self.extenders:
             if not feasible:
                 break
@@ -212,14 +215,15 @@ class Algorithm:
         scores, status = framework.run_score_plugins(state, pod, nodes)
         if not status.success:
             raise SchedulingError(status.message)
-        extra = self._extender_scores(pod, nodes)
+        extra = self.extender_scores(pod, nodes)
         if not extra:
             return scores
         return [
             NodePluginScores(entry.name, entry.total_score + extra.get(entry.name, 0), entry.scores) for entry in scores
         ]
 
-    def _extender_scores(self, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Mapping[str, int]:
+    def extender_scores(self, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Mapping[str, int]:
+        """Node -> what the extenders add to its total."""
         answers = []
         for extender in self.extenders:
             if not extender.is_prioritizer or not extender.is_interested(pod):

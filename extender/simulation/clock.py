@@ -31,6 +31,10 @@ class VirtualClock:
         """Never back."""
         self.now = max(self.now, to)
 
+    def wall(self) -> float:
+        """The time of day, in seconds since 1970."""
+        return self._began.timestamp() + self.now
+
     def text(self) -> str:
         """The time of day, for objects that say when they were made: all that were made at one instant agree."""
         return (self._began + timedelta(seconds=self.now)).strftime("%Y-%m-%dT%H:%M:%SZ")

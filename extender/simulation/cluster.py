@@ -6,14 +6,15 @@ The command simulate uses it, and tests. kube-scheduler sees the same objects th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
-from extender.client.embedded.load import load_files
-from extender.client.interface import POD_GROUPS, PODS
+from extender.client.embedded.load import Loaded, load_files
+from extender.client.interface import IN_TREE_POD_GROUPS, POD_GROUPS, PODS, ResourceType
 from extender.config.defaults import whole_profile
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration, KubeSchedulerConfiguration, KubeSchedulerProfile
@@ -21,6 +22,7 @@ from extender.plugins import names
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 
 _EVERYTHING = 10**9
+MISSPELT = 10  # fields, each with a warning of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,40 +41,78 @@ def load_cluster(paths: Sequence[Path | str], now: Callable[[], str]) -> Cluster
     loaded = load_files(api, paths)
     pods = api.list_page(PODS, limit=_EVERYTHING).items
     pod_groups = len(api.list_page(POD_GROUPS, limit=_EVERYTHING).items)
-    warnings = []
+    return Cluster(api, pods, pod_groups, (*_of_files(loaded), *_of_claims(pods)))
+
+
+def _of_files(loaded: Loaded) -> Iterator[str]:
     if loaded.ignored:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(loaded.ignored.items()))
-        warnings.append(f"left out, since scheduling does not look at them: {kinds}")
+        yield f"left out, since scheduling does not look at them: {_counted(loaded.ignored)}"
+    if loaded.unknown:
+        yield (
+            f"left out, since these kinds are not known here: {_counted(loaded.unknown)}; pods that a controller would make of "
+            "them are not simulated"
+        )
+    yield from loaded.misspelt[:MISSPELT]
+    if len(loaded.misspelt) > MISSPELT:
+        yield f"{len(loaded.misspelt) - MISSPELT} more unknown fields"
+
+
+def _of_claims(pods: Sequence[corev1.Pod]) -> Iterator[str]:
     claims = [pod.key for pod in pods if pod.spec.resource_claims and not pod.node_name]
     if claims:
-        warnings.append(
-            f"resource claims are not modelled: {_some(claims)} will not be scheduled, as the message of each says"
-        )
-    return Cluster(api, pods, pod_groups, tuple(warnings))
+        yield f"resource claims are not modelled: {_some(claims)} will not be scheduled, as the message of each says"
 
 
 def whole_configuration(cluster: Cluster, configuration: ExtenderConfiguration | None) -> KubeSchedulerConfiguration:
     """Every in-tree plugin, and gangs where there are any, for the schedulers that the configuration or the pods name."""
     scheduler_names = _scheduler_names(cluster, configuration)
     args = coscheduling_args(configuration)
-    gangs = args if _has_gangs(cluster, args) else None
+    gangs = args if configuration is not None or _has_gangs(cluster, args) else None
     profiles = tuple(whole_profile(name, coscheduling=gangs) for name in scheduler_names)
     return KubeSchedulerConfiguration(profiles)
 
 
 def unserved(cluster: Cluster, configuration: KubeSchedulerConfiguration) -> tuple[str, ...]:
-    """What a configuration leaves out that the cluster has, a warning each."""
+    """What the cluster has and this configuration, or the files, leave out: a warning each."""
     served = {profile.scheduler_name for profile in configuration.profiles}
     others = Counter(
         pod.spec.scheduler_name for pod in cluster.pods if not pod.node_name and pod.spec.scheduler_name not in served
     )
     warnings = [f"no profile schedules for {name!r}: {count} pods are left alone" for name, count in others.items()]
-    if not any(_enables(profile, names.COSCHEDULING) for profile in configuration.profiles):
-        labels = GroupLabels()
-        members = [pod.key for pod in cluster.pods if not pod.node_name and labels.group_of(pod) is not None]
-        if members:
-            warnings.append(f"no profile has Coscheduling: members of gangs are scheduled singly ({_some(members)})")
+    with_gangs = [profile for profile in configuration.profiles if enables(profile, names.COSCHEDULING)]
+    if with_gangs:
+        warnings += _of_groups(cluster, _args_of(with_gangs[0]))
+    elif members := _members(cluster, served):
+        warnings.append(f"no profile has Coscheduling: members of gangs are scheduled singly ({_some(members)})")
     return tuple(warnings)
+
+
+def _of_groups(cluster: Cluster, args: CoschedulingArgs) -> Iterator[str]:
+    labels = _labels(args)
+    if not args.in_tree_pod_groups:
+        named = [pod.key for pod in cluster.pods if _in_tree_alone(pod, labels) and not pod.node_name]
+        if named:
+            yield (
+                f"spec.schedulingGroup counts only with inTreePodGroups in Coscheduling's arguments: {_some(named)} are scheduled "
+                "singly"
+            )
+    kinds: list[ResourceType[Any]] = [POD_GROUPS, *([IN_TREE_POD_GROUPS] if args.in_tree_pod_groups else [])]
+    there = {group.key for kind in kinds for group in cluster.api.list_page(kind, limit=_EVERYTHING).items}
+    refs = [labels.group_of(pod) for pod in cluster.pods]
+    missing = sorted({ref.key for ref in refs if ref is not None and not ref.lightweight} - there)
+    if missing:
+        yield f"pods name PodGroups that are not in the files, and wait for them: {_some(missing)}"
+
+
+def _in_tree_alone(pod: corev1.Pod, labels: GroupLabels) -> bool:
+    return labels.group_of(pod) is None and pod.spec.scheduling_group is not None
+
+
+def _members(cluster: Cluster, served: Collection[str]) -> list[str]:
+    """Pods of gangs that are to be scheduled."""
+    labels = GroupLabels(in_tree=True)
+    ours = (pod for pod in cluster.pods if not pod.node_name and pod.spec.scheduler_name in served)
+    return [pod.key for pod in ours if labels.group_of(pod) is not None]
 
 
 def _scheduler_names(cluster: Cluster, configuration: ExtenderConfiguration | None) -> Sequence[str]:
@@ -84,21 +124,27 @@ def _scheduler_names(cluster: Cluster, configuration: ExtenderConfiguration | No
 
 
 def coscheduling_args(configuration: ExtenderConfiguration | None) -> CoschedulingArgs:
-    """Of the first profile that has some."""
-    for profile in configuration.profiles if configuration is not None else ():
-        args = profile.plugin_config.get(names.COSCHEDULING)
-        if isinstance(args, CoschedulingArgs):
-            return args
-    return CoschedulingArgs()
+    """Of the first profile, as everywhere: they count for all."""
+    profiles = configuration.profiles if configuration is not None else ()
+    return _args_of(profiles[0]) if profiles else CoschedulingArgs()
+
+
+def _args_of(profile: KubeSchedulerProfile) -> CoschedulingArgs:
+    args = profile.plugin_config.get(names.COSCHEDULING)
+    return args if isinstance(args, CoschedulingArgs) else CoschedulingArgs()
 
 
 def _has_gangs(cluster: Cluster, args: CoschedulingArgs) -> bool:
     """Without any, the plugin would have nothing to do for any pod."""
-    labels = GroupLabels(tuple(args.pod_group_labels))
+    labels = _labels(args)
     return cluster.pod_groups > 0 or any(labels.group_of(pod) is not None for pod in cluster.pods)
 
 
-def _enables(profile: KubeSchedulerProfile, plugin: str) -> bool:
+def _labels(args: CoschedulingArgs) -> GroupLabels:
+    return GroupLabels(tuple(args.pod_group_labels), in_tree=args.in_tree_pod_groups)
+
+
+def enables(profile: KubeSchedulerProfile, plugin: str) -> bool:
     plugins = profile.plugins
     return any(
         ref.name == plugin
@@ -110,3 +156,7 @@ def _enables(profile: KubeSchedulerProfile, plugin: str) -> bool:
 def _some(keys: Sequence[str]) -> str:
     first = ", ".join(keys[:3])
     return first if len(keys) <= 3 else f"{first} and {len(keys) - 3} more"
+
+
+def _counted(kinds: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))

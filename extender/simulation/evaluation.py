@@ -22,7 +22,7 @@ from extender.framework.runtime.scoring_points import PluginScores
 from extender.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
 from extender.plugins import names
 from extender.plugins.default_preemption import DefaultPreemption
-from extender.scheduler.schedule_one import NoNodesAvailableError
+from extender.scheduler.schedule_one import Algorithm, NoNodesAvailableError, SchedulingError
 from extender.simulation.gang_evaluation import chosen, gang_answer, guard_answer
 from extender.simulation.gangs import Gangs
 from extender.simulation.scenario import World
@@ -51,6 +51,7 @@ class _Evaluation:
         self._statuses = NodeToStatus({}, unresolvable())
         self._verdicts: dict[str, Status] = {}
         self._candidates: Sequence[Candidate] = ()
+        self._extenders = Algorithm(world.extenders)
         self._framework.set_snapshot(world.snapshot)
 
     def answer(self) -> Json:
@@ -128,7 +129,19 @@ class _Evaluation:
                 feasible.append(node)
             else:
                 self._statuses.statuses[node.name] = status
-        return feasible
+        return self._passed_by_extenders(feasible)
+
+    def _passed_by_extenders(self, nodes: Sequence[NodeInfo]) -> list[NodeInfo]:
+        """Those that may be asked."""
+        try:
+            feasible = self._extenders.nodes_that_pass_extenders(self._pod, nodes, self._statuses)
+        except SchedulingError as error:
+            raise EvaluationError(str(error)) from error
+        left = {node.name for node in feasible}
+        for node in nodes:
+            if node.name not in left:
+                self._verdicts[node.name] = self._statuses.get(node.name)
+        return list(feasible)
 
     def _extender_says(self, name: str) -> Status:
         if (message := self._world.extender_unresolvable.get(name)) is not None:
@@ -211,7 +224,9 @@ class _Evaluation:
 
     def _best(self, feasible: Sequence[NodeInfo], scores: Sequence[PluginScores]) -> list[str]:
         """The node that the pod is nominated to, if it passes: nobody scores then. Else those with the highest total."""
-        totals = _totals(feasible, scores)
+        totals = dict(_totals(feasible, scores))
+        for name, added in self._extenders.extender_scores(self._pod, feasible).items():
+            totals[name] = totals.get(name, 0) + added
         if (nominated := self._pod.status.nominated_node_name) in totals:
             return [nominated]
         best = max(totals.values())

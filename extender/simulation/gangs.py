@@ -23,12 +23,12 @@ from extender.plugins.coscheduling.collaborators import Collaborators, NoSteerin
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.gang_status import GangStatus, PreemptionView
 from extender.plugins.coscheduling.judge import new_judge
-from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.pod_conditions import POD_SCHEDULED, UNSCHEDULABLE
 from extender.plugins.coscheduling.preemption.eviction import Done, Eviction
 from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.units import unit_of
+from extender.scheduler import gang_settings
 from extender.scheduler.preemption_parts import build_preemption, preemption_rules
 
 PodGroup = schedulingv1alpha1.PodGroup | schedulingv1alpha2.PodGroup
@@ -66,10 +66,11 @@ class Gangs:
         configuration: ExtenderConfiguration,
         *,
         may_evict: bool,
+        scores: bool = False,
     ) -> None:
-        """coscheduling: not connected yet. may_evict: whether we are permitted to."""
+        """coscheduling: not connected yet. may_evict: whether we are permitted to. scores: whether single pods are scored."""
         self._coscheduling = coscheduling
-        coscheduling.connect(_collaborators(registry, surroundings, configuration))
+        coscheduling.connect(_collaborators(registry, surroundings, configuration, scores=scores))
         self._preemption = build_preemption(
             coscheduling,
             registry,
@@ -149,12 +150,13 @@ def new_coscheduling(args: CoschedulingArgs, registry: Registry, surroundings: S
 
 
 def _collaborators(
-    registry: Registry, surroundings: Surroundings, configuration: ExtenderConfiguration
+    registry: Registry, surroundings: Surroundings, configuration: ExtenderConfiguration, *, scores: bool
 ) -> Collaborators:
     return Collaborators(
         newest_snapshot=surroundings.newest_snapshot,
         judge=new_judge(registry, surroundings),
-        topology=Topology(configuration.topology, packing=configuration.packing),
+        topology=gang_settings.topology(configuration),
+        pack_single_pods=scores,
         steering=NoSteering(),
         verdicts=_Verdicts(),
         submit=_later,

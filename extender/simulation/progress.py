@@ -17,8 +17,10 @@ QUIET_SECONDS = 5 * 60.0 + 30.0 + 10.0 + 1.0  # the flush of pods that wait long
 class Progress:
     """`since` is when something new happened last; `version` grows with each change that may make a pod fit."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, patience: float = 0.0) -> None:
+        """patience: how much longer than kube-scheduler's own waits something may be put off by configuration, in seconds."""
         self._clock = clock
+        self._quiet = QUIET_SECONDS + patience
         self._heard: set[object] = set()
         self.since = 0.0
         self.version = 0
@@ -46,7 +48,7 @@ class Progress:
     @property
     def ends(self) -> float:
         """Nothing new by then: nothing new will come."""
-        return self.since + QUIET_SECONDS
+        return self.since + self._quiet
 
 
 def _place(pod: corev1.Pod) -> tuple[object, ...]:

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from extender.api import corev1
-from extender.plugins.coscheduling.collaborators import TIMED_OUT
+from extender.plugins.coscheduling.collaborators import TIMED_OUT, Verdict
 from extender.plugins.coscheduling.collaborators import WAITING as GANG_WAITING
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.simulation.driver import Driver
 from extender.simulation.journal import Journal
 
@@ -50,12 +51,14 @@ class PodReport(Described, frozen=True, gc=False):
 
 
 class GangReport(Described, frozen=True, gc=False):
+    """min_member: None where there is no PodGroup, or an invalid one."""
+
     namespace: str
     group: str
     state: str
-    min_member: int
     members: int
     assigned: int
+    min_member: int | None = None
     message: str = ""
 
 
@@ -127,28 +130,30 @@ def gang_reports(coscheduling: Coscheduling | None, journal: Journal) -> list[Ga
         return [_gang(manager, manager.groups[key], journal) for key in sorted(manager.groups)]
 
 
-_STATES = {TIMED_OUT: "TimedOut", GANG_WAITING: "Gathering"}
+GATHERING, INVALID = "Gathering", "Invalid"
+_STATES = {TIMED_OUT: "TimedOut", GANG_WAITING: GATHERING}
 
 
 def _gang(manager: PodGroupManager, group: Group, journal: Journal) -> GangReport:
     spec = manager.spec(group)
-    assigned = len(group.assigned())
-    needed = spec.min_member if spec is not None else 0
     namespace, _, name = group.key.partition("/")
-    verdict = journal.verdicts.get(group.key)
-    state, message = "Gathering", ""
+    state, message = _state_of(group, spec, journal.verdicts.get(group.key))
+    minimum = spec.min_member if spec is not None and state != INVALID else None
+    return GangReport(namespace, name, state, len(group.members), len(group.assigned()), minimum, message)
+
+
+def _state_of(group: Group, spec: GroupSpec | None, verdict: Verdict | None) -> tuple[str, str]:
+    """With what is to be said of it."""
     if spec is None:
-        message = "PodGroup not found"
-    elif spec.invalid:
-        message = spec.invalid
-    elif assigned >= needed:
-        state, message = "Bound", ""
-    elif verdict is not None and not verdict.scheduled:
-        state, message = _STATES.get(verdict.reason, "Denied"), verdict.message
-    elif group.held:
-        state = "Assembling"
-    elif len(group.members) < needed:
-        message = f"{len(group.members)} of {needed} members exist"
-    elif group.planned:
-        state = "Planned"
-    return GangReport(namespace, name, state, needed, len(group.members), assigned, message)
+        return GATHERING, "PodGroup not found"
+    if spec.invalid:
+        return INVALID, spec.invalid
+    if len(group.assigned()) >= spec.min_member:
+        return "Bound", ""
+    if verdict is not None and not verdict.scheduled:
+        return _STATES.get(verdict.reason, "Denied"), verdict.message
+    if group.held:
+        return "Assembling", ""
+    if len(group.members) < spec.min_member:
+        return GATHERING, f"{len(group.members)} of {spec.min_member} members exist"
+    return ("Planned" if group.planned else GATHERING), ""

@@ -8,7 +8,7 @@ Counterpart: the test set-up of kube-scheduler's plugins.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from extender.api import corev1, policyv1, storagev1
@@ -18,13 +18,17 @@ from extender.client.embedded import EmbeddedAPI
 from extender.client.events import Recorder
 from extender.client.store import Store
 from extender.config.kube_scheduler import read_kube_scheduler_configuration
-from extender.config.types import KubeSchedulerProfile
+from extender.config.types import KubeSchedulerConfiguration, KubeSchedulerProfile
 from extender.config.yaml_file import ConfigurationError, Document
 from extender.framework.runtime.framework import Framework, Surroundings
 from extender.framework.runtime.plugin_sets import PluginSetError
 from extender.framework.runtime.registry import Registry, RegistryError
+from extender.scheduler import http_extender
+from extender.scheduler.http_extender import ExtenderError, HTTPExtender, in_calling_order
+from extender.simulation.configuration import with_this_extender
+from extender.simulation.extenders import sort_extenders
 from extender.simulation.scenario_fields import Json, ScenarioError, many, one, texts
-from extender.simulation.scenario_gangs import GANG_KEYS, gangs_of
+from extender.simulation.scenario_gangs import GANG_KEYS, gangs_of, settings_of
 
 OBJECTS: Mapping[str, type[Any]] = {
     "namespaces": corev1.Namespace,
@@ -53,11 +57,20 @@ Narrow = Callable[[KubeSchedulerProfile], KubeSchedulerProfile]
 class World:
     """A scenario, built. Raises ScenarioError. extender_failed, extender_unresolvable: node -> what an extender said.
 
-    gangs: None where no pod is of a group.
+    gangs: None where no pod is of a group. extenders: those that may be asked. warnings: what there is to say of `config`.
     """
 
-    def __init__(self, scenario: Json, registry: Registry, *, path: str = "$", narrow: Narrow | None = None) -> None:
-        """narrow: takes plugins out of the profile, for a look at some of them."""
+    def __init__(
+        self,
+        scenario: Json,
+        registry: Registry,
+        *,
+        path: str = "$",
+        narrow: Narrow | None = None,
+        call_extenders: bool = False,
+    ) -> None:
+        """narrow: takes plugins out of the profile, for a look at some of them. call_extenders: whether those may be asked that
+        are not this one; `close` ends their connections."""
         if not isinstance(scenario, dict):
             raise ScenarioError(f"{path}: expected an object")
         if unknown := sorted(set(scenario) - KNOWN):
@@ -72,7 +85,8 @@ class World:
             for obj in many(scenario, key, type_, path):
                 stores[type_].put(obj)
         stores[corev1.Pod] = _pods(self, scenario, path)
-        profile = _profile(scenario, self.pod, path)
+        configuration, own = self._configuration(scenario, path, call_extenders=call_extenders)
+        profile = _profile(configuration, self.pod, path)
         api = EmbeddedAPI()
         surroundings = Surroundings(
             api=api,
@@ -85,9 +99,30 @@ class World:
         )
         try:
             self.framework = Framework(narrow(profile) if narrow is not None else profile, registry, surroundings)
-            self.gangs = gangs_of(scenario, self.pod, self.framework, registry, surroundings, path)
+            self.gangs = gangs_of(scenario, self.pod, self.framework, registry, surroundings, path, scores=own)
         except (RegistryError, PluginSetError) as error:
             raise ScenarioError(f"{path}.config: {error}") from error
+
+    def _configuration(
+        self, scenario: Json, path: str, *, call_extenders: bool
+    ) -> tuple[KubeSchedulerConfiguration, bool]:
+        """With Coscheduling where an entry of `extenders:` is this extender; and whether kube-scheduler asks that one for scores."""
+        configuration = _read_configuration(scenario, path)
+        settings = settings_of(scenario, path)
+        try:
+            for entry in configuration.extenders:
+                http_extender.check(entry)
+            found = sort_extenders(configuration.extenders, configured=settings is not None, call=call_extenders)
+            self.extenders: Sequence[HTTPExtender] = in_calling_order(HTTPExtender(entry) for entry in found.called)
+        except ExtenderError as error:
+            raise ScenarioError(f"{path}.config: {error}") from error
+        configuration, warnings = with_this_extender(configuration, found, settings)
+        self.warnings = (*found.warnings, *warnings)
+        return configuration, found.weight > 0
+
+    def close(self) -> None:
+        for extender in self.extenders:
+            extender.close()
 
 
 def _let_be(job: Callable[[], None]) -> None:
@@ -126,13 +161,17 @@ def _nominator(scenario: Json, path: str) -> Nominator:
     return nominator
 
 
-def _profile(scenario: Json, pod: corev1.Pod, path: str) -> KubeSchedulerProfile:
-    """The pod's, or the only one that there is."""
+def _read_configuration(scenario: Json, path: str) -> KubeSchedulerConfiguration:
     document = Document(f"{path}.config", scenario.get("config") or DEFAULT_CONFIG)
     try:
-        profiles = read_kube_scheduler_configuration(document).profiles
+        return read_kube_scheduler_configuration(document)
     except ConfigurationError as error:
         raise ScenarioError(str(error)) from error
+
+
+def _profile(configuration: KubeSchedulerConfiguration, pod: corev1.Pod, path: str) -> KubeSchedulerProfile:
+    """The pod's, or the only one that there is."""
+    profiles = configuration.profiles
     named = _named(profiles, pod.spec.scheduler_name)
     if named is None and len(profiles) > 1:
         raise ScenarioError(f"{path}.pending.spec.schedulerName: no profile of the name {pod.spec.scheduler_name!r}")

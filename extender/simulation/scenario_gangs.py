@@ -38,10 +38,13 @@ def gangs_of(
     registry: Registry,
     surroundings: Surroundings,
     path: str,
+    *,
+    scores: bool = False,
 ) -> Gangs | None:
-    """framework: of the pod's profile, which may have Coscheduling itself. Raises ScenarioError, RegistryError."""
+    """framework: of the pod's profile, which may have Coscheduling itself. scores: whether single pods are scored by what they
+    leave free, as the extender does it. Raises ScenarioError, RegistryError."""
     own = framework.plugins.get(names.COSCHEDULING)
-    configuration = _configuration(scenario, path)
+    configuration = settings_of(scenario, path) or ExtenderConfiguration()
     args = _args(framework, configuration)
     may_evict = _may_evict(scenario, path)
     pods = list(_pods(scenario, pending, path))
@@ -49,14 +52,15 @@ def gangs_of(
     if not _any_group(pods, pod_groups, args, path) and own is None:
         return None
     coscheduling = own if isinstance(own, Coscheduling) else new_coscheduling(args, registry, surroundings)
-    gangs = Gangs(coscheduling, registry, surroundings, configuration, may_evict=may_evict)
+    gangs = Gangs(coscheduling, registry, surroundings, configuration, may_evict=may_evict, scores=scores)
     gangs.see(Members([pod for _, pod in pods], pod_groups))
     return gangs
 
 
-def _configuration(scenario: Json, path: str) -> ExtenderConfiguration:
+def settings_of(scenario: Json, path: str) -> ExtenderConfiguration | None:
+    """The extender's own; None where the scenario says nothing of them. Raises ScenarioError."""
     if scenario.get("extender") is None:
-        return ExtenderConfiguration()
+        return None
     try:
         return read_extender_configuration(Document(f"{path}.extender", scenario["extender"]))
     except ConfigurationError as error:

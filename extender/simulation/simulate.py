@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from extender.client.embedded.feed import Feed
 from extender.client.interface import PERSISTENT_VOLUME_CLAIMS, PODS
-from extender.config.types import KubeSchedulerConfiguration
+from extender.config.types import ExtenderConfiguration, KubeSchedulerConfiguration
 from extender.framework.runtime.registry import Registry
 from extender.plugins.registry import new_registry
 from extender.scheduler.in_process_factory import InProcessParts, build_parts
@@ -38,17 +38,25 @@ class Simulation:
         *,
         seed: int = 0,
         registry: Registry | None = None,
+        extender: ExtenderConfiguration | None = None,
+        warnings: Sequence[str] = (),
         watched: Callable[[Driver], None] = lambda driver: None,
     ) -> None:
-        """clock: the one that the cluster was loaded by. registry: the plugins there are; by default all that are installed."""
+        """clock: the one that the cluster was loaded by. registry: the plugins there are; by default all that are installed.
+
+        extender: the settings of the extender that Coscheduling stands for; None where it is a plugin as any other.
+        warnings: for the report, beside its own.
+        """
         self._cluster = cluster
-        self._warnings = (*cluster.warnings, *unserved(cluster, configuration))
+        self._warnings = (*cluster.warnings, *warnings, *unserved(cluster, configuration))
         self._seed = seed
         self._clock = clock
-        self._progress = progress = Progress(clock)
+        self._progress = progress = Progress(clock, _patience(extender))
         self._journal = Journal(progress.note)
         time = VirtualTime(clock, self._journal, random.Random(seed))
-        self._parts: InProcessParts = build_parts(cluster.api, configuration, registry or new_registry(), time)
+        self._parts: InProcessParts = build_parts(
+            cluster.api, configuration, registry or new_registry(), time, extender, clock.wall
+        )
         feed = Feed(cluster.api, self._parts.informers, progress.seen)
         self.driver = Driver(self._parts, feed, clock, time, progress, self._controllers(), watched)
 
@@ -83,3 +91,10 @@ class Simulation:
             framework.close()
         for extender in self._parts.extenders:
             extender.close()
+
+
+def _patience(settings: ExtenderConfiguration | None) -> float:
+    """How long a gang may have to wait until it may preempt."""
+    if settings is None or not settings.gang_preemption:
+        return 0.0
+    return settings.preemption_delay_seconds + settings.victim_minimum_run_seconds

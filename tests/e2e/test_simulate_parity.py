@@ -14,14 +14,12 @@ from typing import Any
 
 import pytest
 
+from tests.documented import dump_commands
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ControlPlane, Scheduler
 from tests.e2e.extender import Extender
 from tests.e2e.processes import eventually
 
-DUMPED = (  # README names the same
-    "nodes,pods,services,replicasets,pv,pvc,storageclasses,priorityclasses,poddisruptionbudgets,namespaces"
-)
 HOSTNAME = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 Outcome = dict[str, tuple[str, str]]
@@ -110,11 +108,26 @@ def _spread(app: str) -> dict[str, Any]:
     return {"maxSkew": 1, "topologyKey": HOSTNAME, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
 
 
-def _simulated(dump: Path, config: Path) -> Outcome:
-    command = [sys.executable, "-m", "extender.cli.main", "simulate", str(dump), "--config", str(config), "-o", "json"]
+def _dumped(plane: ControlPlane, folder: Path) -> list[Path]:
+    """By the commands that README gives."""
+    files = []
+    for arguments, name in dump_commands():
+        files.append(folder / name)
+        files[-1].write_text(plane.kubectl(*arguments))
+    return files
+
+
+def _report(files: list[Path], *configs: Path) -> dict[str, Any]:
+    command = [sys.executable, "-m", "extender.cli.main", "simulate", *map(str, files), "-o", "json"]
+    command += [flag for config in configs for flag in ("--config", str(config))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    pods = json.loads(done.stdout)["pods"]
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+def _simulated(files: list[Path], config: Path) -> Outcome:
+    pods = _report(files, config)["pods"]
     return {pod["name"]: (pod.get("node", ""), pod.get("message", "")) for pod in pods if pod["state"] != "Preempted"}
 
 
@@ -129,8 +142,7 @@ def _real(cluster: Cluster) -> Outcome:
 
 def _compared(cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]) -> Outcome:
     """Simulated first, from what kubectl says of pods that nobody has looked at yet; then the real one comes."""
-    dump = tmp_path / "cluster.yaml"
-    dump.write_text(cluster.plane.kubectl("get", DUMPED, "-A", "-o", "yaml"))
+    dump = _dumped(cluster.plane, tmp_path)
     scheduler = Scheduler(cluster.plane, tmp_path, extender=None, change=_default_profile)
     programs.append(scheduler)
     expected = _simulated(dump, tmp_path / "kube-scheduler.yaml")
@@ -175,3 +187,30 @@ def test_who_makes_room_for_whom(cluster: Cluster, tmp_path: Path, programs: lis
         "beside": "node-1",
         "too-late": "",
     }
+
+
+def test_a_dump_with_gangs_is_answered_and_the_live_cluster_is_left_alone(
+    cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
+) -> None:
+    """With the files that both programs run by; the extender that they name is up, and would bind whatever it is asked to."""
+    extender = Extender(tmp_path, cluster.plane.kubeconfig())
+    programs.append(extender)
+    programs.append(Scheduler(cluster.plane, tmp_path, extender=extender.url))  # for its file: it is not started
+    extender.start()
+    cluster.node("node-1", cpu="4")
+    for group in ("fits", "does-not"):
+        cluster.pod_group(group, min_member=3)
+        for number in range(3):
+            cluster.pod(f"{group}-{number}", group=group, requests={"cpu": "1"}, priority=10 if group == "fits" else 5)
+    cluster.pod("elsewhere", requests={"cpu": "1"}, nodeSelector={"disk": "ssd"})
+    files = _dumped(cluster.plane, tmp_path)
+    # what would be if the node had the label: the pod's answer is of the files alone
+    files[0].write_text(files[0].read_text().replace(f"{HOSTNAME}: node-1", f"{HOSTNAME}: node-1\n      disk: ssd"))
+    report = _report(files, tmp_path / "kube-scheduler.yaml", tmp_path / "extender.yaml")
+    assert {gang["group"]: gang["state"] for gang in report["gangs"]} == {"fits": "Bound", "does-not": "Denied"}
+    assert next(pod for pod in report["pods"] if pod["name"] == "elsewhere")["node"] == "node-1"
+    assert {pod["spec"].get("nodeName", "") for pod in cluster.all_pods()} == {""}
+    asked = [
+        line for line in extender.ops("/metrics")[1].splitlines() if line.startswith("gang_extender_requests_total{")
+    ]
+    assert [line for line in asked if 'verb="other"' not in line] == []

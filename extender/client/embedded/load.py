@@ -16,13 +16,21 @@ from extender.client import unreadable
 from extender.client.embedded.api import EmbeddedAPI
 from extender.client.embedded.defaults import suffix
 from extender.client.embedded.documents import Document, collected_afterwards, read_documents
+from extender.client.embedded.unknown_fields import unknown_fields
 from extender.client.errors import ApiError
 from extender.client.interface import IN_TREE_POD_GROUPS, NAMESPACES, POD_GROUPS, PODS, RESOURCE_TYPES, ResourceType
 
 Raw = dict[str, Any]
 
 BY_KIND: Mapping[tuple[str, str], ResourceType[Any]] = {(r.api_version, r.kind): r for r in RESOURCE_TYPES}
-WORKLOADS = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "Job"})
+WORKLOADS = frozenset(
+    (("apps/v1", "Deployment"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"), ("batch/v1", "Job"))
+)
+ALPHA = (IN_TREE_POD_GROUPS.api_version, IN_TREE_POD_GROUPS.kind)
+VERSIONS: Mapping[tuple[str, str], str] = {
+    (version.rpartition("/")[0], kind): version for version, kind in {*BY_KIND, *WORKLOADS} - {ALPHA}
+}
+"""Group and kind -> the version that is read, of APIs that are stable."""
 IGNORED = frozenset(
     {
         "ConfigMap", "Secret", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Event",
@@ -34,10 +42,14 @@ IGNORED = frozenset(
 
 @dataclass(slots=True)
 class Loaded:
-    """What was made of the files: objects by kind, and the kinds that do not matter here."""
+    """What was made of the files. created: objects by kind. ignored: by kinds that do not matter here. unknown: by apiVersion
+    and kind, of kinds that are not known. misspelt: fields that no such object has, each with its
+    place."""
 
     created: dict[str, int] = field(default_factory=dict)
     ignored: dict[str, int] = field(default_factory=dict)
+    unknown: dict[str, int] = field(default_factory=dict)
+    misspelt: list[str] = field(default_factory=list)
 
 
 def load_files(api: EmbeddedAPI, paths: Sequence[Path | str]) -> Loaded:
@@ -53,6 +65,8 @@ def _load(api: EmbeddedAPI, documents: Sequence[Document]) -> Loaded:
         for resource, obj in _objects(document, loaded):
             _check(document, resource, obj)
             objects.append((document, resource, obj))
+    if loaded.unknown and not objects and not loaded.ignored:
+        raise DecodeError(f"{documents[0].place}: $.kind: {next(iter(loaded.unknown))} is not known here")
     objects.sort(key=lambda entry: _rank(entry[1]))
     for document, resource, obj in objects:
         try:
@@ -70,17 +84,29 @@ def _rank(resource: ResourceType[Any]) -> int:
 
 def _objects(document: Document, loaded: Loaded) -> Iterable[tuple[ResourceType[Any], Raw]]:
     obj = without_nulls(document.object)
-    kind, version = obj["kind"], obj.get("apiVersion", "")
-    resource = BY_KIND.get((version, kind))
+    kind, version = obj["kind"], str(obj.get("apiVersion", ""))
+    resource, is_workload = BY_KIND.get((version, kind)), (version, kind) in WORKLOADS
+    if resource is None and not is_workload:
+        _left_out(document, kind, version, loaded)
+        return
+    if not _from_a_cluster(obj):
+        loaded.misspelt += [f"{document.place}: {each}" for each in unknown_fields(obj)]
     if resource is not None:
         yield resource, obj
-    elif kind in IGNORED:
-        loaded.ignored[kind] = loaded.ignored.get(kind, 0) + 1
-    elif kind not in WORKLOADS:
-        raise DecodeError(f"{document.place}: $.kind: {version or '(no apiVersion)'} {kind} is not known here")
-    if kind in WORKLOADS and not _from_a_cluster(obj):
+    if is_workload and not _from_a_cluster(obj):
         for pod in _pods_of(document, obj):
             yield PODS, pod
+
+
+def _left_out(document: Document, kind: str, version: str, loaded: Loaded) -> None:
+    """An object of a kind that scheduling knows nothing of changes no answer. Raises DecodeError where it could: without a
+    version, or in another than the one that is read."""
+    read = VERSIONS.get((version.rpartition("/")[0], kind))
+    if read is not None or not version:
+        told = f"; {read} is" if read else ""
+        raise DecodeError(f"{document.place}: $.kind: {version or '(no apiVersion)'} {kind} is not known here{told}")
+    counts, name = (loaded.ignored, kind) if kind in IGNORED else (loaded.unknown, f"{version} {kind}")
+    counts[name] = counts.get(name, 0) + 1
 
 
 def _from_a_cluster(workload: Raw) -> bool:

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -46,6 +47,12 @@ var roots = map[string]any{
 	"ExtenderBindingArgs":                  extenderv1.ExtenderBindingArgs{},
 }
 
+// Kinds that a file may hold besides, and whose pods are made of their templates.
+var workloads = map[string]any{
+	"apps/v1/Deployment": appsv1.Deployment{},
+	"batch/v1/Job":       batchv1.Job{},
+}
+
 // Of: the type of the field, or of its elements, where that is in the table. Null: whether Go may write null.
 type field struct {
 	Of   string `json:"of,omitempty"`
@@ -55,15 +62,22 @@ type field struct {
 type table map[string]map[string]field
 
 func main() {
-	types, kinds := table{}, map[string]string{}
-	for kind, value := range roots {
-		kinds[kind] = types.add(reflect.TypeOf(value))
-	}
+	types := table{}
+	kinds, templates := types.addAll(roots), types.addAll(workloads)
 	encoder := json.NewEncoder(os.Stdout)
 	encoder.SetIndent("", " ")
-	if err := encoder.Encode(map[string]any{"kinds": kinds, "types": types}); err != nil {
+	if err := encoder.Encode(map[string]any{"kinds": kinds, "workloads": templates, "types": types}); err != nil {
 		log.Fatal(err)
 	}
+}
+
+// Kind to the name of its type in the table.
+func (t table) addAll(values map[string]any) map[string]string {
+	names := map[string]string{}
+	for kind, value := range values {
+		names[kind] = t.add(reflect.TypeOf(value))
+	}
+	return names
 }
 
 // The name of the type in the table; empty for what is no struct, or one with a JSON form of its own.

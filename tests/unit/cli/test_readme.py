@@ -1,4 +1,4 @@
-"""README's commands that need no cluster, word for word: what stands below a command is what it prints."""
+"""The commands of README and docs/ that need no cluster, word for word: what stands below a command is what it prints."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ from pathlib import Path
 import pytest
 
 from extender.cli.main import main
+from extender.client.interface import LEASES, RESOURCE_TYPES
+from tests.documented import PROJECT, dump_commands
 
-PROJECT = Path(__file__).parents[3]
 COMMAND = ".venv/bin/gang-extender "
 BLOCK = re.compile(r"```\n\$ " + re.escape(COMMAND) + r"(.*)\n([\s\S]*?)```")
 
 
+PAGES = (PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md")))
+
+
 def _shown() -> Iterator[tuple[str, str]]:
     """Each command whose output is shown."""
-    yield from BLOCK.findall((PROJECT / "README.md").read_text())
+    for page in PAGES:
+        yield from BLOCK.findall(page.read_text())
 
 
 @pytest.mark.parametrize(("arguments", "output"), [pytest.param(*shown, id=shown[0]) for shown in _shown()])
@@ -44,3 +49,29 @@ def test_the_whole_example_runs(
     said = capsys.readouterr()
     assert ("no profile has Coscheduling" in said.err) is bool(more)
     assert ("sweep  Denied  0/3 (min 3)" in said.out) is not bool(more)
+
+
+def test_a_dump_has_every_kind_that_simulate_reads() -> None:
+    """By README's commands; in-tree PodGroups, which few clusters have, are named below them."""
+    dumped = {kind for arguments, _ in dump_commands() for each in arguments[-1:] for kind in each.split(",")}
+    read = {str(kind) if kind.plural == "podgroups" else kind.plural for kind in RESOURCE_TYPES if kind is not LEASES}
+    assert dumped == read - {"podgroups.scheduling.k8s.io"}
+    assert "`podgroups.scheduling.k8s.io`" in (PROJECT / "README.md").read_text()
+
+
+def test_simulate_is_shown_with_the_files_that_the_dump_writes() -> None:
+    [command] = re.findall(rf"^{re.escape(COMMAND)}(simulate cluster.*)$", PAGES[0].read_text(), re.MULTILINE)
+    assert {file for _, file in dump_commands()} <= set(command.split())
+
+
+APPLIED = re.compile(r"kubectl apply(.*)")
+
+
+@pytest.mark.parametrize(
+    "file",
+    [*PAGES, *sorted((PROJECT / "manifests").rglob("kustomization.yaml"))],
+    ids=lambda file: str(file.relative_to(PROJECT)),
+)
+def test_manifests_are_applied_by_the_server_everywhere(file: Path) -> None:
+    """One after the other, client-side and server-side applies conflict."""
+    assert [each for each in APPLIED.findall(file.read_text()) if "--server-side" not in each] == []

@@ -178,3 +178,70 @@ def test_a_long_run_shows_a_bar_where_somebody_watches(
     said = capsys.readouterr()
     assert ("pods bound" in said.err) is watched
     assert json.loads(said.out)["summary"] == {"Pending": 1, "Scheduled": 2}
+
+
+POD = "{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {containers: [{name: c}]}}"
+GROUP = "{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: odd%s}, spec: {minMember: %s}}"
+MEMBER = "{apiVersion: v1, kind: Pod, metadata: {name: m, labels: {scheduling.x-k8s.io/pod-group: odd}}}"
+
+
+def _also(cluster: str, *documents: str) -> str:
+    with Path(cluster).open("a") as file:
+        file.write("".join(f"---\n{document}\n" for document in documents))
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("documents", "said"),
+    [
+        pytest.param([GROUP % ("", 0)], "spec.minMember", id="a field that the API server would refuse"),
+        pytest.param(
+            [GROUP % (", annotations: {gang-extender.dev/roles: 'a=b'}", 1)],
+            "gang-extender.dev/roles",
+            id="an annotation that it would take",
+        ),
+        pytest.param(
+            [
+                "{apiVersion: v1, kind: Pod, metadata: {name: m, labels: "
+                "{pod-group.scheduling.sigs.k8s.io/name: odd, pod-group.scheduling.sigs.k8s.io/min-available: many}}}"
+            ],
+            "pod-group.scheduling.sigs.k8s.io/min-available",
+            id="labels",
+        ),
+    ],
+)
+def test_an_invalid_group_is_named_and_nothing_else_is_kept_from_running(
+    cluster: str, capsys: pytest.CaptureFixture[str], documents: list[str], said: str
+) -> None:
+    assert main(["simulate", _also(cluster, *documents, MEMBER.replace("name: m", "name: m2")), "-o", "json"]) == 1
+    printed = capsys.readouterr()
+    report = json.loads(printed.out)
+    assert {gang["group"]: gang["state"] for gang in report["gangs"]} == {"nginx": "Bound", "odd": "Invalid"}
+    assert "minMember" not in next(gang for gang in report["gangs"] if gang["group"] == "odd")
+    [line] = [line for line in printed.err.splitlines() if line.startswith("gang-extender: ")]
+    assert said in line
+
+
+def test_groups_that_the_files_lack_are_named(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", _also(cluster, MEMBER)]) == 0
+    printed = capsys.readouterr()
+    assert "warning: pods name PodGroups that are not in the files, and wait for them: default/odd\n" in printed.err
+    [line] = [line for line in printed.out.splitlines() if line.split()[1:2] == ["odd"]]
+    assert line.split() == ["default", "odd", "Gathering", "0/1", "PodGroup", "not", "found"]
+
+
+def test_what_is_left_out_and_what_is_misspelt_are_warned_of(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
+    job = "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}}"
+    misspelt = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {contaners: []}}"
+    assert main(["simulate", _also(cluster, job, job, misspelt)]) == 0
+    warnings = capsys.readouterr().err
+    assert "these kinds are not known here: 2 kubeflow.org/v1 PyTorchJob; pods that a controller would make" in warnings
+    assert "$.spec.contaners: unknown field; did you mean containers?" in warnings
+
+
+def test_many_misspelt_fields_are_counted(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
+    misspelt = "{apiVersion: v1, kind: Pod, metadata: {name: p%s}, spec: {contaners: []}}"
+    assert main(["simulate", _also(cluster, *(misspelt % number for number in range(13)))]) == 0
+    warnings = capsys.readouterr().err.splitlines()
+    assert sum("$.spec.contaners" in line for line in warnings) == 10
+    assert "warning: 3 more unknown fields" in warnings

@@ -130,6 +130,46 @@ def test_files_make_a_cluster_with_the_pods_of_its_workloads(tmp_path: Path) -> 
     assert api.get(NODES, "n1").status.allocatable["cpu"].milli_value == 4000
 
 
+NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n---\n"
+UNKNOWN = """
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: train}
+---
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: named-as-one-that-is-known}
+spec: {tasks: [{replicas: 3}]}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: not-ours}
+---
+apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {name: of-a-later-release}
+---
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSetList
+items: [{metadata: {name: a}}, {metadata: {name: b}}]
+"""
+
+
+def test_kinds_that_are_not_known_are_left_out_and_counted(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(NODE + UNKNOWN)
+    api = EmbeddedAPI()
+    loaded = load_files(api, [file])
+    assert loaded.created == {"Node": 1}
+    assert loaded.unknown == {
+        "kubeflow.org/v1 PyTorchJob": 1,
+        "batch.volcano.sh/v1alpha1 Job": 1,
+        "scheduling.volcano.sh/v1beta1 PodGroup": 1,
+        "scheduling.k8s.io/v1beta1 PodGroup": 1,
+        "jobset.x-k8s.io/v1alpha2 JobSet": 2,
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -150,7 +190,22 @@ def test_files_make_a_cluster_with_the_pods_of_its_workloads(tmp_path: Path) -> 
         pytest.param(
             "apiVersion: example.com/v1\nkind: Widget",
             "cluster.yaml:1: $.kind: example.com/v1 Widget is not known here",
-            id="an unknown kind",
+            id="an unknown kind, and nothing else",
+        ),
+        pytest.param(
+            NODE + "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget",
+            "cluster.yaml:5: $.kind: policy/v1beta1 PodDisruptionBudget is not known here; policy/v1 is",
+            id="another version of a kind that is known",
+        ),
+        pytest.param(
+            NODE + "apiVersion: apps/v1beta2\nkind: Deployment",
+            "cluster.yaml:5: $.kind: apps/v1beta2 Deployment is not known here; apps/v1 is",
+            id="another version of a workload",
+        ),
+        pytest.param(
+            NODE + "kind: Widget",
+            "cluster.yaml:5: $.kind: (no apiVersion) Widget is not known here",
+            id="no version at all",
         ),
         pytest.param(
             "apiVersion: apps/v1\nkind: Deployment\nspec: {replicas: many}",

@@ -1,0 +1,28 @@
+"""What Coscheduling takes from the extender's own configuration: the same behind a kube-scheduler and in-process.
+
+Both factories call it, and evaluate. No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+from extender.config.types import ExtenderConfiguration
+from extender.plugins.coscheduling.collaborators import ShadowRules
+from extender.plugins.coscheduling.planner import Topology
+
+COMMIT_SECONDS = 5.0  # what a commit may take before the caller's own timeout, and 10 ms more a member
+COMMIT_SECONDS_PER_MEMBER = 0.01
+
+
+def topology(configuration: ExtenderConfiguration) -> Topology:
+    return Topology(configuration.topology, packing=configuration.packing)
+
+
+def shadow_rules(configuration: ExtenderConfiguration) -> ShadowRules:
+    return ShadowRules(
+        configuration.shadow_after_seconds, configuration.shadow_max_seconds, configuration.shadow_max_nodes_percent
+    )
+
+
+def hold_limit(bind_timeout_seconds: float, members: int) -> float:
+    """The longest hold that leaves a gang of so many its commit before kube-scheduler gives up on the call."""
+    return max(1.0, bind_timeout_seconds - COMMIT_SECONDS - COMMIT_SECONDS_PER_MEMBER * members)
