@@ -85,11 +85,12 @@ class ApiEvictor:
         self._run(lambda: done(self._attempt(eviction)))
 
     def stop(self) -> None:
+        """Returns when an eviction that has begun is at its end; others do not begin any more."""
         self._stopping.set()
         self._pool.stop()
 
     def _attempt(self, eviction: Eviction) -> str:
-        """Whatever happens, who waits for it hears of it."""
+        """Always reports the result, even after an unexpected error."""
         try:
             return self._evict(eviction)
         except Exception as error:
@@ -97,10 +98,11 @@ class ApiEvictor:
             return f"{type(error).__name__}: {error}"
 
     def _evict(self, eviction: Eviction) -> str:
-        """Why nobody was told to go; empty if they were.
+        """Why no victim was told to go; empty if they were.
 
-        All are marked before the first goes: if we do not come to the end of it, whoever comes after us finds them
-        (plugins/coscheduling/preemption/broken_off.py). Who stops us waits for the end, and there are no pauses then.
+        All are marked before the first goes. On SIGTERM the rest is told without pauses, and the worker waits for that as long as
+        for commits (drain_seconds); it is told where the Lease has gone meanwhile, too. What is left undone by then, or by a
+        crash, the next leader finds by the marks and finishes: plugins/coscheduling/preemption/broken_off.py.
         """
         if not self._leading():
             return "not the leader"

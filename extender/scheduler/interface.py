@@ -82,7 +82,10 @@ class Verbs(Protocol):
         ...
 
     def drain(self, message: str) -> None:
-        """Answers every held bind that has not begun to commit, at once, with `message`; refuses new ones."""
+        """Answers every held bind that has not begun to commit, at once, with `message`; refuses new ones.
+
+        Returns when an eviction that has begun is at its end.
+        """
         ...
 
     def stop(self) -> None:

@@ -205,11 +205,11 @@ class Scheduler:
     def drain(self, message: str) -> None:
         self._stopped = True
         self._parts.in_flight.drain(message)
+        self._parts.evictor.stop()
 
     def stop(self) -> None:
         self.drain("shutting down")
         self._parts.background.stop()
-        self._parts.evictor.stop()
         self._parts.steering.stop()
         self._parts.informers.stop()
         self._parts.verdicts.stop()

@@ -165,6 +165,10 @@ class Worker(GeventWorker):  # type: ignore[misc]
         server.start()
         return server
 
+    def notify(self) -> None:
+        """The heartbeat alone: GeventWorker's own ends a worker whose master has gone, before it has answered anybody."""
+        self.tmp.notify()
+
     def _await_signal(self, seconds: float) -> None:
         """Python tells of signals between two steps of ours: waiting on the wake-up pipe makes that at once."""
         try:
@@ -235,17 +239,21 @@ class Worker(GeventWorker):  # type: ignore[misc]
         os._exit(1)
 
     def _drain(self) -> None:
-        """Every held bind is answered now; what has begun to commit is carried to its end; then we are gone."""
+        """Every held bind is answered now; commits and evictions that have begun are carried to their end; then we are gone."""
         self.alive = False
         verbs = state_of(self.wsgi).verbs
-        _at_most(STOP_SECONDS, partial(verbs.drain, DRAINING))
+        draining = gevent.spawn(verbs.drain, DRAINING)
         until = time.monotonic() + self.options.drain_seconds
-        while any(not caller.receiving for caller in self.answering) and time.monotonic() < until:
+        while time.monotonic() < until and (not draining.ready() or self._is_answering()):
             self.notify()
             gevent.sleep(POLL_SECONDS)
         _at_most(STOP_SECONDS, verbs.stop)
         self.say_the_rest()
         os._exit(0)  # no thread that is still about can keep us
+
+    def _is_answering(self) -> bool:
+        """Whether a request that came in whole has no answer yet."""
+        return any(not caller.receiving for caller in self.answering)
 
 
 def _at_most(seconds: float, function: Callable[[], None]) -> None:

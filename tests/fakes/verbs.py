@@ -1,7 +1,8 @@
 """The scheduler as the server sees it: answers at once, or does what a pod's name asks for.
 
-`held-...` is held until `release`, `commit-...` has begun to commit and is carried to its end, `fault-...` raises,
-`block-...` keeps the whole process busy. Used by tests/server, in this process and in one of its own.
+`held-...` is held until `release`, `commit-...` has begun to commit and is carried to its end, `endless-...` has begun and has no
+end, `evict-...` begins something that a drain waits for, `fault-...` raises, `block-...` keeps the whole process busy. Used by
+tests/server, in this process and in one of its own.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class FakeVerbs:
         self._held: list[_Hold] = []
         self._counts = dict.fromkeys(("filter", "bind", "gone", "committed", "stopped"), 0)
         self._draining = ""
+        self._evictions: list[threading.Thread] = []
         self.ready = True
         self.alive = True
 
@@ -60,6 +62,8 @@ class FakeVerbs:
             case "commit":
                 time.sleep(COMMIT_SECONDS)
                 self._count("committed")
+            case "endless":
+                threading.Event().wait()
             case "release":
                 self._release("")
         return ExtenderBindingResult()
@@ -77,6 +81,8 @@ class FakeVerbs:
         with self._lock:
             self._draining = message
         self._release(message)
+        for eviction in self._evictions:
+            eviction.join()
 
     def stop(self) -> None:
         self._count("stopped")
@@ -93,6 +99,9 @@ class FakeVerbs:
         match name.split("-")[0]:
             case "fault":
                 raise ConnectionError("a fault of ours")
+            case "evict":
+                self._evictions.append(threading.Thread(target=_evict, daemon=True))
+                self._evictions[-1].start()
             case "block":
                 _compute(20)
             case "offload" if self._offload is not None:
@@ -139,6 +148,11 @@ class _Hold:
         if not self.ended.is_set():
             self.reason = reason
             self.ended.set()
+
+
+def _evict() -> None:
+    time.sleep(COMMIT_SECONDS)
+    print("all victims were told", file=sys.stderr)
 
 
 def _compute(seconds: float) -> None:

@@ -15,7 +15,7 @@ from extender.server.options import ServeOptions
 from extender.server.worker import Listener
 from tests.e2e.processes import eventually
 from tests.fakes.verbs import COMMIT_SECONDS
-from tests.server.service import Service, bind_body, payload, raw, read_answer
+from tests.server.service import Service, bind_body, ended, payload, pod_body, raw, read_answer
 
 DRAINED = (200, b'{"Error":"the extender is shutting down"}')
 
@@ -62,9 +62,33 @@ def test_a_commit_that_began_is_carried_to_its_end(start: Callable[..., Service]
 def test_a_commit_that_never_ends_is_left_at_the_limit(start: Callable[..., Service]) -> None:
     service = start(drain_seconds=0.5)
     with service.connect() as committing:
-        committing.sendall(raw("bind", bind_body("commit-it")))
+        committing.sendall(raw("bind", bind_body("endless-it")))
         eventually(lambda: service.report()["bind"] == 1, within=5, what="the commit has begun")
-        assert service.terminate(within=5) < COMMIT_SECONDS
+        service.terminate(within=30)
+        assert ended(committing, within=5)
+    assert service.returncode == 0, "it has ended by itself: gunicorn's master would have had to kill it"
+
+
+@pytest.mark.parametrize(
+    ("drain_seconds", "told"),
+    [
+        pytest.param(10.0, True, id="in time"),
+        pytest.param(0.5, False, id="not in time: the next leader finishes it"),
+    ],
+)
+def test_an_eviction_that_began_is_carried_to_its_end_meanwhile_held_binds_are_answered(
+    start: Callable[..., Service], drain_seconds: float, told: bool
+) -> None:
+    """It had half a second."""
+    service = start(drain_seconds=drain_seconds)
+    held = service.hold(1)[0]
+    assert service.post("filter", pod_body("evict-it"))[0] == 200
+    began = time.monotonic()
+    service.program.signal(signal.SIGTERM)
+    assert read_answer(held) == DRAINED
+    assert time.monotonic() - began < 1
+    service.program.wait(within=COMMIT_SECONDS + 3)
+    assert ("all victims were told" in service.program.log()) is told
 
 
 def test_nobody_new_is_let_in_meanwhile(start: Callable[..., Service]) -> None:
@@ -94,12 +118,17 @@ def test_half_a_request_does_not_keep_it(start: Callable[..., Service]) -> None:
 
 
 def test_a_worker_without_its_master_answers_and_goes(start: Callable[..., Service]) -> None:
+    """A commit that it has begun takes it longer than to notice."""
     service = start()
     callers = service.hold(5)
     worker = service.report()["pid"]
-    os.kill(service.program.pid, signal.SIGKILL)
-    service.program.wait(within=5)
-    assert [read_answer(caller) for caller in callers] == [DRAINED] * 5
+    with service.connect() as committing:
+        committing.sendall(raw("bind", bind_body("commit-it")))
+        eventually(lambda: service.report()["bind"] == 6, within=5, what="the commit has begun")
+        os.kill(service.program.pid, signal.SIGKILL)
+        service.program.wait(within=5)
+        assert [read_answer(caller) for caller in callers] == [DRAINED] * 5
+        assert read_answer(committing) == (200, b'{"Error":""}')
     eventually(lambda: not Path(f"/proc/{worker}").exists(), within=5, what="the worker is gone")
 
 

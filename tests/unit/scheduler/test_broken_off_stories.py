@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
+from extender.client.interface import pod_reference
 from extender.client.status_patch import patch_pod_status
 from extender.config.types import ExtenderConfiguration
 from extender.plugins.coscheduling.preemption import broken_off
-from tests.unit.scheduler.conftest import Bench, running
+from extender.plugins.coscheduling.preemption.eviction import Eviction
+from tests.unit.scheduler.conftest import SECONDS, Bench, running
 
 VICTIM = corev1.PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
 
@@ -89,3 +93,33 @@ def test_where_gangs_are_nothing_special_nobody_goes(monkeypatch: pytest.MonkeyP
         assert bench.there(bench.pod("marker"))
         ticked(bench)
         assert all(map(bench.there, pods))
+
+
+def test_a_drain_lets_an_eviction_that_began_come_to_its_end(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a SIGTERM leaves no fraction of the victims' gang."""
+    victims = members(bench, 2, min_member=2)
+    story: list[str] = []
+    first_told, go_on = threading.Event(), threading.Event()
+    delete = bench.api.delete
+
+    def deleting(resource: Any, name: str, *args: Any, dry_run: bool, **options: Any) -> None:
+        delete(resource, name, *args, dry_run=dry_run, **options)
+        if not dry_run:
+            story.append(f"{name} was told")
+            first_told.set()
+            assert go_on.wait(SECONDS)
+
+    def drain() -> None:
+        bench.scheduler.drain("shutting down")
+        story.append("drained")
+
+    monkeypatch.setattr(bench.api, "delete", deleting)
+    eviction = Eviction(victims, "PodGroup default/g", pod_reference(victims[0]), "gang-scheduler")
+    bench.scheduler._parts.evictor.evict(eviction, lambda failure: None)
+    assert first_told.wait(SECONDS)
+    draining = threading.Thread(target=drain)
+    draining.start()
+    bench.until(lambda: bench.bind(victims[0], "n1").result(SECONDS) == "shutting down", "no call is taken in any more")
+    go_on.set()
+    draining.join(SECONDS)
+    assert story == ["r0 was told", "r1 was told", "drained"]
