@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -81,7 +82,7 @@ def _builder(args: argparse.Namespace, configuration: Any) -> Callable[[Callable
     from extender.scheduler import factory
 
     if args.cluster:
-        load_files(EmbeddedAPI(), args.cluster)
+        _say_what_is_left_out(load_files(EmbeddedAPI(), args.cluster))
 
     def connect() -> API:
         if args.cluster:
@@ -94,8 +95,22 @@ def _builder(args: argparse.Namespace, configuration: Any) -> Callable[[Callable
         if not args.cluster:
             connect().close()
     except IdentityError as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(_one_line(str(error))) from error
+    except OSError as error:  # a certificate or key that is none
+        raise UsageError(_one_line(f"kubeconfig {args.kubeconfig or '(in the cluster)'}: {error}")) from error
     return lambda offload: factory.build(configuration, connect(), offload=offload, settled=_keep_what_was_listed)
+
+
+def _one_line(text: str) -> str:
+    """A YAML error has several."""
+    return " ".join(text.split())
+
+
+def _say_what_is_left_out(loaded: Any) -> None:
+    for kind, count in loaded.unknown.items():
+        print(f"gang-extender: left out, since the kind is not known here: {count} {kind}", file=sys.stderr)
+    for field in loaded.misspelt:
+        print(f"gang-extender: {field}", file=sys.stderr)
 
 
 def _keep_what_was_listed() -> None:

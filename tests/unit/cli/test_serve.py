@@ -1,0 +1,57 @@
+"""`gang-extender serve` with files that it cannot begin with: one line on stderr that names the file, and exit code 2."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.processes import free_port
+
+COMMAND = [sys.executable, "-W", "error", "-m", "extender.cli.main", "serve"]
+SECONDS = 30.0
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1", %s}}]
+users: [{name: u, user: {token: t}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: %s
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param(KUBECONFIG % ("certificate-authority: /none", "x"), "/none", id="a CA that is not there"),
+        pytest.param(KUBECONFIG % ("certificate-authority-data: bm9uZQ==", "x"), "certificate", id="a CA that is none"),
+        pytest.param(KUBECONFIG % ("insecure-skip-tls-verify: false", "y"), "name y", id="a context that is not there"),
+        pytest.param("", "empty", id="an empty file"),
+    ],
+)
+def test_a_kubeconfig_that_is_no_use(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text(text)
+    ports = [f"--port={free_port()}", f"--ops-port={free_port()}"]
+    done = subprocess.run(
+        [*COMMAND, "--kubeconfig", str(file), *ports], capture_output=True, text=True, check=False, timeout=SECONDS
+    )
+    assert done.returncode == 2, done.stderr
+    [line] = done.stderr.splitlines()
+    assert line.startswith("gang-extender: ")
+    assert str(file) in line
+    assert said in line
+
+
+def test_kinds_of_a_cluster_file_that_are_not_known_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    job = "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}}"
+    file.write_text(f"{{apiVersion: v1, kind: Node, metadata: {{name: n}}}}\n---\n{job}\n")
+    command = [*COMMAND, "--cluster", str(file), f"--port={free_port()}", f"--ops-port={free_port()}"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "not known here: 1 kubeflow.org/v1 PyTorchJob" in process.stderr.readline()
+        process.terminate()
+        process.wait(SECONDS)
