@@ -54,6 +54,20 @@ def guarded(where: str, work: Callable[[], object]) -> bool:
     return True
 
 
+def every(*steps: Callable[[], object]) -> None:
+    """Runs all of them, though one raises; then raises the first exception. For an event that several parts have to hear of."""
+    first: Exception | None = None
+    for step in steps:
+        try:
+            step()
+        except Exception as error:
+            if first is not None:
+                crashed("event")
+            first = first or error
+    if first is not None:
+        raise first
+
+
 def crashed(where: str, about: str = "") -> None:
     """Called from the except clause. about: the object that was being handled, for the log: `group=default/train`."""
     _note(_Crash(where, about, sys.exception()))

@@ -15,6 +15,7 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.backend.cache.cache import Cache, CacheError
 from extender.backend.queue.nominator import Nominator
+from extender.crash import every
 
 log = logging.getLogger(__name__)
 
@@ -63,20 +64,18 @@ class PodHandlers:
                 self._nominator.delete_nominated_pod_if_exists(new)
         else:
             self._nominator.update_nominated_pod(old, new)
-        self._tell(old, new)
-        if new.deleting and not old.deleting and not new.node_name:
-            self._reject_waiting_pod(new)
+        ends = new.deleting and not old.deleting and not new.node_name
+        self._tell(old, new, *((partial(self._reject_waiting_pod, new),) if ends else ()))
 
     def on_delete(self, pod: corev1.Pod) -> None:
         if pod.node_name:
             kept(self._cache.remove_pod, pod)
         self._nominator.delete_nominated_pod_if_exists(pod)
-        self._tell(pod, None)
-        self._reject_waiting_pod(pod)
+        self._tell(pod, None, partial(self._reject_waiting_pod, pod))
 
-    def _tell(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
-        for observer in self._observers:
-            observer.on_pod(old, new)
+    def _tell(self, old: corev1.Pod | None, new: corev1.Pod | None, *more: Callable[[], None]) -> None:
+        """Each hears of it though another raises; then the event comes again."""
+        every(*(partial(observer.on_pod, old, new) for observer in self._observers), *more)
 
 
 class NodeHandlers:
@@ -86,18 +85,18 @@ class NodeHandlers:
 
     def on_add(self, node: corev1.Node) -> None:
         self._cache.add_node(node)
-        for observer in self._observers:
-            observer.on_node(None, node)
+        self._tell(None, node)
 
     def on_update(self, old: corev1.Node, new: corev1.Node) -> None:
         self._cache.update_node(old, new)
-        for observer in self._observers:
-            observer.on_node(old, new)
+        self._tell(old, new)
 
     def on_delete(self, node: corev1.Node) -> None:
         kept(self._cache.remove_node, node)
-        for observer in self._observers:
-            observer.on_node(node, None)
+        self._tell(node, None)
+
+    def _tell(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
+        every(*(partial(observer.on_node, old, new) for observer in self._observers))
 
 
 class PodGroupHandlers:
@@ -114,8 +113,7 @@ class PodGroupHandlers:
         self._tell(group, None)
 
     def _tell(self, old: PodGroup | None, new: PodGroup | None) -> None:
-        for observer in self._observers:
-            observer.on_pod_group(old, new)
+        every(*(partial(observer.on_pod_group, old, new) for observer in self._observers))
 
 
 def on_its_node(cache: Cache, pod: corev1.Pod, *, known: bool = False) -> None:

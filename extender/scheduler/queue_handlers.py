@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from extender import metrics
@@ -20,6 +21,7 @@ from extender.backend.queue.scheduling_queue import PriorityQueue
 from extender.client import interface as kinds
 from extender.client.informer import InformerFactory
 from extender.client.interface import ResourceType
+from extender.crash import every
 from extender.framework import events
 from extender.framework.events import ActionType
 from extender.framework.interface import ClusterEvent
@@ -110,8 +112,7 @@ class PodHandlers:
     def on_add(self, pod: corev1.Pod) -> None:
         if pod.node_name:
             on_its_node(self._to.cache, pod)
-            self._tell(None, pod)
-            self._to.move(events.ASSIGNED_POD_ADD, None, pod)
+            every(partial(self._tell, None, pod), partial(self._to.move, events.ASSIGNED_POD_ADD, None, pod))
             return
         self._tell(None, pod)
         if self._ours(pod) and not self._to.cache.is_assumed_pod(pod):
@@ -134,8 +135,7 @@ class PodHandlers:
             if self._ours(old):
                 self._to.queue.delete(old)
             on_its_node(self._to.cache, new)
-            self._tell(old, new)
-            self._to.move(events.ASSIGNED_POD_ADD, None, new)
+            every(partial(self._tell, old, new), partial(self._to.move, events.ASSIGNED_POD_ADD, None, new))
         else:
             self._tell(old, new)
             if self._ours(old):
@@ -144,8 +144,7 @@ class PodHandlers:
     def on_delete(self, pod: corev1.Pod) -> None:
         if pod.node_name:
             kept(self._to.cache.remove_pod, pod)
-            self._tell(pod, None)
-            self._to.move(events.ASSIGNED_POD_DELETE, pod, None)
+            every(partial(self._tell, pod, None), partial(self._to.move, events.ASSIGNED_POD_DELETE, pod, None))
             return
         if self._ours(pod):
             self._to.queue.delete(pod)
@@ -194,8 +193,7 @@ class PodHandlers:
         self._to.move(events.ASSIGNED_POD_DELETE, assumed, None)
 
     def _tell(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
-        for observer in self._to.observers:
-            observer.on_pod(old, new)
+        every(*(partial(observer.on_pod, old, new) for observer in self._to.observers))
 
 
 class NodeHandlers:

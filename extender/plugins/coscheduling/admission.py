@@ -76,11 +76,11 @@ class Admission:
                 group.told.pop(pod.uid, None)
             return None if status.success else self._refuse(group, pod, status)
 
-    def set_aside(self, pod: corev1.Pod) -> Status:
+    def set_aside(self, pod: corev1.Pod, key: str) -> Status:
         """The refusal of a member while its gang is set aside. StaleRefusals has it tried again once that is over."""
         status = unresolvable(messages.INTERNAL_ERROR)
         with self._manager.lock:
-            group = self._manager.find(pod)
+            group = self._manager.groups.get(key)
             if group is None or pod.uid not in group.members:
                 return status
             group.told[pod.uid] = messages.INTERNAL_ERROR

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Self
+from typing import Self, TypeVar
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
@@ -70,6 +70,8 @@ from extender.plugins.coscheduling.single_pods import PackingScores, SinglePods,
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.stale_refusals import StaleRefusals
 from extender.plugins.coscheduling.stops import Reason, Stop
+
+T = TypeVar("T")
 
 KEPT = "Kept" + names.COSCHEDULING
 PACKING = "Packing" + names.COSCHEDULING
@@ -168,7 +170,7 @@ class Coscheduling(
         answer = self.manager.quarantine.for_gang(key, "filter", step, None)
         if answer is not None:
             return answer
-        return None, self.admission.set_aside(pod) if key else SKIP
+        return None, self.admission.set_aside(pod, key) if key else SKIP
 
     def _pre_filter(
         self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
@@ -193,11 +195,19 @@ class Coscheduling(
 
     def filter(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> Status:
         kept = state.get(KEPT, Kept)
-        return self.room.judge(kept, pod, node) if kept is not None else SUCCESS
+        return self._kept(state, partial(self.room.judge, kept, pod, node), SUCCESS) if kept is not None else SUCCESS
 
     def filter_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> Verdicts | None:
         kept = state.get(KEPT, Kept)
-        return self.room.judge_all(kept, pod, table) if kept is not None else ALL_PASS
+        return self._kept(state, partial(self.room.judge_all, kept, pod, table), ALL_PASS) if kept else ALL_PASS
+
+    def _kept(self, state: CycleState, judge: Callable[[], T], passes: T) -> T:
+        """Where what is kept for others raises nothing is kept: they can be planned again, and this pod would never pass."""
+        verdict = self.manager.quarantine.for_gang("", "filter", lambda: (judge(),), None)
+        if verdict is None:
+            state.delete(KEPT)
+            return passes
+        return verdict[0]
 
     # PostFilter
 
@@ -205,20 +215,25 @@ class Coscheduling(
         self, state: CycleState, pod: corev1.Pod, node_statuses: NodeToStatus
     ) -> tuple[PostFilterResult | None, Status]:
         """A gang of which one member fits nowhere gives up early, unless it is nearly complete."""
+        step = partial(self._post_filter, pod)
+        set_aside = unschedulable(messages.INTERNAL_ERROR)
+        return None, self.manager.quarantine.for_gang(self.manager.key_of(pod), "filter", step, set_aside)
+
+    def _post_filter(self, pod: corev1.Pod) -> Status:
         with self.manager.lock:
             group = self.manager.group_of(pod)
             spec = self.manager.spec(group) if group is not None else None
             if group is None or spec is None or spec.invalid:
-                return None, unschedulable("can not find pod group")
+                return unschedulable("can not find pod group")
             missing = needs(group, spec, group.assigned() | group.waiting()).total
             if missing <= spec.min_member * self._args.pod_group_reject_percentage / 100:
-                return None, unschedulable()
+                return unschedulable()
             self._back_off(group)
             text = messages.rejected_after_post_filter(group.key, pod.name)
             group.stop(Stop(Reason.REFUTED_BY_SCHEDULER, text, self.manager.clock()))
             self.barrier.reject_all(group, messages.OPTIMISTIC_REJECTION)
         self.rounds.drop_plan(group.key)
-        return None, unschedulable(text)
+        return unschedulable(text)
 
     def _back_off(self, group: Group) -> None:
         """podGroupBackoffSeconds: a group that was just rejected is not tried for so long."""
@@ -230,7 +245,11 @@ class Coscheduling(
     def pre_score(self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Status:
         if not self.collaborators.pack_single_pods or len(nodes) < 2:
             return SKIP
-        state.write(PACKING, self.single_pods.scores(pod, nodes, self._handle.snapshot()))
+        step = partial(self.single_pods.scores, pod, nodes, self._handle.snapshot())
+        scores = self.manager.quarantine.for_gang(self.manager.key_of(pod), "score", step, None)
+        if scores is None:
+            return SKIP
+        state.write(PACKING, scores)
         return SUCCESS
 
     def score(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> tuple[int, Status]:
@@ -242,11 +261,16 @@ class Coscheduling(
     # Reserve, Permit, PreBind, PostBind
 
     def reserve(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
-        self.room.arrived(pod, node_name)
+        """Only the places of others are looked at: no fault of theirs is to keep this pod back."""
+        self.manager.quarantine.for_gang("", "reserve", partial(self.room.arrived, pod, node_name), None)
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:
         """Releases the whole group: none of it can start now."""
+        with self.manager.quarantine.blame(self.manager.key_of(pod)):
+            self._unreserve(state, pod)
+
+    def _unreserve(self, state: CycleState, pod: corev1.Pod) -> None:
         cause = state.get(REJECTION, str) or messages.REJECTION_IN_UNRESERVE
         with self.manager.lock:
             group = self.manager.holder_of(pod)
@@ -274,6 +298,10 @@ class Coscheduling(
 
     def pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         """A preemptor is here within moments of its victim's end: our watch is given the time to show it as well."""
+        with self.manager.quarantine.blame(self.manager.key_of(pod)):
+            return self._pre_bind(state, pod, node_name)
+
+    def _pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         status = self.barrier.check_commit(state, pod, node_name)
         for pause in CATCH_UP_SECONDS:
             if not lacks_room(status):
@@ -283,20 +311,28 @@ class Coscheduling(
         return status
 
     def post_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:
-        self.barrier.bound(pod, node_name)
-        self.arrivals.settled(pod)
+        with self.manager.quarantine.blame(self.manager.key_of(pod)):
+            self.barrier.bound(pod, node_name)
+            self.arrivals.settled(pod)
 
     # What the watch says
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
-        self.room.on_pod(old, new)
-        self.events.on_pod(old, new)
+        """An exception sets the pod's gang aside, and the event is brought again (client/deliveries)."""
+        pod = new or old
+        with self.manager.quarantine.blame(self.manager.key_of(pod) if pod is not None else ""):
+            try:
+                self.room.on_pod(old, new)
+            finally:
+                self.events.on_pod(old, new)
 
     def on_pod_group(self, old: PodGroup | None, new: PodGroup | None) -> None:
-        self.events.on_pod_group(old, new)
+        with self.manager.quarantine.blame(_key(old, new)):
+            self.events.on_pod_group(old, new)
 
     def on_in_tree_pod_group(self, old: InTreePodGroup | None, new: InTreePodGroup | None) -> None:
-        self.events.on_in_tree_pod_group(old, new)
+        with self.manager.quarantine.blame(_key(old, new)):
+            self.events.on_in_tree_pod_group(old, new)
 
     def on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
         self.room.on_node(old, new)
@@ -314,10 +350,10 @@ class Coscheduling(
         """Each is done though another fails."""
         return (
             ("room", self.room.tick),
+            ("quarantine", self.set_aside.tick),
             ("unseen", self.events.tick),
             ("due", self._look_at_what_is_due),
             ("leadership", self.lead_changes.tick),
-            ("quarantine", self.set_aside.tick),
             ("stale-refusals", self.stale_refusals.tick),
             ("observer", self.observer.tick),
             ("expired", self.expired_plans.tick),
@@ -329,3 +365,8 @@ class Coscheduling(
             due = self.manager.queue.flush()
         if due:
             self.rounds.look()
+
+
+def _key(old: PodGroup | InTreePodGroup | None, new: PodGroup | InTreePodGroup | None) -> str:
+    known = new or old
+    return known.key if known is not None else ""

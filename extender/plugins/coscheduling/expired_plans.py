@@ -10,8 +10,8 @@ import logging
 from functools import partial
 
 from extender import metrics
-from extender.crash import guarded
 from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.pre_bind import HasUnboundClaims, time_for_place
@@ -37,23 +37,25 @@ class ExpiredPlans:
 
     def tick(self) -> None:
         for key in self._expired():
-            guarded("expired-tick", partial(self._end, key))
+            self._manager.quarantine.for_gang(key, "expired", partial(self._end, key), None)
 
     def _expired(self) -> list[str]:
         """Groups of which a member did not come for its place in time."""
         manager = self._manager
         now = manager.clock()
         with manager.lock:
+            late = {place.group: manager.groups.get(place.group) for place in manager.ledger if place.expires <= now}
             return sorted(
-                {
-                    reservation.group
-                    for reservation in manager.ledger
-                    if reservation.expires <= now
-                    and (group := manager.groups.get(reservation.group)) is not None
-                    and reservation.uid not in group.held
-                    and reservation.expires + time_for_place(group, self._has_unbound_claims) <= now
-                }
+                key
+                for key, group in late.items()
+                if group is not None
+                and manager.quarantine.for_gang(key, "expired", partial(self._has_expired, group, now), otherwise=False)
             )
+
+    def _has_expired(self, group: Group, now: float) -> bool:
+        grace = time_for_place(group, self._has_unbound_claims)
+        places = self._manager.ledger.of_group(group.key)
+        return any(place.expires + grace <= now and place.uid not in group.held for place in places)
 
     def _end(self, key: str) -> None:
         log.info("plan expired group=%s", key)

@@ -7,6 +7,8 @@ thread. scheduler-plugins has queueing hints in this place: here a group that an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TypeVar
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
@@ -25,6 +27,8 @@ from extender.plugins.coscheduling.rebuffs import Rebuffs
 from extender.plugins.coscheduling.refused_unasked import refused_unasked
 from extender.plugins.coscheduling.spec.group_annotations import asks_for, naming
 from extender.plugins.coscheduling.units import follow_unit, missing_group, unit_of
+
+T = TypeVar("T")
 
 
 class GroupEvents:
@@ -46,35 +50,59 @@ class GroupEvents:
         self._with = collaborators
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
-        """Keeps the members; a group that gained its quorum, or room that came free, is looked at in the background."""
-        manager = self._manager
+        """Keeps the members; a group that gained its quorum, or room that came free, is looked at in the background.
+
+        That room is free whatever is raised about the pod's own gang.
+        """
         freed = old is not None and bool(old.node_name) and (new is None or (new.terminal and not old.terminal))
-        membership = _membership_changed(old, new)
+        void: list[str] = []
+        try:
+            void, look = self._follow(old, new)
+            self._drop(void)
+            if new is not None and new.node_name:
+                self._for_gang_of(new, partial(self._arrivals.settled, new), None)
+        finally:
+            if freed or void:
+                self.room_came_free()
+        lost = partial(self._lost_nomination, old, new)
+        if not (freed or void) and (look or (new is not None and self._for_gang_of(new, lost, otherwise=False))):
+            self._rounds.look()
+
+    def _follow(self, old: corev1.Pod | None, new: corev1.Pod | None) -> tuple[list[str], bool]:
+        """Keeps the members. Returns the groups whose plan is void, and whether groups that wait are to be looked at."""
+        manager = self._manager
         with manager.lock:
             before = manager.groups.get(ref.key) if old is not None and (ref := manager.labels.group_of(old)) else None
             concerned = self._units([before])
             group = manager.pod_changed(new) if new is not None else manager.pod_gone(old) if old is not None else None
-            concerned |= self._units([group])
             if before is not None and new is not None and not new.deleting and new.uid not in before.members:
                 self._barrier.reject(before, new.uid, messages.MEMBER_GONE)
-            if group is not None and membership:
-                if _on_a_node(old) or _on_a_node(new):
-                    follow_unit(manager, group)
-                for key in concerned:
-                    manager.forget_notes(key)
-            void = self._void(concerned)
-            look = group is not None and membership and self._matters(group, new)
-            if group is not None and self._parked_unasked(group, old, new):
-                look = True
-            if look:
-                manager.queue.active.update(concerned & manager.groups.keys())
-        self._drop(void)
-        if new is not None and new.node_name:
-            self._arrivals.settled(new)
-        if freed or void:
-            self.room_came_free()
-        elif look or self._lost_nomination(old, new):
-            self._rounds.look()
+            if group is None:
+                return self._void(concerned), False
+            concerned |= self._units([group])
+            step = partial(self._look_at_change, group, concerned, old, new)
+            nothing: tuple[list[str], bool] = [], False
+            return manager.quarantine.for_gang(group.key, "events", step, nothing)
+
+    def _look_at_change(
+        self, group: Group, concerned: set[str], old: corev1.Pod | None, new: corev1.Pod | None
+    ) -> tuple[list[str], bool]:
+        """What follows for the pod's group, and those that it starts with (concerned: their keys). Lock held.
+
+        Not done while it is set aside: it has no plan then, and SetAside makes up for the rest.
+        """
+        manager = self._manager
+        membership = _membership_changed(old, new)
+        if membership:
+            if _on_a_node(old) or _on_a_node(new):
+                follow_unit(manager, group)
+            for key in concerned:
+                manager.forget_notes(key)
+        look = membership and self._matters(group, new)
+        look = self._parked_unasked(group, old, new) or look
+        if look:
+            manager.queue.active.update(concerned & manager.groups.keys())
+        return self._void(concerned), look
 
     def tick(self) -> None:
         """About once a second: members that calls have shown, and for too long no watch, count no longer. One that comes after
@@ -82,9 +110,12 @@ class GroupEvents:
         with self._manager.lock:
             unseen = self._manager.unseen()
         for pod in unseen:
-            self.on_pod(pod, None)
-            with self._manager.lock:
-                self._manager.comes_back(pod.uid)
+            self._for_gang_of(pod, partial(self._forget_unseen, pod), None)
+
+    def _forget_unseen(self, pod: corev1.Pod) -> None:
+        self.on_pod(pod, None)
+        with self._manager.lock:
+            self._manager.comes_back(pod.uid)
 
     def on_pod_group(self, old: PodGroup | None, new: PodGroup | None) -> None:
         """Our own conditions are no news."""
@@ -109,6 +140,7 @@ class GroupEvents:
         """What the group was to start with until now, and what it is to start with from now on, is looked at anew."""
         manager = self._manager
         with manager.lock:
+            manager.quarantine.try_now(key)
             concerned = self._units([manager.groups.get(key)])
             group = change()
             if group is None:
@@ -204,7 +236,10 @@ class GroupEvents:
 
     def _drop(self, keys: Iterable[str]) -> None:
         for key in keys:
-            self._rounds.drop_plan(key)
+            self._manager.quarantine.for_gang(key, "events", partial(self._rounds.drop_plan, key), None)
+
+    def _for_gang_of(self, pod: corev1.Pod, step: Callable[[], T], otherwise: T) -> T:
+        return self._manager.quarantine.for_gang(self._manager.key_of(pod), "events", step, otherwise)
 
     def _lost_nomination(self, old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
         """Whether the group has to be planned again because the member's nomination was cleared, and not by us."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from extender.framework.columnar import table_of
 from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import CPU
+from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.planner.domains import DomainCache, Domains
 from extender.plugins.coscheduling.planner.room import Amounts, BoolColumn, IntColumn, Room, asked_of
@@ -56,9 +58,7 @@ class LargestGang:
         with self._lock:
             with self._manager.lock:
                 promised = list(promised_to_others(self._manager, "", position))
-                members = [
-                    (info, _waits(info.pod)) for g in self._manager.groups.values() for info in g.members.values()
-                ]
+                members = [each for group in list(self._manager.groups.values()) for each in self._members(group)]
             reference = reference_of(members)
             places = tuple((at, info.pod.uid) for at, info in promised)
             key = (snapshot.generation, places, tuple(sorted(reference.items())))
@@ -66,6 +66,14 @@ class LargestGang:
                 found = largest(snapshot, self._domains.of(snapshot), reference, promised)
                 self._kept = (key, Largest(found, reference))
             return self._kept[1]
+
+    def _members(self, group: Group) -> list[tuple[PodInfo, bool]]:
+        """With whether each waits; those of a gang that is set aside are left out. Lock held."""
+        return self._manager.quarantine.for_gang(group.key, "metrics", partial(_members_of, group), [])
+
+
+def _members_of(group: Group) -> list[tuple[PodInfo, bool]]:
+    return [(info, _waits(info.pod)) for info in group.members.values()]
 
 
 def _waits(pod: corev1.Pod) -> bool:

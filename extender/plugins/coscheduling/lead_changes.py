@@ -7,6 +7,7 @@ kube-scheduler starts its loop with the Lease and ends its process without it: c
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from extender.plugins.coscheduling.gang_observer import GangObserver
 from extender.plugins.coscheduling.planning_rounds import PlanningRounds
@@ -46,5 +47,5 @@ class LeadChanges:
             with self._manager.lock:
                 planned = {reservation.group for reservation in self._manager.ledger}
             for key in sorted(planned):
-                self._rounds.drop_plan(key)
+                self._manager.quarantine.for_gang(key, "leadership", partial(self._rounds.drop_plan, key), None)
         self._planning = planning

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND
 from extender.framework.listers import NodeInfoLister
@@ -78,7 +79,14 @@ def _nodes_of_others(manager: PodGroupManager, group: Group, uid: str) -> Iterat
 
 
 def lose_place(manager: PodGroupManager, place: Reservation) -> bool:
-    """One member is to be planned again, beside the places of its gang that are still good. The manager's lock is held."""
+    """One member is to be planned again, beside the places of its gang that are still good. The manager's lock is held.
+
+    A gang that is set aside keeps none.
+    """
+    return manager.quarantine.for_gang(place.group, "places", partial(_lose_place, manager, place), otherwise=True)
+
+
+def _lose_place(manager: PodGroupManager, place: Reservation) -> bool:
     group = manager.groups.get(place.group)
     if group is None or place.uid in group.held:
         return False

@@ -5,6 +5,7 @@ exception ends there, that gang is set aside, and the loop goes on with the next
 kube-scheduler has no counterpart: a panic ends the process.
 
     at work --fault--> set aside (1 s, then 2, up to LONGEST_SECONDS) --time is up--> at work, and looked at again
+    set aside --what it asks for changes--> at work
     FORGIVEN_SECONDS at work without a fault: the next one counts as the first
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from extender.client.backoff import doubled
@@ -100,6 +101,11 @@ class Quarantine:
             times = before.times if before is not None and now < before.until + FORGIVEN_SECONDS else 0
             self._faults[key] = _Fault(times + 1, now, now + doubled(FIRST_SECONDS, times, LONGEST_SECONDS))
             self.on_set_aside(key)
+
+    def try_now(self, key: str) -> None:
+        """What the gang asks for has changed: it is at work again. The next fault is one more in a row all the same."""
+        if key in self:
+            self._faults[key] = replace(self._faults[key], until=self._clock())
 
     def forget(self, key: str) -> None:
         """The group is gone."""

@@ -6,7 +6,7 @@ members whose start has begun, stay until they expire. Filter refuses the member
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from extender.api import corev1
@@ -19,7 +19,7 @@ from extender.plugins.coscheduling.gang_observer import GangObserver
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.stops import Reason
-from extender.plugins.coscheduling.units import unit_of
+from extender.plugins.coscheduling.units import follow_unit, unit_of
 
 
 class SetAside:
@@ -43,6 +43,7 @@ class SetAside:
         self._barrier = barrier
         self._observer = observer
         self._look = look
+        self._aside: set[str] = set()  # when the tick last looked
         self._told: set[str] = set()  # since we lead, of those that are set aside
         manager.quarantine.on_set_aside = self._begin
 
@@ -51,6 +52,7 @@ class SetAside:
         group = manager.groups.get(key)
         if group is None:
             return
+        self._aside.add(key)
         manager.queue.later[key] = manager.quarantine.until(key)
         unit: list[Sequence[Group]] = [(group,)]
         guarded("quarantine", lambda: unit.append(unit_of(manager, group)))
@@ -76,17 +78,26 @@ class SetAside:
             self._look()
 
     def tick(self) -> None:
-        """Firm places expire all the same; and whoever begins to lead tells what it has set aside before."""
+        """Firm places expire all the same; what was set aside before we led is told when we begin to."""
         manager = self._manager
         with manager.lock:
             manager.quarantine.prune(manager.groups.keys())
             groups = [group for key in manager.quarantine if (group := manager.groups.get(key)) is not None]
+            self._make_up_for(self._aside - {group.key for group in groups})
+            self._aside = {group.key for group in groups}
             leads = self._with.may_plan()
             self._told &= {group.key for group in groups} if leads else set()
             for group in groups:
                 guarded("quarantine", partial(self._give_room_back, (group,)))
                 if leads and group.key not in self._told:
                     guarded("quarantine", partial(self._tell, group))
+
+    def _make_up_for(self, keys: Iterable[str]) -> None:
+        """What events would have noted of gangs that were set aside until now."""
+        for key in keys:
+            if (group := self._manager.groups.get(key)) is not None:
+                step = partial(follow_unit, self._manager, group)
+                self._manager.quarantine.for_gang(key, "events", step, None)
 
     def _tell(self, group: Group) -> None:
         """The condition of a gang that runs still says that it does."""

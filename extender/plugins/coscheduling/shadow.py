@@ -13,6 +13,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from extender import metrics
 from extender.api import corev1
@@ -132,13 +133,16 @@ class Shadows:
         if over:
             self._look()
         if group is not None:
-            self._begin(group)
+            manager.quarantine.for_gang(group.key, "shadow", partial(self._begin, group), None)
 
     def _over(self, shadow: Shadow) -> str:
         """Why it ends now; empty if it does not. Lock held."""
         group = self._manager.groups.get(shadow.group)
         if group is None or not self._with.may_plan():
             return GONE
+        return self._manager.quarantine.for_gang(group.key, "shadow", partial(self._over_for, group, shadow), GONE)
+
+    def _over_for(self, group: Group, shadow: Shadow) -> str:
         if phase_of(self._manager, group) in (Phase.COMMITTING, Phase.BOUND):
             return STARTED
         pods = self._pending([group])
@@ -160,16 +164,19 @@ class Shadows:
         self._manager.room_came_free()
 
     def _next(self) -> Group | None:
-        """Whose turn it is: who had the fewest, then the first in line. Lock held."""
+        """Whose turn it is: the gang that had the fewest, then the first in line. Lock held."""
         manager, now = self._manager, self._manager.clock()
+        due = [
+            manager.groups[key]
+            for key, since in self._waits_since.items()
+            if now - since >= self._rules.after_seconds and self._not_before.get(key, now) <= now
+        ]
         waiting = [
             group
-            for key, since in self._waits_since.items()
-            if now - since >= self._rules.after_seconds
-            and self._not_before.get(key, now) <= now
-            and phase_of(manager, group := manager.groups[key]) is Phase.DENIED
+            for group in due
+            if manager.quarantine.for_gang(group.key, "shadow", partial(phase_of, manager, group), None) is Phase.DENIED
         ]
-        return min(waiting, key=lambda group: (self._turns.get(group.key, 0), manager.order(group)), default=None)
+        return min(manager.in_order(waiting), key=lambda group: self._turns.get(group.key, 0), default=None)
 
     def _pending(self, unit: Iterable[Group]) -> list[corev1.Pod]:
         pods = [info.pod for group in unit for info in group.pending() if self._with.ours(info.pod)]

@@ -8,6 +8,7 @@ Koordinator: pkg/scheduler/plugins/coscheduling/core/gang_group.go
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from extender.api import corev1
 from extender.plugins.coscheduling.group import Group
@@ -73,8 +74,13 @@ def follow_unit(manager: PodGroupManager, group: Group) -> None:
 def waits_for_start(manager: PodGroupManager, pod: corev1.Pod) -> bool:
     """Whether the pod is of a gang that has not started, with a plan or without: room for this one alone helps nobody.
 
-    The manager's lock is held.
+    That holds for a gang that is set aside, too. The manager's lock is held.
     """
+    key = manager.key_of(pod)
+    return manager.quarantine.for_gang(key, "guard", partial(_waits_for_start, manager, pod), otherwise=bool(key))
+
+
+def _waits_for_start(manager: PodGroupManager, pod: corev1.Pod) -> bool:
     group = manager.group_of(pod)
     if group is None:
         return False

@@ -7,8 +7,9 @@ victims once they are told, and finds the room free when it tries the pod again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from extender.api import corev1
 from extender.framework.listers import NodeInfoLister
@@ -56,15 +57,14 @@ class AwaitedRoom:
         """A victim has gone: with the last of them the gang's members are sent."""
         if old is None or (new is not None and not new.terminal):
             return
-        finished: list[Sequence[Group]] = []
+        finished: list[Group] = []
         with self._manager.lock:
             for group in self._manager.groups.values():
                 if group.preempting is not None and old.uid in group.preempting.waits_for:
                     group.preempting.waits_for.discard(old.uid)  # the groups of a unit share it
                     if not group.preempting.waits_for:
-                        finished.append(unit_of(self._manager, group))
-        for unit in finished:
-            self._send_if_free(unit)
+                        finished.append(group)
+        self._send_those_with_room(finished)
 
     def tick(self) -> None:
         """About once a second: preemptions that take too long are given up."""
@@ -72,12 +72,12 @@ class AwaitedRoom:
             now = self._manager.clock()
             waiting = [(group, group.preempting) for group in self._manager.groups.values() if group.preempting]
             late = [group.key for group, preempting in waiting if preempting.until <= now]
-            free = [unit_of(self._manager, group) for group, preempting in waiting if not preempting.waits_for]
-        for unit in free:  # who was told that the last has gone could not do what follows
-            self._send_if_free(unit)
+            free = [group for group, preempting in waiting if not preempting.waits_for]
+        self._send_those_with_room(free)  # where what followed the end of the last victim has failed
         for key in late:
             log.warning("victims did not go in time group=%s", key)
-            self.give_up(key, messages.VICTIMS_DID_NOT_GO)
+            step = partial(self.give_up, key, messages.VICTIMS_DID_NOT_GO)
+            self._manager.quarantine.for_gang(key, "preempt", step, None)
 
     def give_up(self, key: str, text: str) -> None:
         """The gang with that key loses its places, and says why. Nothing, if it does not preempt any more."""
@@ -93,6 +93,16 @@ class AwaitedRoom:
             for each in unit:
                 each.stop(Stop(Reason.PREEMPTION_FAILED, text, manager.clock()))
                 manager.denied[each.key] = text
+
+    def _send_those_with_room(self, groups: Iterable[Group]) -> None:
+        for group in groups:
+            step = partial(self._send_with_unit, group)
+            self._manager.quarantine.for_gang(group.key, "preempt", step, None)
+
+    def _send_with_unit(self, group: Group) -> None:
+        with self._manager.lock:
+            unit = unit_of(self._manager, group)
+        self._send_if_free(unit)
 
     def _send_if_free(self, unit: Sequence[Group]) -> None:
         manager = self._manager

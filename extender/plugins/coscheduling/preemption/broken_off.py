@@ -55,7 +55,7 @@ class BrokenOff:
         ref = manager.labels.group_of(new)
         if ref is not None:
             with manager.lock:
-                if old is None or self._asks_for_nothing(ref.key) or self._left_over(ref.key, without=new.uid):
+                if old is None or self._may_be_told_later(ref.key) or self._left_over(ref.key, without=new.uid):
                     self._look_at[ref.key] = manager.clock() + SETTLED_SECONDS
 
     def tick(self) -> None:
@@ -65,18 +65,21 @@ class BrokenOff:
             return
         with manager.lock:
             now = manager.clock()
-            due = [key for key, at in self._look_at.items() if at <= now and not self._asks_for_nothing(key)]
-            left = {key: self._left_over(key) for key in due}
+            due = [key for key, at in self._look_at.items() if at <= now and not self._may_be_told_later(key)]
+            left = {key: self._left_over(key) for key in due if not self._may_be_told_later(key)}
             for key in due:
                 del self._look_at[key]
         for key, pods in left.items():
             if pods:
                 self._finish(key, pods)
 
-    def _asks_for_nothing(self, key: str) -> bool:
-        """Whether its pods are there and its PodGroup is not, as may be when we start: nobody can say yet who is left. Lock held."""
-        group = self._manager.groups.get(key)
-        return group is not None and bool(group.members) and self._manager.spec(group) is None
+    def _may_be_told_later(self, key: str) -> bool:
+        """Whether it cannot be said yet which members are left over: its pods are there and its PodGroup is not, as may be when we
+        start, or the gang is set aside. Lock held."""
+        group, quarantine = self._manager.groups.get(key), self._manager.quarantine
+        if group is None or not group.members:
+            return False
+        return quarantine.for_gang(key, "preempt", lambda: self._manager.spec(group) is None, otherwise=True)
 
     def _left_over(self, key: str, without: str = "") -> list[corev1.Pod]:
         """Who runs of a gang that cannot run with them alone, and is not on its way to be whole. Lock held."""

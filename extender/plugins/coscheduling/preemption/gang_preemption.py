@@ -17,7 +17,6 @@ from functools import partial
 from extender import metrics
 from extender.api import corev1
 from extender.client.interface import pod_group_reference, pod_reference
-from extender.crash import guarded
 from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import messages, planner
@@ -112,7 +111,7 @@ class GangPreemption:
         if not self._with.may_plan():
             return
         with manager.lock:
-            due = sorted(self._queue.due(manager.groups), key=manager.order)
+            due = manager.in_order(self._queue.due(manager.groups))
         until = manager.clock() + TURN_SECONDS
         for group in due:
             if manager.clock() >= until:
@@ -120,7 +119,10 @@ class GangPreemption:
                 return
             with manager.lock:
                 scheduler_name = self._queue.pop(group)
-            if scheduler_name is not None and not guarded("preempt", partial(self._try, group, scheduler_name)):
+            if scheduler_name is None:
+                continue
+            manager.quarantine.for_gang(group.key, "preempt", partial(self._try, group, scheduler_name), None)
+            if group.key in manager.quarantine:
                 with manager.lock:
                     self._queue.put_back(group, scheduler_name)
                     self._queue.in_vain([group])

@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from extender import metrics
 from extender.api import corev1, policyv1
+from extender.crash import crashed
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
@@ -124,8 +125,15 @@ class PreemptionGuard:
         self._keep_budgets = keep_budgets
 
     def review(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate]) -> Sequence[OfferedCandidate]:
-        """The candidates that may be used, with the victims that they need; empty is a veto."""
-        review = self.look(preemptor, candidates)
+        """The candidates that may be used, with the victims that they need; empty is a veto.
+
+        Where the look at the gangs raises, those that concern no gang.
+        """
+        try:
+            review = self.look(preemptor, candidates)
+        except Exception:
+            crashed("guard", f"preemptor={preemptor.key}")
+            return _own_choice(list(filter(self._concerns_no_gang, candidates))).usable
         if review.veto is not None:
             metrics.preemption_vetoes.labels(review.veto.value).inc()
             self._note(preemptor, candidates, review.veto)
@@ -138,6 +146,12 @@ class PreemptionGuard:
         if not review.usable:
             self._take_back_nomination(preemptor)
         return review.usable
+
+    def _concerns_no_gang(self, candidate: OfferedCandidate) -> bool:
+        def gangs() -> bool:
+            return any(self._manager.key_of(victim) for victim in candidate.victims)
+
+        return not self._manager.quarantine.for_gang("", "guard", gangs, otherwise=True)
 
     def _note(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate], veto: Veto) -> None:
         if not candidates:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import partial
 
 import msgspec
 
@@ -29,9 +30,12 @@ class Leaving:
     def go(self, pods: Iterable[corev1.Pod]) -> None:
         """These will be told to go."""
         for pod in pods:
-            with self._manager.lock:
-                self._manager.leaving[pod.uid] = pod, self._manager.clock() + SHOWN_SECONDS
-            self._events.on_pod(pod, _deleting(pod))
+            self._manager.quarantine.for_gang(self._manager.key_of(pod), "preempt", partial(self._go, pod), None)
+
+    def _go(self, pod: corev1.Pod) -> None:
+        with self._manager.lock:
+            self._manager.leaving[pod.uid] = pod, self._manager.clock() + SHOWN_SECONDS
+        self._events.on_pod(pod, _deleting(pod))
 
     def stay(self, uids: Iterable[str]) -> None:
         """Nobody has told these after all. Who has gone by now is not brought back."""
@@ -41,7 +45,8 @@ class Leaving:
                 if pod is not None:
                     self._manager.comes_back(uid)
             if pod is not None:
-                self._events.on_pod(_deleting(pod), pod)
+                step = partial(self._events.on_pod, _deleting(pod), pod)
+                self._manager.quarantine.for_gang(self._manager.key_of(pod), "preempt", step, None)
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         """The watch says so itself, or shows the pod as it is now."""

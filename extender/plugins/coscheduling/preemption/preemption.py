@@ -6,9 +6,12 @@ No counterpart upstream.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
-from extender.crash import guarded
+from extender.crash import every, guarded
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.group_events import node_may_help
@@ -53,16 +56,28 @@ class Preemption:
         )
         self.gangs = GangPreemption(coscheduling, world, self._leaving)
         coscheduling.rounds.on_no_room(self.gangs.refused)
+        self._observers: Sequence[Callable[[corev1.Pod | None, corev1.Pod | None], None]] = (
+            self._follow_priorities,
+            self._leaving.on_pod,
+            self._rest.on_pod,
+            self._broken_off.on_pod,
+            self._vetoed.on_pod,
+            self._unheard.on_pod,
+            self.gangs.room.on_pod,
+            self._give_back_place,
+        )
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        """An exception sets the pod's gang aside, and the event is brought again (client/deliveries)."""
+        pod = new or old
+        with self._manager.quarantine.blame(self._manager.key_of(pod) if pod is not None else ""):
+            every(*(partial(hears, old, new) for hears in self._observers))
+
+    def _follow_priorities(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         with self._manager.lock:
             self.gangs.priorities.follow(old, new)
-        self._leaving.on_pod(old, new)
-        self._rest.on_pod(old, new)
-        self._broken_off.on_pod(old, new)
-        self._vetoed.on_pod(old, new)
-        self._unheard.on_pod(old, new)
-        self.gangs.room.on_pod(old, new)
+
+    def _give_back_place(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         pod = new or old
         if pod is not None and (new is None or new.node_name or new.terminal):
             self._give_back(pod.uid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.group import Group
@@ -18,18 +19,30 @@ def running_gangs(manager: PodGroupManager) -> list[RunningGang]:
 
 
 def running_gang(manager: PodGroupManager, group: Group) -> RunningGang | None:
-    """None where nobody runs, and where nobody of it needs the others any more.
+    """None where no member runs, and where none needs the others any more.
 
-    Members of a start that has begun count: in the middle of a commit the gang is no fraction.
+    Members of a start that has begun count: in the middle of a commit the gang is no fraction. Of a gang that is set aside all
+    members need each other: what it asks for is not known.
     """
+    step = partial(_by_what_it_asks_for, manager, group)
+    found = manager.quarantine.for_gang(group.key, "guard", lambda: (step(),), None)
+    if found is not None:
+        return found[0]
+    running = _running(group)
+    return RunningGang(group.key, len(running), running) if running else None
+
+
+def _running(group: Group) -> dict[str, tuple[PodInfo, str]]:
+    """By UID: the member, and its node."""
+    nodes = {uid: info.pod.node_name or _on_its_way(group, uid) for uid, info in group.members.items()}
+    return {uid: (group.members[uid], node_name) for uid, node_name in nodes.items() if node_name}
+
+
+def _by_what_it_asks_for(manager: PodGroupManager, group: Group) -> RunningGang | None:
     spec = manager.spec(group)
     if spec is None or spec.invalid:
         return None
-    running: dict[str, tuple[PodInfo, str]] = {}
-    for uid, info in group.members.items():
-        node_name = info.pod.node_name or _on_its_way(group, uid)
-        if node_name:
-            running[uid] = info, node_name
+    running = _running(group)
     if not running:
         return None
     role_of = {uid: spec.roles.role_of(info.pod) for uid, (info, _) in running.items()} if spec.roles.minima else {}
@@ -65,7 +78,8 @@ def releasable(manager: PodGroupManager, priority: int) -> dict[str, str]:
     return {
         uid: group.key
         for group in manager.groups.values()
-        if group.held and not manager.begun(group)
+        if group.held
+        and not manager.quarantine.for_gang(group.key, "guard", partial(manager.begun, group), otherwise=True)
         for uid in group.held
         if uid not in group.commits and group.members and _priority(group, uid) < priority
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from msgspec import structs
@@ -18,6 +19,7 @@ from extender.client.embedded import EmbeddedAPI
 from extender.client.events import Recorder
 from extender.client.store import Store
 from extender.config.defaults import planning_profile
+from extender.crash import every, guarded
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
@@ -52,8 +54,7 @@ class Evictions:
 
 def both(first: Callable[..., None], second: Callable[..., None]) -> Callable[..., None]:
     def one_after_the_other(*args: Any) -> None:
-        first(*args)
-        second(*args)
+        every(partial(first, *args), partial(second, *args))
 
     return one_after_the_other
 
@@ -126,7 +127,7 @@ class Preempting(KubeScheduler):
         asked, self.evictions.asked = self.evictions.asked, []
         for eviction, done in asked:
             self._evict(eviction.victims)
-            done("")
+            guarded("evictor", partial(done, ""))
 
     def room_came_free(self, priority: float = float("inf")) -> None:
         """For all that are parked, of at most that priority."""

@@ -83,6 +83,17 @@ def test_the_back_off_grows_and_is_forgiven(
     assert quarantine.until("default/bad") - clock.now == seconds
 
 
+def test_a_gang_that_asks_for_something_else_is_tried_at_once_and_the_fault_counts_all_the_same(
+    quarantine: Quarantine, clock: FakeClock
+) -> None:
+    fault(quarantine)
+    quarantine.try_now("default/bad")
+    quarantine.try_now("default/good")
+    assert len(quarantine) == 0
+    fault(quarantine)
+    assert quarantine.until("default/bad") - clock.now == 2.0
+
+
 def test_further_faults_of_a_gang_that_is_set_aside_prolong_nothing(quarantine: Quarantine, clock: FakeClock) -> None:
     """A handler of events is called for each of its pods."""
     fault(quarantine)

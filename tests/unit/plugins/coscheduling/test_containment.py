@@ -1,0 +1,206 @@
+"""Whatever raises at one gang, in whichever function: the other gang and the single pod start, and it comes back by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from msgspec import structs
+
+from extender.api import corev1
+from extender.framework.cycle_state import CycleState
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.collaborators import ShadowRules
+from extender.plugins.coscheduling.largest_gang import LargestGang
+from extender.plugins.coscheduling.phases import count_phases
+from extender.plugins.coscheduling.planner import Topology
+from extender.plugins.coscheduling.quarantine import LONGEST_SECONDS
+from tests.unit.plugins.coscheduling.conftest import World, node
+from tests.unit.plugins.coscheduling.injection import BAD, BindingAgain, Fault, Place, places, with_boundaries
+from tests.unit.plugins.coscheduling.preempting import Preempting
+from tests.unit.plugins.coscheduling.scheduling import group, member, members, on_node
+
+pytestmark = pytest.mark.faults
+
+BOUNDARIES = (
+    "coscheduling:",
+    "gang_report:GangReport.status",
+    "gang_report:GangReport._line_of",
+    "largest_gang:LargestGang._members",
+    "pod_group_manager:PodGroupManager.in_order",
+    "preemption.guard:PreemptionGuard.review",
+    "preemption.gang_preemption:GangPreemption._told",
+    "preemption.leaving:Leaving.go",
+    "preemption.preemption:Preemption.on_pod",
+    "preemption.running_gangs:running_gang",
+    "preemption.running_gangs:running_members",
+    "quarantine:",
+)
+"""Where `for_gang` and `blame` stand, and what is around them: the framework's runtime, the server, the evictor."""
+
+TRUSTED = (
+    "preemption.running_gangs:_running",
+    "gang_report:GangReport._set_aside",
+    "preemption.evictable:",
+    "preemption.reselection:",
+    "preemption.gang_preemption:GangPreemption._until",
+    "preemption.awaited_room:AwaitedRoom.on_pod",
+    "group_members:_leave_scheduler",
+    "known_pods:",
+    "ledger:",
+)
+"""What holds for a gang of which nothing else is known; arithmetic on pods that might be victims: where that raises the preemptor
+finds none, or gives up once their time is over; single assignments to dictionaries, which nothing could make good."""
+
+NAMELESS = (
+    "spec.membership:",
+    "pod_group_manager:PodGroupManager.key_of",
+    "pod_group_manager:PodGroupManager.find",
+    "pod_group_manager:PodGroupManager.holder_of",
+    "reserved_room:_coming",
+)
+"""The gang is not known yet, or it is a matter of all that is kept on a node: there need not be a gang that is set aside. Others
+start all the same, but not in the room of pods of which it is not known whether they are members."""
+
+KINDS = (ValueError, OverflowError, RecursionError, KeyError, AssertionError)
+PLACES = [place for place in places() if not place.id.startswith(BOUNDARIES + TRUSTED)]
+
+
+class Around(BindingAgain, Preempting):
+    """Preempting, with the boundaries that are around the plugin."""
+
+    def __init__(self, nodes: Sequence[corev1.Node]) -> None:
+        world = World(nodes)
+        world.connect(shadow=ShadowRules(after_seconds=5, max_seconds=60, max_nodes_percent=100))
+        super().__init__(world)
+        self.catch_up = with_boundaries(world)
+        self.set_aside: set[str] = set()
+        quarantine = world.plugin.manager.quarantine
+        begins = quarantine.on_set_aside
+
+        def begin(key: str) -> None:
+            self.set_aside.add(key)
+            begins(key)
+
+        quarantine.on_set_aside = begin
+
+    def seconds_pass(self, seconds: float = 1.0, times: int = 3) -> None:
+        for _ in range(times):
+            self.world.clock.now += seconds
+            self.catch_up()
+            self.plugin.tick()
+            self.end_all()
+
+    def looked_at(self) -> Mapping[str, str]:
+        """All pages and metrics; the reason of each gang in the list."""
+        plugin = self.plugin
+        report = plugin.report(plugin.collaborators.judge, self.preemption.gangs.search.explain)
+        for key in list(plugin.manager.groups):
+            assert report.status(key) is not None
+        count_phases(plugin.manager)
+        LargestGang(plugin.manager, self.world.snapshot, Topology())()
+        return {gang.key: gang.reason for gang in report.summaries()}
+
+
+def of_priority(priority: int, *pods: corev1.Pod) -> list[corev1.Pod]:
+    return [structs.replace(pod, spec=structs.replace(pod.spec, priority=priority)) for pod in pods]
+
+
+def gated() -> Around:
+    """Both gangs fit; bad comes first."""
+    kube = Around([node("n1", "4"), node("n2", "4")])
+    kube.apply(group("bad", 2), group("good", 2))
+    kube.create(*members(2, "bad", gated=True), *members(2, "good", gated=True), member("single", ""))
+    return kube
+
+
+def plain() -> Around:
+    kube = Around([node("n1", "4"), node("n2", "4")])
+    kube.apply(group("bad", 2), group("good", 2))
+    kube.create(*members(2, "bad"), *members(2, "good"), member("single", ""))
+    return kube
+
+
+def begun() -> Around:
+    """A part of bad runs already, as after a restart."""
+    kube = Around([node("n1", "4"), node("n2", "4")])
+    kube.apply(group("bad", 2, match_policy="only-waiting"), group("good", 2))
+    kube.create(on_node(member("bad0", "bad"), "n1"), member("bad1", "bad"), *members(2, "good"), member("single", ""))
+    kube.plugin.rounds.begin_anew()
+    return kube
+
+
+def too_large() -> Around:
+    """Bad finds no room at first, waits long enough for nodes to be kept free for it, and evicts a pod for it."""
+    kube = Around([node("n1", "2"), node("n2", "2")])
+    kube.apply(group("bad", 2), group("good", 1))
+    low = of_priority(-5, member("low", "", cpu=2))
+    kube.create(*(on_node(pod, "n2") for pod in low))
+    kube.create(*members(2, "bad", cpu=1, gated=True))
+    kube.seconds_pass(3.0)
+    kube.create(*of_priority(7, member("good0", "good"), member("single", "")))
+    return kube
+
+
+def victims() -> Around:
+    """Bad runs, and good and the single pod need its room."""
+    kube = Around([node("n1", "2"), node("n2", "2")])
+    kube.apply(group("bad", 2), group("good", 2))
+    running = of_priority(-5, *members(2, "bad", cpu=2))
+    kube.create(*(on_node(pod, f"n{number}") for number, pod in enumerate(running, 1)))
+    kube.create(*of_priority(5, *members(2, "good"), member("single", "")))
+    return kube
+
+
+def node_goes() -> Around:
+    """With the places that bad has on it."""
+    kube = Around([node("n1", "2"), node("n2", "4"), node("n3", "4")])
+    kube.apply(group("bad", 3), group("good", 2))
+    kube.create(*members(3, "bad", gated=True))
+    kube.world.run_tasks()
+    kube.world.clock.now += 1
+    kube.plugin.tick()
+    gone = kube.world.nodes.pop("n1")
+    kube.plugin.on_node(gone, None)
+    kube.create(*members(2, "good"), member("single", ""))
+    return kube
+
+
+STORIES = (gated, plain, begun, too_large, node_goes, victims)
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.id)
+def test_a_fault_of_one_gang_is_its_own(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    fault = Fault(place, KINDS[PLACES.index(place) % len(KINDS)])
+    fault.inject(monkeypatch)
+    nameless = place.id.startswith(NAMELESS)
+    for story in STORIES[:-1] if nameless else STORIES:
+        fault.hits, fault.armed = 0, True
+        kube = story()
+        kube.end_all()
+        kube.seconds_pass()
+        kube.looked_at()
+        assert {"good0", "single"} <= kube.running(), f"{story.__name__}: {kube.told}"
+        if story is not too_large:
+            assert "good1" in kube.running(), f"{story.__name__}: {kube.told}"
+        assert kube.set_aside <= {BAD}, story.__name__
+        assert kube.set_aside or not fault.hits or nameless, story.__name__
+        if kube.set_aside and BAD in kube.plugin.manager.groups:
+            check_that_it_is_told(kube, fault, story.__name__)
+        fault.armed = False
+        kube.seconds_pass(LONGEST_SECONDS, times=2)
+        kube.seconds_pass(times=3)
+        if fault.hits and story is not victims and not nameless:
+            check_that_it_is_back(kube, story.__name__)
+
+
+def check_that_it_is_told(kube: Around, fault: Fault, story: str) -> None:
+    assert any(messages.INTERNAL_ERROR in told and told.startswith(BAD) for told in kube.world.verdicts), story
+    reason = kube.looked_at()[BAD]
+    assert (reason == "InternalError") is bool(list(kube.plugin.manager.quarantine)), story
+
+
+def check_that_it_is_back(kube: Around, story: str) -> None:
+    assert {name for name in kube.running() if name.startswith("bad")} >= {"bad0", "bad1"}, f"{story}: {kube.told}"
+    assert len(kube.plugin.manager.quarantine) == 0
+    kube.plugin.pre_filter(CycleState(), member("later", ""), kube.world.snapshot().list())
