@@ -19,6 +19,7 @@ from extender.api import corev1
 from extender.client.errors import ApiError, NotFoundError
 from extender.client.interface import PODS, Preconditions, pod_reference
 from extender.client.status_patch import patch_pod_status
+from extender.crash import crashed
 from extender.framework.handle import Handle
 from extender.framework.preemption.candidate import Candidate
 from extender.framework.status import SUCCESS, Status, error
@@ -79,22 +80,25 @@ class Executor:
     ) -> None:
         """The last victim goes last, so that nothing wakes the preemptor while others are not told yet."""
         log.info("start the preemption preemptor=%s node=%s victims=%d", preemptor.key, candidate.name, len(victims))
-        complete = self._clear_nominations(candidate, preemptor)
+        complete = False
         try:
+            cleared = self._clear_nominations(candidate, preemptor)
             for victim in victims[:-1]:
                 self.preempt_pod(candidate, preemptor, victim, plugin_name)
             with self._lock:
                 self._last_victims[preemptor.uid] = victims[-1]
             self.preempt_pod(candidate, preemptor, victims[-1], plugin_name)
+            complete = cleared
         except ApiError as failure:
             log.error("preemption failed preemptor=%s error=%s", preemptor.key, failure)
-            complete = False
+        except Exception:
+            crashed("preempt")
         finally:
             with self._lock:
                 self._preempting.discard(preemptor.uid)
                 self._last_victims.pop(preemptor.uid, None)
-        if not complete:  # nobody else would bring it back: its victims' deletion is what it waits for
-            self._handle.activate([preemptor])
+            if not complete:  # nothing else would bring it back: its victims' deletion is what it waits for
+                self._handle.activate([preemptor])
 
     def preempt_pod(self, candidate: Candidate, preemptor: corev1.Pod, victim: corev1.Pod, plugin_name: str) -> None:
         """One victim. Raises ApiError; a victim that is gone already is no error. Go: PreemptPod."""

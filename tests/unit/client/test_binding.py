@@ -135,6 +135,23 @@ def test_a_pod_that_was_made_anew_under_its_name_is_another() -> None:
     assert new.uid in reason
 
 
+def test_success_is_never_told_for_another_pod_of_that_name() -> None:
+    """It is on the very node, put there by another scheduler."""
+    api = EmbeddedAPI()
+    old = api.create(PODS, POD)
+    api.delete(PODS, "p", "default")
+    new = api.create(PODS, POD)
+    assert bind(api, new, "n1") == (True, "")
+    assert bind(api, old, "n1") == (False, f'pod "default/p" has another UID now: {new.uid}')
+
+
+def test_no_binding_is_posted_before_the_server_wants_to_hear_of_it_again() -> None:
+    """Retry-After of a 429, in seconds."""
+    api, time = Moody(TooManyRequestsError("slow down", retry_after=2.0)), Time()
+    assert bind_pod(api, api.create(PODS, POD), "n1", clock=time.clock, sleep=time.sleep).bound
+    assert time.now == 2.0
+
+
 @pytest.mark.parametrize(
     ("change", "text"),
     [

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from extender.client import errors, transport
 from extender.client.connection import Connection
 from extender.client.identity import Identity, IdentityError
 from extender.client.interface import NODES, PODS, PatchType, Preconditions
+from extender.client.transport import Pool
 from tests.fakes.api_server import Answer, FakeAPIServer, node, status_of
 
 
@@ -90,13 +93,49 @@ def test_a_binding_does_not_wait_for_calls_that_are_slow(
     slow = threading.Thread(target=made.get, args=(NODES, "n1"))
     slow.start()
     server.await_calls(1)
+    try:
+        made.bind(corev1.Binding(ObjectMeta(name="p", namespace="ns"), corev1.ObjectReference(kind="Node", name="n1")))
+        assert slow.is_alive(), "the binding is done, and the call is still under way"
+        assert [method for method, _, _, _ in server.seen] == ["GET", "POST"]
+    finally:
+        answered.set()
+        slow.join()
+        made.close()
 
-    made.bind(corev1.Binding(ObjectMeta(name="p", namespace="ns"), corev1.ObjectReference(kind="Node", name="n1")))
 
-    assert [method for method, _, _, _ in server.seen] == ["GET", "POST"]
-    answered.set()
-    slow.join()
-    made.close()
+@pytest.mark.parametrize("verb", ["get", "bind", "watch"])
+def test_a_connection_notices_that_its_server_has_gone(
+    server: FakeAPIServer, connection: Connection, verb: str
+) -> None:
+    """A call takes at most 30 s, a watch a little more than the server was asked to let it last; a server that vanished
+    without a word is found by probes of the kernel's within 45 s."""
+    server.others.append(Answer(body=node("n1")))
+    server.watches.append(Answer(lines=[{"type": "ADDED", "object": node("n1")}], hang=True))
+    if verb == "get":
+        connection.get(NODES, "n1")
+    elif verb == "bind":
+        connection.bind(
+            corev1.Binding(ObjectMeta(name="p", namespace="ns"), corev1.ObjectReference(kind="Node", name="n1"))
+        )
+    sock = _socket_of(connection, verb)
+    assert sock.gettimeout() == (12.3 if verb == "watch" else 30.0)
+    assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+    idle, interval, count = (
+        sock.getsockopt(socket.IPPROTO_TCP, option)
+        for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+    )
+    assert idle + interval * count <= 45
+
+
+def _socket_of(connection: Connection, verb: str) -> socket.socket:
+    if verb == "watch":
+        watch: Any = connection.watch(NODES, timeout_seconds=10.0)
+        found: socket.socket = watch._response._connection.sock
+        return found
+    pool: Any = connection._transport._pools[Pool.BINDINGS if verb == "bind" else Pool.CALLS].pool
+    made = next(each for each in pool.queue if each is not None)
+    sock: socket.socket = made.sock
+    return sock
 
 
 def test_patches_and_deletions_say_what_they_are(server: FakeAPIServer, connection: Connection) -> None:

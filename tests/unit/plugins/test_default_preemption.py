@@ -225,6 +225,24 @@ def test_a_preemptor_whose_eviction_failed_is_tried_again() -> None:
     assert "a" in world.alive()
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize("call", ["patch", "delete", "event"])
+def test_a_preemptor_is_tried_again_after_a_fault_of_ours(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    """Or it was never tried again: only its victims' deletion would have brought it back."""
+    lower = _pod("lower", priority=50, cpu="2").nominated_node_name("n1")
+    world = PreemptionWorld([_node("n1")], [_pod("a", "n1", 10), _pod("b", "n1", 5), lower])
+    preemptor = world.add(PREEMPTOR)
+    world.post_filter(preemptor)
+
+    def broken(*args: object, **options: object) -> None:
+        raise KeyError("a fault of ours")
+
+    monkeypatch.setattr(world.events if call == "event" else world.api, call, broken)
+    world.run_jobs()
+    assert world.activated == ["preemptor"]
+    assert not world.plugin.executor.is_running_preemption(preemptor.uid)
+
+
 def test_a_victim_that_is_gone_already_is_no_error() -> None:
     world = PreemptionWorld([_node("n1")], [_pod("a", "n1", 10, "2")])
     preemptor = world.add(PREEMPTOR)

@@ -87,6 +87,36 @@ def test_a_bind_that_is_repeated_is_success_and_for_another_node_is_not(bench: B
     assert "already assigned to node" in bench.bind(pod, "n2").result(SECONDS)
 
 
+@pytest.mark.parametrize("seen", [True, False], ids=["the watch has shown the new one", "the watch is behind"])
+def test_a_bind_that_is_replayed_binds_no_other_pod_of_that_name(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, seen: bool
+) -> None:
+    """The pod that it was for is gone; a controller has made it anew."""
+    bench.node("n1")
+    old = bench.pod("worker-0")
+    if not seen:
+        monkeypatch.setattr(bench.store(PODS), "get", lambda key: old)
+    bench.api.delete(PODS, "worker-0", "default")
+    new = bench.api.create(PODS, {"metadata": {"name": "worker-0"}, "spec": {"containers": [{"name": "c"}]}})
+    if seen:
+        bench.until(lambda: bench.store(PODS).get(new.key).uid == new.uid, "the new one is seen")
+    error = bench.bind(old, "n1").result(SECONDS)
+    assert f'pod "default/worker-0" has another UID now: {new.uid}' in error
+    assert bench.node_of(new) == ""
+
+
+def test_a_pod_that_was_made_anew_is_bound_before_the_watch_shows_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.node("n1")
+    old = bench.pod("worker-0")
+    monkeypatch.setattr(bench.store(PODS), "get", lambda key: old)
+    bench.api.delete(PODS, "worker-0", "default")
+    new = bench.api.create(PODS, {"metadata": {"name": "worker-0"}, "spec": {"containers": [{"name": "c"}]}})
+    assert bench.bind(new, "n1").result(SECONDS) == ""
+    assert bench.node_of(new) == "n1"
+
+
 def test_what_cannot_be_bound_is_refused_by_name(bench: Bench) -> None:
     bench.node("n1")
     bench.node("cordoned", unschedulable=True)
