@@ -35,6 +35,7 @@ from extender.scheduler.bell import Bell
 from extender.scheduler.binding_cycle import BindingCycle
 from extender.scheduler.event_handlers import NodeHandlers, PodGroupHandlers, PodHandlers
 from extender.scheduler.evictor import ApiEvictor
+from extender.scheduler.filter_health import FilterHealth
 from extender.scheduler.in_flight import InFlight
 from extender.scheduler.leadership import Leadership, LeaseHandlers
 from extender.scheduler.live_metrics import LiveMetrics, of_cache, of_gangs, of_informers, of_leadership, of_room
@@ -212,6 +213,7 @@ class _Assembly:
             serves=self._configuration.serves,
             leadership=self._leadership,
             in_flight=InFlight(MAX_HELD_BINDS),
+            filter_health=FilterHealth(self._clock),
             scheduling_cycle=SchedulingCycle(self._cache.snapshot),
             preemption_cycle=PreemptionCycle(self._cache.snapshot, self._preemption.guard),
             binding_cycle=BindingCycle(self._cache),

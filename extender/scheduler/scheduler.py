@@ -33,6 +33,7 @@ from extender.scheduler import attempts
 from extender.scheduler.background import Background
 from extender.scheduler.binding_cycle import BindingCycle
 from extender.scheduler.evictor import ApiEvictor
+from extender.scheduler.filter_health import LIVENESS_SECONDS, READINESS_SECONDS, FilterHealth
 from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooManyHeldBindsError
 from extender.scheduler.interface import GANG, GANGS, Caller, Check, NotCacheCapableError, Page
 from extender.scheduler.leadership import Leadership
@@ -59,6 +60,7 @@ class Parts:
     serves: Callable[[str], bool]
     leadership: Leadership
     in_flight: InFlight
+    filter_health: FilterHealth
     scheduling_cycle: SchedulingCycle
     preemption_cycle: PreemptionCycle
     binding_cycle: BindingCycle
@@ -89,9 +91,21 @@ class Scheduler:
             return ExtenderFilterResult(error=reason)
         profile = self._profile(args.pod)
         started = time.perf_counter()
-        result = self._parts.scheduling_cycle.filter(profile, args.pod, args.node_names)
+        error = True
+        try:
+            result = self._parts.scheduling_cycle.filter(profile, args.pod, args.node_names)
+            error = bool(result.error)
+        finally:
+            self._parts.filter_health.answered(self._asker(args.pod), error=error)
         attempts.filtered(profile.profile_name, result, time.perf_counter() - started)
         return result
+
+    def _asker(self, pod: corev1.Pod) -> str:
+        """The gang, or the single pod."""
+        try:
+            return self._parts.coscheduling.manager.key_of(pod) or pod.key
+        except Exception:
+            return pod.key
 
     def prioritize(self, args: ExtenderArgs) -> Sequence[HostPriority]:
         if args.node_names is None and args.nodes is not None:
@@ -186,11 +200,16 @@ class Scheduler:
             checks.append(
                 Check("podgroup-conditions", True, "the CRD has no status.conditions: verdicts are events only")
             )
+        checks.append(self._filter_check(READINESS_SECONDS))
         return [*checks, Check("draining", not self._stopped, "draining" if self._stopped else "")]
 
     def liveness(self) -> Sequence[Check]:
         trouble = self._parts.background.trouble
-        return [Check("background", not trouble, trouble)]
+        return [Check("background", not trouble, trouble), self._filter_check(LIVENESS_SECONDS)]
+
+    def _filter_check(self, seconds: float) -> Check:
+        trouble = self._parts.filter_health.trouble(seconds)
+        return Check("filter", not trouble, trouble)
 
     def pages(self) -> Mapping[str, Page]:
         return {GANGS: self._parts.report.summaries, GANG: self._parts.report.status}

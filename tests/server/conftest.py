@@ -49,8 +49,8 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Service]]:
     """Starts a service with options of its own."""
     started: list[Service] = []
 
-    def start(env: dict[str, str] | None = None, **options: Any) -> Service:
-        service = Service(tmp_path, env, **{**TIMES, **options})
+    def start(env: dict[str, str] | None = None, program: str = "tests.server.program", **options: Any) -> Service:
+        service = Service(tmp_path, env, program, **{**TIMES, **options})
         started.append(service)
         return service.start()
 

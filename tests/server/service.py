@@ -67,10 +67,12 @@ def ended(sock: socket.socket, within: float) -> bool:
 
 
 class Service:
-    def __init__(self, folder: Path, env: dict[str, str] | None = None, **options: Any) -> None:
+    def __init__(
+        self, folder: Path, env: dict[str, str] | None = None, program: str = "tests.server.program", **options: Any
+    ) -> None:
         self.port, self.ops_port = free_port(), free_port()
         options = {"port": self.port, "ops_port": self.ops_port, **options}
-        command = [sys.executable, "-W", "error", "-m", "tests.server.program", json.dumps(options)]
+        command = [sys.executable, "-W", "error", "-m", program, json.dumps(options)]
         self.program = Program("service", command, folder, env)
         self.client_context: ssl.SSLContext | None = None
         self._callers: list[socket.socket] = []
