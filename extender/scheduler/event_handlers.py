@@ -38,8 +38,9 @@ class PodHandlers:
         cache: Cache,
         nominator: Nominator,
         observers: Sequence[Observer],
-        reject_waiting_pod: Callable[[corev1.Pod], None],
+        reject_waiting_pod: Callable[[corev1.Pod], bool],
     ) -> None:
+        """reject_waiting_pod: ends a wait in Permit; returns whether there was one."""
         self._cache = cache
         self._nominator = nominator
         self._observers = observers
@@ -68,12 +69,10 @@ class PodHandlers:
         self._tell(old, new, *((partial(self._reject_waiting_pod, new),) if ends else ()))
 
     def on_delete(self, pod: corev1.Pod) -> None:
-        if pod.node_name:
-            kept(self._cache.remove_pod, pod)
         self._nominator.delete_nominated_pod_if_exists(pod)
-        self._tell(pod, None, partial(self._reject_waiting_pod, pod))
+        forget_deleted(self._cache, pod, lambda gone: self._tell(gone, None), self._reject_waiting_pod)
 
-    def _tell(self, old: corev1.Pod | None, new: corev1.Pod | None, *more: Callable[[], None]) -> None:
+    def _tell(self, old: corev1.Pod | None, new: corev1.Pod | None, *more: Callable[[], object]) -> None:
         """Each hears of it though another raises; then the event comes again."""
         every(*(partial(observer.on_pod, old, new) for observer in self._observers), *more)
 
@@ -128,6 +127,37 @@ def on_its_node(cache: Cache, pod: corev1.Pod, *, known: bool = False) -> None:
     except CacheError as error:
         log.warning("cache event out of order error=%s", error)
         kept(second, pod)
+
+
+def forget_deleted(
+    cache: Cache,
+    pod: corev1.Pod,
+    tell: Callable[[corev1.Pod], None],
+    reject_waiting_pod: Callable[[corev1.Pod], bool],
+) -> None:
+    """Whatever the cache has of a deleted pod goes, on whatever node.
+
+    The event's pod may be stale: after a relist it is the last that the watch has shown, and it may have been bound since. One
+    that waits in Permit is forgotten by its binding cycle, when that ends. tell: has the plugins hear of the deletion, and
+    once more with the pod on its node where its room comes free only after that.
+    Go: deletePod and handleAssumedPodDeletion (DeletedFinalStateUnknown: the state may be stale, and is cleaned up anyway)
+    """
+    known = on_node(cache, pod)
+    assumed = cache.is_assumed_pod(pod)
+    if known is not None and not assumed:
+        kept(cache.remove_pod, known)
+
+    def end_of_its_call() -> None:
+        if not reject_waiting_pod(pod) and assumed and known is not None:
+            kept(cache.forget_pod, known)
+            tell(known)
+
+    every(partial(tell, pod if assumed or known is None else known), end_of_its_call)
+
+
+def on_node(cache: Cache, pod: corev1.Pod) -> corev1.Pod | None:
+    """The pod on its node, by the event's word or the cache's; None if it is on none."""
+    return pod if pod.node_name else cache.get_pod(pod)
 
 
 def kept(change: Callable[..., None], *objects: object) -> None:

@@ -187,8 +187,8 @@ class _Assembly:
     def _watch(self) -> None:
         informers, observers = self._informers, (self._coscheduling, self._preemption)
 
-        def reject_waiting_pod(pod: corev1.Pod) -> None:
-            self._first.reject_waiting_pod(pod.uid)
+        def reject_waiting_pod(pod: corev1.Pod) -> bool:
+            return self._first.reject_waiting_pod(pod.uid)
 
         pods = PodHandlers(self._cache, self._nominator, observers, reject_waiting_pod)
         watch_in_tree_groups(informers, self._coscheduling)

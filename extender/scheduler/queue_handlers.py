@@ -26,7 +26,7 @@ from extender.framework import events
 from extender.framework.events import ActionType
 from extender.framework.interface import ClusterEvent
 from extender.framework.runtime.framework import Framework
-from extender.scheduler.event_handlers import Observer, kept, on_its_node
+from extender.scheduler.event_handlers import Observer, forget_deleted, kept, on_its_node, on_node
 
 WATCHED: Mapping[str, ResourceType[Any]] = {
     events.PERSISTENT_VOLUME: kinds.PERSISTENT_VOLUMES,
@@ -142,17 +142,17 @@ class PodHandlers:
                 self._update_waiting(old, new)
 
     def on_delete(self, pod: corev1.Pod) -> None:
-        if pod.node_name:
-            kept(self._to.cache.remove_pod, pod)
-            every(partial(self._tell, pod, None), partial(self._to.move, events.ASSIGNED_POD_DELETE, pod, None))
-            return
-        if self._ours(pod):
+        if self._ours(pod) and not pod.node_name:
             self._to.queue.delete(pod)
-        self._tell(pod, None)
-        if not self._ours(pod):
+        was_on_node = on_node(self._to.cache, pod)
+        forget = partial(forget_deleted, self._to.cache, pod, self._tell_gone, self._reject_waiting_pod)
+        every(forget, partial(self._wake_after, pod, was_on_node))
+
+    def _wake_after(self, pod: corev1.Pod, was_on_node: corev1.Pod | None) -> None:
+        if was_on_node is not None:
+            self._to.move(events.ASSIGNED_POD_DELETE, was_on_node, None)
+        elif not self._ours(pod):
             return
-        if self._to.cache.is_assumed_pod(pod):
-            self._assumed_pod_goes(pod)
         elif pod.status.nominated_node_name:
             self._nomination_goes(pod)
         elif self._to.wants(events.UNSCHEDULED_POD_DELETE):
@@ -188,9 +188,15 @@ class PodHandlers:
         assumed = self._to.cache.get_pod(pod)
         if assumed is None:
             return
-        if not self._to.profiles[pod.spec.scheduler_name].reject_waiting_pod(pod.uid):
+        if not self._reject_waiting_pod(pod):
             kept(self._to.cache.forget_pod, assumed)
         self._to.move(events.ASSIGNED_POD_DELETE, assumed, None)
+
+    def _tell_gone(self, pod: corev1.Pod) -> None:
+        self._tell(pod, None)
+
+    def _reject_waiting_pod(self, pod: corev1.Pod) -> bool:
+        return self._ours(pod) and self._to.profiles[pod.spec.scheduler_name].reject_waiting_pod(pod.uid)
 
     def _tell(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         every(*(partial(observer.on_pod, old, new) for observer in self._to.observers))

@@ -41,7 +41,7 @@ def pod(cpu: str, node: str = "n1") -> corev1.Pod:
 class Story:
     def __init__(self) -> None:
         self.cache, self.observer, self.now = Cache(), Observer(), 0.0
-        handlers = PodHandlers(self.cache, Nominator(), [self.observer], lambda pod: None)
+        handlers = PodHandlers(self.cache, Nominator(), [self.observer], lambda pod: False)
         self.pods: Deliveries[corev1.Pod] = Deliveries(handlers, "handler-pods", lambda: self.now)
 
     def later(self) -> None:
@@ -79,6 +79,13 @@ def test_an_update_of_a_pod_that_the_cache_does_not_have_adds_it() -> None:
     story = Story()
     story.pods.tell(pod("1"), pod("2"))
     assert story.asked_on_node() == 2000
+
+
+def test_a_deletion_that_is_told_with_an_object_older_than_the_binding_is_one_all_the_same() -> None:
+    story = Story()
+    story.pods.tell(None, pod("1"))
+    story.pods.tell(pod("1", node=""), None)
+    assert (story.asked_on_node(), story.observer.seen[-1]) == (0, ("n1", "none"))
 
 
 def test_a_priority_is_counted_once_for_each_pod() -> None:
