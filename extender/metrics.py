@@ -86,6 +86,11 @@ permit_wait_duration = _histogram(
     "result",
 )
 partial_commits = _counter("gang_extender_partial_commits", "Bindings that failed while their gang was starting.")
+filter_plan_waits = _counter(
+    "gang_extender_filter_plan_waits",
+    "Filter calls that needed a plan which was still to be made: answered in_time, or late and the member is woken when it is there.",
+    "result",
+)
 plan_refuted = _counter(
     "gang_extender_plan_refuted",
     "Planned places that came to nothing: refused by kube-scheduler's own filters, not_offered to us, or did_not_come.",

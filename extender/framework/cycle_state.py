@@ -22,6 +22,25 @@ class StateData(Protocol):
     def clone(self) -> Any: ...
 
 
+AWAITED = "Awaited"
+"""Key under which a PreFilter plugin leaves an Awaited, where its refusal may be another in a moment."""
+
+
+class Awaited(Protocol):
+    """What a scheduling cycle waits for with none of its locks held, before it runs PreFilter again with this in its state.
+
+    kube-scheduler has no counterpart: its PreFilter plugins wait for nothing.
+    """
+
+    def wait(self, at_most: float) -> None:
+        """For at most so many seconds."""
+        ...
+
+    def give_up(self) -> None:
+        """The cycle ends instead."""
+        ...
+
+
 _COPIES_ITSELF: dict[type, bool] = {}  # a handful of classes; each is compared with the protocol once
 
 
@@ -68,6 +87,11 @@ class CycleState:
     def get(self, key: str, type_: type[T]) -> T | None:
         """None where nothing was written."""
         return self.read(key, type_) if key in self._data else None
+
+    @property
+    def awaited(self) -> Awaited | None:
+        awaited: Awaited | None = self._data.get(AWAITED)
+        return awaited
 
     def delete(self, key: str) -> None:
         self._data.pop(key, None)

@@ -44,7 +44,8 @@ class Background:
     its place and runs sooner, but not within the second, since a task that asks for itself and fails would never rest.
     """
 
-    def __init__(self, ticks: Mapping[str, Task] | None = None) -> None:
+    def __init__(self, ticks: Mapping[str, Task] | None = None, *, name: str = "background") -> None:
+        self._name = name
         self._ticks = dict(ticks or {})
         self._changed = threading.Condition()  # guards _tasks, _failures, _stopping and _turned
         self._tasks: dict[str, _Pending] = {}
@@ -63,7 +64,7 @@ class Background:
             self._changed.notify()
 
     def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="background", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
         self._turned = time.monotonic()
         self._thread.start()
 
@@ -81,15 +82,15 @@ class Background:
         if thread is None or self._stopping:
             return ""
         if not thread.is_alive():
-            return "the background thread has ended"
+            return f"the {self._name} thread has ended"
         seconds = time.monotonic() - self._turned
-        return f"a background task has been running for {seconds:.0f}s" if seconds > STUCK_SECONDS else ""
+        return f"a {self._name} task has been running for {seconds:.0f}s" if seconds > STUCK_SECONDS else ""
 
     def _run(self) -> None:
         self._tick_at = time.monotonic() + TICK_SECONDS
         while not self._stopping:
-            if not guarded("background", self._turn):
-                guarded("background", lambda: time.sleep(FIRST_RETRY_SECONDS))
+            if not guarded(self._name, self._turn):
+                guarded(self._name, lambda: time.sleep(FIRST_RETRY_SECONDS))
 
     def _turn(self) -> None:
         for name in self._await_due():

@@ -145,6 +145,7 @@ class _Assembly:
         self._evictor = ApiEvictor(api, self._recorder, self._leads, self._clock, by_eviction_api=by_eviction_api)
         self._once = _Once(settled, self._informers.has_synced)
         self._background = Background(self._ticks())
+        self._planning = Background(name="planning")
         self._coscheduling.connect(self._collaborators())
 
     def _collaborators(self) -> Collaborators:
@@ -160,6 +161,7 @@ class _Assembly:
             steering=self._steering,
             verdicts=self._verdicts,
             submit=self._background.submit,
+            plan_beside=lambda turn: self._planning.submit("plan", turn),
             offload=self._offload,
             may_commit=self._leads,
             hold_limit=lambda members: gang_settings.hold_limit(configuration.bind_timeout_seconds, members),
@@ -214,12 +216,13 @@ class _Assembly:
             leadership=self._leadership,
             in_flight=InFlight(MAX_HELD_BINDS),
             filter_health=FilterHealth(self._clock),
-            scheduling_cycle=SchedulingCycle(self._cache.snapshot),
+            scheduling_cycle=SchedulingCycle(self._cache.snapshot, self._clock),
             preemption_cycle=PreemptionCycle(self._cache.snapshot, self._preemption.guard),
             binding_cycle=BindingCycle(self._cache),
             coscheduling=self._coscheduling,
             steering=self._steering,
             background=self._background,
+            planning=self._planning,
             preemption=self._preemption,
             evictor=self._evictor,
             recorder=self._recorder,

@@ -51,7 +51,8 @@ _BINDING = metrics.goroutines.labels("binding")
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What the factory puts together. serves: whether pods that name this scheduler are ours."""
+    """What the factory puts together. serves: whether pods that name this scheduler are ours. planning: the thread that plans
+    gangs beside the verbs."""
 
     api: API
     informers: InformerFactory
@@ -67,6 +68,7 @@ class Parts:
     coscheduling: Coscheduling
     steering: StatusSteering
     background: Background
+    planning: Background
     preemption: Preemption
     evictor: ApiEvictor
     recorder: Recorder
@@ -204,8 +206,9 @@ class Scheduler:
         return [*checks, Check("draining", not self._stopped, "draining" if self._stopped else "")]
 
     def liveness(self) -> Sequence[Check]:
-        trouble = self._parts.background.trouble
-        return [Check("background", not trouble, trouble), self._filter_check(LIVENESS_SECONDS)]
+        threads = {"background": self._parts.background.trouble, "planning": self._parts.planning.trouble}
+        checks = [Check(name, not trouble, trouble) for name, trouble in threads.items()]
+        return [*checks, self._filter_check(LIVENESS_SECONDS)]
 
     def _filter_check(self, seconds: float) -> Check:
         trouble = self._parts.filter_health.trouble(seconds)
@@ -219,6 +222,7 @@ class Scheduler:
         self._parts.informers.start()
         self._parts.evictor.tick()
         self._parts.background.start()
+        self._parts.planning.start()
         self._parts.recorder.start()
 
     def drain(self, message: str) -> None:
@@ -229,6 +233,7 @@ class Scheduler:
     def stop(self) -> None:
         self.drain("shutting down")
         self._parts.background.stop()
+        self._parts.planning.stop()
         self._parts.steering.stop()
         self._parts.informers.stop()
         self._parts.verdicts.stop()

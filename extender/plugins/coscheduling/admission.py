@@ -1,12 +1,16 @@
 """PreFilter's gates: whether a gang may start now, and where each member goes.
 
 In order: denied before -> enough siblings -> none held back by a foreign gate -> permitted before -> minResources -> plan.
-Nothing is held for a gang that has no plan, so two gangs can never block each other.
+Nothing is held for a gang that has no plan, so two gangs can never block each other. No gang is planned here: PlanningRounds
+makes the plan, which the call waits for with no lock held, and not for long.
 scheduler-plugins: pkg/coscheduling/core/core.go (PreFilter)
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from extender import metrics
 from extender.api import corev1
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages
@@ -14,6 +18,7 @@ from extender.plugins.coscheduling.arrivals import Arrivals
 from extender.plugins.coscheduling.gates import shut_gate
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.lost_places import refute
+from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.quorum import is_free, needs
@@ -23,8 +28,12 @@ from extender.plugins.coscheduling.stops import Reason, Stop
 ATTEMPTS = 3  # plans for one call: each leaves out what kube-scheduler has refused so far
 
 
+Decision = tuple[str | None, Status]
+"""The node that is planned for a member, None where any will do; or why it has to wait."""
+
+
 class Admission:
-    """rounds: makes the plans. Lock order: its `planning`, then the manager's lock."""
+    """rounds: has the plans made."""
 
     def __init__(
         self,
@@ -39,21 +48,55 @@ class Admission:
         self._arrivals = arrivals
         self._denied_seconds = denied_seconds
 
-    def admit(self, pod: corev1.Pod, offered: frozenset[str]) -> tuple[str | None, Status]:
-        """The node that is planned for a member, None where any will do; or why it has to wait.
+    def admit(self, pod: corev1.Pod, offered: frozenset[str]) -> Decision:
+        """`decide`, with the plans that it needs made here: where no thread plans beside the verbs.
 
         offered: the nodes that kube-scheduler has found feasible for this pod.
         """
+        decision, call = self.decide(pod, lambda: offered)
+        while call is not None:
+            self._rounds.plan_for(call)
+            decision, call = self.decide(pod, lambda: offered, call)
+        return decision
+
+    def decide(
+        self, pod: corev1.Pod, offered: Callable[[], frozenset[str]], before: PlanCall | None = None
+    ) -> tuple[Decision, PlanCall | None]:
+        """By the places that there are. The second is a call to wait for, after which this is asked again with it as `before`;
+        None where the decision is the answer.
+
+        offered: computed only where it is needed; most calls end before.
+        """
+        if before is not None and (refusal := self._as_planned(pod, before)) is not None:
+            return (None, refusal), None
         with self._manager.lock:
             early = self.whatever_offered(pod)
             group = self._manager.group_of(pod)
             if early is not None or group is None:
-                return None, early or SUCCESS
-            decided = self._decide(group, pod, offered)
-        if decided is None:
-            decided = self._plan_for(group, pod, offered)
+                _end(group, pod, before)
+                return (None, early or SUCCESS), None
+            names = offered()
+            decision = self._decide(group, pod, names)
+            if decision is None:
+                return self._needs_plan(group, pod, names, before)
+            _end(group, pod, before)
+        if before is not None:
+            metrics.filter_plan_waits.labels("in_time").inc()
         self._arrivals.send_after_answer(group, pod.uid)
-        return decided
+        return decision, None
+
+    def _as_planned(self, pod: corev1.Pod, call: PlanCall) -> Status | None:
+        """Why the plan that the call has waited for found no places; None if it did not say so. Where there are places by now the
+        member is sent as any that is parked."""
+        with self._manager.lock:
+            group = self._manager.find(pod)
+            if group is None or pod.uid not in group.members or call.refusal is None:
+                return None
+            _end(group, pod, call)
+            refusal = self._refuse(group, pod, call.refusal)
+        metrics.filter_plan_waits.labels("in_time").inc()
+        self._arrivals.send(group)
+        return refusal
 
     def whatever_offered(self, pod: corev1.Pod) -> Status | None:
         """What can be said without a look at the nodes: that the pod is of no gang, or that a gate is shut. Else None."""
@@ -138,23 +181,24 @@ class Admission:
             self._manager.release_places(group, [pod.uid])
         return None
 
-    def _plan_for(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> tuple[str | None, Status]:
-        """Plans those that come first, then the pod's own group, until the pod has a place that was offered."""
-        manager = self._manager
-        allowed = {} if _by_nomination(pod, offered) else {pod.uid: offered}
-        with self._rounds.planning:
-            self._rounds.plan_those_before(group)
-            for _ in range(ATTEMPTS):
-                status = self._rounds.plan(group, pod.spec.scheduler_name, allowed, caller=pod.uid)
-                with manager.lock:
-                    if not status.success:
-                        return None, self._refuse(group, pod, status)
-                    decided = self._decide(group, pod, offered)
-                    if decided is not None:
-                        return decided
-            with manager.lock:
-                group.stop(Stop(Reason.REFUTED_BY_SCHEDULER, messages.PLACE_NOT_OFFERED, manager.clock()))
-                return None, self._refuse(group, pod, unresolvable(messages.PLACE_NOT_OFFERED))
+    def _needs_plan(
+        self, group: Group, pod: corev1.Pod, offered: frozenset[str], before: PlanCall | None
+    ) -> tuple[Decision, PlanCall | None]:
+        """Has the gang planned, and says whether the call may wait for it. Lock held."""
+        if before is not None and before.done.is_set():
+            _end(group, pod, before)
+            if before.attempts + 1 >= ATTEMPTS:
+                group.stop(Stop(Reason.REFUTED_BY_SCHEDULER, messages.PLACE_NOT_OFFERED, self._manager.clock()))
+                return (None, self._refuse(group, pod, unresolvable(messages.PLACE_NOT_OFFERED))), None
+        pending = unresolvable(messages.PLAN_PENDING)
+        allowed = None if _by_nomination(pod, offered) else offered
+        call = self._rounds.call(group, pod, allowed, before)
+        if call is not None:
+            return (None, pending), call
+        metrics.filter_plan_waits.labels("late").inc()
+        refusal = self._refuse(group, pod, pending)
+        group.told[pod.uid] = messages.PLAN_PENDING
+        return (None, refusal), None
 
     def _refuse(self, group: Group, pod: corev1.Pod, status: Status) -> Status:
         """kube-scheduler parks it, and clears its nomination. Lock held."""
@@ -165,6 +209,12 @@ class Admission:
         if pod.uid in group.steered:
             group.steered[pod.uid] = ""
         return status
+
+
+def _end(group: Group | None, pod: corev1.Pod, call: PlanCall | None) -> None:
+    """The filter call is answered. Lock held."""
+    if group is not None and call is not None and group.calls.get(pod.uid) is call:
+        del group.calls[pod.uid]
 
 
 def _by_nomination(pod: corev1.Pod, offered: frozenset[str]) -> bool:

@@ -8,7 +8,7 @@ kube-scheduler has no counterpart; its own gang cycle (alpha in 1.36) judges all
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
@@ -28,15 +28,16 @@ class Arrivals:
         self._with = collaborators
 
     def send(self, group: Group, caller: str = "") -> None:
-        """Steers the members whose turn it is: those that wait for us, and those whose place has moved.
-
-        caller: who is being answered this moment, and needs no patch.
+        """Steers the members whose turn it is: those that wait for us, and those whose place has moved. One that is being
+        answered this moment needs no patch: the caller, and members whose filter call waits for the plan.
         """
         offers_all = self._with.offers_all()
         with self._manager.lock:
-            places, early = self._due(group, caller)
+            unit = unit_of(self._manager, group)
+            answered = {uid for each in unit for uid, call in each.calls.items() if call.waiting} | {caller}
+            places, early = self._due(group, answered)
             alone = {places[0][0].uid} if len(places) == 1 else set()
-            quiet = self._may_come_unbidden(group, {caller} | alone)
+            quiet = self._may_come_unbidden(group, answered | alone)
             early = [pod for pod in early if not self._forget_sent(group, pod.uid)]
             on_their_way = group.unnamed - group.refused
             unnamed = {pod.uid for pod, _ in places if self._needs_no_name(group, pod.uid, offers_all)}
@@ -100,7 +101,7 @@ class Arrivals:
         elif moved:
             self.send(group, caller)
 
-    def _due(self, group: Group, caller: str) -> tuple[list[tuple[corev1.Pod, str]], list[corev1.Pod]]:
+    def _due(self, group: Group, answered: Collection[str]) -> tuple[list[tuple[corev1.Pod, str]], list[corev1.Pod]]:
         """Who is to be nominated where; and whose nomination, to a place that it has no more, would come too early."""
         invited = self._invited(group)
         due: list[tuple[corev1.Pod, str]] = []
@@ -109,7 +110,7 @@ class Arrivals:
             uid = reservation.uid
             info = group.members.get(uid)
             known = group.steered.get(uid)
-            if info is None or uid == caller or uid in group.held or known == reservation.node_name:
+            if info is None or uid in answered or uid in group.held or known == reservation.node_name:
                 continue
             waits = uid in group.gated or uid in group.refused
             if invited is not None and uid not in invited:

@@ -5,6 +5,7 @@ Behind kube-scheduler steering is a patch of the pod's status; in-process it is 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -12,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.framework.listers import NodeInfoLister
+from extender.plugins.coscheduling.plan_call import Wait
 from extender.plugins.coscheduling.planner import Judge, Topology
 
 T = TypeVar("T")
@@ -115,6 +117,8 @@ class Collaborators:
     at less than a nomination costs.
     has_unbound_claims: whether a pod has volumes that kube-scheduler is still to bind. errors_back_off: whether a failed bind
     call sends the pod into an error back-off, as kube-scheduler's.
+    plan_beside: runs a turn of planning on a thread of its own, once however often it is asked for before it starts, so that filter
+    calls wait for plans only for a moment; None: the one that needs a plan makes it. wait: for an event, for so many seconds.
     ring: wakes all parked pods that we have refused by one event, these among
     them; None: they are woken one by one."""
 
@@ -135,6 +139,8 @@ class Collaborators:
     has_unbound_claims: Callable[[corev1.Pod], bool] = lambda pod: False
     errors_back_off: bool = False
     offers_all: Callable[[], bool] = lambda: False
+    plan_beside: Callable[[Callable[[], None]], None] | None = None
+    wait: Wait = threading.Event.wait
     ring: Callable[[Sequence[corev1.Pod]], None] | None = None
 
     def wake_refused(self, pods: Sequence[corev1.Pod]) -> None:

@@ -26,7 +26,7 @@ from extender.framework.columnar import (
     ScoreColumns,
     Verdicts,
 )
-from extender.framework.cycle_state import CycleState
+from extender.framework.cycle_state import AWAITED, CycleState
 from extender.framework.handle import Handle
 from extender.framework.interface import (
     ClusterEventWithHint,
@@ -49,7 +49,7 @@ from extender.framework.node_rows import names_of
 from extender.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from extender.plugins import names
 from extender.plugins.coscheduling import messages, planner
-from extender.plugins.coscheduling.admission import Admission
+from extender.plugins.coscheduling.admission import Admission, Decision
 from extender.plugins.coscheduling.arrivals import Arrivals
 from extender.plugins.coscheduling.barrier import Barrier
 from extender.plugins.coscheduling.collaborators import Collaborators
@@ -60,6 +60,7 @@ from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.group_events import GroupEvents
 from extender.plugins.coscheduling.hints import GroupHints
 from extender.plugins.coscheduling.lead_changes import LeadChanges
+from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preflight import lacks_room
@@ -164,21 +165,20 @@ class Coscheduling(
         self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
         """A member of a gang that is set aside is refused; a pod of no gang passes whatever the state of gangs raises."""
-        self.rounds.finish_begun()
+        if not self._begun_is_planned(state, pod):
+            return None, unresolvable(messages.BEGUN_FIRST)
         key = self.manager.key_of(pod)
         step = partial(self._pre_filter, state, pod, nodes)
         answer = self.manager.quarantine.for_gang(key, "filter", step, None)
         if answer is not None:
             return answer
+        self._stop_waiting(state)
         return None, self.admission.set_aside(pod, key) if key else SKIP
 
     def _pre_filter(
         self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        early = self.admission.whatever_offered(pod)  # most calls end here: none is to cost a set of all names
-        node_name, status = None, early
-        if status is None:
-            node_name, status = self.admission.admit(pod, frozenset(names_of(nodes)))
+        node_name, status = self._decide(state, pod, nodes)
         if not status.success:
             return None, status
         if node_name is not None:
@@ -192,6 +192,37 @@ class Coscheduling(
         elif inside is None:
             return None, SKIP
         return PreFilterResult(inside) if inside is not None else None, SUCCESS
+
+    def _begun_is_planned(self, state: CycleState, pod: corev1.Pod) -> bool:
+        """Whether the pod may be answered; what to wait for is in the state then, once."""
+        if self.rounds.begun_is_planned():
+            return True
+        if not self.rounds.beside_the_verbs:
+            self.rounds.finish_begun()
+            return True
+        if state.awaited is None:
+            state.write(AWAITED, self.rounds.begun_call(pod))
+        else:
+            self._stop_waiting(state)
+        return False
+
+    def _decide(self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Decision:
+        """Where a thread plans beside the verbs the plan is waited for with no lock held; elsewhere it is made here."""
+        if not self.rounds.beside_the_verbs:
+            return self.admission.admit(pod, frozenset(names_of(nodes)))
+        before = state.awaited
+        decision, call = self.admission.decide(
+            pod, lambda: frozenset(names_of(nodes)), before if isinstance(before, PlanCall) else None
+        )
+        state.delete(AWAITED)
+        if call is not None:
+            state.write(AWAITED, call)
+        return decision
+
+    def _stop_waiting(self, state: CycleState) -> None:
+        if state.awaited is not None:
+            state.awaited.give_up()
+            state.delete(AWAITED)
 
     def filter(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> Status:
         kept = state.get(KEPT, Kept)

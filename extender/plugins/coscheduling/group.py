@@ -13,6 +13,7 @@ from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.commit import Commit
 from extender.plugins.coscheduling.error_back_off import ErrorBackOffs
+from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.preempting import Preempting
 from extender.plugins.coscheduling.refutations import Refutations
 from extender.plugins.coscheduling.spec.membership import GroupRef
@@ -47,6 +48,7 @@ class Group:
     claiming: set[str] = field(default_factory=set)  # UIDs of members with claims for volumes
     errors: ErrorBackOffs = field(default_factory=ErrorBackOffs)  # members that kube-scheduler has in error back-off
     refuted: Refutations = field(default_factory=Refutations)  # places that kube-scheduler did not take
+    calls: dict[str, PlanCall] = field(default_factory=dict)  # UID -> the filter call that needs a plan
     planned: bool = False
     preempting: Preempting | None = None  # planned too, but somebody has to go first
     in_tree: InTreePodGroup | None = None

@@ -66,6 +66,8 @@ def arrived(group: Group, uid: str) -> None:
     group.answered.discard(uid)
     group.said.pop(uid, None)
     group.started.discard(uid)
+    if (call := group.calls.pop(uid, None)) is not None:
+        call.close()
 
 
 def forget(group: Group, uid: str) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -57,16 +58,25 @@ class Shadow:
 
 
 class Shadows:
-    """The manager's lock guards everything here; the nodes are chosen outside of it, by the tick's thread."""
+    """The manager's lock guards everything here; the nodes are chosen outside of it, by the tick's thread.
+
+    planning: held around that, since the judge serves one plan at a time; taken before the manager's lock.
+    """
 
     def __init__(
-        self, manager: PodGroupManager, collaborators: Collaborators, requests: PlanRequests, look: Callable[[], None]
+        self,
+        manager: PodGroupManager,
+        collaborators: Collaborators,
+        requests: PlanRequests,
+        look: Callable[[], None],
+        planning: AbstractContextManager[object],
     ) -> None:
         self._manager = manager
         self._with = collaborators
         self._rules = collaborators.shadow
         self._requests = requests
         self._look = look
+        self._planning = planning
         self.current: Shadow | None = None
         self._waits_since: dict[str, float] = {}  # groups that lack room -> since when, or since their last turn
         self._turns: dict[str, int] = {}  # how many shadows they have had since then
@@ -192,7 +202,8 @@ class Shadows:
                 return
             request = self._requests.request(unit, pods[0].spec.scheduler_name)
         most = len(snapshot.list()) * self._rules.max_nodes_percent // 100
-        choice = self._with.offload(choose_nodes, snapshot, request, self._with.judge, max(1, most))
+        with self._planning:
+            choice = self._with.offload(choose_nodes, snapshot, request, self._with.judge, max(1, most))
         with manager.lock:
             if not isinstance(choice, Choice) or phase_of(manager, group) is not Phase.DENIED:
                 self._not_before[group.key] = manager.clock() + max(AGAIN_SECONDS, self._rules.after_seconds)

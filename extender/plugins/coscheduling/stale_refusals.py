@@ -63,4 +63,6 @@ class StaleRefusals:
         gate = shut_gate(self._manager, group, pod.spec.scheduler_name, pod.name)
         if gate is not None:
             return gate.told
+        if group.calls:  # what is decided now will be true in a moment
+            return ""
         return group.stopped.message if group.stopped is not None else ""

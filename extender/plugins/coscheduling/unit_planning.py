@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from extender import metrics
@@ -38,7 +39,7 @@ EVICTIONS_MAY_CURE = frozenset(
 class UnitPlanning:
     """One plan at a time: PlanningRounds' lock is held around `plan`. The manager's lock is taken, and not held while planning.
 
-    look: has the groups looked at that something has happened to, in the background.
+    look: has the groups looked at that something has happened to, in the background. planning: that lock.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class UnitPlanning:
         nominator: Nominator,
         arrivals: Arrivals,
         look: Callable[[], None],
+        planning: AbstractContextManager[object],
         *,
         denied_seconds: float,
         lease_seconds: float,
@@ -59,7 +61,7 @@ class UnitPlanning:
         self._denied_seconds = denied_seconds
         self._lease_seconds = lease_seconds
         self.requests = PlanRequests(manager, nominator, collaborators.topology)
-        self.shadows = Shadows(manager, collaborators, self.requests, look)
+        self.shadows = Shadows(manager, collaborators, self.requests, look, planning)
         self.on_no_room: Callable[[Group, str], None] = lambda group, scheduler_name: None
         self.end_holds: Callable[[Group, str], None] = lambda group, cause: None
 
@@ -216,7 +218,7 @@ class UnitPlanning:
             if result.nodes:  # else it only wanted to know whether extra members fit
                 log.info("gang planned group=%s members=%d", group.key, len(result.nodes))
                 metrics.podgroup_schedule_attempts.labels("planned").inc()
-            self._arrivals.send(group, caller)
+            self._arrivals.send(group)
             self._arrivals.withdraw(group)
         if recheck(manager, set(result.nodes.values()), snapshot):  # places of lower priority that were taken
             self._look()

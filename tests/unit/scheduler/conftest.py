@@ -24,6 +24,7 @@ from extender.client.embedded import EmbeddedAPI
 from extender.client.interface import NODES, POD_GROUPS, PODS
 from extender.client.status_patch import patch_pod_status
 from extender.config.types import ExtenderConfiguration
+from extender.plugins.coscheduling.collaborators import here
 from extender.scheduler import factory
 from extender.scheduler.scheduler import Scheduler
 from tests.unit.plugins.coscheduling.bookkeeping import wrong_entries
@@ -50,9 +51,14 @@ class Peer:
 class Bench:
     """What happens in the cluster is awaited, never slept for."""
 
-    def __init__(self, configuration: ExtenderConfiguration | None = None, api: EmbeddedAPI | None = None) -> None:
+    def __init__(
+        self,
+        configuration: ExtenderConfiguration | None = None,
+        api: EmbeddedAPI | None = None,
+        offload: Callable[..., Any] = here,
+    ) -> None:
         self.api = api or EmbeddedAPI()
-        self.scheduler: Scheduler = factory.build(configuration or ExtenderConfiguration(), self.api)
+        self.scheduler: Scheduler = factory.build(configuration or ExtenderConfiguration(), self.api, offload=offload)
         self.scheduler.start()
         assert self.scheduler._parts.informers.wait_for_sync(SECONDS)
         self._threads: list[threading.Thread] = []
@@ -152,10 +158,12 @@ class Bench:
         return any(each.uid == pod.uid for each in self.api.list_page(PODS).items)
 
     def flush(self) -> None:
-        """All that was asked of the background by now has been done."""
-        done = threading.Event()
-        self.scheduler._parts.background.submit("flush", done.set)
-        assert done.wait(SECONDS)
+        """All that was asked of the threads beside the verbs by now has been done."""
+        parts = self.scheduler._parts
+        for thread in (parts.planning, parts.background, parts.planning):  # each may ask the other
+            done = threading.Event()
+            thread.submit("flush", done.set)
+            assert done.wait(SECONDS)
 
     def may_evict(self) -> bool:
         return self.scheduler._parts.evictor.allowed()
@@ -173,8 +181,12 @@ class Bench:
 
 
 @contextmanager
-def running(configuration: ExtenderConfiguration | None = None, api: EmbeddedAPI | None = None) -> Iterator[Bench]:
-    made = Bench(configuration, api)
+def running(
+    configuration: ExtenderConfiguration | None = None,
+    api: EmbeddedAPI | None = None,
+    offload: Callable[..., Any] = here,
+) -> Iterator[Bench]:
+    made = Bench(configuration, api, offload)
     try:
         yield made
     finally:

@@ -106,3 +106,42 @@ def test_a_gang_takes_the_room_of_one_that_is_being_bound(bench: Bench, api: Slo
     api.go_on.set()
     assert "not found" in answers[1].result(SECONDS)
     bench.until(lambda: bool(bench.filter(vips[0], "n1", "n2").node_names), "the room is theirs")
+
+
+def test_a_gang_that_is_refused_while_no_binding_of_another_is_seen_takes_its_room_later(
+    bench: Bench, api: SlowBindings
+) -> None:
+    """No pod of lower priority was on a node by the watch's word, and no event asked for victims again."""
+    api.unwritten = {"r0", "r1"}
+    bench.node("n1", cpu="2")
+    bench.pod_group("running", 2)
+    members = [bench.pod(f"r{i}", "running") for i in range(2)]
+    answers = [bench.bind(members[0], "n1")]
+    bench.held(members[0])
+    answers.append(bench.bind(members[1], "n1"))
+    bench.until(lambda: api.waiting == {"r0", "r1"}, "both bindings wait")
+    refused_for_room(bench)
+    api.go_on.set()
+    bench.until(lambda: not any(map(bench.there, members)), "the gang goes whole")
+
+
+def test_a_gang_that_is_refused_while_a_single_pod_is_being_bound_takes_its_room_later(
+    bench: Bench, api: SlowBindings
+) -> None:
+    api.unwritten = {"single"}
+    bench.node("n1", cpu="1")
+    single = bench.pod("single")
+    bench.bind(single, "n1")
+    bench.until(lambda: api.waiting == {"single"}, "the binding waits")
+    refused_for_room(bench)
+    api.go_on.set()
+    bench.until(lambda: not bench.there(single), "the pod goes")
+
+
+def refused_for_room(bench: Bench) -> None:
+    """Once the first tick has had all that waits looked at."""
+    bench.until(lambda: bench.scheduler._parts.coscheduling.lead_changes._planning, "it leads")
+    bench.pod_group("vips", 1)
+    vip = bench.pod("vip", "vips", priority=100)
+    assert bench.filter(vip, "n1").node_names == []
+    bench.flush()

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
 from extender.api import corev1
+from extender.api.extenderv1 import ExtenderFilterResult
 from extender.api.metav1 import ObjectMeta
 from extender.client.interface import NODES, PODS
 from extender.server.app import create_app
-from tests.unit.scheduler.conftest import SECONDS, Bench, Peer
+from tests.unit.scheduler.conftest import SECONDS, Bench, Peer, running
 
 
 def gang(bench: Bench, size: int, **spec: object) -> list[corev1.Pod]:
@@ -26,6 +30,29 @@ def test_a_single_pod_is_bound_at_once(bench: Bench) -> None:
     assert bench.filter(pod, "n1").node_names == ["n1"]
     assert bench.bind(pod, "n1").result(SECONDS) == ""
     assert bench.node_of(pod) == "n1"
+
+
+def test_a_single_pod_is_answered_while_a_gang_is_planned() -> None:
+    """Nothing that a filter call takes is held over the plan."""
+    planning, go_on = threading.Event(), threading.Event()
+
+    def offload(function: Callable[..., Any], *args: Any) -> Any:
+        planning.set()
+        assert go_on.wait(SECONDS)
+        return function(*args)
+
+    with running(offload=offload) as bench:
+        members = gang(bench, 2)
+        answer: Future[ExtenderFilterResult] = Future()
+        call = threading.Thread(target=lambda: answer.set_result(bench.filter(members[0], "n1")))
+        call.start()
+        assert planning.wait(SECONDS)
+        single = bench.pod("single")
+        assert bench.filter(single, "n1").node_names == ["n1"]
+        assert bench.bind(single, "n1").result(SECONDS) == ""
+        go_on.set()
+        call.join(SECONDS)
+        bench.until(lambda: bench.filter(members[0], "n1").node_names == ["n1"], "the plan is there")
 
 
 def test_members_are_held_until_the_last_and_then_all_are_bound(bench: Bench) -> None:

@@ -66,6 +66,7 @@ class GangPreemption:
         self._evictor = around.evictor
         self._rules = around.rules
         self._wall = around.wall
+        self._assumed = around.assumed
         self.search = VictimSearch(coscheduling, around)
         self.priorities = PrioritiesOnNodes()
         self._queue = PreemptionQueue(self._manager.clock, around.rules.delay_seconds)
@@ -89,8 +90,10 @@ class GangPreemption:
         self._with.submit("preempt", self.look)
 
     def _anybody_below(self, group: Group) -> bool:
-        """Whether there is anybody at all of lower priority, on a node or held. Lock held."""
-        return self.priorities.any_below(group.priority) or bool(releasable(self._manager, group.priority))
+        """Whether a pod of lower priority may be on a node, or is held. One that is being bound may be: its priority is looked at
+        when victims are searched for. Lock held."""
+        below = self.priorities.any_below(group.priority) or bool(releasable(self._manager, group.priority))
+        return below or bool(self._assumed())
 
     def node_came(self) -> None:
         """Or one that is there got better. The gangs that wait are planned again for it, and come back here if that fails."""

@@ -168,6 +168,7 @@ GROUP_RULES: Mapping[str, Rule] = {
     "waves": _waves,
     "repatched": _of_members("repatched"),
     "moved": _nothing,
+    "calls": _of_pending("calls"),
     "claiming": _of_members("claiming"),
     "errors": _errors,
     "refuted": _refuted,

@@ -199,12 +199,15 @@ class World:
             "judge": Room(),
             "steering": self,
             "verdicts": self,
-            "submit": self.tasks.__setitem__,
+            "submit": self.submit,
             "offload": self._offload,
             "may_commit": lambda: self.leading,
             "hold_limit": lambda members: 100.0,
         }
         self.plugin.connect(Collaborators(**{**own, **others}))
+
+    def submit(self, name: str, task: Callable[[], None]) -> None:
+        self.tasks[name] = task
 
     def nominated_nodes(self) -> list[str]:
         return []

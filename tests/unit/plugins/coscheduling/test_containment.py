@@ -27,6 +27,8 @@ BOUNDARIES = (
     "gang_report:GangReport.status",
     "gang_report:GangReport._line_of",
     "largest_gang:LargestGang._members",
+    "planning_order:PlanningLine._ranked_by",
+    "planning_rounds:PlanningRounds._plan_one",
     "pod_group_manager:PodGroupManager.in_order",
     "preemption.guard:PreemptionGuard.review",
     "preemption.gang_preemption:GangPreemption._told",
