@@ -1,7 +1,8 @@
 """Evicts the victims of whole gangs: all tried on the server first, then told one after the other.
 
 Each gets the condition DisruptionTarget and is deleted with its UID as precondition, as kube-scheduler does it; by
-configuration it is evicted through the Eviction API, where budgets may forbid what the dry run has just allowed.
+configuration it is evicted through the Eviction API, where budgets may forbid what the dry run has just allowed. The rest of a gang
+that kube-scheduler has begun to evict is deleted all the same, as far as we may delete.
 kube-scheduler: pkg/scheduler/framework/preemption/executor.go (PreemptPod)
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from extender.api import corev1
 from extender.client.errors import ApiError, ConflictError, NotFoundError, TooManyRequestsError, may_pass
@@ -25,6 +26,7 @@ log = logging.getLogger(__name__)
 ASK_AGAIN_SECONDS = 60.0  # how often permissions are asked for anew
 ASK_SOON_SECONDS = 5.0  # while there are none
 PAUSES = (0.1, 0.5, 2.0)  # seconds between tries of a call that may yet succeed
+DELETING = (("delete", ""), ("patch", "status"))  # what it takes to evict as kube-scheduler does
 AGAIN_SECONDS = (2.0, 4.0, 8.0)  # until those victims are told once more who could not be told with the others
 
 
@@ -50,13 +52,18 @@ class ApiEvictor:
         self._pool = WorkerPool("evictor", 1)
         self._run = run if run is not None else self._pool.submit
         self._stopping = threading.Event()
-        self._lock = threading.Lock()  # guards the two below
+        self._lock = threading.Lock()  # guards the three below
         self._allowed = False
+        self._may_delete = False
         self._ask_at = 0.0
 
     def allowed(self) -> bool:
         with self._lock:
             return self._allowed
+
+    def allowed_despite_budgets(self) -> bool:
+        with self._lock:
+            return self._may_delete
 
     def tick(self) -> None:
         """Asks for our permissions when it is time; `told` of a change is not needed: gangs are looked at again anyway."""
@@ -68,16 +75,16 @@ class ApiEvictor:
 
     def ask(self) -> None:
         """At once."""
-        wanted = (("create", "eviction"),) if self._by_eviction_api else (("delete", ""), ("patch", "status"))
         try:
-            allowed = all(self._api.may(verb, PODS, subresource) for verb, subresource in wanted)
+            may_delete = all(self._api.may(verb, PODS, subresource) for verb, subresource in DELETING)
+            allowed = self._api.may("create", PODS, "eviction") if self._by_eviction_api else may_delete
         except ApiError as error:
             log.info("permissions could not be asked for error=%s", error)
             with self._lock:
                 self._ask_at = self._clock() + 1.0
             return
         with self._lock:
-            changed, self._allowed = allowed != self._allowed, allowed
+            changed, self._allowed, self._may_delete = allowed != self._allowed, allowed, may_delete
         if changed:
             log.info("preemption for whole gangs is %s", "on" if allowed else "off: no permission to evict pods")
 
@@ -106,10 +113,10 @@ class ApiEvictor:
         """
         if not self._leading():
             return "not the leader"
-        victims = self._those_that_are_there(eviction.victims)
+        victims = self._those_that_are_there(eviction)
         if isinstance(victims, str):
             return victims
-        if not self._by_eviction_api:  # which marks them itself
+        if not self._evicts(eviction):  # the Eviction API marks them itself
             for victim in victims:
                 self._mark(victim, eviction)
         for pause in (0.0, *AGAIN_SECONDS):
@@ -130,12 +137,16 @@ class ApiEvictor:
             log.error("victim was not evicted victim=%s error=%s", victim.key, failure)
         return bool(failure)
 
-    def _those_that_are_there(self, victims: Sequence[corev1.Pod]) -> list[corev1.Pod] | str:
-        """A dry run of all: who is gone by now needs no eviction; where one may not go nobody does."""
+    def _evicts(self, eviction: Eviction) -> bool:
+        """Whether through the Eviction API."""
+        return self._by_eviction_api and not (eviction.despite_budgets and self.allowed_despite_budgets())
+
+    def _those_that_are_there(self, eviction: Eviction) -> list[corev1.Pod] | str:
+        """A dry run of all: one that is gone by now needs no eviction; where one may not go none does."""
         there = []
-        for victim in victims:
+        for victim in eviction.victims:
             try:
-                self._retried(lambda victim=victim: self._remove(victim, dry_run=True))  # type: ignore[misc]
+                self._removed(victim, eviction, dry_run=True)
             except (NotFoundError, ConflictError):
                 continue
             except TooManyRequestsError as error:
@@ -147,7 +158,7 @@ class ApiEvictor:
 
     def _tell(self, victim: corev1.Pod, eviction: Eviction) -> str:
         try:
-            self._retried(lambda: self._remove(victim, dry_run=False))
+            self._removed(victim, eviction)
         except (NotFoundError, ConflictError):
             return ""  # gone, or another pod of that name
         except ApiError as error:
@@ -168,22 +179,23 @@ class ApiEvictor:
         except ApiError as error:
             log.info("victim was not marked victim=%s error=%s", victim.key, error)
 
-    def _remove(self, victim: corev1.Pod, *, dry_run: bool) -> None:
-        if self._by_eviction_api:
-            self._api.evict(victim, dry_run=dry_run)
+    def _removed(self, victim: corev1.Pod, eviction: Eviction, *, dry_run: bool = False) -> None:
+        if self._evicts(eviction):
+            self._retried(lambda: self._api.evict(victim, dry_run=dry_run), of_budgets=True)
             return
         held = Preconditions(uid=victim.uid)
-        self._api.delete(PODS, victim.name, victim.namespace, preconditions=held, dry_run=dry_run)
+        name, namespace = victim.name, victim.namespace
+        self._retried(lambda: self._api.delete(PODS, name, namespace, preconditions=held, dry_run=dry_run))
 
-    def _retried(self, call: Callable[[], object]) -> None:
-        """What the server refuses is refused; what did not come through is tried again. 429 is either: of a budget, or too much
-        at once."""
+    def _retried(self, call: Callable[[], object], *, of_budgets: bool = False) -> None:
+        """What the server refuses is refused; what did not come through is tried again. 429 is either: of a budget, where the
+        call is one that budgets may forbid, or too much at once."""
         for pause in (*PAUSES, None):
             try:
                 call()
                 break
             except ApiError as error:
-                of_a_budget = self._by_eviction_api and isinstance(error, TooManyRequestsError)
+                of_a_budget = of_budgets and isinstance(error, TooManyRequestsError)
                 if pause is None or of_a_budget or not may_pass(error):
                     raise
                 self._stopping.wait(pause)

@@ -29,7 +29,6 @@ def preemption_rules(configuration: ExtenderConfiguration) -> PreemptionRules:
         GangVictims(configuration.gang_victims),
         configuration.victim_minimum_run_seconds,
         configuration.preemption_delay_seconds,
-        keep_budgets=configuration.evict_through == "eviction",
     )
 
 

@@ -196,5 +196,8 @@ class _Evictor:
     def allowed(self) -> bool:
         return self._may_evict
 
+    def allowed_despite_budgets(self) -> bool:
+        return self._may_evict
+
     def evict(self, eviction: Eviction, done: Done) -> None:
         raise AssertionError(f"nobody is evicted here: {eviction.on_behalf_of}")

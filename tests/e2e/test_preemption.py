@@ -53,9 +53,18 @@ def there(cluster: Cluster, *names: str) -> bool:
 
 
 def reason(cluster: Cluster, group: str) -> str:
+    return said(cluster, group, "reason")
+
+
+def message(cluster: Cluster, group: str) -> str:
+    return said(cluster, group, "message")
+
+
+def said(cluster: Cluster, group: str, what: str) -> str:
+    """By its condition Scheduled."""
     for entry in cluster.api.get(PATH + group).get("status", {}).get("conditions", []):
         if entry["type"] == "Scheduled":
-            return str(entry["reason"])
+            return str(entry[what])
     return ""
 
 
@@ -101,6 +110,36 @@ def test_a_single_pod_takes_the_lone_pod_and_not_a_member_of_a_running_gang(
     cluster.recorder.await_bound("vip", within=5)
     assert there(cluster, *names)
     assert cluster.recorder.pod("lone") is None
+
+
+def test_a_gang_of_low_priority_goes_before_a_lone_pod_of_a_higher_one(cluster: Cluster, module_programs: Pair) -> None:
+    for number in range(3):
+        cluster.node(f"node-{number}", cpu="1")
+    names = gang(cluster, "running", 2)
+    cluster.recorder.await_bound(*names, within=5)
+    cluster.excused |= {f"default/{name}" for name in names}
+    cluster.pod("lone", requests=CPU, priority=90)
+    cluster.recorder.await_bound("lone", within=5)
+    cluster.pod("vip", requests=CPU, priority=100)
+    cluster.recorder.await_bound("vip", within=5)
+    gone(cluster, *names)
+    assert there(cluster, "lone")
+
+
+def test_one_important_member_shields_no_gang(cluster: Cluster, module_programs: Pair) -> None:
+    for number in range(2):
+        cluster.node(f"node-{number}", cpu="1")
+    cluster.pod_group("mixed", min_member=2)
+    names = ["mixed-0", "mixed-1"]
+    for name, priority in zip(names, (0, 1000), strict=True):
+        cluster.pod(name, group="mixed", requests=CPU, priority=priority)
+    cluster.recorder.await_bound(*names, within=5)
+    remark = "its members' priorities differ"
+    eventually(lambda: remark in message(cluster, "mixed"), within=5, what="its condition says so")
+    cluster.excused |= {f"default/{name}" for name in names}
+    cluster.pod("vip", requests=CPU, priority=100)
+    cluster.recorder.await_bound("vip", within=5)
+    gone(cluster, *names)
 
 
 def test_with_no_lone_pod_both_members_go_and_never_one(cluster: Cluster, module_programs: Pair) -> None:
@@ -178,9 +217,10 @@ def test_room_that_is_kept_for_a_preemptor_which_cannot_go_there_any_more_is_giv
 ) -> None:
     """kube-scheduler keeps the nomination of a pod for which our verb leaves no candidate."""
     low = full(cluster, 0, terminationGracePeriodSeconds=60)
-    cluster.node("node-1", cpu="1")
-    cluster.pod_group("running", min_member=1)
-    cluster.pod("running-0", group="running", requests=CPU, nodeName="node-1")
+    cluster.pod_group("running", min_member=2)
+    for index in (1, 2):
+        cluster.node(f"node-{index}", cpu="1")
+        cluster.pod(f"running-{index}", group="running", requests=CPU, nodeName=f"node-{index}")
     programs.extend(Pair.of(cluster.plane, tmp_path, settings={"gangVictims": "surplusOnly"}).start())
     cluster.pod("vip", requests=CPU, priority=100)
     cluster.recorder.wait(lambda: nominated(cluster, "vip") == "node-0", within=5, what="room is made for it")
@@ -224,10 +264,10 @@ def test_a_preemptor_gets_its_victim_once_a_gang_can_spare_one(
     assert there(cluster, "running-0") != there(cluster, "running-1"), "one has gone"
 
 
-def test_a_gang_whose_rest_could_not_be_evicted_is_not_broken(
+def test_a_budget_makes_no_gang_immune_that_kube_scheduler_would_evict(
     cluster: Cluster, programs: list[Extender | Scheduler], tmp_path: Path
 ) -> None:
-    """kube-scheduler deletes whom it preempts, whatever a budget says; the rest would be evicted, and the budget forbids it."""
+    """kube-scheduler deletes whom it preempts, whatever a budget says, and the rest goes the same way: whole or not at all."""
     cluster.pod_group("running", min_member=2)
     for index in range(2):
         cluster.node(f"node-{index}", cpu="1")
@@ -237,9 +277,10 @@ def test_a_gang_whose_rest_could_not_be_evicted_is_not_broken(
     Budget("default", "running", {"gang": "running"}).make(cluster.api)
     try:
         programs.extend(Pair.of(cluster.plane, tmp_path, settings={"evictThrough": "eviction"}).start())
+        cluster.excused |= {"default/running-0", "default/running-1"}
         cluster.pod("vip", requests=CPU, priority=100)
-        cluster.recorder.await_message("vip", "no candidate node for preemption", within=5)
-        assert there(cluster, "running-0", "running-1")
+        cluster.recorder.await_bound("vip", within=10)
+        gone(cluster, "running-0", "running-1")
     finally:
         remove_all(cluster.api)
 

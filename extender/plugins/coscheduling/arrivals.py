@@ -9,6 +9,7 @@ kube-scheduler has no counterpart; its own gang cycle (alpha in 1.36) judges all
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
@@ -188,8 +189,8 @@ class Arrivals:
         for other in ledger.of_group(group.key):
             free = other.uid not in taken and (invited is None or other.uid in invited)
             if free and other.node_name in offered and planner.shape_of(other.pod_info) == shape:
-                ledger.reserve(Reservation(own.pod_info, group.key, other.node_name, own.expires, own.firm))
-                ledger.reserve(Reservation(other.pod_info, group.key, own.node_name, other.expires, other.firm))
+                ledger.reserve(replace(own, node_name=other.node_name))
+                ledger.reserve(replace(other, node_name=own.node_name))
                 group.moved = group.moved or other.uid in group.steered
                 self._trade_turns(group, own.uid, other.uid)
                 return other.node_name

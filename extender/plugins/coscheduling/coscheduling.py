@@ -9,6 +9,7 @@ scheduler-plugins: pkg/coscheduling/coscheduling.go
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Self, TypeVar
 
@@ -64,6 +65,7 @@ from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preflight import lacks_room
+from extender.plugins.coscheduling.priority_remark import RemarkedVerdicts
 from extender.plugins.coscheduling.quorum import needs
 from extender.plugins.coscheduling.reserved_room import Kept, ReservedRoom
 from extender.plugins.coscheduling.set_aside import SetAside
@@ -118,7 +120,8 @@ class Coscheduling(
 
     def connect(self, collaborators: Collaborators) -> None:
         """Called once, when the scheduler around the frameworks exists."""
-        self.collaborators = collaborators
+        verdicts = RemarkedVerdicts(collaborators.verdicts, self.manager)
+        self.collaborators = collaborators = replace(collaborators, verdicts=verdicts)
         self.arrivals = Arrivals(self.manager, collaborators)
         self.rounds = PlanningRounds(
             self.manager,

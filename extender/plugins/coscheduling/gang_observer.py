@@ -26,6 +26,7 @@ from extender.plugins.coscheduling.gates import shut_gate
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.phases import Phase, phase_of
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager, in_parts
+from extender.plugins.coscheduling.priority_remark import remark_is_stale
 from extender.plugins.coscheduling.stops import Gate, Reason, Stop
 
 TOLD_AFTER_SECONDS = 1.0
@@ -94,8 +95,8 @@ class GangObserver:
         idle = not (group.refused or group.gated or group.held or group.commits)
         if idle and seen is not None and seen.gate is None:
             if seen.phase is Phase.BOUND:
-                denied = _denies_it(group) and phase_of(self._manager, group) is Phase.BOUND
-                return self._complete(group) if denied else None
+                wrong = self._says_what_is_not_so(group) and phase_of(self._manager, group) is Phase.BOUND
+                return self._complete(group) if wrong else None
             if seen.phase is Phase.GATHERING and not (group.on_node and _denies_it(group)):
                 return None
         if (stop := no_longer_reserved(self._manager, group)) is not None:
@@ -105,7 +106,7 @@ class GangObserver:
             )
         before, seen = seen, self.see(group)
         runs = seen.phase is Phase.BOUND and seen.gate is None
-        if runs and (_denies_it(group) or (before is not None and before.told and _extra(before))):
+        if runs and (self._says_what_is_not_so(group) or (before is not None and before.told and _extra(before))):
             return self._complete(group)
         if seen.gate is None or seen.told or self._manager.clock() - seen.gate_since < TOLD_AFTER_SECONDS:
             return None
@@ -114,6 +115,10 @@ class GangObserver:
         if reason in UNTOLD:
             return None
         return _Telling(group.pod_group, group.key, Verdict(_extra(seen), WAITING, text, reason), _spokesman(group))
+
+    def _says_what_is_not_so(self, group: Group) -> bool:
+        """Whether the condition of a gang that runs denies that, or is wrong on its members' priorities."""
+        return _denies_it(group) or remark_is_stale(self._manager, group)
 
     def _complete(self, group: Group) -> _Telling:
         """Nobody is left over any more, or nobody has said that it has started: not before we ended, or stopped leading."""

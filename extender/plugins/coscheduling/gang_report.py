@@ -205,7 +205,7 @@ class GangReport:
         spec = manager.spec(group)
         return GangStatus(
             gang=self._summary(group, why, line),
-            priority=group.priority,
+            priority=manager.priority_of(group),
             in_line=len(line),
             told=why.told,
             member_list=members_by_name(manager, group),

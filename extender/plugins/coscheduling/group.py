@@ -6,6 +6,7 @@ scheduler-plugins: pkg/coscheduling/core/core.go has the like in its caches
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from extender.api.schedulingv1alpha1 import PodGroup
@@ -18,6 +19,7 @@ from extender.plugins.coscheduling.preempting import Preempting
 from extender.plugins.coscheduling.refutations import Refutations
 from extender.plugins.coscheduling.spec.membership import GroupRef
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
+from extender.plugins.coscheduling.standing import Standing
 from extender.plugins.coscheduling.stops import Stop
 
 
@@ -58,7 +60,8 @@ class Group:
     once_whole: bool = False  # minMember of them have run since the first came to a node
     stopped: Stop | None = None  # what the last attempt came to, if that was nothing; None after a plan
     spec: GroupSpec | None = None  # None: not computed since the last change
-    lowest: int | None = None  # the lowest member's priority; likewise
+    priorities: Counter[int] = field(default_factory=Counter)  # how many members have each
+    standing: Standing | None = None  # None: not computed since the last change of a member or of the spec
 
     def assigned(self) -> set[str]:
         """Members on a node: by the API's word or by our own binding."""
@@ -73,10 +76,3 @@ class Group:
 
     def stop(self, stop: Stop) -> None:
         self.stopped = stop.after(self.stopped)
-
-    @property
-    def priority(self) -> int:
-        """Of the lowest member."""
-        if self.lowest is None:
-            self.lowest = min((info.pod.priority for info in self.members.values()), default=0)
-        return self.lowest

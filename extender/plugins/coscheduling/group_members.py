@@ -19,10 +19,10 @@ from extender.plugins.pod_claims import claim_uses
 def put(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> None:
     """The member as it is now, new or changed. gate: the name of ours."""
     known = group.members.get(pod.uid)
-    if known is None and group.members and group.lowest is not None:
-        group.lowest = min(group.lowest, pod.priority)  # not all of a thousand are looked at for each that comes
-    elif known is None or known.pod.priority != pod.priority:
-        group.lowest = None
+    if known is not None:
+        _uncount(group, known)
+    group.priorities[pod.priority] += 1
+    group.standing = None
     group.members[pod.uid] = PodInfo(pod)
     if known is not None and known.pod.spec.scheduler_name != pod.spec.scheduler_name:
         _leave_scheduler(group, known.pod)
@@ -73,8 +73,9 @@ def arrived(group: Group, uid: str) -> None:
 def forget(group: Group, uid: str) -> None:
     """It is gone, or of another group now."""
     info = group.members.pop(uid, None)
-    group.lowest = None
+    group.standing = None
     if info is not None:
+        _uncount(group, info)
         _leave_scheduler(group, info.pod)
     group.on_node.discard(uid)
     group.earlier.discard(uid)
@@ -95,3 +96,10 @@ def _leave_scheduler(group: Group, pod: corev1.Pod) -> None:
     uids.discard(pod.uid)
     if not uids:
         del group.of_scheduler[pod.spec.scheduler_name]
+
+
+def _uncount(group: Group, info: PodInfo) -> None:
+    priority = info.pod.priority
+    group.priorities[priority] -= 1
+    if not group.priorities[priority]:
+        del group.priorities[priority]

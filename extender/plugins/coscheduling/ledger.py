@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.standing import counts_at
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
     """One member's place. `expires` in seconds of the clock: a member that never comes loses it.
 
-    firm: holds whatever the others' priority, for a gang of which a part runs already.
+    firm: holds whatever the others' priority, to finish a start that has begun. gang_priority: None for a pod of no gang.
     """
 
     pod_info: PodInfo
@@ -25,6 +26,7 @@ class Reservation:
     node_name: str
     expires: float
     firm: bool = False
+    gang_priority: int | None = None
 
     @property
     def uid(self) -> str:
@@ -36,7 +38,8 @@ class Reservation:
 
     @property
     def priority(self) -> int:
-        return self.pod_info.pod.priority
+        own = self.pod_info.pod.priority
+        return own if self.gang_priority is None else counts_at(own, self.gang_priority)
 
     def holds_against(self, priority: int) -> bool:
         return self.firm or self.priority >= priority

@@ -34,7 +34,8 @@ NO_VICTIMS_HELP = "it would not fit whichever pods of lower priority went"
 VETO_GANG_MEMBER = "nobody is evicted for single members of a gang that has no plan"
 VETO_HELD = "nobody need be evicted: members that wait in bind let go of the room"
 VETO_GANG_FRACTION = "a fraction of a running gang would be left"
-VETO_COSTLIER = "another candidate costs gangs or budgets less"
+VETO_COSTLIER = "another candidate costs less: in budgets, then top priority, then gangs"
+PRIORITIES_DIFFER = "its members' priorities differ: it counts at the highest that minMember of them have"
 VICTIMS_DID_NOT_GO = "pods that were to make room for the gang did not go in time"
 
 
@@ -103,6 +104,10 @@ def kept_free(minimum: int) -> str:
 
 def shadow_begins(domain: str, nodes: int) -> str:
     return f"it is first in line: room that comes free on {nodes} node(s) of {domain} is kept for it"
+
+
+def with_priorities(text: str) -> str:
+    return f"{text}; {PRIORITIES_DIFFER}"
 
 
 def waiting_for_gates(minimum: int) -> str:

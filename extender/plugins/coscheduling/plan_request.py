@@ -115,7 +115,7 @@ class PlanRequests:
     def _promised(self, unit: Sequence[Group]) -> list[tuple[str, PodInfo]]:
         """Places that hold against this unit: its own, others' of equal or higher priority, and nominations likewise."""
         keys = {group.key for group in unit}
-        priority = min(group.priority for group in unit)
+        priority = min(map(self._manager.priority_of, unit))
         return [
             (reservation.node_name, reservation.pod_info)
             for reservation in self._manager.ledger

@@ -41,6 +41,7 @@ from extender.plugins.coscheduling.spec.pod_group import (
     spec_of_labels,
     spec_of_pod_group,
 )
+from extender.plugins.coscheduling.standing import Standing, standing_of
 
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
 AT_ONCE = 50  # groups that are looked at under one hold of the lock
@@ -277,6 +278,7 @@ class PodGroupManager:
     def spec(self, group: Group) -> GroupSpec | None:
         """What the group asks for; None where it names a PodGroup that does not exist."""
         if group.spec is None:
+            group.standing = None
             group.spec = spec_of(group)
             if group.spec is not None:
                 self._link(group.key, group.spec.groups)
@@ -300,10 +302,9 @@ class PodGroupManager:
         return spec is not None and in_part(group, spec)
 
     def order(self, group: Group) -> Order:
-        """What has begun comes first, then the priority of the lowest member, then age, then name."""
-        spec = self.spec(group)
-        created = spec.created if spec is not None else None
-        return not self.begun(group), -self._priority(group), created or _FAR_FUTURE, group.key
+        """What has begun comes first, then priority, then the age of the quorum, then the name."""
+        standing = self.standing(group)
+        return not self.begun(group), -standing.priority, standing.since or _FAR_FUTURE, group.key
 
     def in_order(self, groups: Iterable[Group]) -> list[Group]:
         """The first comes first; without those that are set aside, and those that `order` raises at."""
@@ -314,12 +315,24 @@ class PodGroupManager:
                 found.append((order, group))
         return [group for _, group in sorted(found, key=itemgetter(0))]
 
-    def _priority(self, group: Group) -> int:
-        """Of the lowest member, of those that start together too."""
+    def priority_of(self, group: Group) -> int:
+        """At which the gang is planned, preempts and is preempted."""
+        return self.standing(group).priority
+
+    def standing(self, group: Group) -> Standing:
+        """The gang's priority and age; of groups that start together the lowest priority, and the age of the last quorum."""
         keys = self.gang_groups.unit(group.key)
         if len(keys) == 1 or self.gang_groups.was_whole(keys):
-            return group.priority
-        return min(each.priority for key in keys if (each := self.groups.get(key)) is not None)
+            return self._own_standing(group)
+        found = [self._own_standing(each) for key in keys if (each := self.groups.get(key)) is not None]
+        since = max((each.since or _FAR_FUTURE for each in found), default=_FAR_FUTURE)
+        return Standing(min((each.priority for each in found), default=0), since)
+
+    def _own_standing(self, group: Group) -> Standing:
+        spec = self.spec(group)
+        if group.standing is None:
+            group.standing = standing_of(group.members, group.priorities, spec)
+        return group.standing
 
     def release_places(self, group: Group, uids: Iterable[str] | None = None) -> None:
         """Takes back the reservations of these members, or of all."""

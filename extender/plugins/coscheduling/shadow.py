@@ -99,7 +99,7 @@ class Shadows:
         shadow = self.current
         if shadow is None or any(group.key in shadow.keys or self._manager.begun(group) for group in unit):
             return NO_NODES
-        return shadow.nodes if min(group.priority for group in unit) <= shadow.priority else NO_NODES
+        return shadow.nodes if min(map(self._manager.priority_of, unit)) <= shadow.priority else NO_NODES
 
     def without(self, request: planner.Request, kept: frozenset[str], snapshot: NodeInfoLister) -> planner.Request:
         """The same request, with the nodes that are kept from it left out."""
@@ -209,7 +209,7 @@ class Shadows:
                 self._not_before[group.key] = manager.clock() + max(AGAIN_SECONDS, self._rules.after_seconds)
                 return
             now = manager.clock()
-            priority = min(each.priority for each in unit)
+            priority = min(map(manager.priority_of, unit))
             keys = frozenset(each.key for each in unit)
             self.current = Shadow(
                 group.key, keys, priority, choice.domain, choice.nodes, now, now + self._rules.max_seconds

@@ -260,7 +260,8 @@ def note_places(
         node_name = placement.nodes.get(info.pod.uid)
         group = next((each for each in unit if info.pod.uid in each.members), None)
         if node_name is not None and group is not None:
-            manager.ledger.reserve(Reservation(info, group.key, node_name, expires, firm=manager.begun(group)))
+            firm, priority = manager.begun(group), manager.priority_of(group)
+            manager.ledger.reserve(Reservation(info, group.key, node_name, expires, firm, priority))
     for group in unit:
         group.planned = True
         group.waves[:0] = waves

@@ -55,7 +55,7 @@ class Climate:
 
     @property
     def keeps_budgets(self) -> bool:
-        """Of gangs that preempt; and a single pod breaks no gang that a budget protects."""
+        """When a gang preempts; for a single pod kube-scheduler preempts despite them."""
         return self.settings.get("evictThrough") == "eviction"
 
     def spares(self, pod: Json, waiting: Sequence[Json], kept: Kept) -> bool:
@@ -64,7 +64,7 @@ class Climate:
         gang = any(seen(each).group for each in waiting)
         if gang and self.settings.get("gangPreemption") is False:
             return True
-        if self.keeps_budgets and kept(pod) and (gang or seen(pod).group):
+        if self.keeps_budgets and kept(pod) and gang:
             return True
         return not self.breaks_gangs and bool(seen(pod).group)
 

@@ -73,7 +73,7 @@ def needless(comer: Comer, before: Before, victims: Collection[str]) -> list[str
 
 
 def _others_would_do(comer: Comer, before: Before, gone: Sequence[Json]) -> list[str]:
-    """A gang spares budgets first, then who is important, then gangs; a single pod spares gangs first."""
+    """Budgets are spared first, then important pods, then gangs."""
     found = []
     if comer.gang and before.climate.keeps_budgets and any(map(before.kept, gone)):
         found.append("of whom a budget protects some, which an eviction has to keep")
@@ -84,8 +84,7 @@ def _others_would_do(comer: Comer, before: Before, gone: Sequence[Json]) -> list
     most = max(priority_of([pod]) for pod in gone)
 
     def spared_less(pod: Json) -> bool:
-        cheap = not before.kept(pod) and priority_of([pod]) <= most if comer.gang else priority_of([pod]) < ABOVE_ALL
-        return _lone(pod) and cheap
+        return _lone(pod) and not before.kept(pod) and priority_of([pod]) <= most
 
     if (broken := _broken(before, gone)) and _fits(comer, before, spared_less):
         found.append(f"which breaks {', '.join(broken)}, though pods of no gang would do")
@@ -97,12 +96,11 @@ def _lone(pod: Json) -> bool:
 
 
 def _broken(before: Before, gone: Sequence[Json]) -> list[str]:
-    """Gangs that ran, and have fewer than they need."""
+    """Gangs that ran, and have fewer than they need. One that needs one is none."""
     ran = Counter(seen(pod).group for pod in before.pods if pod["spec"].get("nodeName"))
     went = Counter(seen(pod).group for pod in gone)
-    return sorted(
-        group for group in went if group and ran[group] >= before.minimums.get(group, 1) > ran[group] - went[group]
-    )
+    needed = {group: count for group in went if group and (count := before.minimums.get(group, 1)) > 1}
+    return sorted(group for group, count in needed.items() if ran[group] >= count > ran[group] - went[group])
 
 
 def _fits(comer: Comer, before: Before, may_go: Chosen) -> bool:

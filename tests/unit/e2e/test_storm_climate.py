@@ -23,9 +23,7 @@ SINGLE, GANG = [pod("vip", 1)], [pod("a", 1, "vips"), pod("b", 1, "vips")]
         pytest.param({"gangVictims": "surplusOnly"}, LONE, SINGLE, False, False, id="others may go"),
         pytest.param({"evictThrough": "eviction"}, LONE, GANG, True, True, id="a budget keeps an eviction off"),
         pytest.param({"evictThrough": "eviction"}, LONE, SINGLE, True, False, id="kube-scheduler deletes"),
-        pytest.param(
-            {"evictThrough": "eviction"}, MEMBER, SINGLE, True, True, id="and leaves a gang that is protected"
-        ),
+        pytest.param({"evictThrough": "eviction"}, MEMBER, SINGLE, True, False, id="a member of a gang too"),
         pytest.param({"gangPreemption": False}, LONE, GANG, False, True, id="gangs evict nobody"),
         pytest.param({"gangPreemption": False}, LONE, SINGLE, False, False, id="single pods do"),
     ],

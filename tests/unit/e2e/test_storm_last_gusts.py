@@ -23,6 +23,7 @@ def kept(made: dict[str, Any], **labels: str) -> dict[str, Any]:
 LONE_A, LONE_B = pod("la", 4, on="a"), pod("lb", 4, on="b")
 KEPT_A = kept(pod("ka", 4, on="a"))
 GANG_A, GANG_B = pod("ga", 4, "g", "a"), pod("gb", 4, "g", "b")
+REST = pod("gz", 0, "g", "b")  # of the gang's two
 SINGLE, GANG = Comer("vip", 4), Comer("vips", 4, 1, gang=True)
 
 
@@ -44,15 +45,22 @@ SINGLE, GANG = Comer("vip", 4), Comer("vips", 4, 1, gang=True)
         ),
         pytest.param(SINGLE, [KEPT_A, LONE_B], ["ka"], "a budget protects", id="one that a budget protects"),
         pytest.param(SINGLE, [KEPT_A, LONE_B], ["lb"], "", id="the other, whom none protects"),
-        pytest.param(SINGLE, [KEPT_A, GANG_B], ["ka"], "", id="a single pod spares gangs before budgets"),
-        pytest.param(SINGLE, [LONE_A, GANG_B], ["gb"], "breaks default/g", id="a gang beside a lone pod"),
-        pytest.param(SINGLE, [KEPT_A, GANG_B], ["gb"], "breaks default/g", id="a gang beside one that a budget protects"),
+        pytest.param(SINGLE, [KEPT_A, GANG_B, REST], ["gb"], "", id="a single pod spares budgets before gangs"),
+        pytest.param(SINGLE, [LONE_A, GANG_B, REST], ["gb"], "breaks default/g", id="a gang beside a lone pod"),
+        pytest.param(SINGLE, [LONE_A, GANG_B], ["gb"], "", id="a gang that had lost its quorum"),
+        pytest.param(
+            SINGLE,
+            [pod("la", 4, on="a", priority=10), GANG_B, REST],
+            ["gb"],
+            "",
+            id="a single pod spares who is important before gangs",
+        ),
         pytest.param(SINGLE, [GANG_A, GANG_B], ["ga", "gb"], "", id="a gang where there is nobody else"),
-        pytest.param(GANG, [KEPT_A, GANG_B], ["gb"], "", id="a gang spares budgets before gangs"),
-        pytest.param(GANG, [LONE_A, GANG_B], ["gb"], "breaks default/g", id="a gang that breaks one beside a lone pod"),
+        pytest.param(GANG, [KEPT_A, GANG_B, REST], ["gb"], "", id="a gang spares budgets before gangs"),
+        pytest.param(GANG, [LONE_A, GANG_B, REST], ["gb"], "breaks default/g", id="a gang that breaks one beside a lone pod"),
         pytest.param(
             GANG,
-            [pod("la", 4, on="a", priority=10), GANG_B],
+            [pod("la", 4, on="a", priority=10), GANG_B, REST],
             ["gb"],
             "",
             id="a gang spares who is important before gangs",
@@ -76,7 +84,7 @@ SINGLE, GANG = Comer("vip", 4), Comer("vips", 4, 1, gang=True)
 def test_who_went_and_need_not_have(
     comer: Comer, pods: list[dict[str, Any]], victims: list[str], complaint: str
 ) -> None:
-    found = " ".join(needless(comer, Before(pods, NODES, {"default/g": 1}, BUDGETS), victims))
+    found = " ".join(needless(comer, Before(pods, NODES, {"default/g": 2}, BUDGETS), victims))
     assert complaint in found
     assert bool(found) == bool(complaint)
 
@@ -86,14 +94,14 @@ def test_who_went_and_need_not_have(
     [
         pytest.param({"evictThrough": "eviction"}, GANG, [KEPT_A], ["ka"], "eviction has to keep", id="a kept pod"),
         pytest.param({"evictThrough": "eviction"}, SINGLE, [KEPT_A], ["ka"], "", id="kube-scheduler evicts it by itself"),
-        pytest.param({"gangVictims": "surplusOnly"}, SINGLE, [GANG_A], ["ga"], "no gang may be broken", id="a gang"),
-        pytest.param({"gangVictims": "surplusOnly"}, SINGLE, [GANG_A, GANG_B], ["ga"], "", id="one too many of a gang"),
+        pytest.param({"gangVictims": "surplusOnly"}, SINGLE, [GANG_A, GANG_B], ["ga"], "no gang may be broken", id="a gang"),
+        pytest.param({"gangVictims": "surplusOnly"}, SINGLE, [GANG_A, GANG_B, REST], ["ga"], "", id="one too many of a gang"),
     ],
 )  # fmt: skip
 def test_what_the_configuration_forbids(
     settings: dict[str, Any], comer: Comer, pods: list[dict[str, Any]], victims: list[str], complaint: str
 ) -> None:
-    before = Before(pods, NODES[: len(pods)], {"default/g": 1}, BUDGETS, Climate(settings))
+    before = Before(pods, NODES[: len(pods)], {"default/g": 2}, BUDGETS, Climate(settings))
     found = " ".join(needless(comer, before, victims))
     assert complaint in found
     assert bool(found) == bool(complaint)

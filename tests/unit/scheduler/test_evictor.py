@@ -109,3 +109,39 @@ def test_who_stops_it_in_the_middle_gets_all_told_and_waits_for_no_pause(
     evictor.evict(Eviction(victims, "PodGroup default/g", pod_reference(victims[0]), "x"), told.append)
     assert told == [""]
     assert [pod for pod in api.list_page(PODS).items if not pod.deleting] == []
+
+
+class _Budgeted(EmbeddedAPI):
+    """A budget that is used up protects every pod. forbidden: the verbs that we may not use."""
+
+    def __init__(self, *forbidden: str) -> None:
+        super().__init__()
+        self._forbidden = forbidden
+
+    def may(self, verb: str, resource: Any, subresource: str = "") -> bool:
+        return verb not in self._forbidden
+
+    def evict(self, pod: corev1.Pod, *, dry_run: bool = False) -> None:
+        raise TooManyRequestsError("Cannot evict pod as it would violate the pod's disruption budget.")
+
+
+@pytest.mark.parametrize(
+    ("despite_budgets", "forbidden", "goes"),
+    [
+        pytest.param(False, (), False, id="a gang's victims: the budget forbids it"),
+        pytest.param(True, (), True, id="the rest of a gang that kube-scheduler evicts"),
+        pytest.param(True, ("delete",), False, id="where we may not delete, the budget counts"),
+    ],
+)
+def test_through_the_eviction_api_budgets_forbid_what_kube_scheduler_would_not_do(
+    despite_budgets: bool, forbidden: tuple[str, ...], goes: bool
+) -> None:
+    api = _Budgeted(*forbidden)
+    evictor = ApiEvictor(api, Recorder(api), lambda: True, lambda: 0.0, by_eviction_api=True, run=lambda job: job())
+    evictor.ask()
+    assert evictor.allowed()
+    victims, told = _victims(api), list[str]()
+    by = pod_reference(victims[0])
+    evictor.evict(Eviction(victims, "pod vip", by, "x", despite_budgets=despite_budgets), told.append)
+    assert ("disruption budget" not in told[0]) == goes
+    assert all(pod.deleting for pod in api.list_page(PODS).items) == goes

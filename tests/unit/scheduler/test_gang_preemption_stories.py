@@ -14,7 +14,14 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_GATE
 from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ForbiddenError
-from extender.client.interface import POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, Preconditions, ResourceType
+from extender.client.interface import (
+    NODES,
+    POD_DISRUPTION_BUDGETS,
+    POD_GROUPS,
+    PODS,
+    Preconditions,
+    ResourceType,
+)
 from extender.client.status_patch import now_text
 from extender.config.types import ExtenderConfiguration
 from extender.plugins.coscheduling import messages
@@ -148,6 +155,44 @@ def test_nobody_goes_where_not_all_members_would_fit_or_may_preempt(
             looked = bench.scheduler._parts.preemption.gangs
             with looked._manager.lock:
                 assert looked.search.barred([group(bench)]) == why
+
+
+def test_victims_are_looked_for_below_that_one_priority_though_others_count_lower_still(bench: Bench) -> None:
+    """A pod of priority 50 stays, though the member that waits has 100: the gang counts at 20."""
+    middle, low = full(bench, 50, 0)
+    bench.node("n2", cpu="1")
+    bench.pod_group("high", 2)
+    bench.pod("h0", "high", node="n2", priority=20)
+    here = {"kubernetes.io/hostname": "n0"}
+    bench.api.patch(NODES, "n0", {"metadata": {"labels": here}})
+    bench.until(lambda: bool(bench.store(NODES).get("n0").labels), "the label is seen")
+    refused(bench, bench.pod("h1", "high", priority=VIP, nodeSelector=here))
+    looked_for_victims(bench)
+    assert reserved(bench) == {}
+    assert bench.there(middle)
+    assert bench.there(low)
+
+
+def test_a_gang_with_a_member_of_its_own_priority_is_a_victim_where_it_counts_lower(bench: Bench) -> None:
+    """All pods that run are as important as the preemptor; the gang is not, since one that it needs is still to come."""
+    bench.node("n0", cpu="1")
+    bench.pod_group("low", 2)
+    running = bench.pod("l0", "low", node="n0", priority=VIP)
+    bench.pod("l1", "low", priority=0)
+    for member in gang(bench, 1):
+        refused(bench, member)
+    gone(bench, running)
+
+
+def test_a_gang_preempts_at_its_one_priority_whichever_of_its_members_waits(bench: Bench) -> None:
+    full(bench, 50)
+    bench.node("n1", cpu="1")
+    bench.pod_group("high", 2)
+    bench.pod("h0", "high", node="n1")
+    before = searched_in_vain()
+    refused(bench, bench.pod("h1", "high", priority=VIP))
+    looked_for_victims(bench)
+    assert (reserved(bench), searched_in_vain()) == ({}, before), "nobody counts lower: nobody is looked for"
 
 
 def test_victims_that_had_only_just_begun_go_once_they_have_run_for_long_enough(

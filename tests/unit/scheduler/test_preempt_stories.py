@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from extender.client.embedded import EmbeddedAPI
-from extender.client.interface import PODS, ResourceType
+from extender.client.interface import POD_DISRUPTION_BUDGETS, PODS, ResourceType
 from extender.client.status_patch import patch_pod_status
 from extender.config.types import ExtenderConfiguration
 from tests.unit.scheduler.conftest import SECONDS, Bench, running
@@ -34,6 +34,67 @@ def test_a_gang_that_runs_on_other_nodes_too_goes_last_and_whole(bench: Bench) -
     assert bench.there(there), "kube-scheduler has not chosen it yet"
     bench.preempted(here)
     bench.until(lambda: not bench.there(there), "the rest of the gang goes too")
+
+
+def test_a_gang_of_priority_0_goes_before_a_lone_pod_of_priority_900(bench: Bench) -> None:
+    """Before, a PodGroup kept whatever was in it until every lone pod of lower priority than the preemptor's had gone."""
+    for name in ("n1", "n2", "n3"):
+        bench.node(name, cpu="1")
+    bench.pod_group("running", 2)
+    here, _ = bench.pod("r0", "running", node="n1"), bench.pod("r1", "running", node="n2")
+    lone = bench.pod("lone", node="n3", priority=900)
+    assert bench.preempt(bench.pod("vip", priority=1000), {"n1": [here], "n3": [lone]}) == {"n1": {"r0"}}
+
+
+def test_on_one_node_a_gang_of_priority_0_is_not_replaced_by_a_lone_pod_of_priority_900(bench: Bench) -> None:
+    bench.node("n1", cpu="3")
+    bench.pod_group("running", 2)
+    here = [bench.pod(f"r{i}", "running", node="n1") for i in range(2)]
+    bench.pod("lone", node="n1", priority=900)
+    assert bench.preempt(bench.pod("vip", priority=1000), {"n1": here[:1]}) == {"n1": {"r0", "r1"}}
+
+
+def test_a_group_with_a_min_member_of_1_is_a_lone_pod(bench: Bench) -> None:
+    """kube-scheduler's own choice stands, as if there were no group."""
+    for name in ("n1", "n2"):
+        bench.node(name, cpu="1")
+    bench.pod_group("shield", 1)
+    shielded, lone = bench.pod("s0", "shield", node="n1"), bench.pod("lone", node="n2")
+    vip = bench.pod("vip", priority=1000)
+    assert bench.preempt(vip, {"n1": [shielded], "n2": [lone]}) == {"n1": {"s0"}, "n2": {"lone"}}
+
+
+def test_one_important_member_shields_no_gang(bench: Bench) -> None:
+    """The gang is planned at the priority of its quorum, and goes at it: else it could be preempted by none, for ever."""
+    bench.node("n1", cpu="1")
+    bench.node("n2", cpu="1")
+    bench.pod_group("mixed", 2)
+    here, important = bench.pod("m0", "mixed", node="n1"), bench.pod("m1", "mixed", node="n2", priority=2000)
+    assert bench.preempt(bench.pod("vip", priority=1000), {"n1": [here]}) == {"n1": {"m0"}}
+    bench.preempted(here)
+    bench.until(lambda: not bench.there(important), "the rest of the gang goes too")
+
+
+def test_a_budget_does_not_make_a_gang_immune_to_what_kube_scheduler_would_evict() -> None:
+    """evictThrough: eviction is for the victims of gangs: kube-scheduler preempts despite budgets, where nothing else will do."""
+    with running(ExtenderConfiguration(evict_through="eviction")) as bench:
+        bench.until(bench.may_evict, "evictions are allowed")
+        bench.node("n1", cpu="1")
+        bench.node("n2", cpu="1")
+        bench.pod_group("running", 2)
+        labels = {"app": "web"}
+        here, there = (bench.pod(f"r{i}", "running", node=f"n{i + 1}", labels=labels) for i in range(2))
+        budget = {
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"selector": {"matchLabels": labels}},
+            "status": {"disruptionsAllowed": 0},
+        }
+        bench.api.create(POD_DISRUPTION_BUDGETS, budget)
+        bench.until(lambda: bench.store(POD_DISRUPTION_BUDGETS).get("default/web") is not None, "the budget is seen")
+        vip = bench.pod("vip", priority=2_000_001_000)
+        assert bench.preempt(vip, {"n1": [here]}) == {"n1": {"r0"}}
+        bench.preempted(here)
+        bench.until(lambda: not bench.there(there), "the rest of the gang goes too")
 
 
 def test_a_gang_that_ends_for_another_reason_takes_nobody_along(bench: Bench) -> None:
@@ -141,14 +202,14 @@ def test_who_was_allowed_no_victims_for_that_is_roused_when_its_gang_has_started
 
 def test_who_wants_what_a_gang_needs_is_roused_when_the_gang_has_grown() -> None:
     with running(ExtenderConfiguration(gang_victims="surplusOnly")) as bench:
-        for name in ("n1", "n2"):
+        for name in ("n1", "n2", "n3"):
             bench.node(name, cpu="1")
-        bench.pod_group("running", 1)
-        here = bench.pod("r0", "running", node="n1")
+        bench.pod_group("running", 2)
+        here, _ = bench.pod("r0", "running", node="n1"), bench.pod("r1", "running", node="n2")
         roused = _roused(bench)
         vip = bench.pod("vip", priority=100)
         assert bench.preempt(vip, {"n1": [here]}) == {}
-        bench.pod("r1", "running", node="n2")
+        bench.pod("r2", "running", node="n3")
         bench.until(lambda: roused == ["vip"], "it is roused")
 
 
@@ -198,10 +259,10 @@ def test_a_victim_that_is_unknown_takes_its_candidate_out(bench: Bench) -> None:
 def test_a_preemptor_that_gets_no_candidate_loses_a_nomination_from_before() -> None:
     """kube-scheduler clears it where it finds none itself, and keeps it where we leave none: others could not have that room."""
     with running(ExtenderConfiguration(gang_victims="surplusOnly")) as bench:
-        bench.node("n1", cpu="1")
-        bench.node("n2", cpu="1")
-        bench.pod_group("running", 1)
-        here = bench.pod("r0", "running", node="n1")
+        for name in ("n1", "n2", "n3"):
+            bench.node(name, cpu="1")
+        bench.pod_group("running", 2)
+        here, _ = bench.pod("r0", "running", node="n1"), bench.pod("r1", "running", node="n3")
         vip = bench.pod("vip", priority=100)
         nominated = patch_pod_status(bench.api, vip, nominated_node_name="n2")
         assert bench.preempt(nominated, {"n1": [here]}) == {}

@@ -88,10 +88,23 @@ def _extender(**fields: Any) -> Json:
             id="a gang for a gang, whole",
         ),
         pytest.param(
-            waiting("", gang(members=1), 1, nodes=nodes(2), pods=RUNNING, podGroups=[pod_group("run", 1)]),
-            ["run-2"],
+            waiting(
+                "",
+                gang(members=1),
+                1,
+                nodes=nodes(3),
+                pods=[*RUNNING, pod("run-3", "run", on="n3")],
+                podGroups=[pod_group("run", 2)],
+            ),
+            ["run-3"],
             "",
             id="of a gang with a member to spare one goes",
+        ),
+        pytest.param(
+            waiting("", gang(members=1), 1, nodes=nodes(2), pods=RUNNING, podGroups=[pod_group("run", 1)]),
+            ["run-1"],
+            "",
+            id="with a minMember of 1 each is a lone pod",
         ),
         pytest.param(
             waiting("", gang(), 3, nodes=nodes(3), pods=LOW, mayEvict=False),
@@ -256,7 +269,7 @@ def test_who_may_not_be_used_stands_behind_with_the_reason() -> None:
             "brokenGangs": ["default/run"],
             "elsewhere": {other: [f"default/{there}"]},
             "reason": "costlier",
-            "message": "another candidate costs gangs or budgets less",
+            "message": "another candidate costs less: in budgets, then top priority, then gangs",
         }
         for name, here, other, there in (("n1", "run-1", "n2", "run-2"), ("n2", "run-2", "n1", "run-1"))
     ]
@@ -313,9 +326,9 @@ def test_a_gang_of_higher_priority_that_waits_has_its_room_first() -> None:
 
 def test_an_extra_member_of_a_gang_that_runs_is_a_single_pod() -> None:
     extra = pod("extra", "run", priority=100)
-    scenario = {"nodes": nodes(2), "pods": [*RUNNING[:1], LOW[1]], "podGroups": [pod_group("run", 1)], "pending": extra}
+    scenario = {"nodes": nodes(3), "pods": [*RUNNING, LOW[2]], "podGroups": [pod_group("run", 2)], "pending": extra}
     answer = _preemption(scenario)
-    assert (answer["guard"]["chosenSet"], "gang" in answer) == (["n2"], False)
+    assert (answer["guard"]["chosenSet"], "gang" in answer) == (["n3"], False)
 
 
 def test_a_required_level_of_the_topology() -> None:

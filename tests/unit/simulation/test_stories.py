@@ -275,7 +275,7 @@ def test_a_single_pod_preempts_a_lone_pod_rather_than_a_member_of_a_gang(world: 
     world.pod_group("running", 2)
     world.pod("r0", group="running", cpu="1", nodeName="n1")
     world.pod("r1", group="running", cpu="1", nodeName="n2")
-    world.pod("lone", cpu="1", nodeName="n3", priority=5)
+    world.pod("lone", cpu="1", nodeName="n3")
     world.priority_class("high", 1000)
     world.pod("vip", cpu="1", priorityClassName="high")
     world.run()

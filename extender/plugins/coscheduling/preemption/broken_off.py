@@ -95,7 +95,8 @@ class BrokenOff:
         log.warning("preemption was broken off, the rest of the gang goes group=%s pods=%d", key, len(pods))
         self._leaving.go(pods)
         first = pods[0]
-        eviction = Eviction(pods, "a preemption that was broken off", pod_reference(first), first.spec.scheduler_name)
+        cause, name = "a preemption that was broken off", first.spec.scheduler_name
+        eviction = Eviction(pods, cause, pod_reference(first), name, despite_budgets=True)
         self._evictor.evict(eviction, lambda failure: self._told(key, pods, failure))
 
     def _told(self, key: str, pods: Sequence[corev1.Pod], failure: str) -> None:

@@ -15,6 +15,7 @@ from extender.api import corev1
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.ordering import sort_by_importance
+from extender.plugins.coscheduling.standing import counts_at
 
 
 class Kind(IntEnum):
@@ -35,9 +36,10 @@ class GangVictims(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RunningGang:
-    """minMember, and who runs or begins to: UID -> the pod and its node.
+    """minMember, and the members that run or begin to: UID -> the pod and its node.
 
-    roles: their minima, and the role of each that has one (by UID).
+    minima, role_of: of the roles, and the role of each member that has one (by UID). standing_priority: the gang's one
+    priority; None: that of its least important member here.
     """
 
     key: str
@@ -45,6 +47,13 @@ class RunningGang:
     running: Mapping[str, tuple[PodInfo, str]]
     minima: Mapping[str, int] = field(default_factory=dict)
     role_of: Mapping[str, str] = field(default_factory=dict)
+    standing_priority: int | None = None
+
+    @property
+    def priority(self) -> int:
+        if self.standing_priority is not None:
+            return self.standing_priority
+        return min((info.pod.priority for info, _ in self.running.values()), default=0)
 
     @property
     def complete(self) -> bool:
@@ -65,12 +74,13 @@ class RunningGang:
 
 @dataclass(frozen=True, slots=True)
 class Evictable:
-    """A pod that may be evicted. gang: the running one that it is of, empty for none."""
+    """A pod that may be evicted. gang: the running one that it is of, empty for none; gang_priority: that gang's."""
 
     info: PodInfo
     node_name: str
     kind: Kind
     gang: str = ""
+    gang_priority: int | None = None
 
     @property
     def pod(self) -> corev1.Pod:
@@ -81,10 +91,18 @@ class Evictable:
         return self.info.pod.metadata.uid
 
     @property
+    def priority(self) -> int:
+        """What its eviction costs: a gang that goes whole counts at its one priority, whichever of its members are here."""
+        own = self.info.pod.priority
+        if self.gang_priority is None:
+            return own
+        return self.gang_priority if self.kind is Kind.BREAKING else counts_at(own, self.gang_priority)
+
+    @property
     def importance(self) -> tuple[int, float]:
         """Ascending: of lower priority, then running for less long. A pod without a start time counts as started now."""
         started = self.info.pod.status.start_time
-        return self.info.pod.priority, -started.timestamp() if started is not None else float("-inf")
+        return self.priority, -started.timestamp() if started is not None else float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +115,11 @@ class Rules:
     protected: Collection[str] = ()
     started_before: float | None = None
 
-    def may_go(self, pod: corev1.Pod) -> bool:
-        if pod.priority >= self.priority or pod.metadata.uid in self.protected or pod.deleting or pod.terminal:
+    def may_go(self, pod: corev1.Pod, priority: int | None = None) -> bool:
+        """priority: at which the pod counts; None: its own."""
+        if (pod.priority if priority is None else priority) >= self.priority:
+            return False
+        if pod.metadata.uid in self.protected or pod.deleting or pod.terminal:
             return False
         if self.started_before is None:
             return True
@@ -127,13 +148,14 @@ def evictable_pods(nodes: Iterable[NodeInfo], gangs: Iterable[RunningGang], rule
 
 def _of_gang(gang: RunningGang, rules: Rules) -> list[Evictable]:
     """The least important members are the ones to spare."""
-    pods = [info.pod for uid, (info, _) in gang.running.items() if rules.may_go(info.pod)]
+    everybody = [info.pod for info, _ in gang.running.values()]
     breakable = rules.gang_victims is GangVictims.WHOLE_OR_SURPLUS or not gang.complete
-    whole = len(pods) == len(gang.running) and breakable
+    whole = breakable and all(rules.may_go(pod, gang.priority) for pod in everybody)
+    pods = [pod for pod in everybody if rules.may_go(pod, counts_at(pod.priority, gang.priority))]
     sort_by_importance(pods)
     spare = _spare(gang, pods)
     return [
-        Evictable(*gang.running[pod.uid], Kind.SURPLUS if pod.uid in spare else Kind.BREAKING, gang.key)
+        Evictable(*gang.running[pod.uid], Kind.SURPLUS if pod.uid in spare else Kind.BREAKING, gang.key, gang.priority)
         for pod in pods
         if pod.uid in spare or whole
     ]

@@ -14,12 +14,17 @@ from extender.api import corev1
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """victims: the least important first. on_behalf_of: the gang or pod that needs the room, in words and as an object."""
+    """victims: the least important first. on_behalf_of: the gang or pod that needs the room, in words and as an object.
+
+    despite_budgets: as kube-scheduler evicts, for which a budget comes last and forbids nothing: the rest of a gang that it has
+    begun to evict.
+    """
 
     victims: Sequence[corev1.Pod]
     on_behalf_of: str
     preemptor: corev1.ObjectReference
     scheduler_name: str
+    despite_budgets: bool = False
 
 
 Done = Callable[[str], None]
@@ -29,6 +34,10 @@ Done = Callable[[str], None]
 class Evictor(Protocol):
     def allowed(self) -> bool:
         """Whether we have the permissions, as far as is known."""
+        ...
+
+    def allowed_despite_budgets(self) -> bool:
+        """Whether we may delete pods, as kube-scheduler does, however else we evict."""
         ...
 
     def evict(self, eviction: Eviction, done: Done) -> None:

@@ -90,10 +90,17 @@ class GangPreemption:
         self._with.submit("preempt", self.look)
 
     def _anybody_below(self, group: Group) -> bool:
-        """Whether a pod of lower priority may be on a node, or is held. One that is being bound may be: its priority is looked at
-        when victims are searched for. Lock held."""
-        below = self.priorities.any_below(group.priority) or bool(releasable(self._manager, group.priority))
-        return below or bool(self._assumed())
+        """Whether a pod of lower priority may be on a node, or is held, or a gang that counts at a lower one. One that is being bound
+        may be: its priority is looked at when victims are searched for. Lock held."""
+        manager = self._manager
+        priority = manager.priority_of(group)
+        if self.priorities.any_below(priority) or releasable(manager, priority) or self._assumed():
+            return True
+        mixed = (each for each in manager.groups.values() if len(each.priorities) > 1 and each.on_node)
+        at = (
+            manager.quarantine.for_gang(each.key, "preempt", partial(manager.priority_of, each), None) for each in mixed
+        )
+        return any(known is not None and known < priority for known in at)
 
     def node_came(self) -> None:
         """Or one that is there got better. The gangs that wait are planned again for it, and come back here if that fails."""
@@ -223,7 +230,7 @@ class GangPreemption:
     def _displace(self, unit: Sequence[Group], placement: planner.Placement) -> None:
         """Members whose places on these nodes did not count against the plan are planned again. Lock held."""
         keys = {group.key for group in unit}
-        priority = min(group.priority for group in unit)
+        priority = min(map(self._manager.priority_of, unit))
         for name in set(placement.nodes.values()):
             for place in list(self._manager.ledger.on_node(name)):
                 if place.group not in keys and not place.holds_against(priority):

@@ -1,8 +1,8 @@
 """What preemption may not do to gangs: asked of every candidate before a victim dies.
 
-No victim for a gang that has not started: that is planned with all its victims, or not at all. Nobody who is held in our bind:
-such a gang lets go. No fraction of a running gang left over: lone pods go first, then what gangs have to spare, then a whole
-gang. kube-scheduler has no counterpart: its preemption knows single pods only.
+No victim for a gang that has not started: that is planned with all its victims, or not at all. No member that is held in our bind:
+such a gang lets go. No fraction of a running gang left over: of victims of one priority lone pods go first, then what gangs
+have to spare, then a whole gang. kube-scheduler has no counterpart: its preemption knows single pods only.
 """
 
 from __future__ import annotations
@@ -106,12 +106,8 @@ class PreemptionGuard:
         assumed: Callable[[], Collection[str]],
         steering: Steering,
         gang_victims: GangVictims = GangVictims.WHOLE_OR_SURPLUS,
-        keep_budgets: bool = False,
     ) -> None:
-        """framework: the in-tree filters, the guard's own. assumed: UIDs of pods on their nodes by our word only.
-
-        keep_budgets: what we evict ourselves, budgets may forbid.
-        """
+        """framework: the in-tree filters, the guard's own. assumed: UIDs of pods on their nodes by our word only."""
         self._manager = manager
         self._barrier = barrier
         self._rest = rest
@@ -122,7 +118,6 @@ class PreemptionGuard:
         self._assumed = assumed
         self._steering = steering
         self._gang_victims = gang_victims
-        self._keep_budgets = keep_budgets
 
     def review(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate]) -> Sequence[OfferedCandidate]:
         """The candidates that may be used, with the victims that they need; empty is a veto.
@@ -227,7 +222,6 @@ class PreemptionGuard:
             concerned.everybody,
             self._pdbs(),
             may_evict_elsewhere=self._rest.allowed(),
-            keep_budgets=self._keep_budgets,
         )
         release = _release(nodes, reselection, concerned)
         if release is not None:
@@ -275,8 +269,8 @@ def _release(nodes: Sequence[NodeInfo], reselection: Reselection, concerned: _Co
 
 
 def _of_the_best(found: Sequence[Selection]) -> Review:
-    """All of the best rank. kube-scheduler knows nothing of victims elsewhere: of candidates that break gangs it is offered
-    the cheapest alone."""
+    """All of the best rank: kube-scheduler's choice among them is its own. It knows nothing of victims elsewhere, so of candidates
+    that break gangs it is offered the cheapest alone."""
     in_order = sorted(found, key=lambda selection: (selection.rank, selection.cost))
     best = in_order[0]
     usable = [best] if best.broken else [selection for selection in found if selection.rank == best.rank]

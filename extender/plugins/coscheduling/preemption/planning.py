@@ -166,8 +166,7 @@ class _Problem:
         """The smallest set of the kind 'everybody up to here' that helps: budgets first, then priority, then gangs."""
         violating = self._budgets.violating(region)
         rank = {
-            victim.uid: (victim.uid in violating, victim.pod.priority, victim.kind is Kind.BREAKING)
-            for victim in region
+            victim.uid: (victim.uid in violating, victim.priority, victim.kind is Kind.BREAKING) for victim in region
         }
         ranks = sorted(set(rank.values()))
 
@@ -263,9 +262,9 @@ class _Problem:
     def _cost(self, victims: Sequence[Evictable]) -> Cost:
         return (
             len(self._budgets.violating(victims)),
-            max((victim.pod.priority for victim in victims), default=0),
+            max((victim.priority for victim in victims), default=0),
             len({victim.gang for victim in victims if victim.kind is Kind.BREAKING}),
-            sum(victim.pod.priority + ABOVE_ANY_PRIORITY for victim in victims),
+            sum(victim.priority + ABOVE_ANY_PRIORITY for victim in victims),
             len(victims),
         )
 

@@ -52,7 +52,6 @@ class Preemption:
             assumed=world.assumed,
             steering=steering,
             gang_victims=world.rules.gang_victims,
-            keep_budgets=world.rules.keep_budgets,
         )
         self.gangs = GangPreemption(coscheduling, world, self._leaving)
         coscheduling.rounds.on_no_room(self.gangs.refused)

@@ -1,7 +1,8 @@
-"""Victims on one node for a single pod, by rules that know gangs: lone pods first, then what gangs have to spare, then whole gangs.
+"""Victims on one node for a single pod, by kube-scheduler's order and rules that know gangs.
 
-The guard asks it for the nodes that kube-scheduler offers, where one of its own victims is a gang's. Where no gang is
-concerned it comes to kube-scheduler's own choice.
+As few budgets violated as will do, then the lowest top priority; of victims up to that priority lone pods first, then what gangs
+have to spare, then whole gangs. The guard asks it for the nodes that kube-scheduler offers, where one of its own victims is a
+gang's. Where no gang is concerned it comes to kube-scheduler's own choice.
 kube-scheduler: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode)
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 from extender.api import corev1, policyv1
 from extender.framework.cycle_state import CycleState
@@ -24,7 +27,10 @@ from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """victims: on the node, the most important first. elsewhere: the rest of the gangs that break."""
+    """victims: on the node, the most important first. elsewhere: the rest of the gangs that break.
+
+    priorities: at which the victims count, those elsewhere among them.
+    """
 
     node_name: str
     victims: tuple[corev1.Pod, ...]
@@ -32,24 +38,18 @@ class Selection:
     violations: int
     broken: frozenset[str]
     from_gangs: bool
+    priorities: tuple[int, ...] = ()
 
     @property
-    def rank(self) -> tuple[bool, int, bool]:
-        """The smaller the better; kube-scheduler's criteria decide among equals."""
-        return bool(self.broken), self.violations, self.from_gangs
+    def rank(self) -> tuple[int, int, int, bool]:
+        """The smaller the better: kube-scheduler's first two criteria, then what becomes of gangs. Its other criteria decide
+        among equals."""
+        return self.violations, max(self.priorities, default=0), len(self.broken), self.from_gangs
 
     @property
-    def cost(self) -> tuple[int, int, int, int, int, str]:
-        """Of those that break gangs, everybody counted who would have to go."""
-        everybody = [*self.victims, *(victim.pod for victim in self.elsewhere)]
-        return (
-            self.violations,
-            max(pod.priority for pod in everybody),
-            len(self.broken),
-            sum(pod.priority + ABOVE_ANY_PRIORITY for pod in everybody),
-            len(everybody),
-            self.node_name,
-        )
+    def cost(self) -> tuple[int, int, str]:
+        """kube-scheduler's next criteria, for candidates that break gangs: it does not know all of their victims."""
+        return sum(priority + ABOVE_ANY_PRIORITY for priority in self.priorities), len(self.priorities), self.node_name
 
 
 class Reselection:
@@ -64,16 +64,11 @@ class Reselection:
         pdbs: Sequence[policyv1.PodDisruptionBudget],
         *,
         may_evict_elsewhere: bool = True,
-        keep_budgets: bool = False,
     ) -> None:
-        """may_evict_elsewhere: without it a gang goes only where all of it is on the node.
-
-        keep_budgets: likewise a gang of which a budget protects somebody, since we could not evict the rest of it.
-        """
+        """may_evict_elsewhere: without it a gang goes only where all of it is on the node."""
         self._framework = framework
         self._preemptor = preemptor
         self._may_evict_elsewhere = may_evict_elsewhere
-        self._keep_budgets = keep_budgets
         self._everybody = everybody
         self._budgets = Budgets(pdbs, everybody)
         self._state = CycleState()
@@ -127,22 +122,43 @@ class Reselection:
         going = [info for info in node.pods if info.pod.deleting and info.pod.priority < self._preemptor.priority]
         for info in going:
             trial.remove(info)
-        gone = [victim for victim in here if victim.kind is not Kind.BREAKING]
-        for victim in gone:
-            trial.remove(victim.info)
-        fits = trial.fits().success
-        for gang in [] if fits else self._gangs(here):
-            for victim in gang:
-                trial.remove(victim.info)
-            gone += gang
-            fits = trial.fits().success
-            if fits:
-                break
-        if not fits:
+        gone = self._removed(trial, here)
+        if gone is None:
             return None
         violating = self._budgets.violating(gone, important_first=True)
         left = self._unspared(trial, gone, violating)
         return self._selection(node.name, left, violating, [info.pod for info in going])
+
+    def _removed(self, trial: NodeTrial, here: Sequence[Evictable]) -> list[Evictable] | None:
+        """Clears the node as far as it takes, the cheapest first; None if that is not far enough.
+
+        Where there is no gang at once, as kube-scheduler does: then all that need not go comes back.
+        """
+        gone: list[Evictable] = []
+        for step in self._steps(here):
+            for victim in step:
+                trial.remove(victim.info)
+            gone += step
+            if trial.fits().success:
+                return gone
+        return gone if not gone and trial.fits().success else None
+
+    def _steps(self, here: Sequence[Evictable]) -> list[list[Evictable]]:
+        """Victims of equal cost by kube-scheduler's first two criteria, the cheapest first; a gang's members at once."""
+        singles, gangs = [victim for victim in here if victim.kind is not Kind.BREAKING], self._gangs(here)
+        if not gangs:
+            return [singles] if singles else []
+        together = [*singles, *(victim for gang in gangs for victim in gang)]
+        violating = self._budgets.violating(together, important_first=True)
+        ranked = [((victim.uid in violating, victim.priority), [victim]) for victim in singles]
+        for gang in gangs:
+            violates = bool(self._budgets.violating(self._whole(gang[0].gang)))
+            ranked.append(((violates or any(victim.uid in violating for victim in gang), gang[0].priority), gang))
+        ranked.sort(key=itemgetter(0))
+        return [[victim for _, some in step for victim in some] for _, step in groupby(ranked, key=itemgetter(0))]
+
+    def _whole(self, key: str) -> list[Evictable]:
+        return [victim for victim in self._everybody if victim.gang == key]
 
     def _gangs(self, here: Sequence[Evictable]) -> list[list[Evictable]]:
         """Whole gangs that could go, the cheapest first."""
@@ -151,30 +167,31 @@ class Reselection:
             if victim.kind is Kind.BREAKING:
                 by_key.setdefault(victim.gang, []).append(victim)
 
-        whole = {key: [victim for victim in self._everybody if victim.gang == key] for key in by_key}
+        whole = {key: self._whole(key) for key in by_key}
 
         def price(key: str) -> tuple[int, int, int, str]:
-            highest = max(victim.pod.priority for victim in whole[key])
-            return len(self._budgets.violating(whole[key])), highest, len(whole[key]), key
+            return len(self._budgets.violating(whole[key])), by_key[key][0].priority, len(whole[key]), key
 
         may = [key for key in by_key if self._all_may_go(whole[key])]
         return [by_key[key] for key in sorted(may, key=price)]
 
     def _all_may_go(self, whole: Sequence[Evictable]) -> bool:
-        """Whether nobody would be left of the gang: kube-scheduler evicts on one node, and the rest is ours."""
-        if len({victim.node_name for victim in whole}) == 1:
-            return True
-        return self._may_evict_elsewhere and not (self._keep_budgets and self._budgets.violating(whole))
+        """Whether none of the gang would be left: kube-scheduler evicts on one node, and the rest is ours."""
+        return self._may_evict_elsewhere or len({victim.node_name for victim in whole}) == 1
 
     def _unspared(self, trial: NodeTrial, gone: Sequence[Evictable], violating: Collection[str]) -> list[Evictable]:
-        """Comes back who can: gangs that would break, whole; whom budgets protect; gangs' surplus; then by importance."""
+        """Those that cannot come back. Gangs that would break are asked about first, and come back whole; then pods that budgets
+        protect, then by priority, of one priority the surplus of gangs first."""
         left = {victim.uid: victim for victim in gone}
         for gang in reversed(self._gangs(gone)):
             if _all_reprieved(trial, gang):
                 for victim in gang:
                     del left[victim.uid]
         singles = [victim for victim in gone if victim.kind is not Kind.BREAKING]
-        singles.sort(key=lambda each: (each.uid in violating, each.kind is Kind.SURPLUS, each.importance), reverse=True)
+        singles.sort(
+            key=lambda each: (each.uid in violating, each.priority, each.kind is Kind.SURPLUS, each.importance),
+            reverse=True,
+        )
         for victim in singles:
             if trial.reprieved(victim.info):
                 del left[victim.uid]
@@ -191,15 +208,19 @@ class Reselection:
         broken = frozenset(victim.gang for victim in victims if victim.kind is Kind.BREAKING)
         chosen = {victim.uid for victim in victims}
         rest = [victim for victim in self._everybody if victim.gang in broken and victim.uid not in chosen]
-        here = [*going, *(victim.pod for victim in [*victims, *rest] if victim.node_name == node_name)]
+        everybody = [*victims, *rest]
+        here = [*going, *(victim.pod for victim in everybody if victim.node_name == node_name)]
         sort_by_importance(here)
+        if broken:
+            violating = self._budgets.violating(everybody, important_first=True)
         return Selection(
             node_name,
             tuple(here),
             tuple(victim for victim in rest if victim.node_name != node_name),
-            sum(victim.uid in violating for victim in victims) + len(self._budgets.violating(rest)),
+            sum(victim.uid in violating for victim in everybody),
             broken,
             any(victim.kind is Kind.SURPLUS for victim in victims),
+            (*(pod.priority for pod in going), *(victim.priority for victim in everybody)),
         )
 
 

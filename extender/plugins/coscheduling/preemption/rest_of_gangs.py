@@ -48,7 +48,7 @@ class RestOfGangs:
         self._expected: TTLCache[str, _Rest] = TTLCache(MAX_EXPECTED, EXPECTED_SECONDS, timer=manager.clock)
 
     def allowed(self) -> bool:
-        return self._evictor.allowed()
+        return self._evictor.allowed_despite_budgets()
 
     def expect(self, preemptor: corev1.Pod, chosen: Selection) -> None:
         """An older answer for this preemptor counts no longer."""
@@ -76,7 +76,8 @@ class RestOfGangs:
             log.info("rest of preempted gangs goes groups=%s pods=%d", " ".join(sorted(rest.broken)), len(pods))
             preemptor = rest.preemptor
             by = f"pod {preemptor.uid}"
-            eviction = Eviction(pods, by, pod_reference(preemptor), preemptor.spec.scheduler_name)
+            reference, name = pod_reference(preemptor), preemptor.spec.scheduler_name
+            eviction = Eviction(pods, by, reference, name, despite_budgets=True)
             self._evictor.evict(eviction, lambda failure: self._told(pods, rest, failure))
 
     def _running(self, rest: _Rest) -> list[corev1.Pod]:

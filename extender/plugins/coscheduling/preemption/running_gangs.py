@@ -19,7 +19,7 @@ def running_gangs(manager: PodGroupManager) -> list[RunningGang]:
 
 
 def running_gang(manager: PodGroupManager, group: Group) -> RunningGang | None:
-    """None where no member runs, and where none needs the others any more.
+    """None where no member runs, or none needs the others: no longer, or never, as with a minMember of 1.
 
     Members of a start that has begun count: in the middle of a commit the gang is no fraction. Of a gang that is set aside all
     members need each other: what it asks for is not known.
@@ -40,13 +40,14 @@ def _running(group: Group) -> dict[str, tuple[PodInfo, str]]:
 
 def _by_what_it_asks_for(manager: PodGroupManager, group: Group) -> RunningGang | None:
     spec = manager.spec(group)
-    if spec is None or spec.invalid:
+    if spec is None or spec.invalid or spec.min_member <= 1:
         return None
     running = _running(group)
     if not running:
         return None
     role_of = {uid: spec.roles.role_of(info.pod) for uid, (info, _) in running.items()} if spec.roles.minima else {}
-    gang = RunningGang(group.key, spec.min_member, running, dict(spec.roles.minima), role_of)
+    priority = manager.priority_of(group)
+    gang = RunningGang(group.key, spec.min_member, running, dict(spec.roles.minima), role_of, priority)
     loose = spec.match_policy is MatchPolicy.ONCE_SATISFIED and group.once_whole
     return gang if gang.complete or not loose else None
 
@@ -71,20 +72,22 @@ def _on_its_way(group: Group, uid: str) -> str:
 
 
 def releasable(manager: PodGroupManager, priority: int) -> dict[str, str]:
-    """Held members that can be let go for somebody of this priority, UID -> key of the group.
+    """Held members that can be let go for a preemptor of this priority, UID -> key of the group.
 
-    No start of theirs has begun, and none of their gang runs: it would stay a fraction.
+    No start of theirs has begun, and their gang is not the rest of one that was cut short: it would stay a fraction.
     """
     return {
         uid: group.key
         for group in manager.groups.values()
         if group.held
-        and not manager.quarantine.for_gang(group.key, "guard", partial(manager.begun, group), otherwise=True)
+        and group.members
+        and manager.quarantine.for_gang(
+            group.key, "guard", partial(_may_let_go, manager, group, priority), otherwise=False
+        )
         for uid in group.held
-        if uid not in group.commits and group.members and _priority(group, uid) < priority
+        if uid not in group.commits
     }
 
 
-def _priority(group: Group, uid: str) -> int:
-    info = group.members.get(uid)
-    return info.pod.priority if info is not None else group.priority
+def _may_let_go(manager: PodGroupManager, group: Group, priority: int) -> bool:
+    return not manager.begun(group) and manager.priority_of(group) < priority

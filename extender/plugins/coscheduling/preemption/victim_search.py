@@ -21,6 +21,7 @@ from extender.plugins.coscheduling.preemption.eviction import Evictor
 from extender.plugins.coscheduling.preemption.planning import VictimPlan, plan_with_victims
 from extender.plugins.coscheduling.preemption.rules import PreemptionRules
 from extender.plugins.coscheduling.preemption.running_gangs import releasable, running_gangs, starting_members
+from extender.plugins.coscheduling.standing import counts_at
 from extender.plugins.coscheduling.units import unit_of
 
 GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is being deleted may take
@@ -88,7 +89,7 @@ class VictimSearch:
     def situation(self, unit: Sequence[Group], scheduler_name: str) -> Situation:
         """Lock held."""
         manager, configured = self._manager, self._around.rules
-        priority = min((info.pod.priority for group in unit for info in group.pending()), default=0)
+        priority = min(map(manager.priority_of, unit))
         started = self._around.wall() - configured.minimum_run_seconds if configured.minimum_run_seconds else None
         return Situation(
             unit,
@@ -133,9 +134,15 @@ class VictimSearch:
         bound_by_then = set(self._around.assumed()) - situation.starting - situation.released.keys()
         if situation.rules.started_before is None and not bound_by_then:
             return False
-        by_then = replace(situation.rules, started_before=None)
+        now, by_then = situation.rules, replace(situation.rules, started_before=None)
+        at = {
+            uid: counts_at(info.pod.priority, gang.priority)
+            for gang in situation.gangs
+            for uid, (info, _) in gang.running.items()
+        }
         return any(
-            by_then.may_go(info.pod) and (info.pod.uid in bound_by_then or not situation.rules.may_go(info.pod))
+            by_then.may_go(info.pod, at.get(info.pod.uid))
+            and (info.pod.uid in bound_by_then or not now.may_go(info.pod, at.get(info.pod.uid)))
             for node in snapshot.list()
             for info in node.pods
         )

@@ -15,6 +15,7 @@ from extender.plugins.coscheduling.ledger import Ledger, Reservation
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager, spec_of
 from extender.plugins.coscheduling.quorum import needs
 from extender.plugins.coscheduling.spec.membership import foreign_gates
+from extender.plugins.coscheduling.standing import standing_of
 
 Rule = Callable[[PodGroupManager, Group], Iterable[str]]
 """What is wrong with one field of a group."""
@@ -140,10 +141,10 @@ def _spec(manager: PodGroupManager, group: Group) -> Iterable[str]:
         yield f"{group.spec} is noted, {spec_of(group)} asked for"
 
 
-def _lowest(manager: PodGroupManager, group: Group) -> Iterable[str]:
-    lowest = min((info.pod.priority for info in group.members.values()), default=0)
-    if group.lowest is not None and group.lowest != lowest:
-        yield f"{group.lowest} is noted, {lowest} counted"
+def _standing(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    found = standing_of(group.members, group.priorities, spec_of(group))
+    if group.standing is not None and group.spec is not None and group.standing != found:
+        yield f"{group.standing} is noted, {found} counted"
 
 
 GROUP_RULES: Mapping[str, Rule] = {
@@ -180,7 +181,10 @@ GROUP_RULES: Mapping[str, Rule] = {
     "once_whole": _nothing,
     "stopped": _nothing,
     "spec": _spec,
-    "lowest": _lowest,
+    "priorities": _exactly(
+        "priorities", lambda _, group: Counter(each.pod.priority for each in group.members.values())
+    ),
+    "standing": _standing,
 }
 
 

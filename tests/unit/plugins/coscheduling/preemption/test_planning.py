@@ -163,10 +163,10 @@ def test_victims(
         pytest.param([*FULL[:2], _pod("c", "n3", 100)], {}, _members(3), id="one node is held by an equal"),
         pytest.param(FULL, {}, _members(3, cpu="3"), id="the nodes are too small"),
         pytest.param(
-            [_pod("g0", "n1", gang="g"), _pod("g1", "n2", 100, gang="g"), _pod("c", "n3", 100)],
+            [_pod("g0", "n1", 100, gang="g"), _pod("g1", "n2", 100, gang="g"), _pod("c", "n3", 100)],
             {"g": 2},
             _members(1),
-            id="a gang with a member that may not go is not broken",
+            id="a gang of equal priority is not broken",
         ),
     ],
 )

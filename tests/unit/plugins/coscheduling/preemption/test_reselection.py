@@ -25,24 +25,30 @@ def pod(name: str, node: str = "n1", priority: int = 0, cpu: int = 1, second: in
     return make_pod().name(name).uid(name).node(node).priority(priority).req(cpu=str(cpu)).start_time(start)
 
 
-class Guarded(PreemptionWorld):
-    """gangs: key -> (minMember, names of members)."""
+Gang = tuple[str, int, Sequence[str]] | tuple[str, int, Sequence[str], int]
+"""Key, minMember, names of members; and the gang's priority, where it is not that of the least important."""
 
+
+class Guarded(PreemptionWorld):
     def select(
         self,
         preemptor: corev1.Pod,
-        gangs: Sequence[tuple[str, int, Sequence[str]]] = (),
+        gangs: Sequence[Gang] = (),
         *,
         may_evict_elsewhere: bool = True,
-        keep_budgets: bool = False,
         promised: Sequence[PodBuilder] = (),
     ) -> Selection | None:
         snapshot = self.cache.snapshot()
         nodes = snapshot.list()
         by_name = {info.pod.name: (info, node.name) for node in nodes for info in node.pods}
         running = [
-            RunningGang(key, minimum, {by_name[name][0].pod.uid: by_name[name] for name in names})
-            for key, minimum, names in gangs
+            RunningGang(
+                key,
+                minimum,
+                {by_name[name][0].pod.uid: by_name[name] for name in names},
+                standing_priority=priority[0] if priority else None,
+            )
+            for key, minimum, names, *priority in gangs
         ]
         everybody = evictable_pods(nodes, running, Rules(preemptor.priority))
         pdbs = [
@@ -57,7 +63,6 @@ class Guarded(PreemptionWorld):
             everybody,
             pdbs,
             may_evict_elsewhere=may_evict_elsewhere,
-            keep_budgets=keep_budgets,
         )
         return reselection.on_node(_node(nodes, "n1"), [each.info() for each in promised])
 
@@ -105,27 +110,65 @@ def test_without_gangs_it_is_kube_schedulers_own_choice(
         assert found.violations == violations
 
 
-GANG = [("g", 2, ("a", "b"))]
+GANG: list[Gang] = [("g", 2, ("a", "b"))]
 
 
 @pytest.mark.parametrize(
     ("pods", "gangs", "cpu", "victims", "elsewhere"),
     [
         pytest.param(
+            [pod("a"), pod("b"), pod("lone")], GANG, 1, ["lone"], set(), id="of one priority a lone pod first"
+        ),
+        pytest.param(
             [pod("a"), pod("b"), pod("lone", priority=50)],
             GANG,
             1,
-            ["lone"],
+            ["a", "b"],
             set(),
-            id="a lone pod of any priority first",
+            id="a gang before a lone pod of higher priority",
         ),
         pytest.param(
-            [pod("a", second=1), pod("b"), pod("c", second=2), pod("lone", priority=5)],
+            [pod("a"), pod("b", "n2"), pod("lone", priority=50)],
+            GANG,
+            1,
+            ["a"],
+            {"b"},
+            id="wherever its members run",
+        ),
+        pytest.param(
+            [pod("a", second=1), pod("b"), pod("c", second=2), pod("lone")],
             [("g", 2, ("a", "b", "c"))],
             2,
             ["lone", "c"],
             set(),
             id="then the least important of what a gang has to spare",
+        ),
+        pytest.param(
+            [pod("a"), pod("b"), pod("c", second=2), pod("lone", priority=50)],
+            [("g", 2, ("a", "b", "c"))],
+            1,
+            ["c"],
+            set(),
+            id="which goes before a lone pod of higher priority",
+        ),
+        pytest.param(
+            [pod("a"), pod("b", "n2"), pod("x", priority=5), pod("y", priority=5)],
+            GANG,
+            2,
+            ["x", "y"],
+            set(),
+            id="where a lone pod has to go anyway, another as important goes and no gang",
+        ),
+        pytest.param(
+            [
+                *(pod("a", cpu=0), pod("b", cpu=0), pod("c", second=2)),
+                *(pod("x", priority=50, cpu=2), pod("y", priority=50, second=2)),
+            ],
+            [("g", 2, ("a", "b", "c"))],
+            2,
+            ["y", "c"],
+            set(),
+            id="the important are asked first whether they can stay, surplus or not",
         ),
         pytest.param([pod("a"), pod("b"), pod("lone")], GANG, 2, ["a", "b", "lone"][:2], set(), id="then a whole gang"),
         pytest.param([pod("a"), pod("b", "n2")], GANG, 1, ["a"], {"b"}, id="with its members on other nodes"),
@@ -138,16 +181,50 @@ GANG = [("g", 2, ("a", "b"))]
             id="of two gangs the less important",
         ),
         pytest.param(
-            [pod("a"), pod("b", "n2", priority=VIP)], GANG, 1, None, set(), id="never one with a member that may not go"
+            [pod("a"), pod("b", "n2", priority=VIP)],
+            GANG,
+            1,
+            ["a"],
+            {"b"},
+            id="one with a member as important as the preemptor: all of it counts at its one priority",
+        ),
+        pytest.param(
+            [pod("a", priority=VIP - 1), pod("b", "n2", priority=VIP - 1), pod("lone", priority=50)],
+            [("g", 2, ("a", "b"), 0)],
+            1,
+            ["a"],
+            {"b"},
+            id="and at that it is compared with lone pods",
+        ),
+        pytest.param(
+            [pod("a"), pod("b", "n2")],
+            [("g", 2, ("a", "b"), VIP)],
+            1,
+            None,
+            set(),
+            id="never one that counts as high as the preemptor",
+        ),
+        pytest.param(
+            [pod("a", priority=VIP), pod("b", "n2", priority=VIP), pod("c")],
+            [("g", 2, ("a", "b", "c"), VIP)],
+            1,
+            ["c"],
+            set(),
+            id="a member beyond the quorum counts at its own lower priority",
+        ),
+        pytest.param(
+            [pod("a", priority=50), pod("b", "n2", priority=50), pod("c"), pod("lone", priority=20)],
+            [("g", 2, ("a", "b", "c"), 50)],
+            1,
+            ["c"],
+            set(),
+            id="and is compared with lone pods at that",
         ),
         pytest.param(
             [pod("a"), pod("b")], [("g", 3, ("a", "b"))], 1, ["a", "b"], set(), id="what is left of a gang goes whole"
         ),
         pytest.param(
-            [pod("a"), pod("b", "n2", priority=VIP)], [("g", 3, ("a", "b"))], 1, None, set(), id="or not at all"
-        ),
-        pytest.param(
-            [pod("a"), pod("b", "n2"), pod("lone", priority=50)],
+            [pod("a"), pod("b", "n2"), pod("lone")],
             [("g", 3, ("a", "b"))],
             1,
             ["lone"],
@@ -158,12 +235,12 @@ GANG = [("g", 2, ("a", "b"))]
 )
 def test_lone_pods_then_surplus_then_whole_gangs(
     pods: Sequence[PodBuilder],
-    gangs: Sequence[tuple[str, int, Sequence[str]]],
+    gangs: Sequence[Gang],
     cpu: int,
     victims: list[str] | None,
     elsewhere: set[str],
 ) -> None:
-    here = sum(1 for each in pods if each.obj().node_name == "n1")
+    here = sum(each.info().requests.milli_cpu for each in pods if each.obj().node_name == "n1") // 1000
     world = Guarded([make_node().name("n1").capacity(cpu=here), make_node().name("n2").capacity(cpu=4)], pods)
     found = world.select(make_pod().name("vip").priority(VIP).req(cpu=str(cpu)).obj(), gangs)
     assert names(found) == victims or (victims is not None and set(names(found) or ()) == set(victims))
@@ -178,23 +255,33 @@ def test_a_gang_that_runs_elsewhere_too_stays_where_we_may_not_evict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("elsewhere", "allowed", "keep_budgets", "goes"),
+    ("elsewhere", "allowed", "lone", "victims"),
     [
-        pytest.param("n2", 0, True, False, id="the rest of it would stay"),
-        pytest.param("n2", 1, True, False, id="so would a part of that"),
-        pytest.param("n2", 2, True, True, id="the budget allows all of it"),
-        pytest.param("n2", 0, False, True, id="where we delete, budgets come last"),
-        pytest.param("n1", 0, True, True, id="all of it is on the node, and kube-scheduler deletes"),
+        pytest.param("n2", 0, False, ["a"], id="the only victims: kube-scheduler evicts them too"),
+        pytest.param("n1", 0, False, ["a", "b"], id="all on the node"),
+        pytest.param("n2", 0, True, ["lone"], id="a lone pod of higher priority comes before a budget is violated"),
+        pytest.param("n2", 1, True, ["lone"], id="before one is violated elsewhere, too"),
+        pytest.param("n2", 2, True, ["a"], id="a budget that allows all of the gang spares none of it"),
     ],
 )
-def test_a_gang_that_a_budget_protects_is_not_broken_where_we_could_not_evict_the_rest(
-    elsewhere: str, allowed: int, keep_budgets: bool, goes: bool
+def test_budgets_count_before_priority_and_make_no_gang_immune(
+    elsewhere: str, allowed: int, lone: bool, victims: list[str]
 ) -> None:
     nodes = [make_node().name("n1").capacity(cpu=2), make_node().name("n2").capacity(cpu=2)]
-    pods = [pod("a", cpu=1).label("app", "web"), pod("b", elsewhere, cpu=1).label("app", "web")]
+    pods = [pod("a").labels(APP), pod("b", elsewhere).labels(APP), *([pod("lone", priority=50)] if lone else [])]
     world = Guarded(nodes, pods, pdbs=[make_pdb().name("pdb").match(APP).disruptions_allowed(allowed)])
-    vip = make_pod().name("vip").priority(VIP).req(cpu="2").obj()
-    assert (world.select(vip, GANG, keep_budgets=keep_budgets) is not None) == goes
+    cpu = 1 if lone else 2
+    found = world.select(make_pod().name("vip").priority(VIP).req(cpu=str(cpu)).obj(), GANG)
+    assert names(found) == victims
+
+
+def test_a_budget_is_counted_for_all_of_a_gang_at_once() -> None:
+    nodes = [make_node().name("n1").capacity(cpu=1), make_node().name("n2").capacity(cpu=1)]
+    budget = make_pdb().name("pdb").match(APP).disruptions_allowed(1)
+    world = Guarded(nodes, [pod("a").labels(APP), pod("b", "n2").labels(APP)], pdbs=[budget])
+    found = world.select(make_pod().name("vip").priority(VIP).req(cpu="1").obj(), GANG)
+    assert found is not None
+    assert found.violations == 1, "of two that go it allows one, wherever they run"
 
 
 def test_places_that_are_promised_count_as_taken() -> None:
@@ -227,7 +314,10 @@ def test_who_is_going_anyway_is_a_victim_that_nobody_need_be_told_of() -> None:
         [make_node().name("n1").capacity(cpu=2)], [pod("leaving", priority=9).terminating(), pod("staying")]
     )
     vip = make_pod().name("vip").priority(VIP).req(cpu="1").obj()
-    assert names(world.select(vip)) == ["leaving"]
+    found = world.select(vip)
+    assert names(found) == ["leaving"]
+    assert found is not None
+    assert found.rank == (0, 9, 0, False), "kube-scheduler counts it among the victims"
 
 
 def test_a_budget_counts_for_more_than_a_gang_s_surplus() -> None:
