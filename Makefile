@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test control-plane e2e check benchmark storm parity-oracle clean
+.PHONY: install demo test control-plane e2e check benchmark storm parity-oracle mutants clean
 
 install: $(VENV)/.installed
 
@@ -42,6 +42,11 @@ SEED ?= 1
 COUNT ?= 1000
 parity-oracle: install
 	$(BIN)/python -m tests.parity.record_fresh --compare $(SEED) $(COUNT)
+
+# Which small changes of FILES no test of their room sees; TESTS=path takes other tests. In a copy of the tree; not part of the tests.
+mutants: install
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[mutants]'
+	$(BIN)/python -m tests.mutation $(FILES) $(if $(TESTS),--tests $(TESTS))
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info
