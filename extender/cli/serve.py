@@ -75,9 +75,9 @@ def _builder(args: argparse.Namespace, configuration: Any) -> Callable[[Callable
     """What the worker calls to get its scheduler. A cluster file that is wrong is said before anything listens."""
     from extender.cli.errors import UsageError
     from extender.client.connection import Connection
+    from extender.client.credentials import IdentityError
     from extender.client.embedded import EmbeddedAPI
     from extender.client.embedded.load import load_files
-    from extender.client.identity import IdentityError
     from extender.client.interface import API
     from extender.scheduler import factory
 

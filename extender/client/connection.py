@@ -35,7 +35,7 @@ class Connection:
         self._watches: set[WatchStream[Any]] = set()
 
     @classmethod
-    def from_kubeconfig(cls, path: str | None = None, context: str | None = None) -> Connection:
+    def from_kubeconfig(cls, path: str, context: str | None = None) -> Connection:
         return cls(Identity.from_kubeconfig(path, context))
 
     @classmethod

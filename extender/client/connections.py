@@ -1,8 +1,8 @@
 """Kept-alive connections as the API client wants them: a request goes out in one piece, and a look at the socket is rare.
 
-client/connection makes its pools of them. http.client writes headers and body apart, which is two TLS records, two
-packets, and a server that wakes up twice; it reads an answer's headers by the parser for mail, which costs more than all
-else about them; urllib3 polls the socket before each use, which costs as much as the request.
+client/transport makes its pools of them, straight to the server or through a proxy. http.client writes headers and body apart,
+which is two TLS records, two packets, and a server that wakes up twice; it reads an answer's headers by the parser for mail,
+which costs more than all else about them; urllib3 polls the socket before each use, which costs as much as the request.
 docs/design/0013-cpu-per-pod.md has the numbers.
 """
 
@@ -10,10 +10,15 @@ from __future__ import annotations
 
 import http.client
 import time
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.util import make_headers, parse_url
+
+from extender.client.credentials import Route
 
 TRUSTED_SECONDS = (
     1.0  # a connection that was used so lately is not looked at: a server that closed it costs a failed call
@@ -67,6 +72,10 @@ def _headers(lines: Any) -> http.client.HTTPMessage:
 class _InOnePiece(HTTPConnection):
     """The pool gives a connection to one caller at a time."""
 
+    def __str__(self) -> str:
+        """In the texts of errors, which users read."""
+        return f"{self.host}:{self.port}"
+
     response_class = _Answer
     _held: list[bytes] | None = None
     _used = float("-inf")
@@ -105,3 +114,21 @@ class PlainPool(urllib3.HTTPConnectionPool):
 
 class TlsPool(urllib3.HTTPSConnectionPool):
     ConnectionCls = _InOnePieceOverTls
+
+
+def new_pool(route: Route, size: int, *, block: bool, options: Mapping[str, Any]) -> urllib3.HTTPConnectionPool:
+    """block: no more connections than `size`. options: of urllib3's pools. Raises IdentityError."""
+    options = {**options, "maxsize": size, "block": block}
+    if context := route.ssl_context():
+        options |= {"ssl_context": context, "server_hostname": route.server_name or None}
+        options |= {"assert_hostname": None if context.check_hostname else False}
+    manager: urllib3.PoolManager
+    if route.proxy:
+        proxy = parse_url(route.proxy)
+        headers = make_headers(proxy_basic_auth=unquote(proxy.auth)) if proxy.auth else None
+        manager = urllib3.ProxyManager(proxy._replace(auth=None).url, 1, proxy_headers=headers)
+    else:
+        manager = urllib3.PoolManager(1)
+    manager.pool_classes_by_scheme = {"http": PlainPool, "https": TlsPool}
+    server = parse_url(route.server)
+    return manager.connection_from_host(server.host, server.port, server.scheme, options)

@@ -1,119 +1,234 @@
-"""Who we are to the API server: from a kubeconfig file, or from the pod's service account.
+"""Who we are to the API server, and where that is: from a kubeconfig, or from the pod's service account.
 
-The `kubernetes` package reads both, exec plugins and OIDC included; only what it finds is used here.
+Everything may change while we run: tokens rotate hourly, certificates and the CA too, a plugin's answer expires. What was read
+counts for some seconds, then it is looked at again; what a server has refused is read again at once.
+client-go: rest/transport.go, transport/cert_rotation.go, transport/token_source.go
 """
 
 from __future__ import annotations
 
-import ssl
+import base64
+import logging
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
 
+from extender.client.credentials import Credentials, IdentityError, Pem, Route
 from extender.client.errors import ConnectionFailedError
+from extender.client.exec_plugin import PluginStatus
+from extender.client.kubeconfig import Kubeconfig, read_kubeconfig
+from extender.client.proxies import proxy_for
 
-HEADERS_SECONDS = (
-    10.0  # how long headers are kept: the library sets up everything anew each time it is asked for a token
-)
-SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+log = logging.getLogger(__name__)
+
+KEPT_SECONDS = 10.0
+WAIT_SECONDS = 30.0  # for another thread that reads them just now
+SKEW = timedelta(seconds=30)  # a plugin's answer is not used until its last moment
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-class IdentityError(Exception):
-    """No usable kubeconfig, or not in a cluster."""
+class Source(Protocol):
+    """Where credentials come from. Called by one thread at a time."""
+
+    def read(self, refused: bool) -> Credentials:
+        """As they are now. refused: the server did not accept the last ones. Raises IdentityError."""
+        ...
 
 
 class Identity:
-    """Host, TLS and headers. `refresh` reads the token again: it rotates about hourly, and a 401 says it has."""
+    """`current` for each call; `renew` where the server refused what a call was made with. Thread-safe."""
 
-    def __init__(self, load: Callable[[], Any], clock: Callable[[], float] = time.monotonic) -> None:
-        self._load = load
+    def __init__(self, source: Source, clock: Callable[[], float] = time.monotonic) -> None:
+        """Raises IdentityError, also for a certificate that is none."""
+        self._source = source
         self._clock = clock
-        self._lock = threading.Lock()  # guards the three below
-        self._configuration = load()
-        self._headers: dict[str, str] = {}
-        self._kept_until = clock()
+        self._changed = threading.Condition()  # guards the four below; nothing is read, and no plugin runs, under it
+        self._current = source.read(refused=False)
+        self._current.route.check()
+        self._until = clock() + KEPT_SECONDS
+        self._reading = False
+        self._trouble = ""
 
     @classmethod
-    def from_kubeconfig(cls, path: str | None = None, context: str | None = None) -> Identity:
-        """path None: $KUBECONFIG, else ~/.kube/config. Raises IdentityError."""
-
-        def load() -> Any:
-            configuration = kubernetes_client.Configuration()
-            try:
-                kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]
-                    config_file=path, context=context, client_configuration=configuration, persist_config=False
-                )
-            except (kubernetes_config.ConfigException, OSError, TypeError, ValueError) as error:
-                raise IdentityError(f"kubeconfig {path or '(default)'}: {error}") from error
-            return configuration
-
-        return cls(load)
+    def from_kubeconfig(cls, path: str, context: str | None = None) -> Identity:
+        """Raises IdentityError."""
+        return cls(KubeconfigSource(Path(path), context or ""))
 
     @classmethod
     def in_cluster(cls) -> Identity:
-        def load() -> Any:
-            configuration = kubernetes_client.Configuration()
-            try:
-                kubernetes_config.load_incluster_config(  # type: ignore[no-untyped-call]
-                    client_configuration=configuration
-                )
-            except kubernetes_config.ConfigException as error:
-                raise IdentityError(f"not in a cluster: {error}") from error
-            return configuration
+        """Raises IdentityError."""
+        return cls(ServiceAccountSource())
 
-        return cls(load)
+    def current(self) -> Credentials:
+        """One caller looks whether there are newer ones; the others go on with those that there are."""
+        with self._changed:
+            if self._reading or self._clock() < self._until:
+                return self._current
+            self._reading = True
+        self._read(refused=False)
+        return self._current
 
-    @property
-    def host(self) -> str:
-        return str(self._configuration.host).rstrip("/")
+    def renew(self, refused: Credentials) -> None:
+        """Reads them again, once for all calls that were refused with these. Raises ConnectionFailedError."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._reading, WAIT_SECONDS)
+            if self._current is not refused:
+                return
+            if self._reading:
+                raise ConnectionFailedError(f"credentials: not read after {WAIT_SECONDS:.0f} s")
+            self._reading = True
+        if error := self._read(refused=True):
+            raise ConnectionFailedError(f"credentials could not be read: {error}")
 
-    def headers(self) -> dict[str, str]:
-        """The Authorization header, if there is one. The library renews a token of the service account that has aged."""
-        with self._lock:
-            if self._clock() >= self._kept_until:
-                self._headers = self._read_headers()
-                self._kept_until = self._clock() + HEADERS_SECONDS
-            return self._headers
-
-    def _read_headers(self) -> dict[str, str]:
+    def _read(self, refused: bool) -> str:
+        """Why not, if not: then the last ones stay."""
+        trouble, found = "", None
         try:
-            # the name that the library keeps it under depends on its version
-            token = self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+            found = self._source.read(refused)
+            if found.route != self._current.route:
+                found.route.check()
+        except IdentityError as error:
+            trouble = str(error)
+        except Exception as error:  # of a file in the middle of its being written, or of the kubernetes package
+            trouble = f"{type(error).__name__}: {error}"
+        if trouble and trouble != self._trouble:
+            log.warning("credentials could not be read, the last ones stay error=%s", trouble)
+        with self._changed:
+            if not trouble and found is not None and (refused or found != self._current):
+                self._current = found
+            self._trouble = trouble
+            self._until = self._clock() + KEPT_SECONDS
+            self._reading = False
+            self._changed.notify_all()
+        return trouble
+
+
+class ServiceAccountSource:
+    """The pod's own: the token and the CA are files that the kubelet replaces."""
+
+    def __init__(self, folder: Path = SERVICE_ACCOUNT, environ: Mapping[str, str] = os.environ) -> None:
+        self._folder = folder
+        self._environ = environ
+
+    def read(self, refused: bool) -> Credentials:
+        host = self._environ.get("KUBERNETES_SERVICE_HOST", "")
+        port = self._environ.get("KUBERNETES_SERVICE_PORT", "")
+        if not host or not port:
+            raise IdentityError(
+                "not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; "
+                "outside of one --kubeconfig FILE says how to reach the API server"
+            )
+        authority = self._folder / "ca.crt"
+        server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+        route = Route.to(
+            server,
+            proxy=proxy_for(server, self._environ),
+            authority=Pem(str(authority), self._file(authority)),
+        )
+        return Credentials(route, _bearer(self._file(self._folder / "token")))
+
+    def _file(self, file: Path) -> bytes:
+        try:
+            data = file.read_bytes()
         except OSError as error:
-            raise ConnectionFailedError(f"token could not be read: {error}") from error
-        if token:
-            return {"Authorization": token}
-        if self._configuration.username:
-            return {"Authorization": self._configuration.get_basic_auth_token()}
-        return {}
+            raise IdentityError(f"not in a cluster: {file}: {error.strerror}") from error
+        if not data.strip():
+            raise IdentityError(f"not in a cluster: {file}: empty")
+        return data
 
-    def refresh(self) -> None:
-        with self._lock:
-            try:
-                self._configuration = self._load()
-            except IdentityError as error:
-                raise ConnectionFailedError(str(error)) from error
-            self._kept_until = self._clock()
 
-    def ssl_context(self) -> ssl.SSLContext | None:
-        """None for plain http. Only the server's own CA is trusted where the configuration names one."""
-        configuration = self._configuration
-        if not self.host.startswith("https:"):
+class KubeconfigSource:
+    """The kubeconfig is read again when it, or a file that it names, has changed; a plugin runs when its answer has expired."""
+
+    def __init__(
+        self,
+        file: Path,
+        context: str,
+        environ: Mapping[str, str] = os.environ,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._file = file.expanduser()
+        self._context = context
+        self._environ = environ
+        self._now = now
+        self._read: tuple[object, Kubeconfig] | None = None
+        self._answer: tuple[Kubeconfig, PluginStatus] | None = None
+        self._provider: tuple[Kubeconfig, kubernetes_client.Configuration] | None = None
+
+    def read(self, refused: bool) -> Credentials:
+        config = self._kubeconfig()
+        status = self._plugin(config, refused)
+        route = Route.to(
+            config.server,
+            server_name=config.server_name,
+            verify=not config.insecure,
+            authority=config.authority.pem() if config.authority else None,
+            certificate=config.certificate.pem() if config.certificate else None,
+            key=config.key.pem() if config.key else None,
+        )
+        route = replace(route, proxy=config.proxy_url or proxy_for(route.server, self._environ))
+        if status is not None and status.client_certificate_data and config.plugin is not None:
+            place = config.plugin.place
+            certificate, key = status.client_certificate_data.encode(), status.client_key_data.encode()
+            route = replace(route, certificate=Pem(place, certificate), key=Pem(place, key))
+        return Credentials(route, self._authorization(config, status, refused))
+
+    def _kubeconfig(self) -> Kubeconfig:
+        stamp = _stamp(self._file)
+        if self._read is None or self._read[0] != stamp:
+            self._read = stamp, read_kubeconfig(self._file, self._context)
+        return self._read[1]
+
+    def _plugin(self, config: Kubeconfig, refused: bool) -> PluginStatus | None:
+        if config.plugin is None:
             return None
-        context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
-        if not configuration.verify_ssl:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        if configuration.cert_file:
-            context.load_cert_chain(configuration.cert_file, configuration.key_file)
-        return context
+        if self._answer is None or self._answer[0] is not config or refused or self._expired(self._answer[1]):
+            self._answer = config, config.plugin.run()
+        return self._answer[1]
 
-    @property
-    def server_hostname(self) -> str | None:
-        name = self._configuration.tls_server_name
-        return str(name) if name else None
+    def _expired(self, status: PluginStatus) -> bool:
+        return status.expiration_timestamp is not None and self._now() >= status.expiration_timestamp - SKEW
+
+    def _authorization(self, config: Kubeconfig, status: PluginStatus | None, refused: bool) -> str:
+        if config.token is not None:
+            return _bearer(config.token.read())
+        if status is not None and status.token:
+            return _bearer(status.token.encode())
+        if config.username:
+            return "Basic " + base64.b64encode(f"{config.username}:{config.password}".encode()).decode()
+        return self._of_auth_provider(config, refused) if config.auth_provider else ""
+
+    def _of_auth_provider(self, config: Kubeconfig, refused: bool) -> str:
+        """The kubernetes package renews its token by itself when it expires."""
+        try:
+            if self._provider is None or self._provider[0] is not config or refused:
+                made = kubernetes_client.Configuration()
+                kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]
+                    str(config.file), config.context, made, persist_config=False
+                )
+                self._provider = config, made
+            # the name that the package keeps it under depends on its version
+            return self._provider[1].get_api_key_with_prefix("BearerToken", alias="authorization") or ""
+        except kubernetes_config.ConfigException as error:
+            raise IdentityError(f"kubeconfig {config.file}: {error}") from error
+
+
+def _bearer(token: bytes) -> str:
+    return "Bearer " + token.decode("utf-8", "replace").strip()
+
+
+def _stamp(file: Path) -> object:
+    """Differs where the file was written, or replaced by another."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

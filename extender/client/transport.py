@@ -1,12 +1,15 @@
 """HTTP to the API server: pools of connections, credentials, deadlines, and what a failed call is.
 
 client/connection makes the API's verbs of it. Calls share a small pool of kept-alive connections, since a TLS handshake costs
-more than a binding; bindings have a pool of their own, so that a commit waits for no patch; each watch has a connection.
+more than a binding; bindings have a pool of their own, so that a commit waits for no patch; each watch has a connection. Where
+the credentials' route changes, there are new pools, and the old connections end with the calls that they are used for.
 """
 
 from __future__ import annotations
 
+import logging
 import socket
+import threading
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
@@ -18,11 +21,15 @@ from urllib3.util import Timeout
 from extender import metrics
 from extender.api import codec
 from extender.client.answers import error_of
-from extender.client.connections import PlainPool, TlsPool
-from extender.client.errors import ConnectionFailedError, TimedOutError, UnauthorizedError
+from extender.client.connections import new_pool
+from extender.client.credentials import Credentials, Route
+from extender.client.errors import ConnectionFailedError, TimedOutError
 from extender.client.identity import Identity
 
+log = logging.getLogger(__name__)
+
 POOL_SIZE = 16
+IDLE_WATCHES = 32  # a watch's connection is kept for the next one: there is one for each kind
 CONNECT_SECONDS = 5.0
 REQUEST_SECONDS = 30.0
 USER_AGENT = "gang-extender"
@@ -38,6 +45,13 @@ _KEEPALIVE = [
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
 ]
 
+_OPTIONS: Mapping[str, Any] = {
+    "retries": False,
+    "timeout": _TIMEOUT,
+    "headers": _ACCEPT,
+    "socket_options": _KEEPALIVE,
+}
+
 Body = Mapping[str, Any] | Sequence[Any]
 
 
@@ -47,36 +61,42 @@ class Pool(Enum):
     WATCHES = "watches"
 
 
+Pools = Mapping[Pool, urllib3.HTTPConnectionPool]
+
+
+def _new_pools(route: Route) -> Pools:
+    return {
+        Pool.CALLS: new_pool(route, POOL_SIZE, block=True, options=_OPTIONS),
+        Pool.BINDINGS: new_pool(route, POOL_SIZE, block=True, options=_OPTIONS),
+        Pool.WATCHES: new_pool(route, IDLE_WATCHES, block=False, options=_OPTIONS),
+    }
+
+
 class Transport:
     """Thread-safe."""
 
     def __init__(self, identity: Identity) -> None:
         self._identity = identity
-        self._pools = {
-            Pool.CALLS: self._new_pool(POOL_SIZE, block=True),
-            Pool.BINDINGS: self._new_pool(POOL_SIZE, block=True),
-            Pool.WATCHES: self._new_pool(1, block=False),
-        }
+        self._lock = threading.Lock()  # guards the three below
+        self._warned = False
+        self._route: Route | None = None
+        self._pools: Pools = {}
 
-    def _new_pool(self, size: int, *, block: bool) -> urllib3.HTTPConnectionPool:
-        options: dict[str, Any] = {
-            "maxsize": size,
-            "block": block,
-            "retries": False,
-            "timeout": _TIMEOUT,
-            "headers": _ACCEPT,
-            "socket_options": _KEEPALIVE,
-        }
-        url = urllib3.util.parse_url(self._identity.host)
-        context = self._identity.ssl_context()
-        host, port = url.host or "localhost", url.port
-        if context is None:
-            return PlainPool(host, port or 80, **options)
-        if name := self._identity.server_hostname:
-            options["server_hostname"] = name
-        return TlsPool(
-            host, port or 443, ssl_context=context, assert_hostname=None if context.check_hostname else False, **options
-        )
+    def _pools_of(self, route: Route) -> Pools:
+        """Old pools are not closed: a caller that waits for one of their connections has to get it. The last one closes them."""
+        with self._lock:
+            if self._route is not route:
+                if self._route != route:
+                    self._warn_once(route)
+                    self._pools = _new_pools(route)
+                self._route = route
+            return self._pools
+
+    def _warn_once(self, route: Route) -> None:
+        if route.tls and not route.verify and not self._warned:
+            self._warned = True
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # one for each request
+            log.warning("the API server's certificate is not verified server=%s", route.server)
 
     def call(
         self,
@@ -92,33 +112,37 @@ class Transport:
 
         Raises ConnectionFailedError, or the error of client/errors that the server's refusal is.
         """
-        for last in (False, True):
-            response = self._send(pool, method, path, query or {}, body=body, content_type=content_type)
-            if response.status == 401 and not last:
-                self._identity.refresh()
-                continue
-            if response.status >= 300:
-                raise error_of(response.status, response.data, response.headers.get("Retry-After", ""))
-            return response.data
-        raise UnauthorizedError("the server does not accept our credentials")
+        credentials = self._identity.current()
+        response = self._send(credentials, pool, method, path, query or {}, body=body, content_type=content_type)
+        if response.status == 401:
+            self._identity.renew(credentials)
+            credentials = self._identity.current()
+            response = self._send(credentials, pool, method, path, query or {}, body=body, content_type=content_type)
+        if response.status >= 300:
+            raise error_of(response.status, response.data, response.headers.get("Retry-After", ""))
+        return response.data
 
     def stream(self, path: str, query: Mapping[str, str], read_seconds: float) -> urllib3.BaseHTTPResponse:
         """A GET whose answer has no end; nothing for `read_seconds` is an error of whoever reads it. Raises as `call`."""
-        response = self._send(Pool.WATCHES, "GET", path, query, stream=True, read_seconds=read_seconds)
+        credentials = self._identity.current()
+        response = self._send(credentials, Pool.WATCHES, "GET", path, query, stream=True, read_seconds=read_seconds)
         if response.status >= 300:
             data, retry_after = response.read(), response.headers.get("Retry-After", "")
             response.close()
             if response.status == 401:
-                self._identity.refresh()
+                self._identity.renew(credentials)
             raise error_of(response.status, data, retry_after)
         return response
 
     def close(self) -> None:
-        for pool in self._pools.values():
+        with self._lock:
+            pools, self._pools, self._route = self._pools, {}, None
+        for pool in pools.values():
             pool.close()
 
     def _send(
         self,
+        credentials: Credentials,
         pool: Pool,
         method: str,
         path: str,
@@ -130,16 +154,19 @@ class Transport:
         read_seconds: float = REQUEST_SECONDS,
     ) -> urllib3.BaseHTTPResponse:
         given = {key: value for key, value in query.items() if value}
-        headers = {**_ACCEPT, **self._identity.headers()}
+        headers = {**_ACCEPT, **credentials.headers()}
         if body is not None:
             headers["Content-Type"] = content_type
         patient = read_seconds != REQUEST_SECONDS
+        route = credentials.route
+        target = route.target + path
         try:
-            response = self._pools[pool].urlopen(
+            response = self._pools_of(route)[pool].urlopen(
                 method,
-                f"{path}?{urlencode(given)}" if given else path,
+                f"{target}?{urlencode(given)}" if given else target,
                 body=None if body is None else codec.encode(body),
                 headers=headers,
+                assert_same_host=False,  # of what goes through a proxy
                 preload_content=not stream,
                 timeout=Timeout(connect=CONNECT_SECONDS, read=read_seconds) if patient else _TIMEOUT,
             )

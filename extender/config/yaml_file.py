@@ -55,6 +55,10 @@ class Document:
             )
         )
 
+    def place(self, path: str) -> str:
+        """File, line and field."""
+        return f"{self.file}:{self._line(path)}: {path}"
+
     def _line(self, path: str) -> int:
         """Of the field, or of the nearest one around it that stands in the file."""
         while path and path not in self.lines:

@@ -17,17 +17,18 @@ import threading  # noqa: E402
 import time  # noqa: E402
 from collections.abc import Callable, Iterator  # noqa: E402
 from contextlib import closing, contextmanager, suppress  # noqa: E402
+from dataclasses import dataclass  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import msgspec  # noqa: E402
 import trustme  # noqa: E402
 import urllib3  # noqa: E402
-from kubernetes.client import Configuration  # noqa: E402
 
 from extender.api import corev1  # noqa: E402
 from extender.api.metav1 import ObjectMeta  # noqa: E402
 from extender.api.schedulingv1alpha1 import GANG_GATE  # noqa: E402
 from extender.client.connection import Connection  # noqa: E402
+from extender.client.credentials import Credentials, Pem, Route  # noqa: E402
 from extender.client.identity import Identity  # noqa: E402
 from extender.client.interface import PODS, Watch  # noqa: E402
 from extender.client.shared_parts import SharedParts  # noqa: E402
@@ -78,8 +79,19 @@ def _serve(listener: socket.socket, context: ssl.SSLContext) -> None:
         threading.Thread(target=one, args=(client,), daemon=True).start()
 
 
+@dataclass(frozen=True)
+class Reached:
+    """A server, as a source of credentials that never change."""
+
+    credentials: Credentials
+    ca_file: str
+
+    def read(self, refused: bool) -> Credentials:
+        return self.credentials
+
+
 @contextmanager
-def _server() -> Iterator[Configuration]:
+def _server() -> Iterator[Reached]:
     ca = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     ca.issue_cert("127.0.0.1").configure_cert(context)
@@ -92,10 +104,9 @@ def _server() -> Iterator[Configuration]:
     with tempfile.TemporaryDirectory() as folder:
         ca_file = Path(folder) / "ca.pem"
         ca.cert_pem.write_to_path(str(ca_file))
-        configuration = Configuration()
-        configuration.host, configuration.ssl_ca_cert = f"https://127.0.0.1:{port}", str(ca_file)
+        authority = Pem(str(ca_file), ca_file.read_bytes())
         try:
-            yield configuration
+            yield Reached(Credentials(Route(f"https://127.0.0.1:{port}", authority=authority)), str(ca_file))
         finally:
             os.kill(child, 9)
             os.waitpid(child, 0)
@@ -109,11 +120,11 @@ def _milliseconds(call: Callable[[], object], calls: int = CALLS) -> float:
     return (time.process_time() - began) * 1000 / calls
 
 
-def _bare(configuration: Configuration) -> None:
+def _bare(server: Reached) -> None:
     """What the libraries cost that everything rests on, used as their manuals show."""
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    context = ssl.create_default_context(cafile=server.ca_file)
     with urllib3.PoolManager(ssl_context=context, retries=False) as http:
-        url = f"{configuration.host}/api/v1/namespaces/default/pods/a"
+        url = f"{server.credentials.route.server}/api/v1/namespaces/default/pods/a"
         row("urllib3 alone: PATCH, 150 bytes", _milliseconds(lambda: http.request("PATCH", url, body=b"x" * 150).data))
         row("urllib3 alone: POST, 150 bytes", _milliseconds(lambda: http.request("POST", url, body=b"x" * 150).data))
     line = json.dumps({"type": "MODIFIED", "object": big_pod("a")}).encode()
@@ -121,10 +132,10 @@ def _bare(configuration: Configuration) -> None:
     row(f"msgspec alone: a line of {len(line)} bytes, untyped", _milliseconds(lambda: decoder.decode(line)))
 
 
-def _ours(configuration: Configuration) -> None:
+def _ours(server: Reached) -> None:
     pod = corev1.Pod(metadata=ObjectMeta(name="a", namespace="default", uid="a" * 36))
     binding = corev1.Binding(metadata=pod.metadata, target=corev1.ObjectReference(kind="Node", name="node-1"))
-    with closing(Connection(Identity(lambda: configuration))) as connection:
+    with closing(Connection(Identity(server))) as connection:
         row("patch of a gate", _milliseconds(lambda: remove_scheduling_gate(connection, pod, GANG_GATE)))
         row("binding", _milliseconds(lambda: connection.bind(binding)))
         parts = SharedParts()

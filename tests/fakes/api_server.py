@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -58,6 +59,12 @@ def bookmark(version: str) -> dict[str, Any]:
     return event("BOOKMARK", {"metadata": {"resourceVersion": version}})
 
 
+def _common_name(connection: Any) -> str:
+    certificate: Any = connection.getpeercert() if isinstance(connection, ssl.SSLSocket) else None
+    subject: Any = (certificate or {}).get("subject", ())
+    return next((value for part in subject for key, value in part if key == "commonName"), "")
+
+
 def request_of(method: str, path: str) -> str:
     """list, check, watch or other."""
     query = parse_qs(urlsplit(path).query)
@@ -68,9 +75,10 @@ def request_of(method: str, path: str) -> str:
 
 class FakeAPIServer:
     """Answers lists, checks (lists of one object), watches and everything else, each from a script of its own; a script's last
-    answer repeats."""
+    answer repeats. tls: where it speaks HTTPS; `callers` are then the common names of the clients' certificates."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self.callers: list[str] = []
         self.checks: deque[Answer] = deque([page(version="999999")])
         self.lists: deque[Answer] = deque()
         self.watches: deque[Answer] = deque()
@@ -94,12 +102,15 @@ class FakeAPIServer:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = False
+        self._scheme = "https" if tls else "http"
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}"
 
     def stop(self) -> None:
         self._over.set()
@@ -125,6 +136,7 @@ class FakeAPIServer:
         )
         with self._changed:
             self.seen.append((handler.command, handler.path, dict(handler.headers), body))
+            self.callers.append(_common_name(handler.connection))
             self._changed.notify_all()
             answer = script.popleft() if len(script) > 1 else script[0] if script else Answer(hang=watching, body={})
         if answer.no_answer:

@@ -14,7 +14,8 @@ from extender.api import corev1
 from extender.api.metav1 import ObjectMeta
 from extender.client import errors, transport
 from extender.client.connection import Connection
-from extender.client.identity import Identity, IdentityError
+from extender.client.credentials import IdentityError
+from extender.client.identity import Identity
 from extender.client.interface import NODES, PODS, PatchType, Preconditions
 from extender.client.transport import Pool
 from tests.fakes.api_server import Answer, FakeAPIServer, node, status_of
