@@ -44,6 +44,15 @@ def listing(gangs: Sequence[GangSummary], now: datetime) -> Iterator[str]:
 
 
 def page(status: GangStatus, now: datetime) -> Iterator[str]:
+    """No line has a control character, whatever a condition that is quoted has in it."""
+    yield from map(_printable, _page(status, now))
+
+
+def _printable(line: str) -> str:
+    return line if line.isprintable() else "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
+
+
+def _page(status: GangStatus, now: datetime) -> Iterator[str]:
     gang = status.gang
     yield f"{gang.key}: {gang.phase} for {age(gang.since, now)}"
     yield ""

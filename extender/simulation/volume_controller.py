@@ -22,7 +22,7 @@ from extender.api.corev1.volume import (
     VOLUME_RELEASED,
 )
 from extender.api.storagev1 import NO_PROVISIONER, WAIT_FOR_FIRST_CONSUMER
-from extender.client.errors import AlreadyExistsError, ConflictError, NotFoundError
+from extender.client.errors import AlreadyExistsError, ConflictError, InvalidError, NotFoundError
 from extender.client.interface import (
     API,
     CSI_NODES,
@@ -241,9 +241,11 @@ class _Pass:
         return new
 
     def _create(self, resource: ResourceType[Any], body: Json, namespace: str = "") -> None:
-        self._wrote = True
-        with suppress(AlreadyExistsError):
-            self._api.create(resource, body, namespace)
+        """One that the API refuses is not made: the pod that needs it waits, and no other."""
+        with suppress(InvalidError):
+            with suppress(AlreadyExistsError):
+                self._api.create(resource, body, namespace)
+            self._wrote = True
 
 
 def _in(key: str, values: Sequence[str]) -> Json:

@@ -6,10 +6,12 @@ told by `decided`: a gang that is being created says nothing. Denials and starts
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
 from extender.api import corev1
+from extender.api.metav1 import Condition
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.closer_look import no_longer_reserved
@@ -97,7 +99,8 @@ class GangObserver:
             if seen.phase is Phase.BOUND:
                 wrong = self._says_what_is_not_so(group) and phase_of(self._manager, group) is Phase.BOUND
                 return self._complete(group) if wrong else None
-            if seen.phase is Phase.GATHERING and not (group.on_node and _denies_it(group)):
+            news = (group.on_node and _denies_it(group)) or self._object_gate(group) is not None
+            if seen.phase is Phase.GATHERING and not news:
                 return None
         if (stop := no_longer_reserved(self._manager, group)) is not None:
             group.stopped = stop
@@ -156,9 +159,21 @@ class GangObserver:
         """The gate that is shut for members of ours that have no place yet. Lock held."""
         pods = [info.pod for info in group.pending() if self._with.ours(info.pod)]
         if not pods:
-            return None
+            return self._object_gate(group)
         pod = min(pods, key=_name)
         return shut_gate(self._manager, group, pod.spec.scheduler_name, pod.name)
+
+    def _object_gate(self, group: Group) -> Gate | None:
+        """Of a PodGroup that has no pods yet: its owner hears at once that it is invalid, and that it is so no longer."""
+        spec = self._manager.spec(group)
+        if group.members or group.pod_group is None or spec is None:
+            return None
+        if spec.invalid:
+            return Gate(Reason.INVALID_POD_GROUP, spec.invalid, spec.invalid)
+        if _says(group, Reason.INVALID_POD_GROUP):
+            text = messages.waiting_for_members(spec.min_member)
+            return Gate(Reason.QUORUM_MISSING, text, text)
+        return None
 
 
 WAITING_PHASES = frozenset((Phase.GATHERING, Phase.DENIED, Phase.BACKING_OFF, Phase.TIMED_OUT))
@@ -171,11 +186,17 @@ def _extra(seen: Seen) -> bool:
 
 def _denies_it(group: Group) -> bool:
     """Whether the group's condition says that it does not run, or is set aside."""
+    return any(known.status == "False" or known.reason == Reason.INTERNAL_ERROR for known in _told(group))
+
+
+def _says(group: Group, reason: Reason) -> bool:
+    return any(known.reason == reason for known in _told(group))
+
+
+def _told(group: Group) -> Iterator[Condition]:
+    """The group's condition, where it has one."""
     conditions = group.pod_group.status.conditions if group.pod_group is not None else ()
-    return any(
-        known.type == CONDITION and (known.status == "False" or known.reason == Reason.INTERNAL_ERROR)
-        for known in conditions
-    )
+    return (known for known in conditions if known.type == CONDITION)
 
 
 def _spokesman(group: Group) -> corev1.Pod | None:

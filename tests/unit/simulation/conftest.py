@@ -51,9 +51,12 @@ class World:
     def priority_class(self, name: str, value: int) -> None:
         self.add("PriorityClass", name, "scheduling.k8s.io/v1", value=value)
 
+    def written(self, objects: Json) -> str:
+        return json.dumps(objects)
+
     def run(self, seed: int = 0, until: float = DAY) -> Report:
         file = self._folder / "cluster.json"
-        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": self.objects}))
+        file.write_text(self.written({"apiVersion": "v1", "kind": "List", "items": self.objects}))
         clock = self.clock = VirtualClock()
         cluster = load_cluster([file], clock.text)
         configuration = self.configuration or whole_configuration(cluster, None)

@@ -88,3 +88,34 @@ def test_who_begins_to_lead_tells_what_has_stood_since_before(world: Make) -> No
     w.leading = True
     assert looked(w) == [TOO_FEW]
     assert looked(w) == []
+
+
+INVALID = (
+    "default/g GangWaiting: PodGroup default/g is invalid: spec.minMember: Invalid value: 0: "
+    "must be greater than or equal to 1"
+)
+
+
+def test_a_pod_group_without_pods_says_that_it_is_invalid_and_when_it_is_so_no_longer(world: Make) -> None:
+    w = world([node("n1")])
+    valid, invalid = pod_group("g", 2), pod_group("g", 0)
+    w.plugin.on_pod_group(None, valid)
+    assert looked(w) == []
+    w.plugin.on_pod_group(valid, invalid)
+    assert looked(w) == [INVALID]
+    said = Condition(type="Scheduled", status="False", reason="InvalidPodGroup")
+    told = replace(invalid, status=PodGroupStatus(conditions=(said,)))
+    w.plugin.on_pod_group(invalid, told)
+    assert looked(w) == []
+    put_right = replace(valid, status=told.status)
+    w.plugin.on_pod_group(told, put_right)
+    assert looked(w) == [TOO_FEW]
+    assert looked(w) == []
+
+
+def test_an_invalid_pod_group_whose_pods_are_of_another_scheduler_is_left_alone(world: Make) -> None:
+    w = world([node("n1")])
+    w.connect(ours=lambda pod: pod.spec.scheduler_name == "default-scheduler")
+    w.plugin.on_pod_group(None, pod_group("g", 0))
+    w.create(pod("a", "g", schedulerName="another"))
+    assert looked(w) == []

@@ -1,0 +1,26 @@
+"""The labels and annotations that the program reads, found in its modules: what hostile values are tried on.
+
+Used by tests of the edge. A key that nobody has listed anywhere is found all the same.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import Any
+
+import extender
+from extender.api.metadata_keys import Key
+from extender.plugins.coscheduling.spec.membership import GroupLabels
+
+NOT_IMPORTED = ("extender.server.serve", "extender.server.worker")  # they patch the whole process
+
+
+def declared_keys() -> list[Key[Any]]:
+    """Every constant of every module, and the labels that name a group by default."""
+    found: dict[str, Key[Any]] = {key: key for key in GroupLabels().keys}
+    for module in pkgutil.walk_packages(extender.__path__, "extender."):
+        if module.name not in NOT_IMPORTED:
+            constants = vars(importlib.import_module(module.name)).values()
+            found |= {each: each for each in constants if isinstance(each, Key)}
+    return sorted(found.values())
