@@ -7,6 +7,7 @@ scheduling.k8s.io has its priority as a field.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
@@ -26,7 +27,9 @@ class RemarkedVerdicts:
     def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None) -> None:
         with self._manager.lock:
             group = self._manager.groups.get(key)
-            differ = group is not None and priorities_differ(self._manager, group)
+            differ = group is not None and self._manager.quarantine.for_gang(
+                key, "priorities", partial(priorities_differ, self._manager, group), otherwise=False
+            )
         if differ and not verdict.event_only:
             verdict = replace(verdict, message=messages.with_priorities(verdict.message))
         self._verdicts.decided(pod_group, key, verdict, member)

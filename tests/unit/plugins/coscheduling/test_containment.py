@@ -45,6 +45,7 @@ BOUNDARIES = (
     "preemption.preemption:Preemption.on_pod",
     "preemption.running_gangs:running_gang",
     "preemption.running_gangs:running_members",
+    "priority_remark:RemarkedVerdicts.decided",
     "quarantine:",
 )
 """Where `for_gang` and `blame` stand, and what is around them: the framework's runtime, the server, the evictor."""
@@ -57,6 +58,7 @@ TRUSTED = (
     "preemption.gang_preemption:GangPreemption._until",
     "preemption.awaited_room:AwaitedRoom.on_pod",
     "group_members:_leave_scheduler",
+    "group_members:_uncount",
     "known_pods:",
     "ledger:",
 )
@@ -128,7 +130,8 @@ def gated() -> Around:
 def plain() -> Around:
     kube = Around([node("n1", "4"), node("n2", "4")])
     kube.apply(group("bad", 2), group("good", 2))
-    kube.create(*members(2, "bad"), *members(2, "good"), member("single", ""))
+    first, second = members(2, "bad")
+    kube.create(*of_priority(1, first), second, *members(2, "good"), member("single", ""))
     return kube
 
 
