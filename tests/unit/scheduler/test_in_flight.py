@@ -32,6 +32,44 @@ def test_a_newer_call_ends_the_older_and_goes_on_after_it() -> None:
     assert len(in_flight) == 0
 
 
+def test_a_third_call_waits_for_the_second_and_not_for_the_first_alone() -> None:
+    """The end of the first must not take the second out of the line."""
+    in_flight = InFlight(limit=10)
+    story: list[str] = []
+    inside = {name: threading.Event() for name in ("first", "second")}
+    leave = {name: threading.Event() for name in ("first", "second")}
+    told = threading.Event()
+
+    def call(name: str) -> None:
+        with in_flight.enter("uid") as entered:
+            story.append(f"{name} is in")
+            if name == "second":
+                entered.on_abort(lambda reason: told.set())
+            inside[name].set()
+            leave[name].wait()
+            story.append(f"{name} is gone")
+
+    threads = [threading.Thread(target=call, args=(name,)) for name in ("first", "second")]
+    threads[0].start()
+    inside["first"].wait()
+    threads[1].start()
+    leave["first"].set()
+    threads[0].join()
+    inside["second"].wait()
+    third = threading.Thread(target=lambda: _note_entry(in_flight, story))
+    third.start()
+    assert told.wait(5), "it has the second told to end"
+    leave["second"].set()
+    for thread in (threads[1], third):
+        thread.join()
+    assert story == ["first is in", "first is gone", "second is in", "second is gone", "third is in"]
+
+
+def _note_entry(in_flight: InFlight, story: list[str]) -> None:
+    with in_flight.enter("uid"):
+        story.append("third is in")
+
+
 def test_over_the_cap_a_call_is_answered_at_once() -> None:
     in_flight = InFlight(limit=1)
     with (
