@@ -48,7 +48,8 @@ def decode(data: bytes, type_: type[T], *, nulls: bool = True) -> T:
     """Parses JSON into `type_`. Raises DecodeError for malformed, truncated, too deeply nested or wrongly typed input.
 
     A null in a field that may be absent counts as absent: Go writes one for each empty slice, map and time that has no
-    `omitempty`. Such input is read a second time, everything else once.
+    `omitempty`. Such input is read a second time, everything else once. Of a key that is there twice the last counts, as a whole;
+    Go's decoder would merge two objects, but no API server and no kube-scheduler writes a key twice.
     nulls: False where the caller reads the parts of such input one by one.
     """
     try:

@@ -41,7 +41,7 @@ POLL_SECONDS = 0.01
 UNREAD_SECONDS = 0.2  # for the rest of a body that was refused unread
 STOP_SECONDS = 0.5
 FLUSH_SECONDS = 1.0
-# A caller whose machine is gone is noticed after 15 + 3 * 10 s.
+# A caller whose machine is gone is noticed after 15 + 3 * 10 s: nothing else ends its held binds before their time.
 KEEP_ALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from extender.server.worker import KEEP_ALIVE
 from tests.e2e.processes import eventually
 from tests.server.service import Service, bind_body, payload, pod_body, raw, read_answer
 
@@ -90,6 +91,32 @@ def test_a_killed_kube_scheduler_lets_go_of_all_its_calls(service: Service) -> N
     took = eventually(lambda: service.report()["held"] == 0, within=5, what="all are let go")
     assert took < 2
     assert service.report()["gone"] == before["gone"] + 100
+
+
+def test_a_kube_scheduler_whose_machine_is_gone_is_asked_for_a_sign_of_life(
+    service: Service, held: Callable[[int], list[socket.socket]]
+) -> None:
+    """Neither FIN nor reset comes from there. The kernel's table shows a keep-alive timer (2) on our end, 15 s at most ahead."""
+    (caller,) = held(1)
+    timer, due = keep_alive_timer(service.port, caller.getsockname()[1])
+    assert timer == 2
+    assert 0 <= due <= 15
+
+
+def keep_alive_timer(port: int, peer: int) -> tuple[int, float]:
+    """Of the connection from `peer` on loopback: the kind of timer that runs, and the seconds until it is due."""
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, remote, _, _, timer, *_ = line.split()
+        if (int(local.split(":")[1], 16), int(remote.split(":")[1], 16)) == (port, peer):
+            kind, ticks = timer.split(":")
+            return int(kind, 16), int(ticks, 16) / os.sysconf("SC_CLK_TCK")
+    raise AssertionError("no such connection")
+
+
+def test_a_caller_that_gives_no_sign_of_life_is_given_up_after_45_seconds() -> None:
+    options = dict(KEEP_ALIVE)
+    seconds = options[socket.TCP_KEEPIDLE] + options[socket.TCP_KEEPINTVL] * options[socket.TCP_KEEPCNT]
+    assert (len(options), seconds) == (3, 45)
 
 
 def test_planning_on_a_native_thread_keeps_nobody_waiting(service: Service) -> None:

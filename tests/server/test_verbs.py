@@ -114,6 +114,39 @@ def test_what_is_malformed_is_a_400_that_names_the_field(
     assert re.search(text, response.get_json()["Error"])
 
 
+@pytest.mark.parametrize(
+    ("body", "nodes"),
+    [
+        pytest.param(
+            b'{"NodeNames": ["a"], "Pod": {"metadata": {"name": "p"}}, "NodeNames": ["b"]}', ["b"], id="a field"
+        ),
+        pytest.param(
+            b'{"NodeNames": null, "Pod": {"metadata": {"name": "p"}}, "NodeNames": ["b"]}', ["b"], id="a null first"
+        ),
+        pytest.param(
+            b'{"Pod": {"metadata": {"name": "fault"}}, "NodeNames": ["b"], "Pod": {"metadata": {"name": "p"}}}',
+            ["b"],
+            id="an object: the first is not looked at",
+        ),
+        pytest.param(
+            b'{"Pod": {"metadata": {"name": "fault", "name": "p"}}, "NodeNames": ["b"]}',
+            ["b"],
+            id="a field further down",
+        ),
+    ],
+)
+def test_of_a_key_that_is_there_twice_the_last_counts(client: FlaskClient, body: bytes, nodes: list[str]) -> None:
+    """As in the decoders of Go; kube-scheduler never sends one twice."""
+    answer = client.post("/filter", data=body)
+    assert (answer.status_code, answer.get_json()["NodeNames"]) == (200, nodes)
+
+
+def test_a_bind_call_that_names_two_pods_binds_the_last(client: FlaskClient, verbs: FakeVerbs) -> None:
+    body = b'{"PodName": "fault", "PodNamespace": "default", "PodUID": "u", "Node": "n", "PodName": "p"}'
+    assert client.post("/bind", data=body).get_json() == {"Error": ""}
+    assert verbs.report()["bind"] == 1
+
+
 def test_unknown_fields_are_ignored(client: FlaskClient) -> None:
     body = {**json.loads(payload("filter")), "New": {"a": [1.5, None]}}
     body["Pod"]["spec"]["newField"] = {"deep": [{}]}
