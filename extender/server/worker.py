@@ -137,7 +137,13 @@ class Worker(GeventWorker):  # type: ignore[misc]
         self.lines.flush(FLUSH_SECONDS)
 
     def load_wsgi(self) -> None:
-        """The application is built here, in the process that serves it, and its threads with it."""
+        """The application is built here, in the process that serves it, and its threads with it.
+
+        All native threads that there will ever be are started first: where none can be had later, gevent's pool raises, and
+        yet does what it was asked for as soon as one is free, beside the next plan.
+        """
+        pool = gevent.get_hub().threadpool
+        pool.size = pool.maxsize
         super().load_wsgi()
         self.cfg = Settled(self.cfg)
         state_of(self.wsgi).peer_watch = EpollPeerWatch()

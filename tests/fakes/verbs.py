@@ -1,18 +1,22 @@
 """The scheduler as the server sees it: answers at once, or does what a pod's name asks for.
 
 `held-...` is held until `release`, `commit-...` has begun to commit and is carried to its end, `endless-...` has begun and has no
-end, `evict-...` begins something that a drain waits for, `fault-...` raises, `block-...` keeps the whole process busy. Used by
-tests/server, in this process and in one of its own.
+end, `evict-...` begins something that a drain waits for, `fault-...` raises, `block-...` keeps the whole process busy, after
+`starve-...` no native thread can be started. Used by tests/server, in this process and in one of its own.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
+
+from gevent import monkey
 
 from extender.api.extenderv1 import (
     ExtenderArgs,
@@ -25,7 +29,9 @@ from extender.api.extenderv1 import (
 )
 from extender.scheduler.interface import Caller, Check
 
+start_native_thread = monkey.get_original("_thread", "start_new_thread")
 COMMIT_SECONDS = 1.5
+STACK = 256 * 1024 * 1024
 GONE = "the caller is gone"
 
 
@@ -106,6 +112,8 @@ class FakeVerbs:
                 _compute(20)
             case "offload" if self._offload is not None:
                 self._offload(_compute, 0.5)
+            case "starve":
+                _take_the_room_for_threads()
             case "log":
                 print("x" * 200_000, file=sys.stderr)
             case "leave":
@@ -148,6 +156,18 @@ class _Hold:
         if not self.ended.is_set():
             self.reason = reason
             self.ended.set()
+
+
+def _take_the_room_for_threads() -> None:
+    """As where the limit on processes is reached. The stack of a new thread needs more than is left, nothing else does."""
+    threading.stack_size(STACK)
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + STACK // 2, resource.RLIM_INFINITY))
+    try:
+        start_native_thread(lambda: None, ())
+    except RuntimeError:
+        return
+    raise AssertionError("a native thread could be started")
 
 
 def _evict() -> None:

@@ -128,6 +128,21 @@ def test_planning_on_a_native_thread_keeps_nobody_waiting(service: Service) -> N
         assert read_answer(planner)[0] == 200
 
 
+def test_where_no_thread_can_be_had_any_more_plans_are_made_all_the_same(start: Callable[..., Service]) -> None:
+    """As where the pod's limit on processes is reached. gevent's pool raised, and did the work later, beside other work."""
+    service = start()
+    assert service.post("filter", pod_body("starve-it"))[1]["Error"] == ""
+    planners = [service.connect() for _ in range(3)]
+    for planner in planners:
+        planner.sendall(raw("filter", pod_body("offload-it")))
+    assert service.filter_seconds() < 2
+    assert ["internal error" in str(read_answer(planner)[1]) for planner in planners] == [False] * 3
+    for planner in planners:
+        planner.close()
+    assert service.ops("/livez") == (200, "ok")
+    assert "Traceback" not in service.program.log()
+
+
 def test_nothing_is_left_of_callers_that_came_and_went(service: Service) -> None:
     open_files = Path(f"/proc/{service.report()['pid']}/fd")
     before = len(list(open_files.iterdir()))
