@@ -11,7 +11,6 @@ import socket
 import threading
 import time
 import uuid
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +22,7 @@ from cachetools import TTLCache
 from extender import metrics
 from extender.api import codec, corev1
 from extender.client.errors import ApiError, NotFoundError
+from extender.client.fair_queue import FairQueue
 from extender.client.interface import API
 from extender.crash import guarded
 
@@ -57,7 +57,8 @@ class _Series:
 
 
 class Recorder:
-    """Fulfils interface.EventRecorder. A full queue drops, and counts what it drops. Silent where `enabled` says no."""
+    """Fulfils interface.EventRecorder. Namespaces are served in turn; a full queue drops an event of the namespace that has most
+    in it, and counts it. Silent where `enabled` says no."""
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class Recorder:
         self._api = api
         self._enabled = enabled
         self._changed = threading.Condition()  # guards the three below
-        self._queue: deque[_Event] = deque()
+        self._queue: FairQueue[_Event] = FairQueue(MAX_QUEUE)
         self._stopping = False
         self._busy = False
         self._series: TTLCache[tuple[str, ...], _Series] = TTLCache(4096, SERIES_SECONDS, timer=clock)
@@ -100,10 +101,10 @@ class Recorder:
         if not self._enabled():
             return
         with self._changed:
-            if len(self._queue) >= MAX_QUEUE:
+            if not self._queue.put(
+                regarding.namespace, _Event(regarding, event_type, reason, action, cut(note), related)
+            ):
                 metrics.events_dropped.inc()
-                return
-            self._queue.append(_Event(regarding, event_type, reason, action, cut(note), related))
             self._changed.notify_all()
 
     def flush(self, timeout: float) -> bool:
@@ -120,7 +121,7 @@ class Recorder:
                     self._changed.wait()
                 if not self._queue:
                     return
-                event = self._queue.popleft()
+                event = self._queue.take()
                 self._busy = True
             guarded("events", partial(self._write_if_possible, event))
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from extender.client.fair_queue import FairQueue
 from extender.crash import guarded
 
 TICK_SECONDS = 1.0
@@ -142,22 +142,24 @@ class Background:
 
 
 class WorkerPool:
-    """Runs callables on up to `size` threads, in the order of submission. Threads start with the first work and end when idle."""
+    """Runs callables on up to `size` threads: shares in turn, within one in the order of submission. Threads start with the first
+    work and end when idle."""
 
     def __init__(self, name: str, size: int) -> None:
         self._name = name
         self._size = size
         self._changed = threading.Condition()  # guards everything below
-        self._work: deque[Callable[[], None]] = deque()
+        self._work: FairQueue[Callable[[], None]] = FairQueue()
         self._threads: set[threading.Thread] = set()
         self._idle = 0  # threads that wait, or have been told to go on and have not
         self._stopping = False
 
-    def submit(self, work: Callable[[], None]) -> None:
+    def submit(self, work: Callable[[], None], share: str = "") -> None:
+        """share: for whom it is, such as a namespace; one with much work keeps no other waiting."""
         with self._changed:
             if self._stopping:
                 return
-            self._work.append(work)
+            self._work.put(share, work)
             if self._idle < len(self._work) and len(self._threads) < self._size:
                 # where no thread can be had those that are there do it, or the next
                 guarded(self._name, self._start_one)
@@ -175,9 +177,12 @@ class WorkerPool:
 
     def flush(self) -> None:
         """Waits until all that was submitted by now has run."""
-        done = threading.Event()
-        self.submit(done.set)
-        done.wait()
+        with self._changed:
+            ends = {share: threading.Event() for share in ("", *self._work.shares())}
+        for share, end in ends.items():
+            self.submit(end.set, share)
+        for end in ends.values():
+            end.wait()
 
     def stop(self) -> None:
         """Drops what has not begun, and waits for what has."""
@@ -207,6 +212,6 @@ class WorkerPool:
                 finally:
                     self._idle -= 1
             if self._work:
-                return self._work.popleft()
+                return self._work.take()
             self._threads.discard(threading.current_thread())
             return None

@@ -86,7 +86,7 @@ class GroupVerdicts:
             reference, "Normal" if verdict.scheduled else "Warning", verdict.reason, "Scheduling", verdict.message
         )
         if not (self.events_only or verdict.event_only):
-            self._pool.submit(lambda: self._write(pod_group, verdict))
+            self._pool.submit(lambda: self._write(pod_group, verdict), pod_group.metadata.namespace)
 
     def tick(self) -> None:
         """About once a second: what could not be written is tried again."""
@@ -98,7 +98,8 @@ class GroupVerdicts:
             due = [uid for uid, each in self._unwritten.items() if each.due <= now]
             again = [self._unwritten.pop(uid) for uid in due]
         for each in again:
-            self._pool.submit(partial(self._write, each.pod_group, each.verdict, each.failures))
+            work = partial(self._write, each.pod_group, each.verdict, each.failures)
+            self._pool.submit(work, each.pod_group.metadata.namespace)
 
     def _tell_member(self, key: str, verdict: Verdict, member: corev1.Pod | None) -> None:
         """Of a gang without an object, where nobody refuses the pods: our gate holds them."""

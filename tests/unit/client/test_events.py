@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extender import metrics
 from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
-from extender.client.events import NOTE_LIMIT, Recorder, cut, event_name
+from extender.client.events import MAX_QUEUE, NOTE_LIMIT, Recorder, cut, event_name
 
 POD = corev1.ObjectReference("Pod", "v1", "default", "p", "uid")
 # k8s.io/apimachinery/pkg/util/validation (IsDNS1123Subdomain): what the API server takes as the name of a pod, and of an event
@@ -57,6 +58,28 @@ def test_a_silent_recorder_writes_nothing(api: EmbeddedAPI) -> None:
     recorder.event(POD, "Normal", "Scheduled", "Binding", "on n1")
     recorder.stop()
     assert api.events() == []
+
+
+def test_a_tenant_with_5000_events_costs_another_none_of_its_10(api: EmbeddedAPI) -> None:
+    """In one queue of 1,000 they were all lost."""
+    recorder, before = Recorder(api), _dropped()
+    for number in range(5000):
+        loud = corev1.ObjectReference("PodGroup", "v1", "loud", f"g{number}", f"loud-{number}")
+        recorder.event(loud, "Warning", "GangRejected", "Scheduling", "no room")
+    for number in range(10):
+        quiet = corev1.ObjectReference("PodGroup", "v1", "quiet", f"g{number}", f"quiet-{number}")
+        recorder.event(quiet, "Warning", "GangRejected", "Scheduling", "no room")
+    recorder.start()
+    recorder.stop()
+    written = [event["metadata"]["namespace"] for event in api.events()]
+    assert written.count("quiet") == 10
+    assert written[:20].count("quiet") == 10, "in turn, not behind all of the other's"
+    assert written.count("loud") == MAX_QUEUE - 10
+    assert _dropped() - before == 5000 - (MAX_QUEUE - 10), "what is lost is counted"
+
+
+def _dropped() -> float:
+    return float(metrics.events_dropped._value.get())
 
 
 def test_a_long_note_is_cut_and_says_so() -> None:

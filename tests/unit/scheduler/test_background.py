@@ -278,3 +278,20 @@ def test_a_pool_that_gets_no_thread_gets_one_later(monkeypatch: pytest.MonkeyPat
     pool.submit(lambda: None)
     assert done.wait(5)
     pool.stop()
+
+
+def test_a_pool_serves_shares_in_turn_and_flush_waits_for_all_of_them() -> None:
+    pool, go_on, done = WorkerPool("test", 1), threading.Event(), list[str]()
+
+    def waits() -> None:
+        assert go_on.wait(5)
+
+    pool.submit(waits, "loud")
+    for number in range(4):
+        pool.submit(lambda number=number: done.append(f"loud {number}"), "loud")  # type: ignore[misc]
+    pool.submit(lambda: done.append("quiet"), "quiet")
+    go_on.set()
+    pool.flush()
+    pool.stop()
+    assert sorted(done) == [*(f"loud {number}" for number in range(4)), "quiet"]
+    assert "quiet" in done[:2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -169,3 +170,37 @@ def test_who_leads_again_says_it_again_where_another_has_said_something_else(tol
     told.group = told.api.get(POD_GROUPS, "g", "default")
     told.say(NO_ROOM)
     assert told.conditions() == [("Scheduled", "False", "GangRejected")]
+
+
+class _Gated(EmbeddedAPI):
+    """Notes whose conditions are written, and writes none before `open`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open, self.written = threading.Event(), list[str]()
+
+    def patch(self, resource: Any, name: str, body: Any, *args: Any, **options: Any) -> Any:
+        assert self.open.wait(5)
+        self.written.append(options["namespace"])
+        return super().patch(resource, name, body, *args, **options)
+
+
+def test_the_conditions_of_a_tenant_with_many_gangs_keep_another_s_waiting_for_one_turn() -> None:
+    api = _Gated()
+    told = Told(api)
+    try:
+        made = {
+            space: [
+                api.create(POD_GROUPS, {"metadata": {"name": f"g{i}", "namespace": space}, "spec": {"minMember": 3}})
+                for i in range(count)
+            ]
+            for space, count in (("loud", 300), ("quiet", 3))
+        }
+        for group in (*made["loud"], *made["quiet"]):
+            told.verdicts.decided(group, group.key, NO_ROOM)
+        api.open.set()
+        told.verdicts.flush()
+        assert (len(api.written), api.written[:8].count("quiet")) == (303, 3)
+    finally:
+        api.open.set()
+        told.stop()
