@@ -15,9 +15,12 @@ from extender.api import corev1
 from extender.api.metav1 import ObjectMeta
 from extender.client.errors import ApiError, ConflictError, NotFoundError, may_pass
 from extender.client.interface import API, PODS
+from extender.client.time_limit import within
 
-RETRY_SECONDS = 5.0  # how long a binding whose outcome is open is pursued; the commit budget leaves room for it
+RETRY_SECONDS = 5.0  # how long a binding is pursued, its calls included; the commit budget leaves room for it
+READ_SECONDS = 1.0  # of what is left, kept for the read that tells what came of a binding whose answer did not come
 FIRST_PAUSE_SECONDS = 0.05
+NO_TIME = "no time was left to bind the pod before kube-scheduler gives up on the call"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,11 @@ def bind_pod(
 ) -> BindOutcome:
     """Binds, retrying on the same node while that can help. A 409 for the same UID and node is success.
 
-    annotations: what the pod is to have besides. A failure is only reported where a read has shown the pod unbound, or where
-    nothing could be learnt in time.
+    annotations: what the pod is to have besides. retry_seconds: for all of it; each call gets what is left. A failure is only
+    reported where a read has shown the pod unbound, or where nothing could be learnt in time.
     """
+    if retry_seconds <= 0:
+        return BindOutcome(False, NO_TIME)
     binding = corev1.Binding(
         metadata=ObjectMeta(name=pod.name, namespace=pod.namespace, uid=pod.uid, annotations=dict(annotations or {})),
         target=corev1.ObjectReference(kind="Node", name=node_name),
@@ -51,20 +56,23 @@ def bind_pod(
     pause = FIRST_PAUSE_SECONDS
     while True:
         try:
-            api.bind(binding)
+            left = deadline - clock()
+            with within(left - min(READ_SECONDS, left / 3)):
+                api.bind(binding)
             return BindOutcome(True)
         except ApiError as error:
             if isinstance(error, ConflictError):
                 metrics.bind_conflicts.inc()
             elif not may_pass(error):
                 return BindOutcome(False, error.message)
-            settled = _look(api, pod, node_name, error)
+            with within(deadline - clock()):
+                settled = _look(api, pod, node_name, error)
             if settled is not None:
                 return settled
-            left = deadline - clock()
-            if left <= 0:
+            wait = max(pause, error.retry_after or 0.0)
+            if clock() + wait >= deadline:
                 return BindOutcome(False, error.message)
-            sleep(min(left, max(pause, error.retry_after or 0.0)))
+            sleep(wait)
             pause = min(1.0, pause * 2)
 
 

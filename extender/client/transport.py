@@ -8,6 +8,7 @@ the credentials' route changes, there are new pools, and the old connections end
 from __future__ import annotations
 
 import logging
+import math
 import socket
 import threading
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ from extender.client.connections import new_pool
 from extender.client.credentials import Credentials, Route
 from extender.client.errors import ConnectionFailedError, TimedOutError
 from extender.client.identity import Identity
+from extender.client.time_limit import seconds_left
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +110,7 @@ class Transport:
         content_type: str = "application/json",
         pool: Pool = Pool.CALLS,
     ) -> bytes:
-        """The answer's body. A 401 is tried once more with the token read anew.
+        """The answer's body, within the caller's time limit. A 401 is tried once more with the token read anew.
 
         Raises ConnectionFailedError, or the error of client/errors that the server's refusal is.
         """
@@ -157,9 +159,11 @@ class Transport:
         headers = {**_ACCEPT, **credentials.headers()}
         if body is not None:
             headers["Content-Type"] = content_type
-        patient = read_seconds != REQUEST_SECONDS
         route = credentials.route
         target = route.target + path
+        left = seconds_left()
+        if left <= 0:
+            raise TimedOutError(f"{method} {path}: no time was left for it")
         try:
             response = self._pools_of(route)[pool].urlopen(
                 method,
@@ -168,7 +172,8 @@ class Transport:
                 headers=headers,
                 assert_same_host=False,  # of what goes through a proxy
                 preload_content=not stream,
-                timeout=Timeout(connect=CONNECT_SECONDS, read=read_seconds) if patient else _TIMEOUT,
+                timeout=_timeout(read_seconds, left),
+                pool_timeout=left if left < math.inf else None,  # type: ignore[arg-type] # parts of seconds, too
             )
         except (urllib3.exceptions.HTTPError, OSError) as error:
             metrics.child(metrics.api_requests, method, "error").inc()
@@ -176,3 +181,10 @@ class Transport:
             raise (TimedOutError if silent else ConnectionFailedError)(f"{method} {path}: {error}") from error
         metrics.child(metrics.api_requests, method, str(response.status)).inc()
         return response
+
+
+def _timeout(read_seconds: float, left: float) -> Timeout:
+    """left: seconds until the caller's own limit; infinite without one."""
+    if left < math.inf:
+        return Timeout(total=left, connect=min(CONNECT_SECONDS, left), read=min(read_seconds, left))
+    return _TIMEOUT if read_seconds == REQUEST_SECONDS else Timeout(connect=CONNECT_SECONDS, read=read_seconds)

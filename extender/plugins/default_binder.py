@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Self
 
 from extender.api import corev1
-from extender.client.binding import bind_pod
+from extender.client.binding import RETRY_SECONDS, bind_pod
 from extender.framework.binding_annotations import binding_annotations
+from extender.framework.binding_deadline import binding_ends_by
 from extender.framework.cycle_state import CycleState
 from extender.framework.handle import Handle
 from extender.framework.interface import BindPlugin
@@ -28,7 +29,13 @@ class DefaultBinder(BindPlugin):
         return cls(handle)
 
     def bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
+        handle = self._handle
         outcome = bind_pod(
-            self._handle.api, pod, node_name, annotations=binding_annotations(state), clock=self._handle.clock
+            handle.api,
+            pod,
+            node_name,
+            annotations=binding_annotations(state),
+            clock=handle.clock,
+            retry_seconds=min(RETRY_SECONDS, binding_ends_by(state) - handle.clock()),
         )
         return SUCCESS if outcome.bound else error(outcome.reason)

@@ -12,11 +12,13 @@ from contextlib import ExitStack
 
 from extender.api import corev1
 from extender.backend.cache.cache import Cache, CacheError
+from extender.framework.binding_deadline import end_binding_by
 from extender.framework.cycle_state import CycleState
 from extender.framework.runtime.framework import Framework
 from extender.framework.runtime.metrics_recorder import sampled_state
 from extender.framework.status import Status, error
 from extender.plugins.coscheduling.coscheduling import REJECTION
+from extender.scheduler.gang_settings import hold_seconds_left
 from extender.scheduler.in_flight import BindCall
 
 log = logging.getLogger(__name__)
@@ -36,6 +38,7 @@ class BindingCycle:
     def run(self, framework: Framework, pod: corev1.Pod, node_name: str, call: BindCall) -> Status:
         """Blocks until the pod is bound or the binding has failed and everything is taken back."""
         state = sampled_state()
+        end_binding_by(state, call.deadline)
         with ExitStack() as undo:
             try:
                 assumed = self._cache.assume_pod(pod, node_name)
@@ -77,7 +80,8 @@ class BindingCycle:
         with self._permitting:
             status, timeouts = framework.run_permit_plugins(state, pod, node_name)
             if status.wait:
-                framework.add_waiting_pod(pod, node_name, timeouts)
+                left = hold_seconds_left(call.deadline, framework.clock())
+                framework.add_waiting_pod(pod, node_name, {name: min(left, wait) for name, wait in timeouts.items()})
         if status.wait:
             call.on_abort(lambda reason: _reject(framework, pod.uid, reason))
         return status

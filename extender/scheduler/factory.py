@@ -207,6 +207,7 @@ class _Assembly:
             leases.add_handler(LeaseHandlers(self._leadership))
 
     def _parts(self) -> Parts:
+        bind_seconds = gang_settings.bind_seconds(self._configuration.bind_timeout_seconds)
         return Parts(
             api=self._api,
             informers=self._informers,
@@ -214,7 +215,7 @@ class _Assembly:
             default_profile=self._first,
             serves=self._configuration.serves,
             leadership=self._leadership,
-            in_flight=InFlight(MAX_HELD_BINDS),
+            in_flight=InFlight(MAX_HELD_BINDS, lambda: self._clock() + bind_seconds),
             filter_health=FilterHealth(self._clock),
             scheduling_cycle=SchedulingCycle(self._cache.snapshot, self._clock),
             preemption_cycle=PreemptionCycle(self._cache.snapshot, self._preemption.guard),

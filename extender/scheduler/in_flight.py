@@ -6,6 +6,7 @@ The old one is told to end and is waited for, so that one pod is never assumed, 
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,12 +23,16 @@ class DrainingError(Exception):
 
 
 class BindCall:
-    """One call. `abort` ends its wait; a call that commits already is not ended by it."""
+    """One call. `abort` ends its wait; a call that commits already is not ended by it.
 
-    __slots__ = ("_aborts", "_lock", "ended", "reason", "uid")
+    deadline: when it has to be answered, in seconds of the clock; infinite for none.
+    """
 
-    def __init__(self, uid: str) -> None:
+    __slots__ = ("_aborts", "_lock", "deadline", "ended", "reason", "uid")
+
+    def __init__(self, uid: str, deadline: float = math.inf) -> None:
         self.uid = uid
+        self.deadline = deadline
         self.reason = ""
         self.ended = threading.Event()
         self._lock = threading.Lock()  # guards reason and _aborts
@@ -52,10 +57,14 @@ class BindCall:
 
 
 class InFlight:
-    """All bind calls of the process. `limit` is the most that may be held at a time."""
+    """All bind calls of the process. `limit` is the most that may be held at a time.
 
-    def __init__(self, limit: int) -> None:
+    deadline: when a call that comes now has to be answered.
+    """
+
+    def __init__(self, limit: int, deadline: Callable[[], float] = lambda: math.inf) -> None:
         self._limit = limit
+        self._deadline = deadline
         self._lock = threading.Lock()  # guards _calls and _draining
         self._calls: dict[str, BindCall] = {}
         self._draining = ""
@@ -69,7 +78,7 @@ class InFlight:
 
         Raises TooManyHeldBindsError or DrainingError.
         """
-        call = BindCall(uid)
+        call = BindCall(uid, self._deadline())
         with self._lock:
             if self._draining:
                 raise DrainingError(self._draining)

@@ -25,6 +25,7 @@ from extender.client.errors import ApiError, NotFoundError
 from extender.client.events import Recorder
 from extender.client.informer import InformerFactory
 from extender.client.interface import API, NODES, POD_GROUPS, PODS
+from extender.client.time_limit import within
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.gang_report import GangReport
@@ -34,6 +35,7 @@ from extender.scheduler.background import Background
 from extender.scheduler.binding_cycle import BindingCycle
 from extender.scheduler.evictor import ApiEvictor
 from extender.scheduler.filter_health import LIVENESS_SECONDS, READINESS_SECONDS, FilterHealth
+from extender.scheduler.gang_settings import COMMIT_SECONDS
 from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooManyHeldBindsError
 from extender.scheduler.interface import GANG, GANGS, Caller, Check, NotCacheCapableError, Page
 from extender.scheduler.leadership import Leadership
@@ -144,7 +146,8 @@ class Scheduler:
         """The error text, empty for bound."""
         key = f"{args.pod_namespace}/{args.pod_name}"
         try:
-            pod = self._pod(args)
+            with within(COMMIT_SECONDS):
+                pod = self._pod(args)
         except NotFoundError:
             return f'pod "{key}" not found'
         except ApiError as error:

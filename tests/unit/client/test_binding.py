@@ -9,10 +9,11 @@ import pytest
 
 from extender.api import corev1
 from extender.api.codec import convert
-from extender.client.binding import bind_pod
+from extender.client.binding import RETRY_SECONDS, bind_pod
 from extender.client.embedded import EmbeddedAPI
-from extender.client.errors import ApiError, ConnectionFailedError, TooManyRequestsError
+from extender.client.errors import ApiError, ConnectionFailedError, TimedOutError, TooManyRequestsError
 from extender.client.interface import PODS
+from extender.client.time_limit import seconds_left
 
 POD: Mapping[str, Any] = {"metadata": {"name": "p", "namespace": "default"}, "spec": {}}
 
@@ -150,6 +151,68 @@ def test_no_binding_is_posted_before_the_server_wants_to_hear_of_it_again() -> N
     api, time = Moody(TooManyRequestsError("slow down", retry_after=2.0)), Time()
     assert bind_pod(api, api.create(PODS, POD), "n1", clock=time.clock, sleep=time.sleep).bound
     assert time.now == 2.0
+
+
+class Stalled(EmbeddedAPI):
+    """Takes calls and answers none: each takes what its caller gives it, by the caller's clock. done: but does what
+    it is told. reads: answers reads that have half a second."""
+
+    def __init__(self, time: Time, *, done: bool = False, reads: bool = False) -> None:
+        super().__init__()
+        self.time, self.done, self.reads = time, done, reads
+        self.calls: list[str] = []
+
+    def bind(self, binding: corev1.Binding) -> None:
+        self.calls.append("POST")
+        if self.done:
+            super().bind(binding)
+        self._stall()
+
+    def get(self, *args: Any, **options: Any) -> Any:
+        self.calls.append("GET")
+        if not self.reads or seconds_left() < 0.5:
+            self._stall()
+        return super().get(*args, **options)
+
+    def _stall(self) -> None:
+        self.time.now += min(seconds_left(), 30.0)
+        raise TimedOutError("read timed out")
+
+
+def stalled(**how: bool) -> tuple[Stalled, Time]:
+    time = Time()
+    return Stalled(time, **how), time
+
+
+def test_a_server_that_answers_nothing_is_given_up_in_time() -> None:
+    """Each call had 30 s of its own, and kube-scheduler did not wait for so long."""
+    api, time = stalled()
+    outcome = bind_pod(api, api.create(PODS, POD), "n1", clock=time.clock, sleep=time.sleep)
+    assert (outcome.bound, outcome.reason) == (False, "read timed out")
+    assert api.calls == ["POST", "GET"]
+    assert time.now == pytest.approx(RETRY_SECONDS, abs=0.1)
+
+
+def test_a_binding_whose_answer_does_not_come_leaves_time_to_read_what_came_of_it() -> None:
+    api, time = stalled(done=True, reads=True)
+    assert bind_pod(api, api.create(PODS, POD), "n1", clock=time.clock, sleep=time.sleep).bound
+    assert time.now < RETRY_SECONDS
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0])
+def test_nothing_is_posted_when_the_answer_would_come_too_late(seconds: float) -> None:
+    """The binding would land after kube-scheduler has forgotten the pod."""
+    api = Moody()
+    outcome = bind_pod(api, api.create(PODS, POD), "n1", retry_seconds=seconds)
+    assert not outcome.bound
+    assert "no time was left" in outcome.reason
+    assert api.posts == 0
+
+
+def test_it_does_not_pause_beyond_its_time() -> None:
+    api, time = Moody(TooManyRequestsError("slow down", retry_after=RETRY_SECONDS)), Time()
+    assert not bind_pod(api, api.create(PODS, POD), "n1", clock=time.clock, sleep=time.sleep).bound
+    assert (api.posts, time.now) == (1, 0.0)
 
 
 @pytest.mark.parametrize(

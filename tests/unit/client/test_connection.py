@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from extender.client.connection import Connection
 from extender.client.credentials import IdentityError
 from extender.client.identity import Identity
 from extender.client.interface import NODES, PODS, PatchType, Preconditions
+from extender.client.time_limit import within
 from extender.client.transport import Pool
 from tests.fakes.api_server import Answer, FakeAPIServer, node, status_of
 
@@ -156,3 +158,32 @@ def test_a_kubeconfig_that_is_no_use_is_named(tmp_path: Path) -> None:
     file.write_text("clusters: nonsense")
     with pytest.raises(IdentityError, match=str(file)):
         Identity.from_kubeconfig(str(file))
+
+
+@pytest.mark.parametrize("busy", [0, transport.POOL_SIZE], ids=["the server is silent", "no connection is free"])
+def test_a_call_ends_within_the_time_that_its_caller_has(
+    server: FakeAPIServer, connection: Connection, busy: int
+) -> None:
+    """A call has 30 s otherwise, and waits for a connection for ever."""
+    go_on = threading.Event()
+    server.others.append(Answer(until=go_on, body={}))
+    binding = corev1.Binding(ObjectMeta(name="p", namespace="ns"), corev1.ObjectReference(kind="Node", name="n1"))
+    threads = [threading.Thread(target=connection.bind, args=(binding,)) for _ in range(busy)]
+    for thread in threads:
+        thread.start()
+    server.await_calls(busy)
+    began = time.monotonic()
+    try:
+        with within(0.1), pytest.raises(errors.ConnectionFailedError):
+            connection.bind(binding)
+        assert time.monotonic() - began < 5.0
+    finally:
+        go_on.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_a_call_for_which_no_time_is_left_is_not_made(server: FakeAPIServer, connection: Connection) -> None:
+    with within(0.0), within(10.0), pytest.raises(errors.TimedOutError, match="no time was left"):
+        connection.get(PODS, "p", "default")
+    assert not server.seen

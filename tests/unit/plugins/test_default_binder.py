@@ -8,6 +8,8 @@ import pytest
 
 from extender.api import corev1
 from extender.client.errors import ConflictError, NotFoundError
+from extender.client.time_limit import seconds_left
+from extender.framework.binding_deadline import end_binding_by
 from extender.framework.cycle_state import CycleState
 from extender.framework.status import SUCCESS, Status, error
 from extender.plugins.default_binder import DefaultBinder
@@ -25,6 +27,7 @@ class BindAPI:
         self.bindings: list[corev1.Binding] = []
 
     def bind(self, binding: corev1.Binding) -> None:
+        self.left = seconds_left()
         self.bindings.append(binding)
         if self._answer is not None:
             raise self._answer
@@ -58,3 +61,13 @@ def test_bind(api: BindAPI, expected: Status) -> None:
     (binding,) = api.bindings
     assert (binding.metadata.name, binding.metadata.namespace, binding.metadata.uid) == ("foo", "ns", "uid-1")
     assert (binding.target.kind, binding.target.name) == ("Node", "n1")
+
+
+def test_a_binding_has_no_longer_than_the_caller_of_the_verb_waits() -> None:
+    api, state = BindAPI(None), CycleState()
+    handle: Any = Handle(api)
+    end_binding_by(state, 0.9)
+    assert DefaultBinder.create(None, handle).bind(state, POD, "n1").success
+    assert 0.0 < api.left < 0.9
+    end_binding_by(state, -0.1)
+    assert "no time was left" in DefaultBinder.create(None, handle).bind(state, POD, "n1").message

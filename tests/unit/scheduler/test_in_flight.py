@@ -98,3 +98,10 @@ def test_an_abort_before_anybody_listens_is_not_lost() -> None:
         reasons: list[str] = []
         call.on_abort(reasons.append)
         assert reasons == ["the caller has hung up"]
+
+
+def test_a_call_has_to_be_answered_so_long_after_it_came() -> None:
+    times = iter([110.0, 111.0])
+    in_flight = InFlight(limit=2, deadline=lambda: next(times))
+    with in_flight.enter("a") as first, in_flight.enter("b") as second:
+        assert (first.deadline, second.deadline) == (110.0, 111.0)
