@@ -16,9 +16,7 @@ from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.scheduler import factory
 from extender.scheduler.interface import Verbs
 from extender.server.options import ServeOptions
-
-FASTER = 30.0
-SICK = "sick"
+from tests.server.test_health import FASTER, SICK
 
 
 def build(offload: Any) -> Verbs:

@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable
 
 from tests.server.service import Service
-from tests.server.sick_program import FASTER, SICK
 
+FASTER = 30.0  # sick_program's clock
+SICK = "sick"  # what the names of the pods begin with at which it raises
 TEXT = "[-]filter failed: every filter call has been answered with an Error for "
 
 

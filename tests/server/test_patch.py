@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import trustme
+from gevent import monkey
 
 import extender
 
@@ -103,3 +104,8 @@ def test_a_tls_call_under_the_patch(api_server: tuple[int, Path]) -> None:
         check=False,
     )
     assert (asked.returncode, asked.stdout.strip(), asked.stderr) == (0, "[b'hello']", "")
+
+
+def test_the_tests_own_process_is_not_patched() -> None:
+    """As by the import of a program that serves: threads of the tests that block would stop all of them."""
+    assert not monkey.is_module_patched("threading")
