@@ -396,8 +396,9 @@ class Coscheduling(
 
     def _look_at_what_is_due(self) -> None:
         with self.manager.lock:
-            due = self.manager.queue.flush()
-        if due:
+            self.manager.queue.flush()
+            active = bool(self.manager.queue.active)
+        if active:
             self.rounds.look()
 
 

@@ -20,7 +20,7 @@ from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.lost_places import lose_place
 from extender.plugins.coscheduling.planning_rounds import PlanningRounds
-from extender.plugins.coscheduling.pod_conditions import was_refused
+from extender.plugins.coscheduling.pod_conditions import same_refusal, was_refused
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.quorum import needs
 from extender.plugins.coscheduling.rebuffs import Rebuffs
@@ -223,7 +223,12 @@ class GroupEvents:
         if new is None or new.node_name or not was_refused(new):
             return False
         known = new.uid in group.refused if old is not None else new.uid in group.said
-        if known or (old is not None and was_refused(old)) or new.uid in group.held or new.uid not in group.members:
+        if (
+            known
+            or (old is not None and same_refusal(old, new))
+            or new.uid in group.held
+            or new.uid not in group.members
+        ):
             return False
         if self._manager.ledger.get(new.uid) is not None:
             return False  # its place is refuted, or not: that is told by its nomination

@@ -30,6 +30,12 @@ def was_refused(pod: corev1.Pod) -> bool:
     )
 
 
+def same_refusal(old: corev1.Pod, new: corev1.Pod) -> bool:
+    """Whether both tell of the same refusal: a newer one has another text."""
+    told = [[each for each in pod.status.conditions if each.type == POD_SCHEDULED] for pod in (old, new)]
+    return was_refused(old) and told[0] == told[1]
+
+
 def taken_back(old: corev1.Pod, new: corev1.Pod) -> bool:
     """Whether this is our own patch, which says so in the condition that goes with it."""
     ready = [condition for condition in new.status.conditions if condition.type == GANG_READY]

@@ -369,10 +369,13 @@ class PodGroupManager:
         return group.assigned() | group.waiting() | planned
 
     def follow_places(self, group: Group) -> None:
-        """After places went, or the group asks for something else: without enough of them it is planned no more."""
-        if group.planned:
-            spec = self.spec(group)
-            group.planned = spec is not None and not spec.invalid and not needs(group, spec, self.placed(group))
+        """After places went, or the group asks for something else: without enough of them it is planned no more, but anew."""
+        if not group.planned:
+            return
+        spec = self.spec(group)
+        group.planned = spec is not None and not spec.invalid and not needs(group, spec, self.placed(group))
+        if not group.planned and group.key in self.groups and (group.refused or group.gated):
+            self.queue.active.add(group.key)
 
 
 def spec_of(group: Group) -> GroupSpec | None:

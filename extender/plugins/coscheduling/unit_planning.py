@@ -23,6 +23,7 @@ from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.lost_places import recheck
 from extender.plugins.coscheduling.plan_request import PlanRequests
+from extender.plugins.coscheduling.planned_unit import PlannedUnit
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.refused_unasked import lease_of, put_out
 from extender.plugins.coscheduling.shadow import Shadows
@@ -74,6 +75,7 @@ class UnitPlanning:
             if manager.spec(group) is None:
                 return unresolvable(messages.POD_GROUP_NOT_FOUND)
             unit = unit_of(manager, group)
+            planned = PlannedUnit.of(manager, unit)
             request = self.requests.request(unit, scheduler_name, allowed, caller=caller)
             kept = self.shadows.kept_from_unit(unit)
             gap = {name: None for each in unit for name in self._gap(each, request, snapshot)}
@@ -102,7 +104,8 @@ class UnitPlanning:
             stuck = cannot_be_woken(unit, waves, caller)
         if stuck:
             return self._deny(unit, Stop(Reason.NEEDS_GATE, messages.needs_gate(manager.gate)), epoch)
-        self._note(unit, request, result, waves, caller, snapshot)
+        if not self._note(planned, unit, request, result, waves, caller, snapshot):
+            return self._changed_meanwhile(unit)
         for each in unit:
             cause = note_extra_members(
                 manager, self.requests, each, scheduler_name, lambda asked: self._plan(asked, snapshot)
@@ -152,7 +155,11 @@ class UnitPlanning:
     def _deny(self, unit: Sequence[Group], stop: Stop, epoch: int) -> Status:
         """Noted before anybody hears of it; not noted, but looked at again, if something came free meanwhile."""
         manager = self._manager
+        refusal = unresolvable(messages.denied(unit[0].key, self._denied_seconds, stop.message))
         with manager.lock:
+            unit = [group for group in unit if manager.groups.get(group.key) is group]
+            if not unit:
+                return refusal
             fresh = manager.epoch == epoch
             for group in unit:
                 group.stop(replace(stop, since=manager.clock()))
@@ -169,7 +176,7 @@ class UnitPlanning:
         metrics.podgroup_schedule_attempts.labels("unschedulable").inc()
         for group in unit:
             self._tell_denied(group, stop)
-        return unresolvable(messages.denied(unit[0].key, self._denied_seconds, stop.message))
+        return refusal
 
     def _note_denied(self, group: Group, stop: Stop) -> None:
         """What passes by itself, a spent budget and places that kube-scheduler refused, is tried again though nothing happens."""
@@ -194,17 +201,30 @@ class UnitPlanning:
         if gated and self._with.ungate_refused:
             self._with.steering.ungate(gated)
 
+    def _changed_meanwhile(self, unit: Sequence[Group]) -> Status:
+        """The plan is for what is no more: it is made anew, where there is still something to be planned."""
+        manager = self._manager
+        log.info("plan void group=%s", unit[0].key)
+        with manager.lock:
+            manager.queue.active.update(each.key for each in unit if manager.groups.get(each.key) is each)
+        self._look()
+        return unresolvable(messages.CHANGED_MEANWHILE)
+
     def _note(
         self,
+        planned: PlannedUnit,
         unit: Sequence[Group],
         request: planner.Request,
         result: planner.Placement,
         waves: list[frozenset[str]],
         caller: str,
         snapshot: NodeInfoLister,
-    ) -> None:
+    ) -> bool:
+        """Returns whether the unit may still start by it; else nothing is noted."""
         manager = self._manager
         with manager.lock:
+            if not planned.may_start_with(manager, result.nodes.keys()):
+                return False
             expires = manager.clock() + lease_of(unit, result.nodes, self._lease_seconds)
             note_places(manager, unit, request, result, waves, expires)
             for group in unit:
@@ -222,6 +242,7 @@ class UnitPlanning:
             self._arrivals.withdraw(group)
         if recheck(manager, set(result.nodes.values()), snapshot):  # places of lower priority that were taken
             self._look()
+        return True
 
     def drop(self, key: str) -> None:
         """Takes back the places of a unit that are not held. Our nominations go with the next look, if no plan renews them."""
@@ -256,10 +277,11 @@ def note_places(
 
     Those of a gang that has begun are firm, whether or not somebody has to go from them first.
     """
+    settled = {uid for each in unit for uid in each.assigned()}
     for info in request.members:
         node_name = placement.nodes.get(info.pod.uid)
         group = next((each for each in unit if info.pod.uid in each.members), None)
-        if node_name is not None and group is not None:
+        if node_name is not None and group is not None and info.pod.uid not in settled:
             firm, priority = manager.begun(group), manager.priority_of(group)
             manager.ledger.reserve(Reservation(info, group.key, node_name, expires, firm, priority))
     for group in unit:

@@ -27,6 +27,7 @@ from extender.plugins.coscheduling.extra_members import one_extra_member
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.lost_places import lose_place
 from extender.plugins.coscheduling.phases import Phase, phase_of
+from extender.plugins.coscheduling.planned_unit import PlannedUnit
 from extender.plugins.coscheduling.preempting import Preempting
 from extender.plugins.coscheduling.preemption.awaited_room import AwaitedRoom
 from extender.plugins.coscheduling.preemption.eviction import Eviction
@@ -190,7 +191,7 @@ class GangPreemption:
         with manager.lock:
             if any(group.planned or group.preempting or group.key not in manager.groups for group in unit):
                 return None
-            situation = self.search.situation(unit, scheduler_name)
+            situation, planned = self.search.situation(unit, scheduler_name), PlannedUnit.of(manager, unit)
             released = {uid: key for uid, key in situation.released.items() if uid in found.awaited}
         victims = {victim.uid for victim in found.victims}
         stripped = without(snapshot, found)
@@ -207,7 +208,7 @@ class GangPreemption:
                 for group in unit:
                     group.stop(Stop(Reason.NEEDS_GATE, messages.needs_gate(manager.gate), manager.clock()))
                 return None
-            if not self._all_of(found.broken_gangs, victims):
+            if not self._all_of(found.broken_gangs, victims) or not planned.may_start_with(manager, placement.nodes):
                 self._anew(unit, scheduler_name)
                 return None
             waits_for = (victims | found.awaited) - released.keys()

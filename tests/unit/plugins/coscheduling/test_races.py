@@ -9,7 +9,7 @@ import pytest
 from extender.framework.cycle_state import CycleState
 from extender.plugins.coscheduling import messages
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, group, members
+from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, broken, group, member, members, on_node
 
 Make = Callable[..., World]
 
@@ -142,3 +142,94 @@ def test_what_follows_when_we_begin_to_lead_is_done_to_its_end(
     kube.plugin.tick()
     kube.run()
     assert kube.running() == {"g0", "g1"}
+
+
+def while_planned(kube: KubeScheduler, happens: Callable[[], None]) -> None:
+    """Once, in the middle of the next plan, when no lock is held."""
+    plain, left = kube.world._offload, [happens]
+
+    def offload(function: Callable[..., object], *args: object) -> object:
+        found = plain(function, *args)
+        if left:
+            left.pop()()
+        return found
+
+    kube.world.connect(offload=offload)
+
+
+Happens = Callable[[KubeScheduler], None]
+MEANWHILE = [
+    pytest.param(lambda kube: kube.delete(kube.pods["default/g1"]), id="a member is deleted"),
+    pytest.param(lambda kube: kube.apply(group(minimum=3)), id="minMember is raised beyond its members"),
+    pytest.param(lambda kube: kube.remove(kube.groups["default/g"]), id="its PodGroup is deleted"),
+    pytest.param(lambda kube: kube.apply(group(minimum=2, groups="h")), id="it names a group that is not there"),
+    pytest.param(lambda kube: kube.apply(group("h", 1, groups="g")), id="another group names it, and has no members"),
+    pytest.param(lambda kube: kube.plugin.manager.quarantine.set_aside("default/g"), id="it is set aside"),
+]
+
+
+@pytest.mark.parametrize("happens", MEANWHILE)
+def test_gates_stay_on_where_the_gang_cannot_start_any_more_when_its_plan_is_there(
+    kube: KubeScheduler, happens: Happens
+) -> None:
+    """They came off, for good, for a gang without quorum."""
+    while_planned(kube, lambda: happens(kube))
+    kube.apply(group(minimum=2))
+    kube.create(*members(2, gated=True))
+    kube.world.run_tasks()
+    assert (kube.world.ungated, kube.world.steered) == ([], [])
+    assert len(kube.plugin.manager.ledger) == 0
+    assert list(broken(kube)) == []
+
+
+@pytest.mark.parametrize("happens", MEANWHILE)
+def test_nor_is_a_member_answered_that_would_be_held_in_vain(kube: KubeScheduler, happens: Happens) -> None:
+    while_planned(kube, lambda: happens(kube))
+    kube.apply(group(minimum=2))
+    kube.create(*members(2))
+    kube.run()
+    assert (kube.running(), kube.held(), len(kube.plugin.manager.ledger)) == (set(), set(), 0)
+    assert list(broken(kube)) == []
+
+
+def test_a_gang_that_asks_for_more_while_it_is_planned_is_planned_for_that(kube: KubeScheduler) -> None:
+    """It had the places for two, and its gates came off."""
+    while_planned(kube, lambda: kube.apply(group(minimum=3)))
+    kube.apply(group(minimum=2))
+    kube.create(*members(2, gated=True))
+    kube.create(member("late", gated=True))
+    kube.run()
+    assert kube.starts == [{"g0", "g1", "late"}]
+
+
+def test_nothing_is_noted_of_a_gang_that_is_gone_when_its_plan_has_failed(kube: KubeScheduler) -> None:
+    pods = members(3, cpu=4)
+
+    def all_goes() -> None:
+        kube.delete(*pods)
+        kube.remove(kube.groups["default/g"])
+
+    while_planned(kube, all_goes)
+    kube.apply(group(minimum=3))
+    kube.create(*pods)
+    kube.attempt(pods[0].uid)
+    assert kube.plugin.manager.groups == {}
+    assert list(broken(kube)) == []
+
+
+def test_a_member_that_is_bound_elsewhere_while_its_gang_is_planned_gets_no_place(kube: KubeScheduler) -> None:
+    pods = members(2)
+    bound = on_node(pods[1], "n2")
+    while_planned(kube, lambda: kube.plugin.on_pod(pods[1], bound))
+    kube.apply(group(minimum=2))
+    kube.create(*pods)
+    kube.attempt(pods[0].uid)
+    assert {place.uid for place in kube.plugin.manager.ledger} <= {pods[0].uid}
+
+
+def test_the_refusal_for_a_change_while_it_was_planned_has_one_text(kube: KubeScheduler) -> None:
+    pods = members(2)
+    while_planned(kube, lambda: kube.apply(group(minimum=3)))
+    kube.apply(group(minimum=2))
+    kube.create(*pods, member("late"))
+    assert kube.world.filter(pods[0]) == messages.CHANGED_MEANWHILE
