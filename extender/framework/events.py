@@ -102,7 +102,7 @@ def pod_scheduling_properties_change(old: corev1.Pod, new: corev1.Pod) -> Sequen
     events = []
     if old.labels != new.labels:
         events.append(ClusterEvent(resource, ActionType.UPDATE_POD_LABEL, "PodUpdateLabel"))
-    if _scaled_down(old, new):
+    if scaled_down(old, new):
         events.append(ClusterEvent(resource, ActionType.UPDATE_POD_SCALE_DOWN, "PodUpdateScaleDown"))
     if old.gated and not new.gated:
         gates = ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
@@ -112,7 +112,8 @@ def pod_scheduling_properties_change(old: corev1.Pod, new: corev1.Pod) -> Sequen
     return events or [ClusterEvent(resource, ActionType.UPDATE_POD_OTHER, "PodUpdateOther")]
 
 
-def _scaled_down(old: corev1.Pod, new: corev1.Pod) -> bool:
+def scaled_down(old: corev1.Pod, new: corev1.Pod) -> bool:
+    """Whether it asks for less of anything than before, as after a resize in place."""
     if old.spec is new.spec and old.status is new.status:
         return False
     now = pod_requests(new, use_status=True)

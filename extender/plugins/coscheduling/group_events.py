@@ -18,6 +18,7 @@ from extender.plugins.coscheduling.arrivals import Arrivals
 from extender.plugins.coscheduling.barrier import Barrier
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.helpful_events import frees_room, node_may_help
 from extender.plugins.coscheduling.lost_places import lose_place
 from extender.plugins.coscheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.pod_conditions import same_refusal, was_refused
@@ -54,7 +55,7 @@ class GroupEvents:
 
         That room is free whatever is raised about the pod's own gang.
         """
-        freed = old is not None and bool(old.node_name) and (new is None or (new.terminal and not old.terminal))
+        freed = frees_room(old, new)
         void: list[str] = []
         try:
             void, look = self._follow(old, new)
@@ -272,16 +273,4 @@ def _membership_changed(old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
         or old.spec.scheduling_gates != new.spec.scheduling_gates
         or old.spec.node_name != new.spec.node_name
         or old.terminal != new.terminal
-    )
-
-
-def node_may_help(old: corev1.Node | None, new: corev1.Node | None) -> bool:
-    """Whether a node came, or has changed so that somebody may fit on it now who did not."""
-    if old is None or new is None:
-        return new is not None
-    return (
-        old.spec != new.spec
-        or old.status.allocatable != new.status.allocatable
-        or old.metadata.labels != new.metadata.labels
-        or old.not_ready != new.not_ready
     )

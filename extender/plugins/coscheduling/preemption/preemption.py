@@ -14,7 +14,7 @@ from extender.api.schedulingv1alpha1 import PodGroup
 from extender.crash import every, guarded
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling.coscheduling import Coscheduling
-from extender.plugins.coscheduling.group_events import node_may_help
+from extender.plugins.coscheduling.helpful_events import node_may_help
 from extender.plugins.coscheduling.preemption.broken_off import BrokenOff
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
 from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
