@@ -1,4 +1,4 @@
-"""A bind call is answered before its caller gives up: what its plugins are given of the time that there is."""
+"""A bind call is answered before its caller gives up; and what of it no other call may come between."""
 
 from __future__ import annotations
 
@@ -75,3 +75,25 @@ def test_the_binding_itself_knows_when_the_call_has_to_be_answered() -> None:
 
 def test_without_a_deadline_permit_decides() -> None:
     assert bound(Plugins(0.0, 60.0), BindCall("p")).held == {"Coscheduling": 60.0}
+
+
+def test_no_other_permit_comes_between_a_permit_and_its_waiting_pod() -> None:
+    """The member that completes a gang lifts the holds of all others: one without a waiting pod would be missed."""
+    cache = SimpleNamespace(assume_pod=lambda pod, node: pod, finish_binding=lambda pod: None)
+    cycle = BindingCycle(cast("Cache", cache))
+    steps: list[tuple[str, bool]] = []
+
+    class Watched(Plugins):
+        def run_permit_plugins(self, *args: Any) -> tuple[Status, dict[str, float]]:
+            steps.append(("Permit", cycle._permitting.locked()))
+            return super().run_permit_plugins(*args)
+
+        def add_waiting_pod(self, *args: Any) -> None:
+            steps.append(("waiting pod", cycle._permitting.locked()))
+
+        def wait_on_permit(self, pod: corev1.Pod) -> Status:
+            steps.append(("wait", cycle._permitting.locked()))
+            return SUCCESS
+
+    assert cycle.run(cast("Framework", Watched(0.0, 60.0)), POD, "n1", BindCall("p")).success
+    assert steps == [("Permit", True), ("waiting pod", True), ("wait", False)]

@@ -8,7 +8,7 @@ import pytest
 
 from extender.framework.cycle_state import CycleState
 from extender.plugins.coscheduling import messages
-from tests.unit.plugins.coscheduling.conftest import World, node
+from tests.unit.plugins.coscheduling.conftest import Snapshot, World, node
 from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, broken, group, member, members, on_node
 
 Make = Callable[..., World]
@@ -233,3 +233,42 @@ def test_the_refusal_for_a_change_while_it_was_planned_has_one_text(kube: KubeSc
     kube.apply(group(minimum=2))
     kube.create(*pods, member("late"))
     assert kube.world.filter(pods[0]) == messages.CHANGED_MEANWHILE
+
+
+def test_room_that_comes_free_between_the_snapshot_and_the_refusal_is_not_overlooked(kube: KubeScheduler) -> None:
+    """What changes after the snapshot was taken voids the refusal, so what it is compared with is read before."""
+    kube.plugin.tick()
+    world, coming = kube.world, iter([node("n3", "4")])
+
+    def snapshot() -> Snapshot:
+        taken = world.snapshot()
+        for each in coming:
+            world.nodes[each.name] = each
+            kube.plugin.on_node(None, each)
+        return taken
+
+    kube.apply(group(minimum=3))
+    kube.create(*members(3, cpu=4, gated=True))
+    world.connect(newest_snapshot=snapshot)
+    kube.plugin.manager.queue.active.add("default/g")
+    kube.plugin.rounds.look()
+    kube.run()
+    assert kube.running() == {"g0", "g1", "g2"}
+
+
+def test_what_happens_to_a_gang_while_it_is_planned_has_it_planned_again(kube: KubeScheduler) -> None:
+    """It counts as looked at from the beginning of the look, not from its end."""
+    late = iter([member("g9", gated=True)])
+
+    def offload(function: Callable[..., object], *args: object) -> object:
+        for each in late:
+            kube.create(each)
+        return function(*args)
+
+    kube.plugin.tick()
+    kube.world.connect(offload=offload)
+    kube.apply(group(minimum=2))
+    kube.create(*members(2, gated=True))
+    while kube.world.tasks:
+        kube.world.run_tasks()
+    assert {place.pod.name for place in kube.plugin.manager.ledger} == {"g0", "g1", "g9"}
