@@ -21,6 +21,7 @@ BENCHMARKS = (
     "contention",
     "gangs",
     "parked",
+    "waiting_gangs",
     "preemption",
     "memory",
     "real_objects",

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from extender.api.schedulingv1alpha1 import GANG_GATE, POD_GROUP_LABEL
 from tests.e2e.api import POD_GROUPS, Json
@@ -24,6 +24,7 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import IN_TREE_API, SCHEDULER_NAME, WITH_IN_TREE_GROUPS, ControlPlane, Scheduler
 from tests.e2e.extender import Extender
 
+T = TypeVar("T")
 IN_TREE_GROUPS = f"/apis/{IN_TREE_API}/namespaces/{{namespace}}/podgroups"
 AS_SHIPPED = "-v=2"  # the tests' own verbosity costs a tenth of its CPU
 IN_TREE_GATES = ("--feature-gates=GenericWorkload=true,GangScheduling=true",)
@@ -183,7 +184,7 @@ def pod_body(contender: Contender, name: str, group: str, cpu: str = "1") -> Jso
     return {"metadata": metadata, "spec": spec}
 
 
-def for_each_round(contenders: tuple[Contender, ...], act: Callable[[Contender, int], None]) -> None:
+def for_each_round(contenders: tuple[T, ...], act: Callable[[T, int], None]) -> None:
     """Interleaved: every contender once, then every contender again."""
     for number in range(rounds()):
         for contender in contenders:

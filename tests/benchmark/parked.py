@@ -88,12 +88,12 @@ def _one_by_one(
     return sorted(waits)
 
 
-def _filter_counts(extender: Extender) -> dict[float, float]:
+def filter_counts(extender: Extender) -> dict[float, float]:
     """Calls of filter that took at most so many seconds."""
     return {float(limit): float(calls) for limit, calls in _BUCKET.findall(extender.ops("/metrics")[1])}
 
 
-def _p99(before: dict[float, float], after: dict[float, float]) -> float:
+def p99(before: dict[float, float], after: dict[float, float]) -> float:
     """The limit of the bucket that it is in, in ms."""
     calls = {limit: total - before.get(limit, 0) for limit, total in after.items()}
     wanted = 0.99 * max(calls.values(), default=0)
@@ -110,11 +110,11 @@ def _round(plane: ControlPlane, table: Table, contender: Contender, number: int)
         with _updates(plane):
             (first,) = _one_by_one(plane, watcher, RUNNING, "first", 1)
             time.sleep(LONGEST_BACK_OFF)
-            before = _filter_counts(running.extender) if running.extender is not None else {}
+            before = filter_counts(running.extender) if running.extender is not None else {}
             cpu, began = (running.scheduler_seconds, running.our_seconds), time.monotonic()
             waits = _one_by_one(plane, watcher, RUNNING + 1, "single", SINGLES, PAUSE)
             seconds = time.monotonic() - began
-        after = _filter_counts(running.extender) if running.extender is not None else {}
+        after = filter_counts(running.extender) if running.extender is not None else {}
         watcher.stop()
         table.add(
             contender.name,
@@ -124,7 +124,7 @@ def _round(plane: ControlPlane, table: Table, contender: Contender, number: int)
             p50=1000 * waits[len(waits) // 2],
             p95=1000 * waits[len(waits) * 95 // 100],
             worst=1000 * waits[-1],
-            filter_p99=_p99(before, after),
+            filter_p99=p99(before, after),
             filter_calls=(max(after.values(), default=0) - max(before.values(), default=0)) / seconds,
             scheduler_cpu=(running.scheduler_seconds - cpu[0]) / seconds,
             our_cpu=(running.our_seconds - cpu[1]) / seconds,
