@@ -35,9 +35,15 @@ def main() -> int:
             command, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
         )
         if ran.returncode:
-            print(ran.stdout[-5000:])
+            print(_without_spinners(ran.stdout))
             return ran.returncode
         return _report(tree, files)
+
+
+def _without_spinners(text: str) -> str:
+    """What stands at the beginning of a line of a terminal is written over and over."""
+    lines = (line.rpartition("\r")[2].rstrip() for line in text.split("\n"))
+    return "\n".join(line for line in lines if line)[-5000:]
 
 
 def _files(arguments: list[str]) -> list[str]:

@@ -31,7 +31,7 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Equivalent:
-    """A change that no test can see. function: the last part of its name, where the same line stands in several."""
+    """A change that no test can see, wherever in the file the line stands."""
 
     file: str
     removed: str
@@ -43,8 +43,13 @@ class Equivalent:
 
 
 def equivalents() -> list[Equivalent]:
+    """An entry of the file may list several changes of one line."""
     entries = tomllib.loads(EQUIVALENT.read_text()).get("mutant", [])
-    return [Equivalent(**entry) for entry in entries]
+    return [
+        Equivalent(entry["file"], entry["removed"], added, entry["reason"])
+        for entry in entries
+        for added in entry["added"]
+    ]
 
 
 def statuses(tree: Path) -> dict[str, str]:

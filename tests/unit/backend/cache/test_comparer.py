@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from extender.backend.cache.cache import Cache
 from extender.backend.cache.comparer import Difference, compare
 from tests.unit.backend.objects import a_node, a_pod
@@ -30,3 +32,17 @@ def test_both_directions_are_named_sorted() -> None:
         "cache mismatch nodes missed=['n1'] redundant=['n2']",
         "cache mismatch pods missed=['default/a', 'default/b'] redundant=['default/old']",
     ]
+
+
+@pytest.mark.parametrize(
+    ("difference", "said"),
+    [
+        pytest.param(Difference(missed_nodes=("n",)), "nodes missed=['n'] redundant=[]", id="a node that was missed"),
+        pytest.param(Difference(redundant_nodes=("n",)), "nodes missed=[] redundant=['n']", id="a node too many"),
+        pytest.param(Difference(missed_pods=("p",)), "pods missed=['p'] redundant=[]", id="a pod that was missed"),
+        pytest.param(Difference(redundant_pods=("p",)), "pods missed=[] redundant=['p']", id="a pod too many"),
+    ],
+)
+def test_each_kind_alone_is_a_difference(difference: Difference, said: str) -> None:
+    assert difference
+    assert difference.lines() == [f"cache mismatch {said}"]

@@ -1,0 +1,41 @@
+"""Which nodes have which image, and that what is said of them is counted once for each change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from extender.api import corev1
+from extender.api.codec import convert
+from extender.backend.cache.image_states import ImageStates
+
+
+def a_node(name: str, **sizes: int) -> corev1.Node:
+    images: list[dict[str, Any]] = [{"names": [image], "sizeBytes": size} for image, size in sizes.items()]
+    return convert({"metadata": {"name": name}, "status": {"images": images}}, corev1.Node)
+
+
+def counted(states: ImageStates, node: str) -> dict[str, tuple[int, int]]:
+    return {name: (each.size, each.num_nodes) for name, each in states.summaries(node).items()}
+
+
+def test_the_same_dict_is_given_until_some_node_changes() -> None:
+    states = ImageStates()
+    states.set_node(a_node("n1", a=10))
+    before = states.summaries("n1")
+    assert states.summaries("n1") is before
+    states.set_node(a_node("n1", a=10))
+    assert states.summaries("n1") is before
+    states.set_node(a_node("n2", a=10))
+    assert counted(states, "n1") == {"a": (10, 2)}
+
+
+def test_a_node_that_goes_leaves_nothing_behind() -> None:
+    states = ImageStates()
+    states.set_node(a_node("n1", a=10))
+    states.set_node(a_node("n2", a=20, b=5))
+    assert counted(states, "n2") == {"a": (10, 2), "b": (5, 1)}
+    states.remove_node("n2")
+    assert states.summaries("n2") == {}
+    assert counted(states, "n1") == {"a": (10, 1)}
+    states.remove_node("n1")
+    assert not any((states._states, states._names, states._summaries))
