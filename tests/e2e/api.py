@@ -16,6 +16,7 @@ Json = dict[str, Any]
 
 PODS = "/api/v1/namespaces/{namespace}/pods"
 NODES = "/api/v1/nodes"
+CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/{namespace}/events"
 POD_GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{namespace}/podgroups"
 ALL_PODS = "/api/v1/pods"

@@ -32,12 +32,15 @@ class Fault(Enum):
 class BadLine:
     """Good until `trouble`; then so large a share of the calls that change something has a fault, until `quiet`.
 
-    `cut` ends all watches at once. `faults` counts what has happened.
+    `cut` ends all watches at once. `forbid` answers every read with 403, as an API server that has not read the roles yet,
+    until `allow`. `faults` counts what has happened.
     """
 
     def __init__(self, server: str, ca_file: Path, seed: int) -> None:
         self._random = random.Random(seed)
         self._share = 0.0
+        self._forbidding = False
+        self.forbidden: set[str] = set()  # paths
         self._lock = threading.Lock()  # guards the random numbers, faults and the watches
         self._watches: set[socket.socket] = set()
         self.faults: dict[Fault, int] = dict.fromkeys(Fault, 0)
@@ -67,6 +70,13 @@ class BadLine:
     def quiet(self) -> None:
         self._share = 0.0
 
+    def forbid(self) -> None:
+        self.forbidden.clear()
+        self._forbidding = True
+
+    def allow(self) -> None:
+        self._forbidding = False
+
     def cut(self) -> None:
         with self._lock:
             watches = list(self._watches)
@@ -90,7 +100,7 @@ class BadLine:
             disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
-                line.pass_on(self, b"")
+                line.read(self)
 
             def do_POST(self) -> None:
                 line.change(self, self.rfile.read(int(self.headers.get("Content-Length", 0))))
@@ -105,6 +115,13 @@ class BadLine:
                 """Says nothing."""
 
         return Handler
+
+    def read(self, call: BaseHTTPRequestHandler) -> None:
+        if self._forbidding:
+            self.forbidden.add(call.path.partition("?")[0])
+            _answer(call, 403, b'{"kind":"Status","code":403,"reason":"Forbidden","message":"RBAC: no roles yet"}')
+        else:
+            self.pass_on(call, b"")
 
     def change(self, call: BaseHTTPRequestHandler, body: bytes) -> None:
         fault = self._fault()
@@ -137,7 +154,11 @@ class BadLine:
         )
 
     def pass_on(self, call: BaseHTTPRequestHandler, body: bytes) -> None:
-        answer = self._ask(call, body)
+        try:
+            answer = self._ask(call, body)
+        except (OSError, urllib3.exceptions.HTTPError):  # the server is not there
+            _cut(call)
+            return
         try:
             if "watch=true" not in call.path:
                 kept = {name: answer.headers[name] for name in ("Content-Type",) if name in answer.headers}

@@ -15,6 +15,7 @@ from tests.e2e import api as paths
 from tests.e2e.api import Api, Json, Refused
 from tests.e2e.control_plane import MANIFESTS, SCHEDULER_NAME, ControlPlane
 from tests.e2e.history import RECOVERY_SECONDS, Amounts, amounts, violations
+from tests.e2e.node_objects import csi_node, node_status
 from tests.e2e.processes import eventually
 from tests.e2e.recorder import Recorder
 
@@ -34,6 +35,7 @@ class Cluster:
         self.killed = False  # set by a test that kills a process: a commit may then take longer
         self.recovery = RECOVERY_SECONDS  # how long that may be, from when it is back
         self._restarts: list[float] = []
+        self._nodes = 0
         self.excused: set[str] = set()  # pods that the test itself deletes
         self.judged = False  # set by a test that wants a bad history, and has looked at it itself
 
@@ -45,12 +47,18 @@ class Cluster:
         memory: str = "256Gi",
         pods: int = 110,
         labels: Mapping[str, str] | None = None,
+        with_kubelet: bool = False,
     ) -> None:
+        """with_kubelet: as its kubelet writes it, with the CSINode beside it: every second one has no driver."""
         room = {"cpu": cpu, "memory": memory, "pods": str(pods)}
         ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ready"}
         metadata = {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}}
-        status = {"capacity": room, "allocatable": room, "conditions": [ready]}
+        bare = {"capacity": room, "allocatable": room, "conditions": [ready]}
+        status = node_status(name, room) if with_kubelet else bare
         self.api.create(paths.NODES, {"metadata": metadata, "status": status})
+        if with_kubelet:
+            self._nodes += 1
+            self.api.create(paths.CSI_NODES, csi_node(name, with_driver=self._nodes % 2 == 0))
 
     def namespace(self, name: str) -> None:
         """Stays: nothing here would finish its deletion."""
@@ -257,4 +265,5 @@ class Cluster:
                 self.api.delete(paths.POD_GROUPS.format(namespace=namespace))
         self.api.delete(paths.EVENTS.format(namespace="default"))
         self.api.delete(paths.NODES)
+        self.api.delete(paths.CSI_NODES)
         eventually(lambda: not self.api.items(paths.NODES), within=15, what="all nodes are gone")

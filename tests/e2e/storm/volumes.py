@@ -17,14 +17,13 @@ from extender.client.connection import Connection
 from extender.client.errors import ApiError
 from extender.plugins.volume_binding.matching import SELECTED_NODE
 from extender.simulation.volume_controller import VolumeController
-from tests.e2e.api import Api, Json, Refused
+from tests.e2e.api import CSI_NODES, Api, Json, Refused
 from tests.e2e.cluster import Cluster
 from tests.e2e.storage import CLASSES, HOSTNAME, VOLUMES
 from tests.e2e.storm.wishes import ZONE
 
 CLAIMS = "/api/v1/namespaces/{namespace}/persistentvolumeclaims"
 ALL_CLAIMS = "/api/v1/persistentvolumeclaims"
-CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 REACH = {"zonal": ZONE, "nodal": HOSTNAME}  # class -> the label of the nodes that share a volume of it
 NAME = "data"
 
