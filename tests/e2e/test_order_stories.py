@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from extender.plugins.coscheduling.spec.start_record import start_record
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import Scheduler
 from tests.e2e.extender import Extender
@@ -17,10 +20,11 @@ GATED: dict[str, Any] = {"schedulingGates": [{"name": "scheduling.x-k8s.io/gang"
 POD = "/api/v1/namespaces/default/pods/{}"
 
 
-def bind(cluster: Cluster, name: str, node: str) -> None:
-    """As a scheduler does that dies right after."""
-    body = {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}}
-    cluster.api.create(POD.format(name) + "/binding", body)
+def bind(cluster: Cluster, name: str, node: str, quorum: int = 0, members: Sequence[str] = ()) -> None:
+    """As a scheduler does that dies right after. members: UIDs, of the start of an extender that it is part of."""
+    record = start_record(datetime.now(UTC), quorum, members).text()
+    metadata = {"name": name, "annotations": {"gang-extender.dev/start": record} if quorum else {}}
+    cluster.api.create(POD.format(name) + "/binding", {"metadata": metadata, "target": {"kind": "Node", "name": node}})
 
 
 def test_what_has_begun_before_a_restart_is_finished_before_anybody_else_is_answered(
@@ -35,9 +39,8 @@ def test_what_has_begun_before_a_restart_is_finished_before_anybody_else_is_answ
     cluster.pod("single", requests={"cpu": "1"})
     cluster.pod_group("begun", min_member=3)
     names = [f"begun-{number}" for number in range(3)]
-    for name in names:
-        cluster.pod(name, group="begun", requests={"cpu": "1"})
-    bind(cluster, "begun-0", "node-1")
+    uids = [cluster.pod(name, group="begun", requests={"cpu": "1"}) for name in names]
+    bind(cluster, "begun-0", "node-1", 3, uids)
     programs.extend(Pair.of(cluster.plane, tmp_path).start())
     cluster.recorder.await_bound(*names, within=15)
     cluster.recorder.settle()

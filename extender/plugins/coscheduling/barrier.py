@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from functools import partial
 
 from extender import metrics
@@ -29,12 +30,14 @@ from extender.plugins.coscheduling.collaborators import (
 from extender.plugins.coscheduling.commit import Commit
 from extender.plugins.coscheduling.gates import companion_missing
 from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.pre_bind import time_for_siblings
 from extender.plugins.coscheduling.preflight import lacks_room, preflight
 from extender.plugins.coscheduling.quorum import is_free, needs, note_start
-from extender.plugins.coscheduling.spec.keys import BATCH
+from extender.plugins.coscheduling.spec.keys import BATCH, START
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
+from extender.plugins.coscheduling.starts import record_start
 from extender.plugins.coscheduling.stops import Reason, stop_of_hold
 from extender.plugins.coscheduling.unit_domains import UnitDomains
 from extender.plugins.coscheduling.units import follow_unit, is_complete, missing_group, unit_of
@@ -54,9 +57,17 @@ class Barrier:
     """
 
     def __init__(
-        self, name: str, manager: PodGroupManager, collaborators: Collaborators, get_waiting_pod: GetWaitingPod
+        self,
+        name: str,
+        manager: PodGroupManager,
+        collaborators: Collaborators,
+        get_waiting_pod: GetWaitingPod,
+        *,
+        lease_seconds: float,
     ) -> None:
+        """lease_seconds: how long a place is kept for a member that does not come."""
         self._name = name
+        self._lease_seconds = lease_seconds
         self._manager = manager
         self._with = collaborators
         self._get_waiting_pod = get_waiting_pod
@@ -164,15 +175,18 @@ class Barrier:
         for group in {group.key: group for group, _ in starting}.values():
             planned = {reservation.uid for reservation in self._manager.ledger.of_group(group.key)}
             group.refuted.clear()
-            uids = planned | {uid for of, uid in starting if of is group}
-            note = partial(self._note_start, group, uids)
+            begins = {uid for of, uid in starting if of is group}
+            note = partial(self._note_start, group, begins, planned | begins)
             self._manager.quarantine.for_gang(group.key, "permit", note, None)
 
-    def _note_start(self, group: Group, uids: AbstractSet[str]) -> None:
+    def _note_start(self, group: Group, begins: AbstractSet[str], uids: AbstractSet[str]) -> None:
+        """begins: the members that start. uids: with those that were planned together with them, and come later."""
         try:
             spec = self._manager.spec(group)
             if spec is not None:
-                name_batch(group, spec, uids, self._manager.wall())
+                now = self._manager.wall()
+                record_start(group, spec, begins, now)
+                name_batch(group, spec, uids, now)
         finally:
             note_start(group, uids)  # they keep their places where the gang is set aside now
         self._manager.follow_places(group)
@@ -188,6 +202,8 @@ class Barrier:
             commit = group.commits.get(pod.uid) if group is not None else None
             if group is not None and group.batch:
                 annotate_binding(state, {BATCH: group.batch})
+            if group is not None and group.start is not None and pod.uid in group.start.members:
+                annotate_binding(state, {START: group.start.record.text()})
         if commit is None:
             if group is not None:
                 return unschedulable(messages.NOT_ENOUGH_LEFT)
@@ -224,6 +240,7 @@ class Barrier:
             manager.hold_is_over(group, pod.uid)
             try:
                 if commit is not None and commit.begun:
+                    self._keep_place(group, pod.uid, node_name)
                     self._tell_not_bound(group, pod, node_name)
                     follow_unit(manager, group)  # where it was the last, and nobody is bound, nothing has started
                     return False
@@ -233,6 +250,17 @@ class Barrier:
                 return self._end_of_hold(group, pod, cause)
             finally:
                 manager.drop_if_empty(group)
+
+    def _keep_place(self, group: Group, uid: str, node_name: str) -> None:
+        """The member whose binding failed has the place that it was to have for as long as after a plan: `follow_unit` says whether
+        that is firm. Lock held."""
+        manager = self._manager
+        info, place = group.members.get(uid), manager.ledger.get(uid)
+        if info is None:
+            return
+        place = place or Reservation(info, group.key, node_name, 0.0, gang_priority=manager.priority_of(group))
+        expires = max(place.expires, manager.clock() + self._lease_seconds)
+        manager.ledger.reserve(replace(place, node_name=node_name, expires=expires))
 
     def _end_of_hold(self, group: Group, pod: corev1.Pod, cause: str) -> bool:
         """Before the start. Lock held."""

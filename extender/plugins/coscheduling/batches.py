@@ -7,7 +7,6 @@ No counterpart in Koordinator, which forgets who started with whom.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from functools import partial
@@ -20,6 +19,7 @@ from extender.plugins.coscheduling.spec.keys import BATCH
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.reading import Reading
+from extender.plugins.coscheduling.starts import recall_start, records_of
 
 CUT_SHORT = timedelta(minutes=5)  # a batch that began before is not whole because members of it have gone
 
@@ -33,7 +33,7 @@ def name_batch(group: Group, spec: GroupSpec, uids: AbstractSet[str], now: datet
 
 
 def recall_batches(manager: PodGroupManager) -> None:
-    """Which batches had begun and were not whole when we began to lead: their rest comes before any other. Lock held."""
+    """Which starts, and with only-waiting which batches, had begun and were not whole when we began to lead. Lock held."""
     now = manager.wall()
     for group in list(manager.groups.values()):
         manager.quarantine.for_gang(group.key, "batches", partial(_recall, manager, group, now), None)
@@ -41,12 +41,16 @@ def recall_batches(manager: PodGroupManager) -> None:
 
 def _recall(manager: PodGroupManager, group: Group, now: datetime) -> None:
     spec = manager.spec(group)
+    recall_start(group, spec, now)
     if spec is None or spec.match_policy is not MatchPolicy.ONLY_WAITING or spec.invalid:
         return
     batch_of = {uid: BATCH.text(group.members[uid].pod.metadata) for uid in group.on_node}
-    sizes = Counter(batch_of.values())
-    newest = max((name for name in sizes if _began(name, now)), default="")
-    if not newest or sizes[newest] >= spec.min_member:
+    newest = max((name for name in set(batch_of.values()) if _began(name, now)), default="")
+    if not newest:
+        return
+    members = [uid for uid, name in batch_of.items() if name == newest]
+    quorum = min([spec.min_member, *(record.quorum for _, record in records_of(group, members))])  # as it was then
+    if len(members) >= quorum:
         return
     group.batch = newest
     group.earlier = {uid for uid, name in batch_of.items() if name != newest}

@@ -7,6 +7,9 @@ member asks it. A hold that was decided otherwise in between (its caller left, i
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
+
+from extender.plugins.coscheduling.spec.start_record import StartRecord
 
 
 class Commit:
@@ -33,3 +36,11 @@ class Commit:
         """True if the gang starts. The decision follows the lifting of the holds at once, so nobody waits long."""
         self._decided.wait()
         return self._begun
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What is remembered of one, until its quorum is on nodes. members: UIDs of those that it was decided for."""
+
+    record: StartRecord
+    members: frozenset[str]

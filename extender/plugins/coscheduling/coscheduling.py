@@ -135,7 +135,9 @@ class Coscheduling(
         self.observer = GangObserver(self.manager, collaborators)
         self.stale_refusals = StaleRefusals(self.manager, collaborators.steering)
         self.single_pods = SinglePods(self.manager, collaborators.topology)
-        self.barrier = Barrier(self.name, self.manager, collaborators, self._handle.get_waiting_pod)
+        self.barrier = Barrier(
+            self.name, self.manager, collaborators, self._handle.get_waiting_pod, lease_seconds=self.wait_seconds
+        )
         self.rounds.on_denied(self.barrier.reject_all)
         self.set_aside = SetAside(
             self.manager, collaborators, self.arrivals, self.barrier, self.observer, self.rounds.look

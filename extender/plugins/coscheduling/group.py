@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.commit import Commit
+from extender.plugins.coscheduling.commit import Commit, Start
 from extender.plugins.coscheduling.error_back_off import ErrorBackOffs
 from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.preempting import Preempting
@@ -55,6 +55,7 @@ class Group:
     preempting: Preempting | None = None  # planned too, but somebody has to go first
     in_tree: InTreePodGroup | None = None
     started: set[str] = field(default_factory=set)  # UIDs: their start has begun, and they are not on a node yet
+    start: Start | None = None  # the last one, while it may yet turn out to have been cut short
     batch: str = ""  # with only-waiting: the name of the batch that started last
     earlier: set[str] = field(default_factory=set)  # UIDs on a node that are of no batch which a restart cut short
     once_whole: bool = False  # minMember of them have run since the first came to a node

@@ -95,7 +95,7 @@ class GroupEvents:
         manager = self._manager
         membership = _membership_changed(old, new)
         if membership:
-            if _on_a_node(old) or _on_a_node(new):
+            if _on_a_node(old) or _on_a_node(new) or group.start is not None:
                 follow_unit(manager, group)
             for key in concerned:
                 manager.forget_notes(key)

@@ -7,6 +7,8 @@ scheduler-plugins: pkg/coscheduling/core/core.go keeps pods in its informer's ca
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.group import Group
@@ -79,6 +81,8 @@ def forget(group: Group, uid: str) -> None:
         _leave_scheduler(group, info.pod)
     group.on_node.discard(uid)
     group.earlier.discard(uid)
+    if group.start is not None:
+        group.start = replace(group.start, members=group.start.members - {uid})
     ref = group.refs.pop(uid, None)
     if ref is not None and ref.lightweight:
         group.spec = None

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -31,7 +33,7 @@ from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.known_pods import KnownPods
 from extender.plugins.coscheduling.ledger import Ledger
 from extender.plugins.coscheduling.quarantine import Quarantine
-from extender.plugins.coscheduling.quorum import in_part, needs
+from extender.plugins.coscheduling.quorum import needs
 from extender.plugins.coscheduling.spec.group_annotations import names_groups
 from extender.plugins.coscheduling.spec.membership import GroupLabels, GroupRef, foreign_gates
 from extender.plugins.coscheduling.spec.named_groups import Keys
@@ -42,6 +44,7 @@ from extender.plugins.coscheduling.spec.pod_group import (
     spec_of_pod_group,
 )
 from extender.plugins.coscheduling.standing import Standing, standing_of
+from extender.plugins.coscheduling.starts import follow_start, left_behind
 
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
 AT_ONCE = 50  # groups that are looked at under one hold of the lock
@@ -297,9 +300,21 @@ class PodGroupManager:
         ]
 
     def begun(self, group: Group) -> bool:
-        """Whether a part of it runs, and that is less than minMember: nobody has anything of it until it is completed."""
+        """Whether a start of ours was cut short, and can be finished: a part of the gang runs, and is of no use until it is whole."""
+        return bool(self.left_behind(group))
+
+    def left_behind(self, group: Group) -> AbstractSet[str]:
+        """The members that would complete a start that was cut short. Their places are firm, and no others."""
         spec = self.spec(group)
-        return spec is not None and in_part(group, spec)
+        return left_behind(group, spec) if spec is not None else frozenset()
+
+    def follow_start(self, group: Group) -> None:
+        """Members came to nodes, or went: is the last start over, and which places does it take to finish it?"""
+        follow_start(group, self.spec(group))
+        behind = self.left_behind(group)
+        for place in self.ledger.of_group(group.key):
+            if place.firm != (place.uid in behind):
+                self.ledger.reserve(replace(place, firm=not place.firm))
 
     def order(self, group: Group) -> Order:
         """What has begun comes first, then priority, then the age of the quorum, then the name."""

@@ -273,16 +273,16 @@ def note_places(
     waves: Sequence[frozenset[str]],
     expires: float,
 ) -> None:
-    """The unit has its places, and is denied no longer; whoever has gone meanwhile gets none. The manager's lock is held.
+    """The unit has its places, and is denied no longer; a member that has gone meanwhile gets none. The manager's lock is held.
 
-    Those of a gang that has begun are firm, whether or not somebody has to go from them first.
+    Those of members that a start has left behind are firm, whether or not victims have to go from them first.
     """
     settled = {uid for each in unit for uid in each.assigned()}
     for info in request.members:
         node_name = placement.nodes.get(info.pod.uid)
         group = next((each for each in unit if info.pod.uid in each.members), None)
         if node_name is not None and group is not None and info.pod.uid not in settled:
-            firm, priority = manager.begun(group), manager.priority_of(group)
+            firm, priority = info.pod.uid in manager.left_behind(group), manager.priority_of(group)
             manager.ledger.reserve(Reservation(info, group.key, node_name, expires, firm, priority))
     for group in unit:
         group.planned = True

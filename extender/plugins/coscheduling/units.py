@@ -63,6 +63,7 @@ def is_whole(manager: PodGroupManager, group: Group) -> bool:
 def follow_unit(manager: PodGroupManager, group: Group) -> None:
     """A member came to a node, or left: notes what of match policy and unit follows from it."""
     follow(group, manager.spec(group))
+    manager.follow_start(group)
     manager.follow_places(group)
     keys = manager.gang_groups.unit(group.key)
     if len(keys) == 1 or manager.gang_groups.was_whole(keys):

@@ -28,6 +28,7 @@ from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.gang_status import PreemptionView
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.preemption import preemption_queue
+from tests.unit.plugins.coscheduling.starting import cut_short
 from tests.unit.scheduler.conftest import Bench, running
 
 KEY = "default/high"
@@ -401,10 +402,14 @@ def test_the_page_names_those_that_are_waited_for(slow: Bench) -> None:
 
 
 def _begun(bench: Bench, node: str) -> corev1.Pod:
-    """The missing member of a gang of which the other one runs; of the lowest priority."""
+    """The missing member of a gang whose start was cut short; of the lowest priority."""
     bench.pod_group("begun", 2)
     bench.pod("b0", "begun", node=node)
-    return bench.pod("b1", "begun")
+    member = bench.pod("b1", "begun")
+    rounds, manager = bench.scheduler._parts.coscheduling.rounds, bench.scheduler._parts.coscheduling.manager
+    rounds.finish_begun()  # else what it finds on the pods takes the place of this
+    cut_short(manager, "default/begun")
+    return member
 
 
 def test_what_is_freed_for_a_gang_that_has_begun_is_nobody_else_s_whatever_its_priority(slow: Bench) -> None:

@@ -11,6 +11,7 @@ from extender.client.embedded import EmbeddedAPI
 from extender.client.interface import POD_DISRUPTION_BUDGETS, PODS, ResourceType
 from extender.client.status_patch import patch_pod_status
 from extender.config.types import ExtenderConfiguration
+from tests.unit.plugins.coscheduling.starting import cut_short
 from tests.unit.scheduler.conftest import SECONDS, Bench, running
 
 
@@ -235,9 +236,14 @@ def test_held_members_of_a_gang_that_has_begun_to_run_stay(bench: Bench) -> None
     bench.pod_group("begun", 3)
     bench.pod("b0", "begun", node="n2")
     members = [bench.pod(f"b{i}", "begun") for i in (1, 2)]
+    coscheduling = bench.scheduler._parts.coscheduling
+    coscheduling.rounds.finish_begun()
+    cut_short(coscheduling.manager, "default/begun")
     answer = bench.bind(members[0], "n1")
     bench.held(members[0])
-    assert bench.preempt(bench.pod("vip", cpu="2", priority=100), {"n1": members[:1]}) == {}
+    vip = bench.pod("vip", cpu="2", priority=100)
+    assert bench.preempt(vip, {"n1": members[:1]}) == {}
+    assert coscheduling.manager.ledger.get(vip.uid) is None, "no room is kept for it"
     assert not answer.done()
 
 

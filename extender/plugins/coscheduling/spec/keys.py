@@ -18,6 +18,7 @@ from extender.plugins.coscheduling.spec.match_policy import parse_match_policy
 from extender.plugins.coscheduling.spec.named_groups import parse_group_list, parse_groups
 from extender.plugins.coscheduling.spec.names import check_group_name, check_label_key
 from extender.plugins.coscheduling.spec.roles import parse_minima
+from extender.plugins.coscheduling.spec.start_record import parse_start
 from extender.plugins.coscheduling.spec.topology import parse_level
 
 POD = ("Pod",)
@@ -51,6 +52,9 @@ KOORDINATOR_MODE = Key(f"{_KOORDINATOR}/mode", _ANNOTATION, BOTH, WORD, parse_mo
 
 BATCH = Key(f"{_OURS}/batch-started-at", _ANNOTATION, POD, WORD, parse_batch)
 """Written with a member's binding, and read after a restart."""
+
+START = Key(f"{_OURS}/start", _ANNOTATION, POD, 2 * 1024, parse_start)
+"""Likewise: the start that the member was bound by."""
 
 ASKING: tuple[Key[Any], ...] = (
     MATCH_POLICY,

@@ -141,6 +141,16 @@ def _spec(manager: PodGroupManager, group: Group) -> Iterable[str]:
         yield f"{group.spec} is noted, {spec_of(group)} asked for"
 
 
+def _start(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    """It is of members alone, and those places are firm that it takes to finish it; till they have come, while they are bound."""
+    if group.start is not None:
+        yield from (f"{uid} is no member" for uid in sorted(group.start.members - group.members.keys()))
+    behind = manager.left_behind(group)
+    for place in manager.ledger.of_group(group.key):
+        if place.firm != (place.uid in behind) and not (place.firm and place.uid in group.commits):
+            yield f"the place of {place.uid} is {'' if place.firm else 'not '}firm"
+
+
 def _standing(manager: PodGroupManager, group: Group) -> Iterable[str]:
     found = standing_of(group.members, group.priorities, spec_of(group))
     if group.standing is not None and group.spec is not None and group.standing != found:
@@ -176,6 +186,7 @@ GROUP_RULES: Mapping[str, Rule] = {
     "planned": _planned,
     "preempting": _nothing,
     "started": _of_pending("started"),
+    "start": _start,
     "batch": _nothing,
     "earlier": _of_members("earlier"),
     "once_whole": _nothing,

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
+from extender.framework.binding_annotations import binding_annotations
 from extender.framework.cycle_state import CycleState
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
@@ -57,8 +58,11 @@ def group(name: str = "g", minimum: int = 2, namespace: str = "default", **annot
     return made.obj()
 
 
-def on_node(pod: corev1.Pod, node_name: str) -> corev1.Pod:
-    return structs.replace(pod, spec=structs.replace(pod.spec, node_name=node_name))
+def on_node(pod: corev1.Pod, node_name: str, annotations: Mapping[str, str] | None = None) -> corev1.Pod:
+    """annotations: of the binding, which the API server takes over to the pod."""
+    merged = {**(pod.metadata.annotations or {}), **(annotations or {})}
+    metadata = structs.replace(pod.metadata, annotations=merged)
+    return structs.replace(pod, metadata=metadata, spec=structs.replace(pod.spec, node_name=node_name))
 
 
 class KubeScheduler:
@@ -259,10 +263,11 @@ class KubeScheduler:
 
     def _binding(self, uid: str, node_name: str) -> str:
         pod = self.pods.get(uid)
-        if pod is None or not self.plugin.pre_bind(CycleState(), pod, node_name).success:
+        state = CycleState()
+        if pod is None or not self.plugin.pre_bind(state, pod, node_name).success:
             return ""
         self.plugin.post_bind(CycleState(), pod, node_name)
-        self.pods[uid] = on_node(pod, node_name)
+        self.pods[uid] = on_node(pod, node_name, binding_annotations(state))
         self.plugin.on_pod(pod, self.pods[uid])
         return pod.name
 

@@ -11,16 +11,18 @@ from extender.api import corev1
 from extender.framework.cycle_state import CycleState
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.single import refusals
+from tests.unit.plugins.coscheduling.starting import bound_by
 
 Make = Callable[..., World]
 
 
 def begun(w: World, name: str, node_name: str, missing: int = 1, **spec: Any) -> list[corev1.Pod]:
-    """A gang of which one member runs; those that it lacks have been created."""
+    """A gang of which one member was bound before its start was cut short; the others of that wait."""
     w.plugin.on_pod_group(None, pod_group(name, 1 + missing, "2026-01-03T00:00:00Z"))
-    running = pod(f"{name}-there", name, node_name=node_name, **spec)
-    w.on_nodes[running.uid] = running
     members = [pod(f"{name}-{number}", name, **spec) for number in range(missing)]
+    there = pod(f"{name}-there", name, node_name=node_name, **spec)
+    running = bound_by(there, 1 + missing, [there.uid, *(each.uid for each in members)])
+    w.on_nodes[running.uid] = running
     w.create(running, *members)
     return members
 
@@ -40,6 +42,7 @@ def test_the_line(world: Make) -> None:
     ):
         w.plugin.on_pod_group(None, pod_group(name, 2, created))
         w.create(pod(f"{name}-0", name, priority=priority))
+    w.plugin.rounds.finish_begun()
     manager = w.plugin.manager
     line = sorted(manager.groups.values(), key=manager.order)
     assert [group.key.removeprefix("default/") for group in line] == ["begun", "high", "old", "young", "a-low"]

@@ -17,6 +17,7 @@ from extender.plugins.coscheduling.shadow import PAUSE_SECONDS, Shadow, is_pinne
 from tests.documented import configuration_in
 from tests.unit.plugins.coscheduling.conftest import Room, World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.single import refusals
+from tests.unit.plugins.coscheduling.starting import cut_short
 
 Make = Callable[..., World]
 RULES = ShadowRules(after_seconds=300, max_seconds=600, max_nodes_percent=50)
@@ -253,6 +254,7 @@ def test_a_gang_of_which_a_part_runs_is_completed_there_too(story: Story) -> Non
         story.runs(pod(f"more-{name}", node_name=name))
     missing = pod("begun-0", "begun", cpu="1")
     story.w.create(missing)
+    cut_short(story.w.plugin.manager, "default/begun")
     assert story.w.filter(missing) in ("n0", "n1")
 
 
