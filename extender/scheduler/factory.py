@@ -217,6 +217,7 @@ class _Assembly:
             leadership=self._leadership,
             in_flight=InFlight(MAX_HELD_BINDS, lambda: self._clock() + bind_seconds),
             filter_health=FilterHealth(self._clock),
+            refusals=FilterHealth(self._clock, askers=1, text="every filter call has been refused", hint=""),
             scheduling_cycle=SchedulingCycle(self._cache.snapshot, self._clock),
             preemption_cycle=PreemptionCycle(self._cache.snapshot, self._preemption.guard),
             binding_cycle=BindingCycle(self._cache),

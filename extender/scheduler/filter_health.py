@@ -1,7 +1,8 @@
 """Whether filter has answered every call with an Error for a while: then no pod is scheduled, and the probes say so.
 
 The scheduler tells of each answer that it has worked for; "not the leader" and "not synced" are none. A fault of one gang is not
-enough: its members are one asker, and are refused while it is set aside (plugins/coscheduling/quarantine.py).
+enough: its members are one asker, and are refused while it is set aside (plugins/coscheduling/quarantine.py). The answers that are
+none it tells to another one of these, for which one asker is enough: a kube-scheduler that asks leads, and should not.
 kube-scheduler has no counterpart: a panic ends the process.
 """
 
@@ -18,6 +19,9 @@ QUIET_SECONDS = (
 )
 CALLS = 3
 ASKERS = 2
+REFUSED_SECONDS = (
+    30.0  # of refusals alone, after which /livez says that kube-scheduler asks an extender that is of no use to it
+)
 
 
 @dataclass(slots=True)
@@ -31,10 +35,19 @@ class _Errors:
 
 
 class FilterHealth:
-    """clock: monotonic seconds."""
+    """clock: monotonic seconds. askers: of so many at least; text: what has happened to all calls; hint: what to do."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        *,
+        askers: int = ASKERS,
+        text: str = "every filter call has been answered with an Error",
+        hint: str = "; see the log",
+    ) -> None:
         self._clock = clock
+        self._askers = askers
+        self._text, self._hint = text, hint
         self._lock = threading.Lock()  # guards _errors; the innermost
         self._errors: _Errors | None = None
 
@@ -49,15 +62,15 @@ class FilterHealth:
                 self._errors = _Errors(now, now)
             self._errors.last = now
             self._errors.calls += 1
-            if len(self._errors.askers) < ASKERS:
+            if len(self._errors.askers) < self._askers:
                 self._errors.askers.add(asker)
 
     def trouble(self, seconds: float) -> str:
         """Why the probe that fails after so many seconds does so; empty while it does not."""
         with self._lock:
             errors, now = self._errors, self._clock()
-            if errors is None or errors.calls < CALLS or len(errors.askers) < ASKERS:
+            if errors is None or errors.calls < CALLS or len(errors.askers) < self._askers:
                 return ""
             if now - errors.since < seconds or now - errors.last > QUIET_SECONDS:
                 return ""
-            return f"every filter call has been answered with an Error for {now - errors.since:.0f}s; see the log"
+            return f"{self._text} for {now - errors.since:.0f}s{self._hint}"

@@ -70,7 +70,10 @@ class Verbs(Protocol):
     def readiness(self) -> Sequence[Check]: ...
 
     def liveness(self) -> Sequence[Check]:
-        """What only a new process can mend; nothing that the API server or another kube-scheduler may be the cause of."""
+        """What only a new process can mend; nothing that the API server or another kube-scheduler may be the cause of.
+
+        But for the check `kube-scheduler`: that the one that asks has an extender that can answer.
+        """
         ...
 
     def pages(self) -> Mapping[str, Page]:

@@ -34,7 +34,7 @@ from extender.scheduler import attempts
 from extender.scheduler.background import Background
 from extender.scheduler.binding_cycle import BindingCycle
 from extender.scheduler.evictor import ApiEvictor
-from extender.scheduler.filter_health import LIVENESS_SECONDS, READINESS_SECONDS, FilterHealth
+from extender.scheduler.filter_health import LIVENESS_SECONDS, READINESS_SECONDS, REFUSED_SECONDS, FilterHealth
 from extender.scheduler.gang_settings import COMMIT_SECONDS
 from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooManyHeldBindsError
 from extender.scheduler.interface import GANG, GANGS, Caller, Check, NotCacheCapableError, Page
@@ -48,6 +48,7 @@ from extender.scheduler.verdicts import GroupVerdicts
 log = logging.getLogger(__name__)
 
 CACHE_NOT_SYNCED = "cache not synced"
+KUBE_SCHEDULER = "kube-scheduler"  # a check of /livez: what fails it is for kube-scheduler to end, not for the extender
 _BINDING = metrics.goroutines.labels("binding")
 
 
@@ -64,6 +65,7 @@ class Parts:
     leadership: Leadership
     in_flight: InFlight
     filter_health: FilterHealth
+    refusals: FilterHealth
     scheduling_cycle: SchedulingCycle
     preemption_cycle: PreemptionCycle
     binding_cycle: BindingCycle
@@ -91,7 +93,9 @@ class Scheduler:
             return ExtenderFilterResult(error=NOT_CACHE_CAPABLE if args.nodes is not None else "no NodeNames")
         if self._not_ours(args.pod):
             return ExtenderFilterResult(node_names=list(args.node_names))
-        if reason := self._not_ready():
+        reason = self._not_ready()
+        self._parts.refusals.answered("kube-scheduler", error=bool(reason))
+        if reason:
             return ExtenderFilterResult(error=reason)
         profile = self._profile(args.pod)
         started = time.perf_counter()
@@ -211,7 +215,9 @@ class Scheduler:
     def liveness(self) -> Sequence[Check]:
         threads = {"background": self._parts.background.trouble, "planning": self._parts.planning.trouble}
         checks = [Check(name, not trouble, trouble) for name, trouble in threads.items()]
-        return [*checks, self._filter_check(LIVENESS_SECONDS)]
+        refused = self._parts.refusals.trouble(REFUSED_SECONDS)
+        reason = f"{refused}: {self._not_ready() or 'ready by now'}" if refused else ""
+        return [*checks, self._filter_check(LIVENESS_SECONDS), Check(KUBE_SCHEDULER, not refused, reason)]
 
     def _filter_check(self, seconds: float) -> Check:
         trouble = self._parts.filter_health.trouble(seconds)

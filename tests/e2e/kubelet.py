@@ -71,7 +71,7 @@ class Probe:
             else HTTPConnection(where.netloc, timeout=self.timeout)
         )
         try:
-            connection.request("GET", where.path)
+            connection.request("GET", f"{where.path}?{where.query}" if where.query else where.path)
             return 200 <= connection.getresponse().status < 400
         except (HTTPException, OSError):
             return False

@@ -51,6 +51,29 @@ def test_livez_fails_where_only_a_restart_helps(client: FlaskClient, verbs: Fake
     assert (response.status_code, response.get_data(as_text=True)) == (503, text)
 
 
+@pytest.mark.parametrize(
+    ("query", "status", "text"),
+    [
+        pytest.param("?exclude=background", 200, "ok", id="the one that fails"),
+        pytest.param("?exclude=other&exclude=background", 200, "ok", id="several"),
+        pytest.param(
+            "?exclude=backgroun", 503, "[-]background failed: it has ended\nlivez check failed\n", id="another"
+        ),
+        pytest.param(
+            "?exclude=background&verbose",
+            200,
+            "[+]background excluded: ok\nlivez check passed\n",
+            id="and verbose says so",
+        ),
+    ],
+)
+def test_a_check_can_be_left_out(client: FlaskClient, verbs: FakeVerbs, query: str, status: int, text: str) -> None:
+    """As of the API server's own: the extender's probes leave out what is for kube-scheduler's alone."""
+    verbs.alive = False
+    response = client.get(f"/livez{query}")
+    assert (response.status_code, response.get_data(as_text=True)) == (status, text)
+
+
 METRICS = [
     "gang_extender_requests_total",
     "gang_extender_request_duration_seconds",

@@ -20,6 +20,7 @@ from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.scheduler.bell import NAME
 from extender.scheduler.leadership import Leadership
 from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers, of_leadership
+from extender.scheduler.scheduler import KUBE_SCHEDULER
 from extender.server.options import ServeOptions
 
 STOP_SECONDS = 3  # gunicorn's master gives the worker so much beyond its drain
@@ -118,6 +119,13 @@ def test_kube_scheduler_lives_as_long_as_its_extender_does(kind: str, path: str)
     (ops,) = CONTAINERS["extender"]["ports"]
     assert get == {"path": path, "port": ops["containerPort"]}
     assert "--ops-bind-address=$(POD_IP)" in CONTAINERS["extender"]["args"]
+
+
+@pytest.mark.parametrize("kind", ["startup", "liveness"])
+def test_the_extender_does_not_end_for_what_its_kube_scheduler_is_to_end_for(kind: str) -> None:
+    """Else it would be restarted each time before its kube-scheduler's patience is over, and the Lease would stay."""
+    path = CONTAINERS["extender"][f"{kind}Probe"]["httpGet"]["path"]
+    assert path == f"/livez?exclude={KUBE_SCHEDULER}"
 
 
 def test_the_extender_is_restarted_alone_before_its_kube_scheduler_is() -> None:

@@ -110,3 +110,29 @@ def test_errors_of_who_does_not_lead_are_not_counted(sick: Sick, monkeypatch: py
     monkeypatch.setattr(Scheduler, "_not_ready", lambda self: "not the leader: another kube-scheduler holds the Lease")
     assert all(answer.error for answer in sick.everybody_asks_for(200))
     assert check_of(sick.scheduler.readiness(), "filter").ok
+
+
+def test_a_kube_scheduler_that_asks_and_is_refused_should_not_lead(sick: Sick, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It alone holds the Lease, so nobody else can schedule: its own probe of /livez fails, one pod is enough for it."""
+    del sick.pods[1:]
+    monkeypatch.setattr(sick.scheduler._parts.refusals, "_clock", sick.clock)
+    with monkeypatch.context() as patched:
+        patched.setattr(Scheduler, "_not_ready", lambda self: "cache not synced")
+        sick.everybody_asks_for(30)
+        assert check_of(sick.scheduler.liveness(), "kube-scheduler").ok
+        sick.everybody_asks_for(5)
+        failed = check_of(sick.scheduler.liveness(), "kube-scheduler")
+        assert failed.reason == "every filter call has been refused for 30s: cache not synced"
+        assert [check.name for check in sick.scheduler.liveness() if not check.ok] == ["kube-scheduler"]
+    sick.clock.now += QUIET_SECONDS + 1
+    assert check_of(sick.scheduler.liveness(), "kube-scheduler").ok, "it asks no more: it has gone"
+
+
+@pytest.mark.faults
+def test_a_kube_scheduler_that_is_answered_is_no_longer_refused(sick: Sick, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sick.scheduler._parts.refusals, "_clock", sick.clock)
+    with monkeypatch.context() as patched:
+        patched.setattr(Scheduler, "_not_ready", lambda self: "cache not synced")
+        sick.everybody_asks_for(35)
+    sick.everybody_asks_for(5)
+    assert check_of(sick.scheduler.liveness(), "kube-scheduler").ok
