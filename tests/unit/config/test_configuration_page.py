@@ -18,7 +18,7 @@ from extender.config.types import ExtenderConfiguration
 from tests.documented import configuration_in
 
 PAGE = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text()
-FILE, ARGUMENTS, FLAGS = PAGE.split("\n## ")[1:]
+_, FILE, ARGUMENTS, FLAGS, _ = PAGE.split("\n## ")
 ROW = re.compile(r"^\| `(\w+)` \| `([^`]*)` \|", re.MULTILINE)
 SPELLED = {"denied_pg_expiration_time_seconds": "deniedPGExpirationTimeSeconds"}
 
