@@ -17,6 +17,7 @@ from extender.plugins.coscheduling.barrier import Barrier
 from extender.plugins.coscheduling.collaborators import CONDITION, QUARANTINED, Collaborators, Verdict
 from extender.plugins.coscheduling.gang_observer import GangObserver
 from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.pod_conditions import was_refused
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.stops import Reason
 from extender.plugins.coscheduling.units import follow_unit, unit_of
@@ -49,11 +50,10 @@ class SetAside:
 
     def _begin(self, key: str) -> None:
         manager = self._manager
+        self._aside.add(key)
         group = manager.groups.get(key)
         if group is None:
             return
-        self._aside.add(key)
-        manager.queue.later[key] = manager.quarantine.until(key)
         unit: list[Sequence[Group]] = [(group,)]
         guarded("quarantine", lambda: unit.append(unit_of(manager, group)))
         for step in (
@@ -78,26 +78,33 @@ class SetAside:
             self._look()
 
     def tick(self) -> None:
-        """Firm places expire all the same; what was set aside before we led is told when we begin to."""
+        """Gangs whose time is up are at work again. The firm places of the others expire all the same, and what was set aside before
+        we led is told when we begin to."""
         manager = self._manager
         with manager.lock:
             manager.quarantine.prune(manager.groups.keys())
-            groups = [group for key in manager.quarantine if (group := manager.groups.get(key)) is not None]
-            self._make_up_for(self._aside - {group.key for group in groups})
-            self._aside = {group.key for group in groups}
+            aside = set(manager.quarantine)
+            over, self._aside = self._aside - aside, aside
+            for group in self._there(over):
+                manager.queue.active.add(group.key)
+                manager.quarantine.for_gang(group.key, "events", partial(self._make_up_for, group), None)
             leads = self._with.may_plan()
-            self._told &= {group.key for group in groups} if leads else set()
-            for group in groups:
+            self._told &= aside if leads else set()
+            for group in self._there(aside):
                 guarded("quarantine", partial(self._give_room_back, (group,)))
                 if leads and group.key not in self._told:
                     guarded("quarantine", partial(self._tell, group))
+        if over:
+            self._look()
 
-    def _make_up_for(self, keys: Iterable[str]) -> None:
-        """What events would have noted of gangs that were set aside until now."""
-        for key in keys:
-            if (group := self._manager.groups.get(key)) is not None:
-                step = partial(follow_unit, self._manager, group)
-                self._manager.quarantine.for_gang(key, "events", step, None)
+    def _there(self, keys: Iterable[str]) -> list[Group]:
+        return [group for key in sorted(keys) if (group := self._manager.groups.get(key)) is not None]
+
+    def _make_up_for(self, group: Group) -> None:
+        """What events would have noted meanwhile: members that came to nodes, or were refused by kube-scheduler's own filters."""
+        follow_unit(self._manager, group)
+        waiting = [info.pod for info in group.pending() if info.pod.uid not in self._manager.placed(group)]
+        group.refused.update(pod.uid for pod in waiting if was_refused(pod))
 
     def _tell(self, group: Group) -> None:
         """The condition of a gang that runs still says that it does."""

@@ -166,8 +166,8 @@ def answering(call: Callable[..., Any], failed: Callable[[Status], Any]) -> Call
     return answers
 
 
-def with_boundaries(world: World) -> Callable[[], None]:
-    """Put around the world's plugin. Returns what brings the events again whose time has come."""
+def with_boundaries(world: World) -> tuple[Callable[[], None], Callable[[], bool]]:
+    """Put around the world's plugin. Returns what brings the events again whose time has come, and whether there are any."""
     plugin: Any = world.plugin
     lines: list[Deliveries[Any]] = []
     for name in ("on_pod", "on_pod_group", "on_node"):
@@ -184,7 +184,7 @@ def with_boundaries(world: World) -> Callable[[], None]:
         for line in lines:
             line.catch_up()
 
-    return catch_up
+    return catch_up, lambda: any(line._behind for line in lines)
 
 
 class BindingAgain(KubeScheduler):

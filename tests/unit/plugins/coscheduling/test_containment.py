@@ -86,7 +86,7 @@ class Around(BindingAgain, Preempting):
         world = World(nodes)
         world.connect(shadow=ShadowRules(after_seconds=5, max_seconds=60, max_nodes_percent=100))
         super().__init__(world)
-        self.catch_up = with_boundaries(world)
+        self.catch_up, _ = with_boundaries(world)
         self.set_aside: set[str] = set()
         quarantine = world.plugin.manager.quarantine
         begins = quarantine.on_set_aside

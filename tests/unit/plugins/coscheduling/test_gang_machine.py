@@ -4,17 +4,23 @@ what they ask for, nodes come, time passes. What may never be, never is; and who
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.api import corev1
 from extender.plugins.coscheduling.gates import shut_gate
+from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.quarantine import LONGEST_SECONDS
 from extender.plugins.coscheduling.spec.group_annotations import asked_by
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
+from extender.plugins.coscheduling.units import unit_of
 from tests.unit.plugins.coscheduling.conftest import World, node
+from tests.unit.plugins.coscheduling.injection import BindingAgain, with_boundaries
 from tests.unit.plugins.coscheduling.knowing import Knowing
 from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, broken, group, member
 
@@ -314,3 +320,98 @@ class RefusingMachine(GangMachine):
 
 RefusingMachine.TestCase.settings = settings(GangMachine.TestCase.settings, derandomize=True, database=None)
 TestRefusingMachine = RefusingMachine.TestCase
+
+
+class WatchedAndBindingAgain(Watched, BindingAgain):
+    pass
+
+
+class FaultyMachine(GangMachine):
+    """Something raises at a gang for a time, in one of the steps that are done for it; events come again that raised."""
+
+    kube: WatchedAndBindingAgain
+
+    def __init__(self) -> None:
+        super().__init__()
+        world = World([node("n1", "3"), node("n2", "2")])
+        self.faulty: dict[str, set[str]] = {}  # what raises -> at which gangs
+        plugin = world.plugin
+        for owner, name in (
+            (plugin.manager, "spec"),
+            (plugin.manager, "order"),
+            (plugin.manager, "placed"),
+            (plugin.rounds, "_waits"),
+            (plugin.rounds.requests, "_of_group"),
+            (plugin.arrivals, "send"),
+            (plugin.observer, "_look"),
+            (plugin.barrier, "_note_start"),
+            (plugin.events, "_matters"),
+        ):
+            setattr(owner, name, self._faulty(name, getattr(owner, name)))
+        self.catch_up, self.behind = with_boundaries(world)
+        self.kube = WatchedAndBindingAgain(world)
+        self.kube.starts_judged = Starts(self.kube)
+
+    def _faulty(self, name: str, step: Callable[..., Any]) -> Callable[..., Any]:
+        def raises(group: Group, *args: Any, **kwargs: Any) -> Any:
+            if group.key in self.faulty.get(name, ()):
+                raise KeyError("a fault of ours")
+            return step(group, *args, **kwargs)
+
+        return raises
+
+    @rule(name=st.sampled_from(GROUPS), step=st.sampled_from(("spec", "order", "placed", "_waits", "_of_group")))
+    def a_plan_raises(self, name: str, step: str) -> None:
+        self.faulty.setdefault(step, set()).add(f"default/{name}")
+
+    @rule(name=st.sampled_from(GROUPS), step=st.sampled_from(("send", "_look", "_note_start", "_matters")))
+    def another_step_raises(self, name: str, step: str) -> None:
+        self.faulty.setdefault(step, set()).add(f"default/{name}")
+
+    @rule(name=st.sampled_from(GROUPS))
+    def its_faults_are_gone(self, name: str) -> None:
+        for keys in self.faulty.values():
+            keys.discard(f"default/{name}")
+
+    @rule(seconds=st.sampled_from((1.0, 4.0, 61.0)))
+    def time_passes(self, seconds: float) -> None:
+        self.kube.world.clock.now += seconds
+        self.catch_up()
+        self.kube.plugin.tick()
+
+    @rule()
+    def others_come_to_rest(self) -> None:
+        """Whoever is not at fault has its place, or a reason."""
+        for _ in range(2):
+            self.kube.run()
+            self.time_passes(4.0)
+        self.kube.run()
+        at_fault = set[str]().union(*self.faulty.values()) | set(self.kube.plugin.manager.quarantine)
+        unit = {each.key for key in at_fault for each in self._with(key)}
+        assert [why for why in super()._without_a_reason() if why.partition(" ")[0] not in unit] == []
+
+    def _with(self, key: str) -> Iterable[Group]:
+        """The groups that start together with it."""
+        manager = self.kube.plugin.manager
+        return unit_of(manager, manager.groups[key]) if key in manager.groups else ()
+
+    @rule()
+    def everything_comes_to_rest(self) -> None:
+        """When all faults are gone."""
+        self.faulty.clear()
+        for _ in range(3):
+            self.kube.run()
+            self.time_passes(LONGEST_SECONDS)
+        super().everything_comes_to_rest()
+        assert len(self.kube.plugin.manager.quarantine) == 0
+
+    @invariant()
+    def nothing_is_broken(self) -> None:
+        """An event that raised is not done with yet, and its gang's notes may contradict each other; nobody starts by them."""
+        if not any(self.faulty.values()) and not self.behind():
+            assert list(broken(self.kube)) == []
+        assert self.kube.starts_judged.wrong == []
+
+
+FaultyMachine.TestCase.settings = settings(GangMachine.TestCase.settings, derandomize=True, database=None)
+TestFaultyMachine = pytest.mark.faults(FaultyMachine.TestCase)
