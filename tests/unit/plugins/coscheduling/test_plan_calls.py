@@ -14,6 +14,7 @@ from extender.plugins.coscheduling import messages, plan_call
 from extender.plugins.coscheduling.plan_call import BESIDE_OTHERS_SECONDS, LONGEST_SECONDS, SAVED_SECONDS, WaitingTime
 from extender.scheduler.scheduling_cycle import FILTER_SECONDS, LAST_LOOK_SECONDS
 from tests.unit.plugins.coscheduling.conftest import FakeClock, World, node, pod, pod_group
+from tests.unit.plugins.coscheduling.starting import bound_by
 
 Make = Callable[..., World]
 PENDING = messages.PLAN_PENDING
@@ -250,13 +251,15 @@ def test_waiting_time_is_saved_up_to_a_limit(beside: Beside) -> None:
 
 @pytest.fixture
 def restarted(world: Make) -> Beside:
-    """A gang of which a part runs, whose missing member is there; nothing has been planned."""
+    """A gang whose start was cut short, and whose missing member is there; nothing has been planned."""
     made = Beside(world([node("n1", "1"), node("n2", "1")]))
     w = made.world
     w.plugin.on_pod_group(None, pod_group("begun", 2))
+    missing = pod("begun-1", "begun")
     running = pod("begun-0", "begun", node_name="n1")
+    running = bound_by(running, 2, [running.uid, missing.uid])
     w.on_nodes[running.uid] = running
-    w.create(running, pod("begun-1", "begun"))
+    w.create(running, missing)
     return made
 
 

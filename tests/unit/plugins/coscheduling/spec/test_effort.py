@@ -55,7 +55,7 @@ def read(key: Key[Any], value: str) -> int:
     found: dict[str, str] = {key: value}
     metadata = ObjectMeta(labels=found) if key.source is Source.LABEL else ObjectMeta(annotations=found)
     Reading().value(metadata, key)  # what is compiled once is no cost of the value
-    return steps(lambda: Reading().value(metadata, key))
+    return min(steps(lambda: Reading().value(metadata, key)) for _ in range(3))  # the collector may run in one of them
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
