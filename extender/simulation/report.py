@@ -6,14 +6,17 @@ Frozen structs in camelCase; docs/simulate.md describes every field.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct
 
 from extender.api import corev1
+from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.collaborators import TIMED_OUT, Verdict
 from extender.plugins.coscheduling.collaborators import WAITING as GANG_WAITING
 from extender.plugins.coscheduling.coscheduling import Coscheduling
 from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.phases import Phase
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.simulation.driver import Driver
@@ -135,6 +138,16 @@ _STATES = {TIMED_OUT: "TimedOut", GANG_WAITING: GATHERING}
 
 
 def _gang(manager: PodGroupManager, group: Group, journal: Journal) -> GangReport:
+    """Of a gang that is set aside only what is known without a look at it."""
+    shown = manager.quarantine.for_gang(group.key, "page", partial(_report, manager, group, journal), None)
+    if shown is not None:
+        return shown
+    namespace, _, name = group.key.partition("/")
+    state, text = Phase.QUARANTINED.value, messages.INTERNAL_ERROR
+    return GangReport(namespace, name, state, len(group.members), len(group.assigned()), None, text)
+
+
+def _report(manager: PodGroupManager, group: Group, journal: Journal) -> GangReport:
     spec = manager.spec(group)
     namespace, _, name = group.key.partition("/")
     state, message = _state_of(group, spec, journal.verdicts.get(group.key))

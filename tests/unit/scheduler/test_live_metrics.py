@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
 
 from extender.backend.cache.cache import Cache
 from extender.backend.queue.queueing_hints import HintRow, QueueingHints
@@ -126,6 +127,16 @@ def test_the_largest_gang_is_told_by_level() -> None:
         'gang_extender_reference_member_request{resource="cpu"}': 1.5,
         'gang_extender_reference_member_request{resource="memory"}': 1024,
     }
+
+
+@pytest.mark.faults
+def test_a_gauge_that_raises_is_left_out_and_the_others_are_served() -> None:
+    def faulty() -> GaugeMetricFamily:
+        raise KeyError("a fault of ours")
+
+    cache = Cache()
+    cache.add_node(make_node().name("n").obj())
+    assert scrape([faulty, *of_cache(cache)])['scheduler_cache_size{type="nodes"}'] == 1
 
 
 def test_stopping_what_was_never_started_is_harmless() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling import messages, planner, planning_rounds
 from extender.plugins.coscheduling.group import Group
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, group, member, members, on_node
@@ -90,6 +90,31 @@ def test_a_gang_that_has_begun_and_cannot_be_planned_stops_nobody_after_a_restar
     kube.create(single)
     kube.attempt(single.uid)
     assert "single" in kube.running()
+
+
+def test_where_what_has_begun_cannot_be_looked_for_calls_are_answered_and_it_is_looked_for_again(
+    kube: Faulty, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault of no single gang: it came to every filter call, for ever."""
+    kube.create(member("bad8", "bad"), member("bad9", "bad"))
+    kube.faulty = False
+    bound = kube.pods["default/bad9"]
+    kube.plugin.on_pod(bound, on_node(bound, "n1"))
+    kube.plugin.rounds.begin_anew()
+    with monkeypatch.context() as patched:
+
+        def fails(manager: object) -> None:
+            raise KeyError("a fault of ours")
+
+        patched.setattr(planning_rounds, "recall_batches", fails)
+        single = member("single", "")
+        kube.create(single)
+        kube.attempt(single.uid)
+        assert "single" in kube.running()
+    passes(kube, 1.0)
+    kube.plugin.rounds.finish_begun()
+    assert kube.plugin.rounds.begun_is_planned()
+    assert kube.plugin.manager.ledger.get("default/bad8") is not None or "bad8" in kube.running()
 
 
 @pytest.fixture

@@ -1,0 +1,32 @@
+"""A simulation in which one gang raises reports on all of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.simulation.journal import Journal
+from extender.simulation.report import gang_reports
+from tests.unit.plugins.coscheduling.conftest import World, node
+from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, group, members
+
+
+@pytest.mark.faults
+def test_a_gang_that_raises_is_reported_as_set_aside_beside_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    kube = KubeScheduler(World([node("n1", "8")]))
+    kube.apply(group("bad", 2), group("good", 2))
+    kube.create(*members(2, "bad", gated=True), *members(2, "good", gated=True))
+    spec = PodGroupManager.spec
+
+    def faulty(manager: PodGroupManager, of: Group) -> object:
+        if of.key == "default/bad":
+            raise KeyError("a fault of ours")
+        return spec(manager, of)
+
+    monkeypatch.setattr(PodGroupManager, "spec", faulty)
+    kube.run()
+    assert {each.group: each.state for each in gang_reports(kube.plugin, Journal(lambda news: None))} == {
+        "bad": "Quarantined",
+        "good": "Bound",
+    }
