@@ -27,6 +27,7 @@ GANG_VICTIMS = ("wholeOrSurplus", "surplusOnly", "any")
 EVICT_THROUGH = ("delete", "eviction")
 WAKE_BY = ("auto", "status", "annotation")
 DAY = 86400.0
+MOST_HELD_BINDS = 3500  # each is a connection, and the server takes 4,096
 
 
 def load_extender_configuration(path: Path | str) -> ExtenderConfiguration:
@@ -72,6 +73,7 @@ def _configuration(root: Section) -> ExtenderConfiguration:
         shadow_after_seconds=root.seconds("shadowAfterSeconds", default.shadow_after_seconds, low=0, high=DAY),
         shadow_max_seconds=root.seconds("shadowMaxSeconds", default.shadow_max_seconds, low=0, high=DAY),
         shadow_max_nodes_percent=root.integer("shadowMaxNodesPercent", default.shadow_max_nodes_percent, high=100),
+        max_held_binds=root.integer("maxHeldBinds", default.max_held_binds, low=1, high=MOST_HELD_BINDS),
         wake_by=root.choice("wakeBy", WAKE_BY, default.wake_by),
         ungate_refused=root.flag("ungateRefused", default.ungate_refused),
     )

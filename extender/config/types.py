@@ -139,13 +139,14 @@ class ExtenderConfiguration:
 
     bind_timeout_seconds is the httpTimeout of the bind entry; holds end the commit budget before it. wake_by: how a pod
     that kube-scheduler has parked is woken, one of load.WAKE_BY. ungate_refused: members of a gang that finds no room
-    lose our gate, so that a cluster autoscaler sees them. percentage_of_nodes_to_score: what kube-scheduler has; 0 for its
-    default, by which it offers a sample of more than 100 nodes.
+    lose our gate, so that a cluster autoscaler sees them. max_held_binds: the most bind calls at a time.
+    percentage_of_nodes_to_score: what kube-scheduler has; 0 for its default, by which it offers a sample of more than 100 nodes.
     """
 
     scheduler_names: tuple[str, ...] = ()
     leader_lease: LeaseRef | None = None
     bind_timeout_seconds: float = 120.0
+    max_held_binds: int = 2000
     percentage_of_nodes_to_score: int = 0
     profiles: tuple[KubeSchedulerProfile, ...] = ()
     topology: tuple[TopologyLevel, ...] = ()

@@ -49,7 +49,6 @@ from extender.scheduler.volume_handlers import has_unbound_claims, volumes_known
 from extender.scheduler.wake_by import WakeBy
 from extender.scheduler.watch_in_tree import watch_in_tree_groups
 
-MAX_HELD_BINDS = 2000
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 NODES_WITHOUT_NOMINATION = 500  # to judge more for each member costs more than its nomination
 
@@ -111,7 +110,7 @@ class _Assembly:
             assumed=self._cache.assumed_uids,
         )
         self._watch()
-        metrics.held_binds_limit.set(MAX_HELD_BINDS)
+        metrics.held_binds_limit.set(self._configuration.max_held_binds)
         return Scheduler(self._parts())
 
     def _new_surroundings(self) -> Surroundings:
@@ -173,6 +172,7 @@ class _Assembly:
             errors_back_off=True,
             offers_all=lambda: self._cache.node_count() <= most_offered,
             ring=bell.ring,
+            max_held_binds=configuration.max_held_binds,
         )
 
     def _ticks(self) -> dict[str, Callable[[], None]]:
@@ -215,7 +215,7 @@ class _Assembly:
             default_profile=self._first,
             serves=self._configuration.serves,
             leadership=self._leadership,
-            in_flight=InFlight(MAX_HELD_BINDS, lambda: self._clock() + bind_seconds),
+            in_flight=InFlight(self._configuration.max_held_binds, lambda: self._clock() + bind_seconds),
             filter_health=FilterHealth(self._clock),
             refusals=FilterHealth(self._clock, askers=1, text="every filter call has been refused", hint=""),
             scheduling_cycle=SchedulingCycle(self._cache.snapshot, self._clock),

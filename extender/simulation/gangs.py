@@ -163,6 +163,7 @@ def _collaborators(
         offload=here,
         may_commit=lambda: True,
         hold_limit=lambda members: math.inf,
+        max_held_binds=configuration.max_held_binds,
         ours=lambda pod: configuration.serves(pod.spec.scheduler_name),
     )
 

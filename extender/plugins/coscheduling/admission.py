@@ -148,6 +148,8 @@ class Admission:
             return None, self._refuse(group, pod, unresolvable(messages.TURN_NOT_COME))
         if place is None and self._rounds.requests.needs_plan(group, pod.uid):
             return None
+        if place is not None and not self._arrivals.bind_slots.lets_in(group):
+            return None, self._refuse(group, pod, unresolvable(messages.BIND_CALLS_TAKEN))
         group.refused.discard(pod.uid)
         if place is not None:
             group.answered.add(pod.uid)

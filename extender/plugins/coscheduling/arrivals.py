@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.bind_slots import BindSlots
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.ledger import Reservation
@@ -24,9 +26,10 @@ from extender.plugins.coscheduling.units import unit_of
 class Arrivals:
     """Steering is asked outside the manager's lock, and returns at once."""
 
-    def __init__(self, manager: PodGroupManager, collaborators: Collaborators) -> None:
+    def __init__(self, manager: PodGroupManager, collaborators: Collaborators, bind_slots: BindSlots) -> None:
         self._manager = manager
         self._with = collaborators
+        self.bind_slots = bind_slots
 
     def send(self, group: Group, caller: str = "") -> None:
         """Steers the members whose turn it is: those that wait for us, and those whose place has moved. One that is being
@@ -119,7 +122,16 @@ class Arrivals:
                     early.append(info.pod)
             elif known is not None or waits:
                 due.append((info.pod, reservation.node_name))
+        if due and not self.bind_slots.lets_in(group):
+            due.clear()
         return due, early
+
+    def send_those_that_wait(self) -> None:
+        """Units that waited for bind calls to come free, where that are enough now."""
+        with self._manager.lock:
+            groups = [group for unit in self.bind_slots.next_units() for group in unit]
+        for group in groups:
+            self._manager.quarantine.for_gang(group.key, "arrivals", partial(self.send, group), None)
 
     def _invited(self, group: Group, *, asked: bool = False) -> set[str] | None:
         """The members whose wave has come; None for all.

@@ -5,6 +5,7 @@ Behind kube-scheduler steering is a patch of the pod's status; in-process it is 
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -119,6 +120,7 @@ class Collaborators:
     call sends the pod into an error back-off, as kube-scheduler's.
     plan_beside: runs a turn of planning on a thread of its own, once however often it is asked for before it starts, so that filter
     calls wait for plans only for a moment; None: the one that needs a plan makes it. wait: for an event, for so many seconds.
+    max_held_binds: the most bind calls that are held at a time.
     ring: wakes all parked pods that we have refused by one event, these among
     them; None: they are woken one by one."""
 
@@ -141,6 +143,7 @@ class Collaborators:
     offers_all: Callable[[], bool] = lambda: False
     plan_beside: Callable[[Callable[[], None]], None] | None = None
     wait: Wait = threading.Event.wait
+    max_held_binds: float = math.inf
     ring: Callable[[Sequence[corev1.Pod]], None] | None = None
 
     def wake_refused(self, pods: Sequence[corev1.Pod]) -> None:

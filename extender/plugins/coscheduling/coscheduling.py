@@ -53,6 +53,7 @@ from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.admission import Admission, Decision
 from extender.plugins.coscheduling.arrivals import Arrivals
 from extender.plugins.coscheduling.barrier import Barrier
+from extender.plugins.coscheduling.bind_slots import BindSlots
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.expired_plans import ExpiredPlans
 from extender.plugins.coscheduling.gang_observer import GangObserver
@@ -122,7 +123,9 @@ class Coscheduling(
         """Called once, when the scheduler around the frameworks exists."""
         verdicts = RemarkedVerdicts(collaborators.verdicts, self.manager)
         self.collaborators = collaborators = replace(collaborators, verdicts=verdicts)
-        self.arrivals = Arrivals(self.manager, collaborators)
+        self.manager.max_held_binds = collaborators.max_held_binds
+        slots = BindSlots(self.manager, collaborators.max_held_binds, self.wait_seconds)
+        self.arrivals = Arrivals(self.manager, collaborators, slots)
         self.rounds = PlanningRounds(
             self.manager,
             collaborators,
@@ -143,7 +146,7 @@ class Coscheduling(
             self.manager, collaborators, self.arrivals, self.barrier, self.observer, self.rounds.look
         )
         self.room = ReservedRoom(self.manager, collaborators, self.rounds.shadows, self.rounds.look)
-        self.expired_plans = ExpiredPlans(self.manager, self.rounds, collaborators.has_unbound_claims)
+        self.expired_plans = ExpiredPlans(self.manager, self.rounds, collaborators.has_unbound_claims, slots)
         self.events = GroupEvents(self.manager, self.rounds, self.arrivals, self.barrier, collaborators)
         self.lead_changes = LeadChanges(
             self.manager, self.rounds, self.observer, collaborators.may_plan, self.events.room_came_free
@@ -305,6 +308,7 @@ class Coscheduling(
         """Releases the whole group: none of it can start now."""
         with self.manager.quarantine.blame(self.manager.key_of(pod)):
             self._unreserve(state, pod)
+        self.arrivals.send_those_that_wait()
 
     def _unreserve(self, state: CycleState, pod: corev1.Pod) -> None:
         cause = state.get(REJECTION, str) or messages.REJECTION_IN_UNRESERVE
@@ -330,6 +334,7 @@ class Coscheduling(
         set_aside = unschedulable(messages.INTERNAL_ERROR), 0.0
         decided = self.manager.quarantine.for_gang(key, "permit", step, set_aside if key else (SUCCESS, 0.0))
         self.manager.quarantine.for_gang(key, "arrivals", partial(self.arrivals.settled, pod), None)
+        self.arrivals.send_those_that_wait()
         return decided
 
     def pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
@@ -389,6 +394,7 @@ class Coscheduling(
             ("quarantine", self.set_aside.tick),
             ("unseen", self.events.tick),
             ("due", self._look_at_what_is_due),
+            ("bind-slots", self.arrivals.send_those_that_wait),
             ("leadership", self.lead_changes.tick),
             ("stale-refusals", self.stale_refusals.tick),
             ("observer", self.observer.tick),

@@ -11,6 +11,7 @@ from functools import partial
 
 from extender import metrics
 from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.bind_slots import BindSlots
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
@@ -30,7 +31,10 @@ class ExpiredPlans:
         manager: PodGroupManager,
         rounds: PlanningRounds,
         has_unbound_claims: HasUnboundClaims,
+        bind_slots: BindSlots,
     ) -> None:
+        """bind_slots: the places of gangs that wait there are kept."""
+        self._bind_slots = bind_slots
         self._manager = manager
         self._rounds = rounds
         self._has_unbound_claims = has_unbound_claims
@@ -53,6 +57,8 @@ class ExpiredPlans:
             )
 
     def _has_expired(self, group: Group, now: float) -> bool:
+        if self._bind_slots.waits(group):
+            return False
         grace = time_for_place(group, self._has_unbound_claims)
         places = self._manager.ledger.of_group(group.key)
         return any(place.expires + grace <= now and place.uid not in group.held for place in places)

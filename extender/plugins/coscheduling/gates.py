@@ -8,6 +8,7 @@ scheduler-plugins: pkg/coscheduling/core/core.go (PreFilter)
 from __future__ import annotations
 
 from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.bind_slots import too_large
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.quorum import Needs, is_free, needs
@@ -22,8 +23,13 @@ def shut_gate(manager: PodGroupManager, group: Group, scheduler_name: str, pod_n
     uid: of the member that asks; one that need not wait for the others finds all open.
     """
     gate = _own_gate(manager, group, scheduler_name, pod_name, uid)
-    if gate is not None or not manager.gang_groups:
+    if gate is not None:
         return gate
+    if _too_large(manager, group, uid):
+        text = messages.EXCEEDS_HELD_BINDS
+        return Gate(Reason.EXCEEDS_HELD_BINDS, text, text, told=text)
+    if not manager.gang_groups:
+        return None
     if other := missing_group(manager, group):
         text = messages.waiting_for_group(other)
         return Gate(Reason.COMPANION_NOT_READY, text, text, told=text)
@@ -44,6 +50,13 @@ def companion_missing(manager: PodGroupManager, group: Group) -> str:
         if spec is None or spec.invalid:
             return messages.companion_waits(companion.key, NOT_FOUND.cause if spec is None else spec.invalid)
     return ""
+
+
+def _too_large(manager: PodGroupManager, group: Group, uid: str) -> bool:
+    spec = manager.spec(group)
+    if spec is None or is_free(group, spec, uid):
+        return False
+    return too_large(manager, unit_of(manager, group), manager.max_held_binds)
 
 
 def _own_gate(manager: PodGroupManager, group: Group, scheduler_name: str, pod_name: str, uid: str) -> Gate | None:

@@ -10,6 +10,7 @@ not said so yet) > held (its bind call waits in Permit) > planned (the ledger ha
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
@@ -75,6 +76,7 @@ class PodGroupManager:
         self.gate = gate
         self.clock = clock
         self.wall = wall
+        self.max_held_binds = math.inf  # the most bind calls that are held at a time
         self.groups: dict[str, Group] = {}
         self.ledger = Ledger()
         self.gang_groups = GangGroups()

@@ -34,6 +34,7 @@ class Reason(StrEnum):
     RESERVED_FOR_OTHERS = "ReservedForOthers"
     ORDERED_AFTER_OTHERS = "OrderedAfterOthers"
     BUDGET_EXCEEDED = "BudgetExceeded"
+    EXCEEDS_HELD_BINDS = "ExceedsMaxHeldBinds"  # it could not be held whole, however long it waited
     NEEDS_GATE = "NeedsGate"
     REFUTED_BY_SCHEDULER = "RefutedByScheduler"
     MEMBERS_DID_NOT_COME = "MembersDidNotCome"

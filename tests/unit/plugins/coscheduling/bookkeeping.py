@@ -286,6 +286,7 @@ MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
     "gate": _no_rule,
     "clock": _no_rule,
     "wall": _no_rule,
+    "max_held_binds": _no_rule,
     "groups": _no_rule,  # their own rules
     "ledger": _ledger,
     "gang_groups": _gang_groups,
