@@ -220,7 +220,7 @@ def with_metadata(document: Json, part: str, more: dict[str, str]) -> Json:
 
 
 def pod(name: str, labels: Any = None, annotations: Any = None, **spec: Any) -> Json:
-    container = {"name": "c", "resources": {"requests": {"cpu": "10m"}}}
+    container = {"name": "c", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": {"cpu": "10m"}}}
     document = {**bare(name), "spec": {"containers": [container], **spec}}
     return with_metadata(with_metadata(document, "labels", labels or {}), "annotations", annotations or {})
 

@@ -224,7 +224,7 @@ class Cluster:
         """namespace/name -> minMember of the groups that have an object."""
         groups = self.api.items(paths.ALL_POD_GROUPS) if self.has_crd() else []
         return {
-            f"{group['metadata']['namespace']}/{group['metadata']['name']}": group["spec"].get("minMember", 1)
+            f"{group['metadata']['namespace']}/{group['metadata']['name']}": group.get("spec", {}).get("minMember", 1)
             for group in groups
         }
 

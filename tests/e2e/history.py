@@ -15,6 +15,7 @@ from typing import Any
 
 from extender.api.quantity import parse_quantity
 from extender.api.schedulingv1alpha1 import LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL, POD_GROUP_LABEL
+from extender.plugins.coscheduling.spec.counts import parse_count
 from extender.plugins.coscheduling.spec.roles import ROLE_LABEL
 from tests.e2e.api import Json
 
@@ -55,7 +56,7 @@ def seen(pod: Json) -> Seen:
         name=f"{namespace}/{metadata['name']}",
         node=spec.get("nodeName", ""),
         group=f"{namespace}/{group}" if group else "",
-        min_member=int(labels.get(LIGHTWEIGHT_MIN_AVAILABLE_LABEL, 0)),
+        min_member=parse_count(labels.get(LIGHTWEIGHT_MIN_AVAILABLE_LABEL, "")) or 0,
         requests=_requests(spec),
         nominated=pod.get("status", {}).get("nominatedNodeName", ""),
         role=labels.get(ROLE_LABEL, ""),
