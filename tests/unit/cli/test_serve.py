@@ -27,7 +27,11 @@ current-context: %s
     [
         pytest.param(KUBECONFIG % ("certificate-authority: /none", "x"), "/none", id="a CA that is not there"),
         pytest.param(KUBECONFIG % ("certificate-authority-data: bm9uZQ==", "x"), "certificate", id="a CA that is none"),
-        pytest.param(KUBECONFIG % ("insecure-skip-tls-verify: false", "y"), 'Not found: "y" in contexts', id="a context that is not there"),
+        pytest.param(
+            KUBECONFIG % ("insecure-skip-tls-verify: false", "y"),
+            'Not found: "y" in contexts',
+            id="a context that is not there",
+        ),
         pytest.param("", "current-context: Required value", id="an empty file"),
     ],
 )
