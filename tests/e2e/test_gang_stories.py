@@ -39,7 +39,7 @@ def test_a_pod_group_that_cannot_be_read_stops_nobody_else(cluster: Cluster, mod
     cluster.node("node-1")
     cluster.pod_group("odd", min_member=2, minResources={"cpu": "1e1.5"})
     cluster.pod("odd-a", group="odd")
-    cluster.recorder.await_message("odd-a", "PodGroup not found", within=5)
+    cluster.recorder.await_message("odd-a", "odd is invalid: ", within=5)
     cluster.pod_group("fine", min_member=2)
     for name in ("fine-a", "fine-b"):
         cluster.pod(name, group="fine")
