@@ -2,7 +2,7 @@
 
 What was deleted while nothing was watched is told as a deletion. A list is always of the newest state. A watch is short, and
 where it ends without a word the server's version is checked: to a watch from a version that it has not reached, a server
-whose etcd was restored is silent. Runs on the informer's thread. docs/design/0023-reflector.md has the reasons.
+whose etcd was restored is silent. Runs on the informer's thread. docs/design/0027-reflector.md has the reasons.
 kube-scheduler: k8s.io/client-go/tools/cache/reflector.go
 """
 
