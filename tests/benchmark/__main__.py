@@ -24,6 +24,7 @@ BENCHMARKS = (
     "waiting_gangs",
     "preemption",
     "memory",
+    "gang_churn",
     "real_objects",
 )
 
