@@ -20,10 +20,8 @@ from urllib3.util import make_headers, parse_url
 
 from extender.client.credentials import Route
 
-TRUSTED_SECONDS = (
-    1.0  # a connection that was used so lately is not looked at: a server that closed it costs a failed call
-)
-
+# A connection that was used so lately is not looked at: a server that closed it costs a failed call.
+TRUSTED_SECONDS = 1.0
 
 MAX_HEADERS = 100
 MAX_HEADER_LINE = 65536

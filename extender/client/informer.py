@@ -20,12 +20,10 @@ from extender.client.store import Store
 T = TypeVar("T", bound=Any)
 
 NON_TERMINAL_PODS = "status.phase!=Succeeded,status.phase!=Failed"
-STALE_SECONDS = (
-    120.0  # a watch lasts half a minute, and a silent one is followed by a check: this is four of them in vain
-)
-LEASE_WATCH_SECONDS = (
-    5.0  # its holder renews it every 2 s and loses it after 15: a watch that has stalled is found before
-)
+# A watch lasts half a minute, and a silent one is followed by a check: this is four of them in vain.
+STALE_SECONDS = 120.0
+# Its holder renews it every 2 s and loses it after 15: a watch that has stalled is found before.
+LEASE_WATCH_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)

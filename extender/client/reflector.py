@@ -34,12 +34,10 @@ WATCH_SECONDS = 30.0  # at most; the server ends it then, and has sent a bookmar
 BRIEF_SECONDS = 1.0
 ONCE_SECONDS = 10.0
 LATER_SECONDS = 10.0
-REFUSED_SECONDS = (
-    15.0  # how long a kind that was served counts as it was last seen: an API server that starts refuses all
-)
-CUT_BACKOFF_SECONDS = (
-    10.0  # nothing is asked of a server that is not there; one that is back is found within twice that
-)
+# How long a kind that was served counts as it was last seen: an API server that starts refuses all.
+REFUSED_SECONDS = 15.0
+# Nothing is asked of a server that is not there; one that is back is found within twice that.
+CUT_BACKOFF_SECONDS = 10.0
 UNEXPECTED_SECONDS = 5.0  # after what not even the back-off was prepared for
 
 

@@ -14,14 +14,12 @@ from dataclasses import dataclass, field
 
 READINESS_SECONDS = 30.0  # of errors alone, after which /readyz fails
 LIVENESS_SECONDS = 90.0  # after which /livez fails as well: the process is started anew
-QUIET_SECONDS = (
-    60.0  # without a call, after which nothing is known; kube-scheduler tries a pod again within 10 s of an Error
-)
+# Without a call, after which nothing is known; kube-scheduler tries a pod again within 10 s of an Error.
+QUIET_SECONDS = 60.0
 CALLS = 3
 ASKERS = 2
-REFUSED_SECONDS = (
-    30.0  # of refusals alone, after which /livez says that kube-scheduler asks an extender that is of no use to it
-)
+# Of refusals alone, after which /livez says that kube-scheduler asks an extender that is of no use to it.
+REFUSED_SECONDS = 30.0
 
 
 @dataclass(slots=True)

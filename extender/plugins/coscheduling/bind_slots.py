@@ -26,9 +26,8 @@ class BindSlots:
         self._manager = manager
         self._limit = limit
         self._lease_seconds = lease_seconds
-        self._let_in: set[str] = (
-            set()
-        )  # keys of groups that were let in; those that have started go when they are counted
+        # keys of groups that were let in; those that have started go when they are counted
+        self._let_in: set[str] = set()
         self._waiting: dict[str, None] = {}  # one key of each unit that was refused, in order
 
     def lets_in(self, group: Group) -> bool:

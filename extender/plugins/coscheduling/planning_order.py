@@ -16,9 +16,8 @@ from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 
 SLICE_SECONDS = 0.25  # of planning time, after which it is the turn of namespaces that have used fewer slices
 HALF_LIFE_SECONDS = 5.0  # after which half of what a namespace has used is forgotten
-PASSED_OVER_SECONDS = (
-    2.0  # active for longer than that: before gangs of its slice that are older but were planned since
-)
+# Active for longer than that: before gangs of its slice that are older but were planned since.
+PASSED_OVER_SECONDS = 2.0
 
 
 class PlanningOrder:
