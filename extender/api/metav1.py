@@ -53,6 +53,11 @@ class ObjectMeta(Object, frozen=True, gc=False):
         """`namespace/name`, or the name alone where there is no namespace. Go: cache.MetaNamespaceKeyFunc."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The owner that manages the object. Written like all of metadata by the object's creator. Go: metav1.GetControllerOf."""
+        return next((owner for owner in self.owner_references if owner.controller), None)
+
 
 class ListMeta(Object, frozen=True, gc=False):
     resource_version: str = ""

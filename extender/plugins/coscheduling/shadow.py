@@ -27,7 +27,7 @@ from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.phases import Phase, phase_of
 from extender.plugins.coscheduling.plan_request import PlanRequests
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.shadow_nodes import Choice, choose_nodes
+from extender.plugins.coscheduling.shadow_nodes import DAEMON_SET, Choice, choose_nodes, controlled_by
 from extender.plugins.coscheduling.stops import Reason, Stop
 from extender.plugins.coscheduling.units import unit_of
 
@@ -87,7 +87,7 @@ class Shadows:
     # What is kept from whom; under the manager's lock
 
     def kept_from(self, pod: corev1.Pod) -> frozenset[str]:
-        """The nodes where a single pod is not admitted now. One that can run on one node only passes."""
+        """The nodes where a single pod is not admitted now. A DaemonSet's pod passes: it can run nowhere else."""
         shadow = self.current
         if shadow is None or pod.priority > shadow.priority or is_pinned(pod):
             return NO_NODES
@@ -230,7 +230,12 @@ class Shadows:
 
 
 def is_pinned(pod: corev1.Pod) -> bool:
-    """Whether it can run on one node only, named by its required node affinity, as a DaemonSet's pods are."""
+    """Whether it is a DaemonSet's pod: controlled by one, and its required node affinity names the one node for which it was made.
+
+    The affinity alone, which anyone may write, pins nothing: any pod would pass a shadow by it.
+    """
+    if not controlled_by(pod, DAEMON_SET):
+        return False
     affinity = pod.spec.affinity
     preferences = affinity.node_affinity if affinity is not None else None
     required = preferences.required_during_scheduling_ignored_during_execution if preferences is not None else None

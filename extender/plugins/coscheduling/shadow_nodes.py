@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from extender.api import corev1
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
@@ -21,7 +22,8 @@ from extender.plugins.coscheduling.planner.domains import Domains
 from extender.plugins.coscheduling.planner.room import IntColumn, Room, asked_of
 from extender.plugins.coscheduling.planner.scope import UnknownLevelError, level_of
 
-OWNED_BY_THE_NODE = frozenset(("DaemonSet", "Node"))
+DAEMON_SET = ("apps/v1", "DaemonSet")
+NODE = ("v1", "Node")  # controls the mirror pod of a static pod
 TRIED_DOMAINS = 8  # in which a plan is made
 BUDGET_SECONDS = 0.5  # for one of these plans
 CLUSTER = "the cluster"
@@ -41,6 +43,12 @@ class _Kind:
     weight: float  # one member's share of the whole cluster's resources, summed
     now: IntColumn
     empty: IntColumn
+
+
+def controlled_by(pod: corev1.Pod, *kinds: tuple[str, str]) -> bool:
+    """Whether an object of one of these kinds (apiVersion, kind) controls the pod, as the pod itself says."""
+    owner = pod.metadata.controller
+    return owner is not None and (owner.api_version, owner.kind) in kinds
 
 
 def choose_nodes(snapshot: NodeInfoLister, request: planner.Request, judge: planner.Judge, most: int) -> Choice | None:
@@ -66,7 +74,7 @@ def _emptied(node: NodeInfo) -> NodeInfo:
         return node
     empty = NodeInfo(node.node)
     for info in node.pods:
-        if any(owner.kind in OWNED_BY_THE_NODE for owner in info.pod.metadata.owner_references):
+        if controlled_by(info.pod, DAEMON_SET, NODE):
             empty.add_pod(info)
     return empty
 

@@ -129,7 +129,7 @@ def default_selector(pod: corev1.Pod, handle: Handle) -> Selector:
             merged.update(selector)
     if merged:
         parts.append(LabelSelector(match_labels=merged))
-    owner = next((o for o in pod.metadata.owner_references if o.controller), None)
+    owner = pod.metadata.controller
     if owner is not None:
         key = f"{pod.namespace}/{owner.name}"
         controller = _controller_selector(owner.kind, owner.api_version, key, handle)

@@ -46,10 +46,12 @@ def node(name: str, cpu: str = "4", pods: int = 110, **spec: Any) -> corev1.Node
 
 def pod(name: str, group: str = "", cpu: str = "1", *, uid: str = "", node_name: str = "", **spec: Any) -> corev1.Pod:
     labels = spec.pop("labels", {LABEL: group} if group else {})
-    deleting = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if spec.pop("deleting", False) else {}
+    more: dict[str, Any] = {"ownerReferences": spec.pop("owners", [])}
+    if spec.pop("deleting", False):
+        more["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     return convert(
         {
-            "metadata": {"name": name, "namespace": "default", "uid": uid or name, "labels": labels, **deleting},
+            "metadata": {"name": name, "namespace": "default", "uid": uid or name, "labels": labels, **more},
             "spec": {"containers": [{"resources": {"requests": {"cpu": cpu}}}], "nodeName": node_name, **spec},
             "status": {"phase": "Pending"},
         },

@@ -93,6 +93,8 @@ PINNED = {
         }
     }
 }
+DAEMON_SET = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d", "controller": True}
+JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j", "controller": True}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,29 @@ PINNED = {
         pytest.param(pod("s", priority=5), True, id="a pod of equal priority"),
         pytest.param(pod("s", priority=4), True, id="a pod of lower priority"),
         pytest.param(pod("s", priority=6), False, id="a pod of higher priority"),
-        pytest.param(pod("s", priority=5, affinity=PINNED), False, id="a DaemonSet's pod"),
+        pytest.param(pod("s", priority=5, affinity=PINNED, owners=[DAEMON_SET]), False, id="a DaemonSet's pod"),
+        pytest.param(pod("s", priority=5, affinity=PINNED), True, id="a pod that names one node by itself"),
+        pytest.param(
+            pod("s", priority=5, affinity=PINNED, owners=[{**DAEMON_SET, "controller": False}]),
+            True,
+            id="a pod that a DaemonSet owns and does not control",
+        ),
+        pytest.param(
+            pod("s", priority=5, affinity=PINNED, owners=[{**DAEMON_SET, "kind": "ReplicaSet"}]),
+            True,
+            id="a ReplicaSet's pod that names one node",
+        ),
+        pytest.param(
+            pod("s", priority=5, affinity=PINNED, owners=[{**DAEMON_SET, "apiVersion": "tenant.example/v1"}]),
+            True,
+            id="a pod of another group's DaemonSet",
+        ),
+        pytest.param(
+            pod("s", priority=5, affinity=PINNED, owners=[JOB, {**DAEMON_SET, "controller": None}]),
+            True,
+            id="a pod of which a DaemonSet is the second owner",
+        ),
+        pytest.param(pod("s", priority=5, owners=[DAEMON_SET]), True, id="a DaemonSet's pod that could run anywhere"),
     ],
 )
 def test_a_shadow_keeps_out(single: corev1.Pod, kept: bool, story: Story) -> None:
@@ -114,9 +138,8 @@ def test_a_shadow_keeps_out(single: corev1.Pod, kept: bool, story: Story) -> Non
 def test_two_terms_are_no_single_node() -> None:
     term = PINNED["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"][0]
     both = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term, term]}}}
-    assert is_pinned(pod("s", affinity=PINNED))
-    assert not is_pinned(pod("s", affinity=both))
-    assert not is_pinned(pod("s"))
+    assert is_pinned(pod("s", affinity=PINNED, owners=[DAEMON_SET]))
+    assert not is_pinned(pod("s", affinity=both, owners=[DAEMON_SET]))
 
 
 def test_a_gang_that_would_go_there_waits_and_says_for_whom_and_one_that_fits_elsewhere_passes(story: Story) -> None:

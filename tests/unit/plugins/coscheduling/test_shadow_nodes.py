@@ -31,13 +31,13 @@ def in_rack(name: str, rack: str, cpu: str = "4") -> corev1.Node:
     )
 
 
-def on(node_name: str, cpu: str, kind: str = "ReplicaSet") -> corev1.Pod:
+def on(node_name: str, cpu: str, kind: str = "ReplicaSet", api_version: str = "apps/v1", **owner: Any) -> corev1.Pod:
     return convert(
         {
             "metadata": {
                 "name": f"on-{node_name}-{kind}",
                 "uid": f"{node_name}-{kind}",
-                "ownerReferences": [{"kind": kind}],
+                "ownerReferences": [{"kind": kind, "apiVersion": api_version, "controller": True, **owner}],
             },
             "spec": {"nodeName": node_name, "containers": [{"resources": {"requests": {"cpu": cpu}}}]},
         },
@@ -113,6 +113,13 @@ def test_what_belongs_to_a_node_stays_on_it() -> None:
     pods = [on("n0", "3", "DaemonSet"), on("n0", "1"), on("n1", "4")]
     assert chosen(nodes, pods, gang(2)) == Choice("the cluster", frozenset({"n1"}))
     assert chosen(nodes, [on(each.name, "3", "DaemonSet") for each in nodes], gang(2)) is None
+    assert chosen(nodes, [on(each.name, "3", "Node", "v1") for each in nodes], gang(2)) is None
+
+
+def test_a_pod_that_only_looks_as_if_it_belonged_to_a_node_is_expected_to_end() -> None:
+    nodes = [node("n0"), node("n1")]
+    pods = [on("n0", "3", "DaemonSet", controller=False), on("n1", "3", "Node", "tenant.example/v1")]
+    assert chosen(nodes, pods, gang(2, cpu="4")) == Choice("the cluster", frozenset({"n0", "n1"}))
 
 
 def test_members_that_keep_apart_get_as_many_nodes_as_they_need() -> None:
