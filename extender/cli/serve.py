@@ -52,6 +52,8 @@ def run(args: argparse.Namespace) -> int:
     from extender.config.yaml_file import ConfigurationError
     from extender.server.options import OptionsError, ServeOptions
 
+    if args.kubeconfig == "":  # `--kubeconfig "$UNSET"`, which does not mean the pod's own identity
+        raise UsageError("--kubeconfig: the name of the file is empty")
     options = ServeOptions(
         bind_address=args.bind_address,
         port=args.port,
@@ -95,15 +97,8 @@ def _builder(args: argparse.Namespace, configuration: Any) -> Callable[[Callable
         if not args.cluster:
             connect().close()
     except IdentityError as error:
-        raise UsageError(_one_line(str(error))) from error
-    except OSError as error:  # a certificate or key that is none
-        raise UsageError(_one_line(f"kubeconfig {args.kubeconfig or '(in the cluster)'}: {error}")) from error
+        raise UsageError(str(error)) from error
     return lambda offload: factory.build(configuration, connect(), offload=offload, settled=_keep_what_was_listed)
-
-
-def _one_line(text: str) -> str:
-    """A YAML error has several."""
-    return " ".join(text.split())
 
 
 def _say_what_is_left_out(loaded: Any) -> None:

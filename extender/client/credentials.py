@@ -7,6 +7,7 @@ client-go: rest.Config, transport.TLSConfig
 from __future__ import annotations
 
 import os
+import re
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,9 +16,18 @@ from typing import Any
 
 import urllib3
 
+_HOST = re.compile(r"[A-Za-z0-9_:][A-Za-z0-9_.:%-]*")
+MAX_ERROR = 500  # characters of an error, of which a value that is quoted may be any number
+
 
 class IdentityError(Exception):
-    """No usable kubeconfig, or not in a cluster. The text names the file and the place."""
+    """No usable kubeconfig, or not in a cluster. The text names the file and the place, on one line."""
+
+    def __init__(self, text: str) -> None:
+        line = "".join(char if char.isprintable() else "?" for char in " ".join(text.split()))
+        if len(line) > MAX_ERROR:
+            line = f"{line[: MAX_ERROR * 3 // 4]} ... {line[-MAX_ERROR // 5 :]}"
+        super().__init__(line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +56,14 @@ class Route:
 
     @classmethod
     def to(cls, url: str, **rest: Any) -> Route:
-        """Raises IdentityError for what is no URL of a server."""
-        try:
-            parsed = urllib3.util.parse_url(url)
-        except urllib3.exceptions.LocationParseError as error:
-            raise IdentityError(f"{url!r} is no URL of a server: {error}") from error
-        if parsed.scheme not in ("http", "https") or not parsed.host:
-            raise IdentityError(f"{url!r} is no URL of a server, such as https://10.0.0.1:6443")
+        """Raises ValueError for what is not the URL of a server."""
+        parsed = http_url(url)
         port = f":{parsed.port}" if parsed.port else ""
         return cls(f"{parsed.scheme}://{parsed.host}{port}", (parsed.path or "").rstrip("/"), **rest)
 
     def check(self) -> None:
         """Raises IdentityError for what no connection can be made with."""
         self.ssl_context()
-        if self.proxy and urllib3.util.parse_url(self.proxy).scheme not in ("http", "https"):
-            raise IdentityError(f"{self.proxy!r} is no URL of a proxy, such as http://10.0.0.1:3128")
 
     @property
     def target(self) -> str:
@@ -86,6 +89,28 @@ class Route:
         return context
 
 
+def http_url(text: str) -> urllib3.util.Url:
+    """Raises ValueError with the reason for a text that is not the URL of a server or of a proxy."""
+    try:
+        url = urllib3.util.parse_url(text)
+    except urllib3.exceptions.LocationParseError as error:
+        raise ValueError(str(error)) from error
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ValueError("must be a URL such as https://10.0.0.1:6443")
+    check_host(url.host)
+    return url
+
+
+def check_host(host: str) -> None:
+    """Raises ValueError for what is neither an address nor a name that can be looked up, or shown in a TLS handshake."""
+    try:
+        name = host.strip("[]").encode("idna").decode("ascii")
+    except UnicodeError as error:
+        raise ValueError("must be a host: a label is empty or too long") from error
+    if not _HOST.fullmatch(name):
+        raise ValueError("must be a host: a name or an address")
+
+
 @dataclass(frozen=True, slots=True)
 class Credentials:
     """authorization: the header's value, or empty."""
@@ -98,6 +123,8 @@ class Credentials:
 
 
 def _trusting(authority: Pem) -> ssl.SSLContext:
+    if not authority.data.strip():  # with which the ssl module would trust the system's own
+        raise IdentityError(f"{authority.place}: no certificate in PEM: empty")
     try:
         return ssl.create_default_context(cadata=authority.data.decode("ascii"))
     except (ssl.SSLError, ValueError) as error:

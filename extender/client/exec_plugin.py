@@ -61,7 +61,11 @@ class ExecPlugin:
             )
         except FileNotFoundError as error:
             raise IdentityError(f"{self.place}: {self.command}: not found. {self.install_hint}".rstrip(". ")) from error
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except (
+            OSError,
+            ValueError,
+            subprocess.TimeoutExpired,
+        ) as error:  # ValueError: names no program or variable can have
             raise IdentityError(f"{self.place}: {self.command}: {_said(error)}") from error
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip()[-MAX_ERROR:]

@@ -21,7 +21,7 @@ from typing import Protocol
 from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
 
-from extender.client.credentials import Credentials, IdentityError, Pem, Route
+from extender.client.credentials import Credentials, IdentityError, Pem, Route, http_url
 from extender.client.errors import ConnectionFailedError
 from extender.client.exec_plugin import PluginStatus
 from extender.client.kubeconfig import Kubeconfig, read_kubeconfig
@@ -128,20 +128,19 @@ class ServiceAccountSource:
             )
         authority = self._folder / "ca.crt"
         server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-        route = Route.to(
-            server,
-            proxy=proxy_for(server, self._environ),
-            authority=Pem(str(authority), self._file(authority)),
-        )
-        return Credentials(route, _bearer(self._file(self._folder / "token")))
+        pem = Pem(str(authority), self._file(authority))
+        try:
+            route = Route.to(server, proxy=_proxy(server, self._environ), authority=pem)
+        except ValueError as error:
+            raise IdentityError(f"KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT: {server}: {error}") from error
+        token = self._folder / "token"
+        return Credentials(route, _bearer(self._file(token), f"not in a cluster: {token}"))
 
     def _file(self, file: Path) -> bytes:
         try:
             data = file.read_bytes()
         except OSError as error:
             raise IdentityError(f"not in a cluster: {file}: {error.strerror}") from error
-        if not data.strip():
-            raise IdentityError(f"not in a cluster: {file}: empty")
         return data
 
 
@@ -155,7 +154,10 @@ class KubeconfigSource:
         environ: Mapping[str, str] = os.environ,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._file = file.expanduser()
+        try:
+            self._file = file.expanduser()
+        except RuntimeError as error:
+            raise IdentityError(f"kubeconfig {file}: {error}") from error
         self._context = context
         self._environ = environ
         self._now = now
@@ -174,7 +176,7 @@ class KubeconfigSource:
             certificate=config.certificate.pem() if config.certificate else None,
             key=config.key.pem() if config.key else None,
         )
-        route = replace(route, proxy=config.proxy_url or proxy_for(route.server, self._environ))
+        route = replace(route, proxy=config.proxy_url or _proxy(route.server, self._environ))
         if status is not None and status.client_certificate_data and config.plugin is not None:
             place = config.plugin.place
             certificate, key = status.client_certificate_data.encode(), status.client_key_data.encode()
@@ -199,9 +201,9 @@ class KubeconfigSource:
 
     def _authorization(self, config: Kubeconfig, status: PluginStatus | None, refused: bool) -> str:
         if config.token is not None:
-            return _bearer(config.token.read())
-        if status is not None and status.token:
-            return _bearer(status.token.encode())
+            return _bearer(config.token.read(), config.token.place)
+        if status is not None and status.token and config.plugin is not None:
+            return _bearer(status.token.encode(), config.plugin.place)
         if config.username:
             return "Basic " + base64.b64encode(f"{config.username}:{config.password}".encode()).decode()
         return self._of_auth_provider(config, refused) if config.auth_provider else ""
@@ -217,12 +219,29 @@ class KubeconfigSource:
                 self._provider = config, made
             # the name that the package keeps it under depends on its version
             return self._provider[1].get_api_key_with_prefix("BearerToken", alias="authorization") or ""
-        except kubernetes_config.ConfigException as error:
-            raise IdentityError(f"kubeconfig {config.file}: {error}") from error
+        except Exception as error:  # of whatever kind the package raises for fields that it does not check
+            raise IdentityError(f"kubeconfig {config.file}: auth-provider: {type(error).__name__}: {error}") from error
 
 
-def _bearer(token: bytes) -> str:
-    return "Bearer " + token.decode("utf-8", "replace").strip()
+def _proxy(server: str, environ: Mapping[str, str]) -> str:
+    """Of the environment; empty for none. Raises IdentityError."""
+    proxy = proxy_for(server, environ)
+    try:
+        if proxy:
+            http_url(proxy)
+    except ValueError as error:
+        raise IdentityError(f"HTTPS_PROXY or HTTP_PROXY of the environment: {proxy}: {error}") from error
+    return proxy
+
+
+def _bearer(token: bytes, place: str) -> str:
+    """The header's value. Raises IdentityError, which does not quote the token."""
+    text = token.strip()
+    if not text:
+        raise IdentityError(f"{place}: empty")
+    if not all(32 < char < 127 for char in text):
+        raise IdentityError(f"{place}: not a token: has spaces, line breaks or characters beyond ASCII")
+    return "Bearer " + text.decode("ascii")
 
 
 def _stamp(file: Path) -> object:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from extender.client.credentials import IdentityError, Pem
+from extender.client.credentials import IdentityError, Pem, check_host, http_url
 from extender.client.exec_plugin import ExecPlugin
 from extender.config.section import Section
 from extender.config.yaml_file import ConfigurationError, Document, Mistake, read_document
@@ -32,8 +33,8 @@ class Source:
             return self.data
         try:
             return self.file.read_bytes()
-        except OSError as error:
-            raise IdentityError(f"{self.place}: {self.file}: {error.strerror}") from error
+        except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+            raise IdentityError(f"{self.place}: {self.file}: {getattr(error, 'strerror', error)}") from error
 
     def pem(self) -> Pem:
         return Pem(f"{self.place}: {self.file}" if self.file else self.place, self.read())
@@ -113,14 +114,19 @@ class _Reader:
         insecure = cluster.flag("insecure-skip-tls-verify")
         if insecure and authority is not None:
             cluster.wrong("insecure-skip-tls-verify", "must not be true where there is a certificate-authority")
-        if "://" not in server:
+        if server and "://" not in server:
             server = f"{'https' if authority or certificate or insecure else 'http'}://{server}"
+        proxy_url, server_name = cluster.text("proxy-url"), cluster.text("tls-server-name")
+        _check(cluster, "server", server, http_url)
+        _check(cluster, "proxy-url", proxy_url, http_url)
+        _check(cluster, "tls-server-name", server_name, check_host)
+        user.section("auth-provider")  # a mapping, if it is there: the kubernetes package reads it
         return Kubeconfig(
             file=self._file,
             context=name,
             server=server,
-            proxy_url=cluster.text("proxy-url"),
-            server_name=cluster.text("tls-server-name"),
+            proxy_url=proxy_url,
+            server_name=server_name,
             insecure=insecure,
             authority=authority,
             certificate=certificate,
@@ -167,6 +173,15 @@ class _Reader:
             install_hint=plugin.text("installHint"),
             cluster=_told(cluster, authority) if plugin.flag("provideClusterInfo") else None,
         )
+
+
+def _check(section: Section, key: str, text: str, check: Callable[[str], object]) -> None:
+    """Notes a mistake where `check` raises ValueError for a text that is there."""
+    try:
+        if key in section and text:
+            check(text)
+    except ValueError as error:
+        section.invalid(key, text, str(error))
 
 
 def _needed(section: Section, key: str) -> str:

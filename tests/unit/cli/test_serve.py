@@ -33,6 +33,15 @@ current-context: %s
             id="a context that is not there",
         ),
         pytest.param("", "current-context: Required value", id="an empty file"),
+        pytest.param("\0\1\2", "unacceptable character #x0000", id="a binary"),
+        pytest.param(
+            (KUBECONFIG % ("", "x")).replace('"https://127.0.0.1:1"', "5"),
+            "cluster.server: must be a string",
+            id="server: 5",
+        ),
+        pytest.param(
+            KUBECONFIG % ('proxy-url: "http://p:port"', "x"), "cluster.proxy-url: Invalid value", id="no URL of a proxy"
+        ),
     ],
 )
 def test_a_kubeconfig_that_is_no_use(tmp_path: Path, text: str, said: str) -> None:
@@ -47,6 +56,25 @@ def test_a_kubeconfig_that_is_no_use(tmp_path: Path, text: str, said: str) -> No
     assert line.startswith("gang-extender: ")
     assert str(file) in line
     assert said in line
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        pytest.param("", "--kubeconfig: the name of the file is empty", id="none, as of a variable that is not set"),
+        pytest.param("/", "kubeconfig /: Is a directory", id="a directory"),
+        pytest.param(
+            "~no-such-user/config", "kubeconfig ~no-such-user/config: Could not determine home", id="no such user"
+        ),
+    ],
+)
+def test_a_kubeconfig_s_name_that_is_no_file(name: str, said: str) -> None:
+    done = subprocess.run(
+        [*COMMAND, "--kubeconfig", name], capture_output=True, text=True, check=False, timeout=SECONDS
+    )
+    assert done.returncode == 2, done.stderr
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"gang-extender: {said}")
 
 
 def test_kinds_of_a_cluster_file_that_are_not_known_are_named(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import subprocess
 import sys
 from pathlib import Path
@@ -108,6 +109,19 @@ def test_a_file_that_is_no_kubeconfig(tmp_path: Path, text: str | bytes, error: 
             id="a token that is a folder",
         ),
         pytest.param(
+            {"user": {"tokenFile": "/dev/null"}}, ":18: users[0].user.tokenFile: empty", id="a token that is empty"
+        ),
+        pytest.param(
+            {"user": {"token": "se\ncret"}},
+            ":18: users[0].user.token: not a token",
+            id="a token that no header can hold",
+        ),
+        pytest.param(
+            {"cluster": {"server": SERVER, "certificate-authority": "/dev/null"}},
+            ":15: clusters[0].cluster.certificate-authority: /dev/null: no certificate in PEM: empty",
+            id="an empty CA, with which every authority of the system would be trusted",
+        ),
+        pytest.param(
             {"user": {"exec": {"apiVersion": "v1"}}},
             ":18: users[0].user.exec.command: Required value",
             id="a plugin without a command",
@@ -166,8 +180,8 @@ def test_serve_ends_with_one_line_and_exit_code_2(tmp_path: Path, text: str | No
     ("user", "authorization"),
     [
         pytest.param({"token": "secret"}, "Bearer secret", id="a token"),
-        pytest.param({"tokenFile": "token"}, "Bearer of the file", id="a file, without its line's end"),
-        pytest.param({"token": "secret", "tokenFile": "token"}, "Bearer of the file", id="a file wins over a token"),
+        pytest.param({"tokenFile": "token"}, "Bearer of-the-file", id="a file, without its line's end"),
+        pytest.param({"token": "secret", "tokenFile": "token"}, "Bearer of-the-file", id="a file wins over a token"),
         pytest.param({"username": "ann", "password": "pass"}, "Basic YW5uOnBhc3M=", id="a name and a password"),
         pytest.param({"token": "secret", "username": "ann"}, "Bearer secret", id="a token wins over a name"),
         pytest.param({}, "", id="nothing"),
@@ -175,7 +189,7 @@ def test_serve_ends_with_one_line_and_exit_code_2(tmp_path: Path, text: str | No
     ],
 )
 def test_who_we_are(tmp_path: Path, user: Any, authorization: str) -> None:
-    (tmp_path / "token").write_text("of the file\n")
+    (tmp_path / "token").write_text("of-the-file\n")
     file = written(tmp_path, users=[{"name": "u", "user": user}])
     assert read(file).authorization == authorization
 
@@ -199,16 +213,108 @@ def test_where_the_server_is(tmp_path: Path, cluster: Any, server: str, path: st
     assert (route.server, route.path, route.proxy) == (server, path, proxy)
 
 
-@pytest.mark.parametrize("server", ["ftp://h", "https://", "https://h:port", "https:///path"])
-def test_a_server_that_is_no_url(tmp_path: Path, server: str) -> None:
-    with pytest.raises(IdentityError, match="is no URL of a server"):
-        read(written(tmp_path, {"server": server}))
+NO_URLS = [
+    "ftp://h",
+    "https://",
+    "https://h:port",
+    "https:///path",
+    "https://h:99999",
+    "https://a..b",
+    "https://[::1",
+    "::",
+]
 
 
-def test_a_proxy_of_another_kind_is_said(tmp_path: Path) -> None:
-    file = written(tmp_path, {"server": "https://h", "proxy-url": "socks5://p:1080"})
-    with pytest.raises(IdentityError, match="'socks5://p:1080' is no URL of a proxy"):
+@pytest.mark.parametrize("url", [*NO_URLS, "socks5://p:1080"])
+@pytest.mark.parametrize("key", ["server", "proxy-url"])
+def test_a_server_or_proxy_that_is_no_url(tmp_path: Path, key: str, url: str) -> None:
+    file = written(tmp_path, {"server": SERVER, key: url})
+    with pytest.raises(IdentityError, match=rf"^kubeconfig {file}:\d+: clusters\[0\]\.cluster\.{key}: Invalid value: "):
         Identity.from_kubeconfig(str(file))
+
+
+def test_a_proxy_of_the_environment_that_is_no_url_is_named(tmp_path: Path) -> None:
+    with pytest.raises(IdentityError, match=r"^HTTPS_PROXY .*: http://p:port: "):
+        read(written(tmp_path), environ={"HTTPS_PROXY": "p:port"})
+
+
+# What may stand in any field: other kinds, nothing, what no file, host or header can be, and what is too long to quote.
+VALUES = [
+    *[5, -1.5, True, None, "", [], {}, [None], ["x"], {"a": None}, {"a": {"b": []}}, float("nan")],
+    *[
+        "a\0b",
+        "a\nb",
+        "é",
+        "\u2028",
+        "\x7f",
+        "x" * 100_000,
+        "a" * 300,
+        "a=b",
+        "%zz",
+        "\\",
+        "*",
+        "::",
+        ".a",
+        "-----BEGIN",
+    ],
+    *["https://a b", "https://u:p@h", "~nosuch/x", "empty", ".", "/dev/null", "YQ=", base64.b64encode(b"x").decode()],
+]
+FIELDS = [
+    *[f"clusters.0.cluster.{key}" for key in ("server", "proxy-url", "tls-server-name", "insecure-skip-tls-verify")],
+    *[f"clusters.0.cluster.{key}" for key in ("certificate-authority", "certificate-authority-data", "extensions")],
+    *[f"users.0.user.{key}" for key in ("token", "tokenFile", "username", "password", "exec", "auth-provider", "as")],
+    *[f"users.0.user.{key}{data}" for key in ("client-certificate", "client-key") for data in ("", "-data")],
+    *[f"users.0.user.exec.{key}" for key in ("command", "args", "env", "apiVersion", "provideClusterInfo")],
+    *[f"users.0.user.exec.env.0.{key}" for key in ("name", "value")],
+    *[f"contexts.0.{key}" for key in ("name", "context", "context.cluster", "context.user")],
+    *[
+        "clusters",
+        "clusters.0",
+        "clusters.0.name",
+        "clusters.0.cluster",
+        "users",
+        "users.0",
+        "users.0.name",
+        "users.0.user",
+    ],
+    *["kind", "apiVersion", "current-context", "contexts", "contexts.0"],
+]
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_any_value_in_any_field_is_accepted_or_named(tmp_path: Path, field: str) -> None:
+    (tmp_path / "empty").write_text("\n")
+    wrong = []
+    for value in VALUES:
+        file = _with(tmp_path, field, value)
+        try:
+            Identity(KubeconfigSource(file, "", {}))
+        except IdentityError as error:
+            text = str(error)
+            if not text.startswith(f"kubeconfig {file}:") or "\n" in text or len(text) > 700:
+                wrong.append((value, text))
+    assert wrong == []
+
+
+def _with(folder: Path, field: str, value: Any) -> Path:
+    """The good one, with this in that field; a plugin only where the field is one of it."""
+    config = copy.deepcopy(GOOD)
+    user = config["users"][0]["user"]
+    if "exec" in field:
+        config["users"][0]["user"] = user = {
+            "exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "false"}
+        }
+        user["exec"]["env"] = [{"name": "A", "value": "b"}]
+    elif field.startswith("users.0.user.") and not field.endswith(".token"):
+        del user["token"]
+    place: Any = config
+    *path, last = [int(part) if part.isdigit() else part for part in field.split(".")]
+    for part in path:
+        place = place[part]
+    place[last] = value
+    file = folder / "kubeconfig"
+    file.write_text(yaml.safe_dump(config, sort_keys=False))
+    return file
 
 
 def test_another_context_than_the_current_one(tmp_path: Path) -> None:
