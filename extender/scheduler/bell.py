@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from itertools import count
 
 from extender.api import corev1
 from extender.client.errors import ApiError, NotFoundError
@@ -40,14 +41,13 @@ class Bell:
         self._leading = leading
         self._background = background
         self._one_by_one = one_by_one
-        self._rings = 0  # the caller's thread alone changes it
+        self._rings = count(1)  # next() is atomic: the planner's thread rings, and the ticks
 
     def ring(self, pods: Sequence[corev1.Pod]) -> None:
         """Returns at once. pods: those that are known to wait for it."""
         if not self._leading():
             return
-        self._rings += 1
-        value = f"{now_text()}/{self._rings}"  # an event only if it differs from the last
+        value = f"{now_text()}/{next(self._rings)}"  # an event only if it differs from the last
         self._background(lambda: self._ring(value, pods))
 
     def _ring(self, value: str, pods: Sequence[corev1.Pod]) -> None:

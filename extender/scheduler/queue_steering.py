@@ -7,6 +7,7 @@ scheduling gate stands in the pod itself, and is taken off there; and a preempto
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
@@ -31,6 +32,8 @@ class QueueSteering:
         self._api = api
         self._activate = activate
         self._spawn = spawn
+        self._lock = threading.Lock()  # guards what follows
+        self._freeing: set[str] = set()  # UIDs of pods whose gate is to come off
 
     def steer(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
         pods = [pod for pod, _ in places]
@@ -38,7 +41,9 @@ class QueueSteering:
         self._activate([pod for pod in pods if not _gated(pod)])
 
     def release(self, pods: Sequence[corev1.Pod]) -> None:
-        """There is no nomination of ours to take back."""
+        """There is no nomination of ours to take back; a gate that has not come off stays."""
+        with self._lock:
+            self._freeing.difference_update(pod.uid for pod in pods)
 
     def give_up(self, pods: Sequence[corev1.Pod]) -> None:
         for pod in pods:
@@ -53,9 +58,18 @@ class QueueSteering:
         self._activate([pod for pod in pods if not _gated(pod)])
 
     def ungate(self, pods: Sequence[corev1.Pod]) -> None:
-        for pod in pods:
-            if _gated(pod):
-                self._patch(pod, "gate not taken off", partial(remove_scheduling_gate, self._api, pod, GANG_GATE))
+        for pod in filter(_gated, pods):
+            with self._lock:
+                self._freeing.add(pod.uid)
+            self._patch(pod, "gate not taken off", partial(self._free, pod))
+
+    def _free(self, pod: corev1.Pod) -> None:
+        """Not where the pod was released since, or another job has done it."""
+        with self._lock:
+            if pod.uid not in self._freeing:
+                return
+            self._freeing.discard(pod.uid)
+        remove_scheduling_gate(self._api, pod, GANG_GATE)
 
     def _patch(self, pod: corev1.Pod, failure: str, patch: Callable[[], object]) -> None:
         def run() -> None:

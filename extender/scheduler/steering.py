@@ -52,6 +52,11 @@ class _Wish:
     for_a_moment: bool = False
     failures: int = 0
 
+    @property
+    def only_wakes(self) -> bool:
+        """Whether it says nothing of where the pod may go: it takes the place of no other wish."""
+        return self.node_name is None and not self.ungate
+
 
 class StatusSteering:
     """Fulfils coscheduling's Steering behind a kube-scheduler. Patches of one pod go out one after the other.
@@ -122,9 +127,10 @@ class StatusSteering:
         with self._lock:
             if not leading:  # whoever leads now has wishes of its own
                 self._unfulfilled.clear()
-            due = [wish for wish, at in self._unfulfilled.values() if at <= now]
-        for wish in due:
-            self._wish(wish, only_if_none=True)
+            due = [uid for uid, (_, at) in self._unfulfilled.items() if at <= now]
+            idle = [uid for uid in due if self._takes(uid, self._unfulfilled.pop(uid)[0])]
+        for uid in idle:
+            self._submit(uid)
 
     def has_ungated(self, pod: corev1.Pod) -> bool:
         """The API server has shown the pod without any gate; gates never come back. The watch may say so later."""
@@ -147,10 +153,18 @@ class StatusSteering:
             if only_if_none and uid in self._wishes:
                 return
             unfulfilled, _ = self._unfulfilled.pop(uid, (wish, 0.0))
-            self._wishes[uid] = unfulfilled if only_if_none else wish
-            if uid in self._busy:
-                return
-            self._busy.add(uid)
+            idle = self._takes(uid, unfulfilled if only_if_none else wish)
+        if idle:
+            self._submit(uid)
+
+    def _takes(self, uid: str, wish: _Wish) -> bool:
+        """It is the pod's next. Returns whether no worker has the pod yet. Lock held."""
+        self._wishes[uid] = wish
+        idle = uid not in self._busy
+        self._busy.add(uid)
+        return idle
+
+    def _submit(self, uid: str) -> None:
         self._pool.submit(lambda: self._work(uid))
 
     def _work(self, uid: str) -> None:
@@ -174,19 +188,32 @@ class StatusSteering:
             crashed("steering")  # and the pod's next wish is heard all the same
             self._later(wish)
         with self._lock:
-            if rest is not None and self._leading():
-                self._wishes.setdefault(uid, rest)
+            if rest is not None and self._leading() and not self._has_newer(uid):
+                self._wishes[uid] = rest
             if uid not in self._wishes:
                 self._busy.discard(uid)
                 return
-        self._pool.submit(lambda: self._work(uid))
+        self._submit(uid)
+
+    def _has_newer(self, uid: str) -> bool:
+        """Whether what a worker does for the pod is out of date. Lock held."""
+        newer = self._wishes.get(uid)
+        return newer is not None and not newer.only_wakes
+
+    def _is_out_of_date(self, uid: str) -> bool:
+        with self._lock:
+            return self._has_newer(uid)
 
     def _later(self, wish: _Wish) -> None:
+        """What has failed is tried again in its time; at once where the pod was to be woken meanwhile, and not where there is
+        something newer."""
         seconds = doubled(FIRST_RETRY_SECONDS, wish.failures, LONGEST_RETRY_SECONDS)
-        uid = wish.pod.uid
+        uid, again = wish.pod.uid, replace(wish, failures=wish.failures + 1)
         with self._lock:
             if uid not in self._wishes:
-                self._unfulfilled[uid] = replace(wish, failures=wish.failures + 1), self._clock() + seconds
+                self._unfulfilled[uid] = again, self._clock() + seconds
+            elif not self._has_newer(uid):
+                self._wishes[uid] = again
 
     def _fulfil(self, wish: _Wish) -> _Wish | None:
         """Nominate, then take the gate off: in this order kube-scheduler asks about the planned node alone.
@@ -207,7 +234,7 @@ class StatusSteering:
         if gated and wish.ungate:
             if wish.condition is not None:
                 return _ungating(pod)
-            self._patched(pod.uid, lambda: remove_scheduling_gate(self._api, pod, self._gate))
+            self._patched(pod.uid, lambda: remove_scheduling_gate(self._api, pod, self._gate), final=True)
         elif not gated and wish.wake and self._wake_by.annotation(shown):
             self._annotate(pod)
         return None
@@ -232,13 +259,13 @@ class StatusSteering:
             if not self._wake_by.forbidden():
                 raise
 
-    def _patched(self, uid: str, patch: Callable[[], corev1.Pod]) -> corev1.Pod:
-        """Again while that may help and nothing newer is wished for the pod; raises the last error."""
+    def _patched(self, uid: str, patch: Callable[[], corev1.Pod], *, final: bool = False) -> corev1.Pod:
+        """Again while that may help; raises the last error. final: no newer wish could take it back, so not where there is one."""
         for pause in (*PAUSES, None):
             try:
                 pod = patch()
             except ApiError as error:
-                if pause is None or not may_pass(error) or not self._leading():
+                if pause is None or not may_pass(error) or not self._leading() or (final and self._is_out_of_date(uid)):
                     raise
                 if self._stopping.wait(max(pause, error.retry_after or 0.0)):
                     raise

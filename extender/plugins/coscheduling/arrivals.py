@@ -20,16 +20,18 @@ from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.steering_in_order import SteeringInOrder
 from extender.plugins.coscheduling.units import unit_of
 
 
 class Arrivals:
-    """Steering is asked outside the manager's lock, and returns at once."""
+    """Steering is asked outside the manager's lock, and returns at once. steering: for all that decide of a gang's members."""
 
     def __init__(self, manager: PodGroupManager, collaborators: Collaborators, bind_slots: BindSlots) -> None:
         self._manager = manager
         self._with = collaborators
         self.bind_slots = bind_slots
+        self.steering = SteeringInOrder(collaborators.steering, manager.quarantine)
 
     def send(self, group: Group, caller: str = "") -> None:
         """Steers the members whose turn it is: those that wait for us, and those whose place has moved. One that is being
@@ -50,17 +52,16 @@ class Arrivals:
                 group.refused.discard(pod.uid)
                 (group.unnamed.add if pod.uid in unnamed else group.unnamed.discard)(pod.uid)
             group.moved = False
-        if early:
-            self._with.steering.release(early)
-        places = [(pod, node_name) for pod, node_name in places if pod.uid not in on_their_way]
-        free = {pod.uid for pod, _ in places if pod.uid in unnamed or (quiet and pod.gated)}
-        named = [(pod, node_name) for pod, node_name in places if pod.uid not in free]
-        if free:
-            self._with.steering.ungate([pod for pod, _ in places if pod.uid in free])
-        if named and quiet:
-            self._with.steering.wake([pod for pod, _ in named])
-        elif named:
-            self._with.steering.steer(named)
+            places = [(pod, node_name) for pod, node_name in places if pod.uid not in on_their_way]
+            free = {pod.uid for pod, _ in places if pod.uid in unnamed or (quiet and pod.gated)}
+            named = [(pod, node_name) for pod, node_name in places if pod.uid not in free]
+            self.steering.release(group.key, early)
+            self.steering.ungate(group.key, [pod for pod, _ in places if pod.uid in free])
+            if quiet:
+                self.steering.wake(group.key, [pod for pod, _ in named])
+            else:
+                self.steering.steer(group.key, named)
+        self.steering.carry_out()
 
     def _needs_no_name(self, group: Group, uid: str, offers_all: bool) -> bool:
         """Whether a member finds its place without a nomination: our filter says where. Lock held.
@@ -183,11 +184,14 @@ class Arrivals:
     def withdraw(self, group: Group) -> None:
         """Takes back the nominations that no place stands behind any more."""
         with self._manager.lock:
-            uids = [uid for uid in group.steered if self._manager.ledger.get(uid) is None and uid not in group.held]
-            nominated = [uid for uid in uids if not self._forget_sent(group, uid)]
-            pods = [group.members[uid].pod for uid in nominated if uid in group.members]
-        if pods:
-            self._with.steering.release(pods)
+            self.decide_withdrawal(group)
+        self.steering.carry_out()
+
+    def decide_withdrawal(self, group: Group) -> None:
+        """Likewise; what is decided is still to be carried out. Lock held."""
+        uids = [uid for uid in group.steered if self._manager.ledger.get(uid) is None and uid not in group.held]
+        nominated = [uid for uid in uids if not self._forget_sent(group, uid)]
+        self.steering.release(group.key, [group.members[uid].pod for uid in nominated if uid in group.members])
 
     def take_slot(self, group: Group, own: Reservation, offered: frozenset[str]) -> str | None:
         """A free place of an alike sibling among the nodes offered, in exchange for the member's own. Lock held.

@@ -24,7 +24,7 @@ UNTOLD = Topology()
 class Steering(Protocol):
     """Moves parked pods. Returns at once; the work is done in the background. Silent where we do not lead.
 
-    Of several wishes for one pod the last counts.
+    Of several wishes for one pod the last counts, so that what is decided of members comes by SteeringInOrder.
     """
 
     def steer(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:

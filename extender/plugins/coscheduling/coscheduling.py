@@ -136,7 +136,7 @@ class Coscheduling(
         )
         self.admission = Admission(self.manager, self.rounds, self.arrivals, denied_seconds=self._denied_seconds)
         self.observer = GangObserver(self.manager, collaborators)
-        self.stale_refusals = StaleRefusals(self.manager, collaborators.steering)
+        self.stale_refusals = StaleRefusals(self.manager, self.arrivals.steering)
         self.single_pods = SinglePods(self.manager, collaborators.topology)
         self.barrier = Barrier(
             self.name, self.manager, collaborators, self._handle.get_waiting_pod, lease_seconds=self.wait_seconds

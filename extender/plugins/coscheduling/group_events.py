@@ -157,12 +157,12 @@ class GroupEvents:
                 manager.forget_notes(each.key)
             manager.queue.active.update(each.key for each in groups if each.key in manager.groups)
             void = [key] if gone else self._void(concerned)
-            parked = [
-                each.members[uid].pod for each in groups for uid in each.refused - each.gated if uid in each.members
-            ]
+            for each in groups:
+                parked = [each.members[uid].pod for uid in each.refused - each.gated if uid in each.members]
+                self._arrivals.steering.wake(each.key, parked)
         self._drop(void)
         self._rounds.look()
-        self._with.steering.wake(parked)
+        self._arrivals.steering.carry_out()
 
     def on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
         """A node that came or got better may help; one that went takes the plans on it with it."""

@@ -59,7 +59,8 @@ class SetAside:
         for step in (
             partial(self._give_room_back, unit[-1]),
             partial(self._barrier.end_holds, unit[-1], messages.INTERNAL_ERROR),
-            *(partial(self._arrivals.withdraw, each) for each in unit[-1]),
+            *(partial(self._arrivals.decide_withdrawal, each) for each in unit[-1]),
+            partial(self._with.submit, "steering", self._arrivals.steering.carry_out),
             partial(self._observer.forget, key),
             partial(self._tell, group),
         ):

@@ -10,10 +10,10 @@ from functools import partial
 
 from extender.api import corev1
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.collaborators import Steering
 from extender.plugins.coscheduling.gates import shut_gate
 from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.steering_in_order import SteeringInOrder
 
 STOOD_SECONDS = 2.0  # after the last change: a gang that grows is left alone
 
@@ -21,20 +21,20 @@ STOOD_SECONDS = 2.0  # after the last change: a gang that grows is left alone
 class StaleRefusals:
     """Called by one thread; the manager's lock is held while groups are looked through."""
 
-    def __init__(self, manager: PodGroupManager, steering: Steering) -> None:
+    def __init__(self, manager: PodGroupManager, steering: SteeringInOrder) -> None:
         self._manager = manager
         self._steering = steering
         self._seen: dict[tuple[str, str], tuple[str, float]] = {}  # (group, scheduler) -> what is true, since when
 
     def tick(self) -> None:
-        pods: list[corev1.Pod] = []
         with self._manager.lock:
             before, self._seen = self._seen, {}
             for group in list(self._manager.groups.values()):
                 if group.told:
                     step = partial(self._told_otherwise, group, before)
-                    pods += self._manager.quarantine.for_gang(group.key, "stale-refusals", step, [])
-        self._steering.wake(pods)
+                    pods = self._manager.quarantine.for_gang(group.key, "stale-refusals", step, [])
+                    self._steering.wake(group.key, pods)
+        self._steering.carry_out()
 
     def _told_otherwise(self, group: Group, before: dict[tuple[str, str], tuple[str, float]]) -> list[corev1.Pod]:
         """Lock held."""

@@ -193,13 +193,14 @@ class UnitPlanning:
         with self._manager.lock:
             pod_group = group.pod_group
             gated = [info.pod for uid in group.gated if not needs_siblings(info := group.members[uid])]
+            self._arrivals.decide_withdrawal(group)
+            if self._with.ungate_refused:
+                self._arrivals.steering.ungate(group.key, gated)
         if pod_group is None and gated:
             self._with.verdicts.decided(None, group.key, verdict, min(gated, key=lambda pod: pod.name))
         else:
             self._with.verdicts.decided(pod_group, group.key, verdict)
-        self._arrivals.withdraw(group)
-        if gated and self._with.ungate_refused:
-            self._with.steering.ungate(gated)
+        self._arrivals.steering.carry_out()
 
     def _changed_meanwhile(self, unit: Sequence[Group]) -> Status:
         """The plan is for what is no more: it is made anew, where there is still something to be planned."""

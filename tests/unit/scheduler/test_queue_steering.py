@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
 from extender.client.interface import PODS
@@ -35,6 +37,18 @@ def test_who_is_roused_is_activated() -> None:
     steering = QueueSteering(api, lambda pods: activated.extend(pod.name for pod in pods), lambda job: job())
     steering.rouse([(_pod(api, "plain"), "n1")])
     assert activated == ["plain"]
+
+
+def test_a_gate_stays_where_the_plan_was_dropped_before_it_came_off() -> None:
+    api, jobs = EmbeddedAPI(), list[Callable[[], None]]()
+    steering = QueueSteering(api, lambda pods: None, jobs.append)
+    dropped, anew = _pod(api, "dropped", schedulingGates=[GATE]), _pod(api, "anew", schedulingGates=[GATE])
+    steering.steer([(dropped, "n1"), (anew, "n1")])
+    steering.release([dropped, anew])
+    steering.steer([(anew, "n2")])
+    for job in jobs:
+        job()
+    assert [api.get(PODS, name, "default").gated for name in ("dropped", "anew")] == [True, False]
 
 
 def _pod(api: EmbeddedAPI, name: str, status: object = None, **spec: object) -> corev1.Pod:

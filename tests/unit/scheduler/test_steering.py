@@ -382,3 +382,55 @@ def test_what_has_failed_is_no_matter_of_one_that_leads_no_more(story: Make) -> 
     s.leading = True
     s.steering.tick()
     assert len(s.done()) == 3
+
+
+def test_what_has_failed_does_not_come_after_what_was_decided_meanwhile(story: Make) -> None:
+    """The nomination was made a second time after it had been taken back."""
+    s = story(*TROUBLE)
+    pod = s.pod("p", GATE)
+    s.api.go_on.clear()
+    s.steering.steer([(pod, "n1")])
+    assert s.api.begun.wait(5)
+    s.steering.release([pod])
+    s.api.go_on.set()
+    s.done()
+    s.clock += 60.0
+    s.steering.tick()
+    s.done()
+    assert (s.now(pod).status.nominated_node_name, s.gates(pod)) == ("", [GATE["name"]])
+
+
+@pytest.mark.parametrize(
+    ("gates", "errors"),
+    [
+        pytest.param([], TROUBLE, id="a nomination that fails: at once again"),
+        pytest.param([GATE], [], id="one that is to be freed after it"),
+    ],
+)
+def test_a_pod_that_is_woken_while_it_is_sent_is_sent_all_the_same(
+    gates: list[dict[str, str]], errors: list[ApiError], story: Make
+) -> None:
+    """The wake took the place of what was left to do."""
+    s = story(*errors)
+    pod = s.pod("p", *gates)
+    s.api.go_on.clear()
+    s.steering.steer([(pod, "n1")])
+    assert s.api.begun.wait(5)
+    s.steering.wake([pod])
+    s.api.go_on.set()
+    s.done()
+    assert (s.now(pod).status.nominated_node_name, s.gates(pod)) == ("n1", [])
+
+
+def test_a_gate_that_could_not_be_taken_off_stays_once_the_plan_is_dropped(story: Make) -> None:
+    """It came off at the second try, and no gate ever comes back."""
+    s = story()
+    pod = s.pod("p", GATE)
+    s.api.raises(TROUBLE[0])
+    s.api.go_on.clear()
+    s.steering.ungate([pod])
+    assert s.api.begun.wait(5)
+    s.steering.release([pod])
+    s.api.go_on.set()
+    s.done()
+    assert s.gates(pod) == [GATE["name"]]

@@ -64,6 +64,7 @@ class GangPreemption:
         self._with = coscheduling.collaborators
         self._rounds = coscheduling.rounds
         self._barrier = coscheduling.barrier
+        self._steering = coscheduling.arrivals.steering
         self._evictor = around.evictor
         self._rules = around.rules
         self._wall = around.wall
@@ -180,7 +181,9 @@ class GangPreemption:
         """Extra members come one by one: kube-scheduler preempts for each as for any pod, once our gate does not hold it."""
         pods = [info.pod for info in situation.request.members]
         log.info("extra members may preempt group=%s members=%d", situation.unit[0].key, len(pods))
-        self._with.steering.ungate(pods)
+        with self._manager.lock:
+            self._steering.ungate(situation.unit[0].key, pods)
+        self._steering.carry_out()
 
     # The decision
 

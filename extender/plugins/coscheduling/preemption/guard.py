@@ -22,7 +22,6 @@ from extender.framework.preemption.ordering import sort_by_importance
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.barrier import Barrier
-from extender.plugins.coscheduling.collaborators import Steering
 from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preemption.evictable import Evictable, GangVictims, Rules, evictable_pods
@@ -35,6 +34,7 @@ from extender.plugins.coscheduling.preemption.running_gangs import (
     starting_members,
 )
 from extender.plugins.coscheduling.preemption.vetoed import VetoedPreemptors
+from extender.plugins.coscheduling.steering_in_order import SteeringInOrder
 from extender.plugins.coscheduling.units import waits_for_start
 
 log = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ class PreemptionGuard:
         newest_snapshot: Callable[[], NodeInfoLister],
         pdbs: Callable[[], Sequence[policyv1.PodDisruptionBudget]],
         assumed: Callable[[], Collection[str]],
-        steering: Steering,
+        steering: SteeringInOrder,
         gang_victims: GangVictims = GangVictims.WHOLE_OR_SURPLUS,
     ) -> None:
         """framework: the in-tree filters, the guard's own. assumed: UIDs of pods on their nodes by our word only."""
@@ -170,8 +170,9 @@ class PreemptionGuard:
             group = self._manager.find(preemptor)
             if self._manager.ledger.get(preemptor.uid) is not None or (group and preemptor.uid in group.steered):
                 return  # ours: the plan stands, or takes it back
+            self._steering.give_up(group.key if group is not None else "", [preemptor])
         log.info("nomination taken back pod=%s node=%s", preemptor.key, preemptor.status.nominated_node_name)
-        self._steering.give_up([preemptor])
+        self._steering.carry_out()
 
     def look(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate]) -> Review:
         """What `review` answers, and why; nothing comes of it."""

@@ -50,7 +50,7 @@ class Preemption:
             newest_snapshot=self._newest_snapshot,
             pdbs=world.pdbs,
             assumed=world.assumed,
-            steering=steering,
+            steering=coscheduling.arrivals.steering,
             gang_victims=world.rules.gang_victims,
         )
         self.gangs = GangPreemption(coscheduling, world, self._leaving)

@@ -13,6 +13,7 @@ from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.preemption.guard import OfferedCandidate, PreemptionGuard, Veto
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.vetoed import VetoedPreemptors
+from extender.plugins.coscheduling.steering_in_order import SteeringInOrder
 from tests.objects import make_node, make_pod
 from tests.unit.plugins.coscheduling.conftest import World, node, pod
 from tests.unit.plugins.coscheduling.preemption.test_reselection import Guarded
@@ -54,7 +55,7 @@ def _look(priority: int, offered: list[str]) -> tuple[list[str], Veto | None]:
         newest_snapshot=cluster.cache.snapshot,
         pdbs=lambda: (),
         assumed=lambda: (),
-        steering=NoSteering(),
+        steering=SteeringInOrder(NoSteering(), manager.quarantine),
     )
     victims = {builder.obj().node_name: builder.obj() for builder in low}
     candidates = [OfferedCandidate(name, (victims[name],)) for name in offered]
