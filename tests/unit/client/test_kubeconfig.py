@@ -239,7 +239,7 @@ def test_a_proxy_of_the_environment_that_is_no_url_is_named(tmp_path: Path) -> N
 
 
 # What may stand in any field: other kinds, nothing, what no file, host or header can be, and what is too long to quote.
-VALUES = [
+VALUES: list[Any] = [
     *[5, -1.5, True, None, "", [], {}, [None], ["x"], {"a": None}, {"a": {"b": []}}, float("nan")],
     *[
         "a\0b",
