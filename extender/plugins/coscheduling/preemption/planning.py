@@ -24,6 +24,7 @@ from extender.plugins.coscheduling.planner.room import asked_of, free
 from extender.plugins.coscheduling.preemption.budgets import Budgets
 from extender.plugins.coscheduling.preemption.estimate import RoomEstimate
 from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, with_their_gangs
+from extender.plugins.coscheduling.preemption.fewest_violations import FewestViolations
 from extender.plugins.coscheduling.preemption.sparing import Sparing
 
 DOMAINS = 8  # of the required level, in which victims are looked for
@@ -149,10 +150,11 @@ class _Problem:
 
     def _in_region(self, region: Sequence[Evictable], fits: Fits) -> VictimPlan | None:
         best = self._among(self._least_important(region, fits), fits)
-        if best is not None and best.cost[0]:  # a pod of higher priority may save a budget
-            other = self._among(region, fits)
-            return best if other is None else min(best, other, key=lambda plan: plan.cost)
-        return best
+        if best is None or not best.cost[0]:
+            return best
+        few = FewestViolations(region, self._budgets, fits, Deadline.of(self._request)).allowed(best.cost[0])
+        others = (self._among(allowed, fits) for allowed in (region, few) if allowed)
+        return min((best, *filter(None, others)), key=lambda plan: plan.cost)
 
     def _among(self, allowed: Sequence[Evictable], fits: Fits) -> VictimPlan | None:
         """A plan with victims from among these, whose going helps."""

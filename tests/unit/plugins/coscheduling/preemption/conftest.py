@@ -65,7 +65,7 @@ class Cluster:
         priority = min(info.pod.priority for info in infos)
         snapshot = self._cache.snapshot()
         evictable = evictable_pods(snapshot.list(), self._gangs, rules or Rules(priority))
-        request = request or Request(members=infos, needed=len(infos) if needed is None else needed)
+        request = request or Request(infos, len(infos) if needed is None else needed, clock=lambda: 0.0)
         return plan_with_victims(snapshot, request, self._judge, evictable, pdbs, going)
 
 

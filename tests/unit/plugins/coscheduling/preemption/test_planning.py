@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 
 import pytest
@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from extender.config.types import TopologyLevel
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.planner import Request, Verdict
-from extender.plugins.coscheduling.planner.request import Topology
-from extender.plugins.coscheduling.preemption.evictable import GangVictims, Rules
+from extender.plugins.coscheduling.planner.request import Deadline, Topology
+from extender.plugins.coscheduling.preemption.budgets import Budgets
+from extender.plugins.coscheduling.preemption.evictable import Evictable, GangVictims, Kind, Rules
+from extender.plugins.coscheduling.preemption.fewest_violations import FewestViolations
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from tests.objects import (
     HOSTNAME,
@@ -233,6 +235,18 @@ small = st.integers(1, 3)
     members=3,
     cpu=2,
 )
+@example(  # one protected pod of no priority, or another with a neighbour of some
+    nodes=[4, 2], pods=[(0, 0, 2, True), (0, 1, 1, False), (0, 0, 1, True)], members=2, cpu=2
+)
+@example(  # the one protected pod that is large enough alone has more priority than the other, and less than its neighbour
+    nodes=[4, 2], pods=[(0, 0, 1, True), (0, 2, 1, False), (0, 1, 2, True)], members=2, cpu=2
+)
+@example(  # one protected pod of a node rather than all of another's, who give as much
+    nodes=[3, 3, 4],
+    pods=[(2, 2, 3, True), (2, 0, 1, True), (0, 0, 1, True), (1, 2, 3, True), (0, 2, 2, True)],
+    members=2,
+    cpu=3,
+)
 def test_as_good_as_trying_everything(
     nodes: list[int], pods: list[tuple[int, int, int, bool]], members: int, cpu: int
 ) -> None:
@@ -290,6 +304,39 @@ def _best(nodes: list[int], pods: Sequence[PodBuilder], members: int, cpu: int) 
                 violations = sum(pod.labels == APP for pod in gone)
                 found.append((violations, max((pod.priority for pod in gone), default=0)))
     return min(found, default=None)
+
+
+@pytest.mark.parametrize(
+    "protected", [pytest.param(3, id="few: all sets are tried"), pytest.param(30, id="many: each alone is tried")]
+)
+def test_one_large_protected_pod_goes_rather_than_two_small_ones(protected: int) -> None:
+    """Though they are of lower priority: a violated budget counts for more."""
+    small = [_pod(f"small{i}", "n1", 0, "1").labels(APP) for i in range(protected - 1)]
+    pods = [*small, _pod("large", "n1", 5, "2").labels(APP)]
+    plan = Cluster([_node("n1", protected + 1)], pods).plan(_members(1), pdbs=[PROTECTED.obj()])
+    assert isinstance(plan, VictimPlan)
+    assert {victim.pod.name for victim in plan.victims} == {"large"}
+
+
+def test_more_sets_than_can_be_tried_are_not_tried_at_all() -> None:
+    asked: list[int] = []
+
+    def fits(gone: Collection[Evictable]) -> bool:
+        asked.append(len(gone))
+        return False
+
+    pods = [_pod(f"p{i}", "n1").labels(APP).obj() for i in range(100)]
+    region = [Evictable(PodInfo(pod), "n1", Kind.LONE) for pod in pods]
+    deadline = Deadline(lambda: 0.0, 0.0, 1.0)
+    few = FewestViolations(region, Budgets([PROTECTED.obj()], region), fits, deadline)
+    assert few.allowed(at_most=60) is None
+    assert asked == [1] * 100
+
+
+def test_no_set_is_tried_when_the_time_is_up() -> None:
+    region = [Evictable(_pod("p", "n1").labels(APP).info(), "n1", Kind.LONE)]
+    budgets = Budgets([PROTECTED.obj()], region)
+    assert FewestViolations(region, budgets, lambda gone: True, Deadline(lambda: 9.0, 0.0, 1.0)).allowed(1) is None
 
 
 def test_the_protected_go_when_nothing_else_helps() -> None:
