@@ -1,0 +1,125 @@
+"""A member's way to its node: its states, what can happen to it, and the state that it is in afterwards.
+
+docs/architecture.md draws the table, docs/design/0028 says how it was found. Pure: no clock, no I/O, no lock.
+kube-scheduler: pkg/scheduler/backend/queue (activeQ, backoffQ, unschedulablePods) and framework/runtime/waiting_pods_map.go;
+where it has a pod is not said in one word, but by its calls and by the pod's conditions and nominations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class MemberState(StrEnum):
+    """A member is in exactly one; docs/design/0028 says which holds where two seem to."""
+
+    GATED = "Gated"  # our scheduling gate alone keeps it from kube-scheduler
+    QUEUED = "Queued"  # kube-scheduler may ask about it at any time; also what other gates than ours hold
+    UNSCHEDULABLE = "Unschedulable"  # refused, or without the place it relied on: it is sent when it has one
+    DISPATCHED = "Dispatched"  # freed of our gate, nominated, or both, for its place, and on its way
+    ADMITTED = "Admitted"  # our filter has named its node, and its bind call has not come
+    WAITING = "Waiting"  # its bind call is held in Permit
+    BACKING_OFF = "BackingOff"  # its bind call was answered with an error: kube-scheduler brings it back by itself
+    STARTING = "Starting"  # its gang's start is decided, and its binding under way
+    BOUND = "Bound"  # on a node, by the API server's word or our own
+
+
+class MemberEvent(StrEnum):
+    """What can happen to a member. The words are those of the metric's label `event`, and of the drawing."""
+
+    GATE_SEEN = "GateSeen"  # the watch shows that our gate alone holds it
+    GATE_GONE = "GateGone"  # the watch shows it without our gate, or with another's beside it
+    DISPATCHED = "Dispatched"  # we send it to its place: its gate goes, it is nominated, or both
+    NOMINATION_WITHDRAWN = "NominationWithdrawn"  # by us: no place stands behind it, or its wave has not come
+    NOMINATION_CLEARED = "NominationCleared"  # by kube-scheduler or another writer
+    PARKED = "Parked"  # kube-scheduler has refused it without our filter's word, as its condition or nomination shows
+    ASKED = "Asked"  # a filter call has come
+    ADMITTED = "Admitted"  # the filter call is answered with the node of its place
+    PASSED = "Passed"  # the filter call is answered: it needs no place, and may go to any node
+    REFUSED = "Refused"  # the filter call is answered with a refusal
+    PLACE_LOST = "PlaceLost"  # the place that was kept for it is given up
+    HELD = "Held"  # its bind call has come to Permit, and waits
+    START_BEGUN = "StartBegun"  # its gang's start is being decided
+    START_CALLED_OFF = "StartCalledOff"  # another hold had ended first
+    BINDING_CONFIRMED = "BindingConfirmed"  # the API server has taken our binding
+    BIND_FAILED = "BindFailed"  # its bind call is answered with an error: rejected, hung up, timed out, or not bound
+    SEEN_BOUND = "SeenBound"  # the watch shows it on a node
+    SEEN_UNBOUND = "SeenUnbound"  # the watch shows it on no node any more: etcd was restored
+    GONE = "Gone"  # deleted, finished, or of another group now
+
+
+class Effect(StrEnum):
+    """What follows for others than the member."""
+
+    RELEASE_PLACE = "ReleasePlace"
+    KEEP_PLACE = "KeepPlace"  # at the node that it was to be bound to: a start that is cut short is finished there
+    END_HOLD = "EndHold"
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """state: afterwards; None for a member that is gone. possible: whether the event can happen in the state it was in."""
+
+    state: MemberState | None
+    effects: tuple[Effect, ...] = ()
+    possible: bool = True
+
+
+G, Q, U, D, A, W, K, S, B = MemberState
+x, gone = "impossible", "gone"
+
+# The state afterwards, by the state before (the columns) and the event (the rows).
+_TABLE: tuple[tuple[str | MemberEvent, ...], ...] = (
+    # Gated, Queued, Unschedulable, Dispatched, Admitted, Waiting, BackingOff (K), Starting, Bound
+    (G, G, G, D, A, W, K, S, B, MemberEvent.GATE_SEEN),
+    (Q, Q, U, D, A, W, K, S, B, MemberEvent.GATE_GONE),
+    (D, D, D, D, A, x, D, x, B, MemberEvent.DISPATCHED),
+    (G, Q, U, Q, A, x, K, x, B, MemberEvent.NOMINATION_WITHDRAWN),
+    (G, Q, U, Q, A, x, K, x, B, MemberEvent.NOMINATION_CLEARED),
+    (G, U, U, U, U, W, U, S, B, MemberEvent.PARKED),
+    (Q, Q, U, D, Q, W, Q, S, B, MemberEvent.ASKED),
+    (A, A, A, A, A, W, A, S, B, MemberEvent.ADMITTED),
+    (Q, Q, Q, Q, Q, W, Q, S, B, MemberEvent.PASSED),
+    (U, U, U, U, U, W, U, S, B, MemberEvent.REFUSED),
+    (G, U, U, U, U, x, U, x, B, MemberEvent.PLACE_LOST),
+    (W, W, W, W, W, x, W, x, x, MemberEvent.HELD),
+    (x, x, x, x, x, S, x, x, x, MemberEvent.START_BEGUN),
+    (x, x, x, x, x, x, x, W, x, MemberEvent.START_CALLED_OFF),
+    (B, B, B, B, B, B, B, B, B, MemberEvent.BINDING_CONFIRMED),
+    (K, K, U, K, K, K, K, K, B, MemberEvent.BIND_FAILED),
+    (B, B, B, B, B, B, B, B, B, MemberEvent.SEEN_BOUND),
+    (x, x, x, x, x, x, x, x, Q, MemberEvent.SEEN_UNBOUND),
+    (gone, gone, gone, gone, gone, gone, gone, gone, gone, MemberEvent.GONE),
+)
+
+_EFFECTS: Mapping[tuple[MemberState, MemberEvent], tuple[Effect, ...]] = {
+    **{(state, MemberEvent.SEEN_BOUND): (Effect.RELEASE_PLACE,) for state in MemberState},
+    **{(state, MemberEvent.GONE): (Effect.RELEASE_PLACE,) for state in MemberState},
+    (W, MemberEvent.SEEN_BOUND): (Effect.RELEASE_PLACE, Effect.END_HOLD),
+    (W, MemberEvent.GONE): (Effect.RELEASE_PLACE, Effect.END_HOLD),
+    (S, MemberEvent.BIND_FAILED): (Effect.KEEP_PLACE,),
+}
+
+
+def _transitions() -> Iterator[tuple[tuple[MemberState, MemberEvent], Transition]]:
+    for *cells, last in _TABLE:
+        event = MemberEvent(last)
+        for state, cell in zip(MemberState, cells, strict=True):
+            effects = _EFFECTS.get((state, event), ())
+            match cell:
+                case "impossible":
+                    yield (state, event), Transition(state, possible=False)
+                case "gone":
+                    yield (state, event), Transition(None, effects)
+                case _:
+                    yield (state, event), Transition(MemberState(cell), effects)
+
+
+TRANSITIONS: Mapping[tuple[MemberState, MemberEvent], Transition] = dict(_transitions())
+
+
+def transition(state: MemberState, event: MemberEvent) -> Transition:
+    """What becomes of a member that is in the state. Pure, and total."""
+    return TRANSITIONS[state, event]
