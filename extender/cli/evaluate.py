@@ -81,7 +81,7 @@ def _chosen(entries: list[tuple[str, Any]], wanted: list[str], source: str) -> l
 
 
 def _answer(entry: Any, path: str, registry: Any, args: argparse.Namespace) -> Json:
-    from extender.scheduler.schedule_one import NoNodesAvailableError
+    from extender.scheduler.in_process.schedule_one import NoNodesAvailableError
     from extender.simulation.evaluation import EvaluationError, evaluate
     from extender.simulation.scenario import World
     from extender.simulation.scenario_fields import ScenarioError

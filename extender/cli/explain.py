@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     """0 with an answer, whatever it says of the gang; 1 where there is none."""
     from extender.api import codec
     from extender.cli import explain_text
-    from extender.plugins.coscheduling.gang_status import GangStatus, GangSummary
+    from extender.plugins.coscheduling.report.gang_status import GangStatus, GangSummary
 
     path = _path(args.group)
     body = _get(_base(args.server), path, args.group)

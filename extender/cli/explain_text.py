@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from extender.plugins.coscheduling.gang_status import (
+from extender.plugins.coscheduling.report.gang_status import (
     GangStatus,
     GangSummary,
     KeptFree,

@@ -168,7 +168,7 @@ def _simulated(args: argparse.Namespace, cluster: Cluster, files: Files, clock: 
     from extender.framework.runtime.plugin_sets import PluginSetError
     from extender.framework.runtime.registry import RegistryError
     from extender.profile import ProfileError
-    from extender.scheduler.http_extender import ExtenderError
+    from extender.scheduler.in_process.http_extender import ExtenderError
     from extender.simulation.configuration import configured
     from extender.simulation.simulate import Simulation
 

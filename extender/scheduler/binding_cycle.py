@@ -17,7 +17,7 @@ from extender.framework.cycle_state import CycleState
 from extender.framework.runtime.framework import Framework
 from extender.framework.runtime.metrics_recorder import sampled_state
 from extender.framework.status import Status, error
-from extender.plugins.coscheduling.coscheduling import REJECTION
+from extender.plugins.coscheduling.plugin import REJECTION
 from extender.scheduler.gang_settings import hold_seconds_left
 from extender.scheduler.in_flight import BindCall
 

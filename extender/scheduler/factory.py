@@ -24,17 +24,20 @@ from extender.framework.runtime.framework import Framework, Surroundings
 from extender.framework.runtime.metrics_recorder import record
 from extender.plugins import names
 from extender.plugins.coscheduling.collaborators import Collaborators, here
-from extender.plugins.coscheduling.coscheduling import Coscheduling
-from extender.plugins.coscheduling.judge import FrameworkJudge, new_judge
-from extender.plugins.coscheduling.largest_gang import LargestGang
+from extender.plugins.coscheduling.planner.judge import FrameworkJudge, new_judge
+from extender.plugins.coscheduling.plugin import Coscheduling
+from extender.plugins.coscheduling.report.largest_gang import LargestGang
 from extender.plugins.registry import new_registry
 from extender.profile import new_map
 from extender.scheduler import gang_settings
+from extender.scheduler.actions.bell import Bell
+from extender.scheduler.actions.evictor import ApiEvictor
+from extender.scheduler.actions.steering import StatusSteering
+from extender.scheduler.actions.verdicts import GroupVerdicts
+from extender.scheduler.actions.wake_by import WakeBy
 from extender.scheduler.background import Background
-from extender.scheduler.bell import Bell
 from extender.scheduler.binding_cycle import BindingCycle
 from extender.scheduler.event_handlers import NodeHandlers, PodGroupHandlers, PodHandlers
-from extender.scheduler.evictor import ApiEvictor
 from extender.scheduler.filter_health import FilterHealth
 from extender.scheduler.in_flight import InFlight
 from extender.scheduler.leadership import Leadership, LeaseHandlers
@@ -43,10 +46,7 @@ from extender.scheduler.preemption_cycle import PreemptionCycle
 from extender.scheduler.preemption_parts import build_preemption, preemption_rules
 from extender.scheduler.scheduler import Parts, Scheduler
 from extender.scheduler.scheduling_cycle import SchedulingCycle
-from extender.scheduler.steering import StatusSteering
-from extender.scheduler.verdicts import GroupVerdicts
 from extender.scheduler.volume_handlers import has_unbound_claims, volumes_known, watch_volumes
-from extender.scheduler.wake_by import WakeBy
 from extender.scheduler.watch_in_tree import watch_in_tree_groups
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"

@@ -24,11 +24,11 @@ from extender.framework.interface import WaitingPod
 from extender.framework.runtime.metrics_recorder import record
 from extender.framework.runtime.plugin_calls import Recorder as MetricsRecorder
 from extender.framework.runtime.registry import Registry
+from extender.scheduler.actions.verdicts import GroupVerdicts
 from extender.scheduler.background import Background, WorkerPool
-from extender.scheduler.in_process_factory import InProcessParts, build_parts
+from extender.scheduler.in_process.factory import InProcessParts, build_parts
+from extender.scheduler.in_process.pod_cycles import Attempt
 from extender.scheduler.live_metrics import Gauge, LiveMetrics, of_cache, of_gangs, of_informers, of_queue
-from extender.scheduler.pod_cycles import Attempt
-from extender.scheduler.verdicts import GroupVerdicts
 
 log = logging.getLogger(__name__)
 

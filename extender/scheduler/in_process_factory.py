@@ -27,20 +27,20 @@ from extender.framework.runtime.plugin_calls import Recorder as MetricsRecorder
 from extender.framework.runtime.registry import Registry
 from extender.plugins import names
 from extender.plugins.coscheduling.collaborators import Collaborators, Verdicts, here
-from extender.plugins.coscheduling.coscheduling import Coscheduling
-from extender.plugins.coscheduling.judge import new_judge
+from extender.plugins.coscheduling.planner.judge import new_judge
+from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.preemption.preemption import Preemption
 from extender.profile import new_map
 from extender.scheduler import gang_settings
-from extender.scheduler.evictor import ApiEvictor
-from extender.scheduler.failure_handler import FailureHandler
-from extender.scheduler.guard_extender import GuardExtender
-from extender.scheduler.http_extender import HTTPExtender, in_calling_order
-from extender.scheduler.pod_cycles import PodCycles
+from extender.scheduler.actions.evictor import ApiEvictor
+from extender.scheduler.in_process.failure_handler import FailureHandler
+from extender.scheduler.in_process.guard_extender import GuardExtender
+from extender.scheduler.in_process.http_extender import HTTPExtender, in_calling_order
+from extender.scheduler.in_process.pod_cycles import PodCycles
+from extender.scheduler.in_process.queue_handlers import watch_all
+from extender.scheduler.in_process.queue_steering import QueueSteering
+from extender.scheduler.in_process.schedule_one import Algorithm
 from extender.scheduler.preemption_parts import build_preemption, preemption_rules
-from extender.scheduler.queue_handlers import watch_all
-from extender.scheduler.queue_steering import QueueSteering
-from extender.scheduler.schedule_one import Algorithm
 from extender.scheduler.watch_in_tree import watch_in_tree_groups
 
 

@@ -19,9 +19,9 @@ from extender.client.informer import InformerFactory
 from extender.crash import guarded
 from extender.framework.resource import CPU
 from extender.metrics import REGISTRY
-from extender.plugins.coscheduling.largest_gang import Largest
-from extender.plugins.coscheduling.phases import count_phases
-from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.report.largest_gang import Largest
+from extender.plugins.coscheduling.state.phases import count_phases
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.scheduler.leadership import Leadership
 
 Gauge = Callable[[], GaugeMetricFamily]

@@ -30,11 +30,11 @@ from extender.framework.interface import NominatingMode, PostFilterResult
 from extender.framework.runtime.framework import Framework
 from extender.framework.runtime.metrics_recorder import sampled_state
 from extender.framework.status import SUCCESS, Code, Status, error
-from extender.plugins.coscheduling.coscheduling import REJECTION
+from extender.plugins.coscheduling.plugin import REJECTION
 from extender.scheduler import pods_to_activate
-from extender.scheduler.failure_handler import CLEAR_NOMINATED_NODE, Failure, FailureHandler, update_pod
-from extender.scheduler.http_extender import ExtenderError, HTTPExtender
-from extender.scheduler.schedule_one import Algorithm, NoNodesAvailableError, SchedulingError
+from extender.scheduler.in_process.failure_handler import CLEAR_NOMINATED_NODE, Failure, FailureHandler, update_pod
+from extender.scheduler.in_process.http_extender import ExtenderError, HTTPExtender
+from extender.scheduler.in_process.schedule_one import Algorithm, NoNodesAvailableError, SchedulingError
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from extender.config.types import ExtenderConfiguration
 from extender.framework.runtime.framework import Framework, Surroundings
 from extender.framework.runtime.registry import Registry
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.preemption.evictable import GangVictims
 from extender.plugins.coscheduling.preemption.eviction import Evictor
 from extender.plugins.coscheduling.preemption.preemption import Preemption

@@ -20,7 +20,7 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.runtime.columnar_scoring import NodeScores
 from extender.framework.runtime.framework import Framework
 from extender.framework.status import unresolvable, unschedulable
-from extender.scheduler.http_extender import ExtenderError, HTTPExtender, weighted
+from extender.scheduler.in_process.http_extender import ExtenderError, HTTPExtender, weighted
 
 log = logging.getLogger(__name__)
 

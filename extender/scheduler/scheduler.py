@@ -27,13 +27,15 @@ from extender.client.informer import InformerFactory
 from extender.client.interface import API, NODES, POD_GROUPS, PODS
 from extender.client.time_limit import within
 from extender.framework.runtime.framework import Framework
-from extender.plugins.coscheduling.coscheduling import Coscheduling
-from extender.plugins.coscheduling.gang_report import GangReport
+from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.preemption.preemption import Preemption
+from extender.plugins.coscheduling.report.gang_report import GangReport
 from extender.scheduler import attempts
+from extender.scheduler.actions.evictor import ApiEvictor
+from extender.scheduler.actions.steering import StatusSteering
+from extender.scheduler.actions.verdicts import GroupVerdicts
 from extender.scheduler.background import Background
 from extender.scheduler.binding_cycle import BindingCycle
-from extender.scheduler.evictor import ApiEvictor
 from extender.scheduler.filter_health import LIVENESS_SECONDS, READINESS_SECONDS, REFUSED_SECONDS, FilterHealth
 from extender.scheduler.gang_settings import COMMIT_SECONDS
 from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooManyHeldBindsError
@@ -42,8 +44,6 @@ from extender.scheduler.leadership import Leadership
 from extender.scheduler.live_metrics import LiveMetrics
 from extender.scheduler.preemption_cycle import PreemptionCycle
 from extender.scheduler.scheduling_cycle import NOT_CACHE_CAPABLE, SchedulingCycle
-from extender.scheduler.steering import StatusSteering
-from extender.scheduler.verdicts import GroupVerdicts
 
 log = logging.getLogger(__name__)
 

@@ -25,8 +25,8 @@ from extender.client.errors import ApiError, ForbiddenError, may_pass
 from extender.client.interface import API
 from extender.client.status_patch import annotate_pod, now_text, patch_pod_status, remove_scheduling_gate
 from extender.crash import crashed
+from extender.scheduler.actions.wake_by import WakeBy
 from extender.scheduler.background import WorkerPool
-from extender.scheduler.wake_by import WakeBy
 
 log = logging.getLogger(__name__)
 

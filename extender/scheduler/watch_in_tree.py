@@ -8,7 +8,7 @@ from __future__ import annotations
 from extender.api.schedulingv1alpha2 import PodGroup
 from extender.client.informer import InformerFactory
 from extender.client.interface import IN_TREE_POD_GROUPS
-from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.plugin import Coscheduling
 
 
 class InTreePodGroupHandlers:

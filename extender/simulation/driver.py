@@ -17,8 +17,8 @@ from extender.backend.queue.queued_pod import QueuedPod
 from extender.client.embedded.feed import Feed
 from extender.framework.runtime.waiting_pods import PendingPod
 from extender.plugins import names
-from extender.scheduler.in_process_factory import InProcessParts
-from extender.scheduler.pod_cycles import Attempt
+from extender.scheduler.in_process.factory import InProcessParts
+from extender.scheduler.in_process.pod_cycles import Attempt
 from extender.simulation.clock import VirtualClock, VirtualTime
 from extender.simulation.progress import Progress
 from extender.simulation.sleeper import Sleeper

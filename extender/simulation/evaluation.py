@@ -22,7 +22,7 @@ from extender.framework.runtime.scoring_points import PluginScores
 from extender.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
 from extender.plugins import names
 from extender.plugins.default_preemption import DefaultPreemption
-from extender.scheduler.schedule_one import Algorithm, NoNodesAvailableError, SchedulingError
+from extender.scheduler.in_process.schedule_one import Algorithm, NoNodesAvailableError, SchedulingError
 from extender.simulation.gang_evaluation import chosen, gang_answer, guard_answer
 from extender.simulation.gangs import Gangs
 from extender.simulation.scenario import World

@@ -20,14 +20,14 @@ from extender.framework.runtime.framework import Framework, Surroundings
 from extender.framework.runtime.registry import Registry
 from extender.plugins import names
 from extender.plugins.coscheduling.collaborators import Collaborators, NoSteering, Verdict, here
-from extender.plugins.coscheduling.coscheduling import Coscheduling
-from extender.plugins.coscheduling.gang_status import GangStatus, PreemptionView
-from extender.plugins.coscheduling.judge import new_judge
-from extender.plugins.coscheduling.pod_conditions import POD_SCHEDULED, UNSCHEDULABLE
+from extender.plugins.coscheduling.planner.judge import new_judge
+from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.preemption.eviction import Done, Eviction
 from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
-from extender.plugins.coscheduling.units import unit_of
+from extender.plugins.coscheduling.report.gang_status import GangStatus, PreemptionView
+from extender.plugins.coscheduling.state.pod_conditions import POD_SCHEDULED, UNSCHEDULABLE
+from extender.plugins.coscheduling.state.units import unit_of
 from extender.scheduler import gang_settings
 from extender.scheduler.preemption_parts import build_preemption, preemption_rules
 

@@ -17,7 +17,7 @@ from extender.config.yaml_file import ConfigurationError, Document
 from extender.framework.runtime.framework import Framework, Surroundings
 from extender.framework.runtime.registry import Registry
 from extender.plugins import names
-from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.simulation.cluster import coscheduling_args
 from extender.simulation.gangs import Gangs, Members, PodGroup, new_coscheduling

@@ -14,7 +14,7 @@ from extender.client.interface import PERSISTENT_VOLUME_CLAIMS, PODS
 from extender.config.types import ExtenderConfiguration, KubeSchedulerConfiguration
 from extender.framework.runtime.registry import Registry
 from extender.plugins.registry import new_registry
-from extender.scheduler.in_process_factory import InProcessParts, build_parts
+from extender.scheduler.in_process.factory import InProcessParts, build_parts
 from extender.simulation.clock import VirtualClock, VirtualTime
 from extender.simulation.cluster import Cluster, unserved
 from extender.simulation.driver import Controller, Driver

@@ -16,7 +16,7 @@ from types import CodeType, FrameType
 
 import extender.plugins.coscheduling as room
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, group, members
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, members
 
 ROOM = str(Path(room.__file__).parent)
 

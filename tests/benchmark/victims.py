@@ -18,8 +18,8 @@ from extender.client.store import Store
 from extender.config.defaults import planning_profile
 from extender.framework.runtime.framework import Framework, Surroundings
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.judge import FrameworkJudge
 from extender.plugins.coscheduling.planner import Request
+from extender.plugins.coscheduling.planner.judge import FrameworkJudge
 from extender.plugins.coscheduling.preemption.evictable import Rules, evictable_pods
 from extender.plugins.coscheduling.preemption.planning import VictimPlan, plan_with_victims
 from extender.plugins.registry import new_registry

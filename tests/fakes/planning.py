@@ -8,8 +8,8 @@ from typing import Any, cast
 from extender.config.defaults import planning_profile
 from extender.framework.node_info import NodeInfo
 from extender.framework.runtime.framework import Framework, Surroundings
-from extender.plugins.coscheduling.hypothetical import HypotheticalSnapshot
-from extender.plugins.coscheduling.judge import FrameworkJudge
+from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot
+from extender.plugins.coscheduling.planner.judge import FrameworkJudge
 from extender.plugins.registry import new_in_tree_registry
 
 

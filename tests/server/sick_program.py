@@ -12,7 +12,7 @@ from typing import Any
 
 from extender.client.embedded import EmbeddedAPI
 from extender.config.types import ExtenderConfiguration
-from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.scheduler import factory
 from extender.scheduler.interface import Verbs
 from extender.server.options import ServeOptions

@@ -18,9 +18,9 @@ from extender.backend.cache.cache import Cache
 from extender.backend.queue.scheduling_queue import PriorityQueue
 from extender.client.embedded import EmbeddedAPI
 from extender.client.informer import InformerFactory
-from extender.plugins.coscheduling.largest_gang import Largest
-from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.report.largest_gang import Largest
 from extender.plugins.coscheduling.spec.membership import GroupLabels
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.scheduler.leadership import Leadership
 from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers, of_leadership, of_queue, of_room
 

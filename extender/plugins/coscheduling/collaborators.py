@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeVar
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.framework.listers import NodeInfoLister
-from extender.plugins.coscheduling.plan_call import Wait
 from extender.plugins.coscheduling.planner import Judge, Topology
+from extender.plugins.coscheduling.state.plan_call import Wait
 
 T = TypeVar("T")
 UNTOLD = Topology()

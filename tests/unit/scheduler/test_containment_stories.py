@@ -11,9 +11,10 @@ from prometheus_client import generate_latest
 from extender.api import corev1
 from extender.client.interface import POD_GROUPS
 from extender.metrics import REGISTRY
-from extender.plugins.coscheduling import messages, quarantine
-from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.state import quarantine
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from tests.unit.scheduler.conftest import GROUP_LABEL, Bench, running
 
 pytestmark = pytest.mark.faults

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from extender.api.extenderv1 import ExtenderArgs, ExtenderFilterResult
-from extender.plugins.coscheduling.coscheduling import Coscheduling
+from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.scheduler.filter_health import LIVENESS_SECONDS, QUIET_SECONDS, READINESS_SECONDS, FilterHealth
 from extender.scheduler.interface import Check
 from extender.scheduler.scheduler import Scheduler

@@ -25,9 +25,9 @@ from extender.client.interface import (
 from extender.client.status_patch import now_text
 from extender.config.types import ExtenderConfiguration
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.gang_status import PreemptionView
-from extender.plugins.coscheduling.group import Group
 from extender.plugins.coscheduling.preemption import preemption_queue
+from extender.plugins.coscheduling.report.gang_status import PreemptionView
+from extender.plugins.coscheduling.state.group import Group
 from tests.unit.plugins.coscheduling.starting import cut_short
 from tests.unit.scheduler.conftest import Bench, running
 

@@ -24,7 +24,7 @@ from extender.client.interface import PODS, ResourceType
 from extender.config.defaults import behind_profile
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration, TopologyLevel
-from extender.plugins.coscheduling.gang_status import GangStatus, GangSummary
+from extender.plugins.coscheduling.report.gang_status import GangStatus, GangSummary
 from extender.server.app import create_app
 from extender.server.state import state_of
 from tests.hostile import Hostile, body, objects

@@ -16,7 +16,7 @@ from extender.client.informer import InformerState
 from extender.framework import events
 from extender.framework.interface import PreEnqueuePlugin
 from extender.framework.status import SUCCESS, Status, unresolvable
-from extender.plugins.coscheduling.largest_gang import Largest
+from extender.plugins.coscheduling.report.largest_gang import Largest
 from extender.scheduler.leadership import Leadership
 from extender.scheduler.live_metrics import Gauge, LiveMetrics, of_cache, of_informers, of_leadership, of_queue, of_room
 from tests.objects import make_node, make_pod

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.simulation.journal import Journal
 from extender.simulation.report import gang_reports
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, group, members
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, members
 
 
 @pytest.mark.faults

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from extender.framework.listers import NodeInfoLister
-from extender.plugins.coscheduling.hypothetical import Cluster, with_pods
 from extender.plugins.coscheduling.planner.gang import AlikeGang, ConstrainedGang, Gang, Problem
+from extender.plugins.coscheduling.planner.hypothetical import Cluster, with_pods
 from extender.plugins.coscheduling.planner.members import classes, looks_at_others, relevant_labels
 from extender.plugins.coscheduling.planner.minima import plan_minima
 from extender.plugins.coscheduling.planner.request import (

@@ -15,7 +15,7 @@ from extender.framework.handle import Clock
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.status import Status
-from extender.plugins.coscheduling.hypothetical import Cluster
+from extender.plugins.coscheduling.planner.hypothetical import Cluster
 
 BUDGET_SECONDS = 1.0
 

@@ -14,13 +14,13 @@ from functools import partial
 from extender.api import corev1
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.arrivals import Arrivals
-from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.planning_rounds import PlanningRounds
-from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preemption.preemption_queue import PreemptionQueue
-from extender.plugins.coscheduling.stops import Reason, Stop
-from extender.plugins.coscheduling.units import unit_of
+from extender.plugins.coscheduling.scheduling.arrivals import Arrivals
+from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.stops import Reason, Stop
+from extender.plugins.coscheduling.state.units import unit_of
 
 log = logging.getLogger(__name__)
 

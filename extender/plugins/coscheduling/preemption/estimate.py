@@ -13,8 +13,8 @@ import numpy as np
 from extender.framework.listers import NodeInfoLister
 from extender.framework.resource import PODS
 from extender.plugins import names
-from extender.plugins.coscheduling.hypothetical import with_pods
 from extender.plugins.coscheduling.planner import Judge, Request, shape_of
+from extender.plugins.coscheduling.planner.hypothetical import with_pods
 from extender.plugins.coscheduling.planner.members import looks_at_others
 from extender.plugins.coscheduling.planner.room import Room, asked_of
 from extender.plugins.coscheduling.preemption.evictable import Evictable

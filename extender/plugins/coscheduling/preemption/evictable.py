@@ -15,7 +15,7 @@ from extender.api import corev1
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.ordering import sort_by_importance
-from extender.plugins.coscheduling.standing import counts_at
+from extender.plugins.coscheduling.state.standing import counts_at
 
 
 class Kind(IntEnum):

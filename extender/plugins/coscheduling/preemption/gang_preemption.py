@@ -20,15 +20,7 @@ from extender.client.interface import pod_group_reference, pod_reference
 from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import messages, planner
-from extender.plugins.coscheduling.arrivals import cannot_be_woken, waves_of
 from extender.plugins.coscheduling.collaborators import PREEMPTING, Verdict
-from extender.plugins.coscheduling.coscheduling import Coscheduling
-from extender.plugins.coscheduling.extra_members import one_extra_member
-from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.lost_places import lose_place
-from extender.plugins.coscheduling.phases import Phase, phase_of
-from extender.plugins.coscheduling.planned_unit import PlannedUnit
-from extender.plugins.coscheduling.preempting import Preempting
 from extender.plugins.coscheduling.preemption.awaited_room import AwaitedRoom
 from extender.plugins.coscheduling.preemption.eviction import Eviction
 from extender.plugins.coscheduling.preemption.leaving import Leaving
@@ -43,9 +35,17 @@ from extender.plugins.coscheduling.preemption.victim_search import (
     VictimSearch,
     without,
 )
-from extender.plugins.coscheduling.stops import Reason, Stop
-from extender.plugins.coscheduling.unit_planning import note_places
-from extender.plugins.coscheduling.units import unit_of
+from extender.plugins.coscheduling.scheduling.arrivals import cannot_be_woken, waves_of
+from extender.plugins.coscheduling.scheduling.extra_members import one_extra_member
+from extender.plugins.coscheduling.scheduling.gang_scheduler import GangScheduler
+from extender.plugins.coscheduling.scheduling.lost_places import lose_place
+from extender.plugins.coscheduling.scheduling.planned_unit import PlannedUnit
+from extender.plugins.coscheduling.scheduling.unit_planning import note_places
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.phases import Phase, phase_of
+from extender.plugins.coscheduling.state.preempting import Preempting
+from extender.plugins.coscheduling.state.stops import Reason, Stop
+from extender.plugins.coscheduling.state.units import unit_of
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ DEFAULT_GRACE_SECONDS = 30
 class GangPreemption:
     """Lock order: planning (PlanningRounds': one plan at a time), then the manager's lock. The search itself takes neither."""
 
-    def __init__(self, coscheduling: Coscheduling, around: PreemptionWorld, leaving: Leaving) -> None:
+    def __init__(self, coscheduling: GangScheduler, around: PreemptionWorld, leaving: Leaving) -> None:
         self._leaving = leaving
         self._manager = coscheduling.manager
         self._with = coscheduling.collaborators

@@ -21,9 +21,6 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.ordering import sort_by_importance
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.barrier import Barrier
-from extender.plugins.coscheduling.ledger import Reservation
-from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preemption.evictable import Evictable, GangVictims, Rules, evictable_pods
 from extender.plugins.coscheduling.preemption.reselection import Reselection, Selection
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
@@ -34,8 +31,11 @@ from extender.plugins.coscheduling.preemption.running_gangs import (
     starting_members,
 )
 from extender.plugins.coscheduling.preemption.vetoed import VetoedPreemptors
-from extender.plugins.coscheduling.steering_in_order import SteeringInOrder
-from extender.plugins.coscheduling.units import waits_for_start
+from extender.plugins.coscheduling.scheduling.holds import Holds
+from extender.plugins.coscheduling.scheduling.steering_in_order import SteeringInOrder
+from extender.plugins.coscheduling.state.ledger import Reservation
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.units import waits_for_start
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ class PreemptionGuard:
     def __init__(
         self,
         manager: PodGroupManager,
-        barrier: Barrier,
+        holds: Holds,
         rest: RestOfGangs,
         vetoed: VetoedPreemptors,
         framework: Framework,
@@ -109,7 +109,7 @@ class PreemptionGuard:
     ) -> None:
         """framework: the in-tree filters, the guard's own. assumed: UIDs of pods on their nodes by our word only."""
         self._manager = manager
-        self._barrier = barrier
+        self._holds = holds
         self._rest = rest
         self._vetoed = vetoed
         self._framework = framework
@@ -253,7 +253,7 @@ class PreemptionGuard:
             manager.ledger.reserve(Reservation(PodInfo(preemptor), "", release.node_name, expires))
             for key in release.groups:
                 if (group := manager.groups.get(key)) is not None:
-                    self._barrier.reject_all(group, messages.PREEMPTED)
+                    self._holds.reject_all(group, messages.PREEMPTED)
         members = len(release.uids)
         log.info("held gangs let go preemptor=%s node=%s members=%d", preemptor.key, release.node_name, members)
 

@@ -14,8 +14,8 @@ from functools import partial
 import msgspec
 
 from extender.api import corev1
-from extender.plugins.coscheduling.group_events import GroupEvents
-from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.scheduling.group_events import GroupEvents
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
 SHOWN_SECONDS = 30.0  # the watch shows a deletion within moments; who is still there then was not told after all
 

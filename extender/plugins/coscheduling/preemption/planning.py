@@ -17,8 +17,8 @@ from extender.framework.preemption.ordering import ABOVE_ANY_PRIORITY, more_impo
 from extender.framework.resource import PODS
 from extender.framework.sort_slice import sort_slice
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.hypothetical import Cluster, snapshot_of, with_pods, without_pods
 from extender.plugins.coscheduling.planner import Judge, Placement, Request, Verdict
+from extender.plugins.coscheduling.planner.hypothetical import Cluster, snapshot_of, with_pods, without_pods
 from extender.plugins.coscheduling.planner.request import Deadline
 from extender.plugins.coscheduling.planner.room import asked_of, free
 from extender.plugins.coscheduling.preemption.budgets import Budgets

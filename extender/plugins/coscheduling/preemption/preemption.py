@@ -13,8 +13,6 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.crash import every, guarded
 from extender.framework.runtime.framework import Framework
-from extender.plugins.coscheduling.coscheduling import Coscheduling
-from extender.plugins.coscheduling.helpful_events import node_may_help
 from extender.plugins.coscheduling.preemption.broken_off import BrokenOff
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
 from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
@@ -23,12 +21,14 @@ from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.unheard import UnheardPreemptors
 from extender.plugins.coscheduling.preemption.vetoed import VetoedPreemptors
 from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
+from extender.plugins.coscheduling.scheduling.gang_scheduler import GangScheduler
+from extender.plugins.coscheduling.scheduling.helpful_events import node_may_help
 
 
 class Preemption:
     """Observes pods as the plugins do."""
 
-    def __init__(self, coscheduling: Coscheduling, framework: Framework, world: PreemptionWorld) -> None:
+    def __init__(self, coscheduling: GangScheduler, framework: Framework, world: PreemptionWorld) -> None:
         """framework: the in-tree filters, for the guard alone."""
         self._manager = coscheduling.manager
         self._rounds = coscheduling.rounds

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling.state.group import Group
 
 AGAIN_SECONDS = (2.0, 5.0, 15.0, 60.0)  # how long a gang for which nobody can go is left alone, time after time
 

@@ -15,12 +15,12 @@ from cachetools import TTLCache
 from extender import metrics
 from extender.api import corev1
 from extender.client.interface import pod_reference
-from extender.plugins.coscheduling.pod_conditions import was_preempted
-from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preemption.eviction import Eviction, Evictor
 from extender.plugins.coscheduling.preemption.leaving import Leaving
 from extender.plugins.coscheduling.preemption.reselection import Selection
 from extender.plugins.coscheduling.preemption.running_gangs import running_members
+from extender.plugins.coscheduling.state.pod_conditions import was_preempted
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
 log = logging.getLogger(__name__)
 

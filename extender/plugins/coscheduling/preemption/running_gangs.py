@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from functools import partial
 
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preemption.evictable import RunningGang
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
 
 def running_gangs(manager: PodGroupManager) -> list[RunningGang]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from extender.api import corev1
 from extender.client.backoff import doubled
 from extender.plugins.coscheduling.collaborators import Collaborators
-from extender.plugins.coscheduling.pod_conditions import preempt_call_failed
-from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.units import may_preempt
+from extender.plugins.coscheduling.state.pod_conditions import preempt_call_failed
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.units import may_preempt
 
 log = logging.getLogger(__name__)
 

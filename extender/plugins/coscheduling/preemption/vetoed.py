@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 from extender.api import corev1
 from extender.plugins.coscheduling.collaborators import Steering
-from extender.plugins.coscheduling.pod_conditions import no_candidate_was_left
-from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.preemption.running_gangs import running_gang
-from extender.plugins.coscheduling.units import may_preempt
+from extender.plugins.coscheduling.state.pod_conditions import no_candidate_was_left
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.units import may_preempt
 
 log = logging.getLogger(__name__)
 

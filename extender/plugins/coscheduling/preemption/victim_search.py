@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from extender.api import corev1, policyv1
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling import messages, planner
-from extender.plugins.coscheduling.coscheduling import Coscheduling
-from extender.plugins.coscheduling.gang_status import PreemptionView, Victim
-from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.hypothetical import without_pods
+from extender.plugins.coscheduling.planner.hypothetical import without_pods
 from extender.plugins.coscheduling.preemption.evictable import Rules, RunningGang, evictable_pods
 from extender.plugins.coscheduling.preemption.eviction import Evictor
 from extender.plugins.coscheduling.preemption.planning import VictimPlan, plan_with_victims
 from extender.plugins.coscheduling.preemption.rules import PreemptionRules
 from extender.plugins.coscheduling.preemption.running_gangs import releasable, running_gangs, starting_members
-from extender.plugins.coscheduling.standing import counts_at
-from extender.plugins.coscheduling.units import unit_of
+from extender.plugins.coscheduling.report.gang_status import PreemptionView, Victim
+from extender.plugins.coscheduling.scheduling.gang_scheduler import GangScheduler
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.standing import counts_at
+from extender.plugins.coscheduling.state.units import unit_of
 
 GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is being deleted may take
 
@@ -67,7 +67,7 @@ class Looked:
 class VictimSearch:
     """Reads the groups under the manager's lock; the search itself takes none but its own."""
 
-    def __init__(self, coscheduling: Coscheduling, around: PreemptionWorld) -> None:
+    def __init__(self, coscheduling: GangScheduler, around: PreemptionWorld) -> None:
         self._manager = coscheduling.manager
         self._with = coscheduling.collaborators
         self._requests = coscheduling.rounds.requests

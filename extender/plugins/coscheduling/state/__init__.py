@@ -1,1 +1,1 @@
-"""What is known of gangs, their members and their places, under one lock. No code here."""
+"""What is known of gangs, under one lock: groups, members, quorum, sets of groups, places kept, what was decided."""

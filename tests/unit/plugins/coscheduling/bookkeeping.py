@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from extender.plugins.coscheduling.coscheduling import Coscheduling
-from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.ledger import Ledger, Reservation
-from extender.plugins.coscheduling.pod_group_manager import PodGroupManager, spec_of
-from extender.plugins.coscheduling.quorum import needs
+from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.spec.membership import foreign_gates
-from extender.plugins.coscheduling.standing import standing_of
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.ledger import Ledger, Reservation
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, spec_of
+from extender.plugins.coscheduling.state.quorum import needs
+from extender.plugins.coscheduling.state.standing import standing_of
 
 Rule = Callable[[PodGroupManager, Group], Iterable[str]]
 """What is wrong with one field of a group."""

@@ -18,8 +18,8 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.status import SUCCESS, Status, unschedulable
 from extender.plugins.coscheduling.collaborators import Collaborators, Verdict
-from extender.plugins.coscheduling.coscheduling import Coscheduling
-from extender.plugins.coscheduling.hypothetical import Cluster, snapshot_of
+from extender.plugins.coscheduling.planner.hypothetical import Cluster, snapshot_of
+from extender.plugins.coscheduling.plugin import Coscheduling
 from tests.unit.plugins.coscheduling.bookkeeping import wrong_entries
 
 LABEL = "scheduling.x-k8s.io/pod-group"

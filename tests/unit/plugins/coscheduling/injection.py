@@ -25,10 +25,10 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.status import Status, error
 from extender.plugins import coscheduling
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.ledger import Reservation
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.ledger import Reservation
 from tests.unit.plugins.coscheduling.conftest import LABEL, World
-from tests.unit.plugins.coscheduling.scheduling import KubeScheduler
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler
 
 BAD = "default/bad"
 GIVEN_A_GANG = ("Group", "corev1.Pod", "PodGroup", "Reservation", "key", "planner.Request", "PodInfo")

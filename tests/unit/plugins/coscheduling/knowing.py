@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.plugins.coscheduling.conftest import World
-from tests.unit.plugins.coscheduling.scheduling import KubeScheduler
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler
 
 
 class Knowing(KubeScheduler):

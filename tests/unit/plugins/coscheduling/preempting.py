@@ -25,15 +25,15 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from extender.framework.preemption.ordering import sort_by_importance
 from extender.framework.runtime.framework import Framework, Surroundings
-from extender.plugins.coscheduling.pod_conditions import NO_CANDIDATE, was_preempted
 from extender.plugins.coscheduling.preemption.eviction import Done, Eviction
 from extender.plugins.coscheduling.preemption.guard import OfferedCandidate
 from extender.plugins.coscheduling.preemption.preemption import Preemption
 from extender.plugins.coscheduling.preemption.rules import PreemptionRules
 from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
+from extender.plugins.coscheduling.state.pod_conditions import NO_CANDIDATE, was_preempted
 from extender.plugins.registry import new_registry
 from tests.unit.plugins.coscheduling.conftest import Room, World
-from tests.unit.plugins.coscheduling.scheduling import KubeScheduler
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler
 
 NOT_ELIGIBLE = "not eligible due to a terminating pod on the nominated node."
 GRACE_SECONDS = 30.0

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from msgspec import structs
 
 from extender.api import corev1
-from extender.plugins.coscheduling.commit import Start
-from extender.plugins.coscheduling.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.spec.keys import START
 from extender.plugins.coscheduling.spec.start_record import start_record
+from extender.plugins.coscheduling.state.commit import Start
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
 
 def bound_by(pod: corev1.Pod, quorum: int, uids: Collection[str], began: datetime | None = None) -> corev1.Pod:

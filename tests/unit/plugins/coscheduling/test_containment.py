@@ -12,10 +12,10 @@ from extender.api import corev1
 from extender.framework.cycle_state import CycleState
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.collaborators import ShadowRules
-from extender.plugins.coscheduling.largest_gang import LargestGang
-from extender.plugins.coscheduling.phases import count_phases
 from extender.plugins.coscheduling.planner import Topology
-from extender.plugins.coscheduling.quarantine import LONGEST_SECONDS
+from extender.plugins.coscheduling.report.largest_gang import LargestGang
+from extender.plugins.coscheduling.state.phases import count_phases
+from extender.plugins.coscheduling.state.quarantine import LONGEST_SECONDS
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.injection import (
     BAD,
@@ -26,8 +26,8 @@ from tests.unit.plugins.coscheduling.injection import (
     places,
     with_boundaries,
 )
+from tests.unit.plugins.coscheduling.kube_scheduler import group, member, members, on_node
 from tests.unit.plugins.coscheduling.preempting import Preempting
-from tests.unit.plugins.coscheduling.scheduling import group, member, members, on_node
 
 pytestmark = pytest.mark.faults
 

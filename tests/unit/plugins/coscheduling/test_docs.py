@@ -14,11 +14,11 @@ from extender.api.metadata_keys import Key
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.config.plugin_args import CoschedulingArgs
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.refutations import How
 from extender.plugins.coscheduling.spec import keys
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.pod_group import spec_of_pod_group
-from extender.plugins.coscheduling.stops import Reason
+from extender.plugins.coscheduling.state.refutations import How
+from extender.plugins.coscheduling.state.stops import Reason
 from tests.documented import configuration_in
 
 DOCS = Path(__file__).parents[4] / "docs"

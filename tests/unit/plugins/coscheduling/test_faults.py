@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from extender.plugins.coscheduling import messages, planner, planning_rounds
-from extender.plugins.coscheduling.group import Group
+from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling.scheduling import planning_rounds
+from extender.plugins.coscheduling.state.group import Group
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, group, member, members, on_node
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members, on_node
 
 Make = Callable[..., World]
 

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.api import corev1
-from extender.plugins.coscheduling.gates import shut_gate
-from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.quarantine import LONGEST_SECONDS
+from extender.plugins.coscheduling.scheduling.gates import shut_gate
 from extender.plugins.coscheduling.spec.group_annotations import asked_by
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
-from extender.plugins.coscheduling.units import unit_of
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.quarantine import LONGEST_SECONDS
+from extender.plugins.coscheduling.state.units import unit_of
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.injection import BindingAgain, with_boundaries
 from tests.unit.plugins.coscheduling.knowing import Knowing
-from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, broken, group, member
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, group, member
 
 GROUPS = ("a", "b", "c")
 UNSAID = ("", "NotTried", "OrderedAfterOthers")

@@ -13,7 +13,7 @@ from extender.api.codec import convert
 from extender.api.corev1.pod import PodSchedulingGroup
 from extender.api.schedulingv1alpha2 import PodGroup
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, broken, group, member
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, group, member
 
 Make = Callable[..., World]
 

@@ -11,7 +11,7 @@ from extender.plugins.coscheduling.spec import koordinator
 from extender.plugins.coscheduling.spec.group_annotations import asked_by
 from tests.objects import make_pod_group
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, broken, group, member, members
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, group, member, members
 
 Make = Callable[..., World]
 PREFIX = "gang.scheduling.koordinator.sh"

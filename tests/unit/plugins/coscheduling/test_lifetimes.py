@@ -11,11 +11,11 @@ from msgspec import structs
 from extender.api import corev1
 from extender.framework.cycle_state import CycleState
 from extender.plugins.coscheduling import messages, planner
-from extender.plugins.coscheduling.group import Group
-from extender.plugins.coscheduling.known_pods import UNSEEN_SECONDS
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.known_pods import UNSEEN_SECONDS
 from tests.unit.plugins.coscheduling.bookkeeping import GROUP_RULES, MANAGER_RULES
 from tests.unit.plugins.coscheduling.conftest import Waiting, World, node, pod_group
-from tests.unit.plugins.coscheduling.scheduling import group, member, members, on_node
+from tests.unit.plugins.coscheduling.kube_scheduler import group, member, members, on_node
 from tests.unit.plugins.coscheduling.test_lifetimes_machine import belonging
 
 Make = Callable[..., World]

@@ -16,11 +16,11 @@ from extender.api.corev1.pod import PodSchedulingGroup
 from extender.api.schedulingv1alpha1 import LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL, PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.cycle_state import CycleState
-from extender.plugins.coscheduling.known_pods import UNSEEN_SECONDS
 from extender.plugins.coscheduling.preemption.leaving import Leaving
+from extender.plugins.coscheduling.state.known_pods import UNSEEN_SECONDS
 from tests.unit.plugins.coscheduling.bookkeeping import wrong_entries
 from tests.unit.plugins.coscheduling.conftest import LABEL, Waiting, World, node
-from tests.unit.plugins.coscheduling.scheduling import PREFIX, group, member, on_node
+from tests.unit.plugins.coscheduling.kube_scheduler import PREFIX, group, member, on_node
 from tests.unit.plugins.coscheduling.test_in_tree_groups import in_tree
 
 KOORDINATOR = "gang.scheduling.koordinator.sh"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, broken, group, member, members, on_node
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, group, member, members, on_node
 
 Make = Callable[..., World]
 

@@ -12,7 +12,7 @@ from extender.config.types import TopologyLevel
 from extender.framework.cycle_state import CycleState
 from extender.plugins.coscheduling.planner import Topology
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, group, member, members, on_node
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members, on_node
 
 LEVELS = Topology((TopologyLevel("zone", "zone"),))
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.knowing import Knowing
-from tests.unit.plugins.coscheduling.scheduling import broken, group, member, members
+from tests.unit.plugins.coscheduling.kube_scheduler import broken, group, member, members
 
 Make = Callable[..., World]
 ENFORCED = "0/2 nodes are available: 2 node(s) didn't match scheduler-enforced node affinity."

@@ -10,8 +10,14 @@ import pytest
 
 from extender.api import corev1
 from extender.framework.cycle_state import AWAITED, CycleState
-from extender.plugins.coscheduling import messages, plan_call
-from extender.plugins.coscheduling.plan_call import BESIDE_OTHERS_SECONDS, LONGEST_SECONDS, SAVED_SECONDS, WaitingTime
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.state import plan_call
+from extender.plugins.coscheduling.state.plan_call import (
+    BESIDE_OTHERS_SECONDS,
+    LONGEST_SECONDS,
+    SAVED_SECONDS,
+    WaitingTime,
+)
 from extender.scheduler.scheduling_cycle import FILTER_SECONDS, LAST_LOOK_SECONDS
 from tests.unit.plugins.coscheduling.conftest import FakeClock, World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.starting import bound_by

@@ -16,8 +16,8 @@ from extender.api import corev1
 from extender.plugins.coscheduling.preemption.evictable import GangVictims
 from extender.plugins.coscheduling.preemption.rules import PreemptionRules
 from tests.unit.plugins.coscheduling.conftest import World, node
+from tests.unit.plugins.coscheduling.kube_scheduler import broken, group, member
 from tests.unit.plugins.coscheduling.preempting import Preempting
-from tests.unit.plugins.coscheduling.scheduling import broken, group, member
 
 PRIORITIES = st.sampled_from((0, 5, 10))
 

@@ -9,7 +9,7 @@ import pytest
 from extender.framework.cycle_state import CycleState
 from extender.plugins.coscheduling import messages
 from tests.unit.plugins.coscheduling.conftest import Snapshot, World, node
-from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, broken, group, member, members, on_node
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, group, member, members, on_node
 
 Make = Callable[..., World]
 

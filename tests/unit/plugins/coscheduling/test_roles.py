@@ -8,7 +8,7 @@ import pytest
 
 from extender.api import corev1
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.scheduling import KubeScheduler, broken, group, member, members
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, group, member, members
 
 Make = Callable[..., World]
 

@@ -15,7 +15,7 @@ from extender.config.types import Packing, TopologyLevel
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.spec.keys import TOPOLOGY_PREFERRED as PREFERRED
 from extender.plugins.coscheduling.spec.keys import TOPOLOGY_REQUIRED as REQUIRED
-from extender.plugins.coscheduling.stops import Reason
+from extender.plugins.coscheduling.state.stops import Reason
 from tests.documented import configuration_in
 from tests.unit.plugins.coscheduling.conftest import World, pod
 

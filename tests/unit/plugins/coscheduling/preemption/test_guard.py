@@ -9,11 +9,11 @@ import pytest
 
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.collaborators import NoSteering
-from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.preemption.guard import OfferedCandidate, PreemptionGuard, Veto
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.vetoed import VetoedPreemptors
-from extender.plugins.coscheduling.steering_in_order import SteeringInOrder
+from extender.plugins.coscheduling.scheduling.steering_in_order import SteeringInOrder
+from extender.plugins.coscheduling.state.ledger import Reservation
 from tests.objects import make_node, make_pod
 from tests.unit.plugins.coscheduling.conftest import World, node, pod
 from tests.unit.plugins.coscheduling.preemption.test_reselection import Guarded

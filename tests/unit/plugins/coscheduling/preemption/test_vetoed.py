@@ -10,8 +10,8 @@ from msgspec import structs
 
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.ledger import Reservation
 from extender.plugins.coscheduling.preemption.vetoed import VetoedPreemptors
+from extender.plugins.coscheduling.state.ledger import Reservation
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
 FIRST, EXTRA = pod("p0", "g"), pod("p1", "g")

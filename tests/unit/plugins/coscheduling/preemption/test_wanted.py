@@ -8,12 +8,12 @@ from unittest.mock import Mock, patch
 import pytest
 
 from extender.plugins.coscheduling.planner import Placement
-from extender.plugins.coscheduling.preempting import Preempting
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
 from extender.plugins.coscheduling.preemption.leaving import Leaving
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.rules import PreemptionRules
 from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld, VictimSearch
+from extender.plugins.coscheduling.state.preempting import Preempting
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
 

@@ -1,0 +1,224 @@
+"""PreFilter's gates: whether a gang may start now, and where each member goes.
+
+In order: denied before -> enough siblings -> none held back by a foreign gate -> permitted before -> minResources -> plan.
+Nothing is held for a gang that has no plan, so two gangs can never block each other. No gang is planned here: PlanningRounds
+makes the plan, which the call waits for with no lock held, and not for long.
+scheduler-plugins: pkg/coscheduling/core/core.go (PreFilter)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from extender import metrics
+from extender.api import corev1
+from extender.framework.status import SUCCESS, Status, unresolvable
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.scheduling.arrivals import Arrivals
+from extender.plugins.coscheduling.scheduling.gates import shut_gate
+from extender.plugins.coscheduling.scheduling.lost_places import refute
+from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.plan_call import PlanCall
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.quorum import is_free, needs
+from extender.plugins.coscheduling.state.refutations import How
+from extender.plugins.coscheduling.state.stops import Reason, Stop
+
+ATTEMPTS = 3  # plans for one call: each leaves out what kube-scheduler has refused so far
+
+
+Decision = tuple[str | None, Status]
+"""The node that is planned for a member, None where any will do; or why it has to wait."""
+
+
+class Admission:
+    """rounds: has the plans made."""
+
+    def __init__(
+        self,
+        manager: PodGroupManager,
+        rounds: PlanningRounds,
+        arrivals: Arrivals,
+        *,
+        denied_seconds: float,
+    ) -> None:
+        self._manager = manager
+        self._rounds = rounds
+        self._arrivals = arrivals
+        self._denied_seconds = denied_seconds
+
+    def admit(self, pod: corev1.Pod, offered: frozenset[str]) -> Decision:
+        """`decide`, with the plans that it needs made here: where no thread plans beside the verbs.
+
+        offered: the nodes that kube-scheduler has found feasible for this pod.
+        """
+        decision, call = self.decide(pod, lambda: offered)
+        while call is not None:
+            self._rounds.plan_for(call)
+            decision, call = self.decide(pod, lambda: offered, call)
+        return decision
+
+    def decide(
+        self, pod: corev1.Pod, offered: Callable[[], frozenset[str]], before: PlanCall | None = None
+    ) -> tuple[Decision, PlanCall | None]:
+        """By the places that there are. The second is a call to wait for, after which this is asked again with it as `before`;
+        None where the decision is the answer.
+
+        offered: computed only where it is needed; most calls end before.
+        """
+        if before is not None and (refusal := self._as_planned(pod, before)) is not None:
+            return (None, refusal), None
+        with self._manager.lock:
+            early = self.whatever_offered(pod)
+            group = self._manager.group_of(pod)
+            if early is not None or group is None:
+                _end(group, pod, before)
+                return (None, early or SUCCESS), None
+            names = offered()
+            decision = self._decide(group, pod, names)
+            if decision is None:
+                return self._needs_plan(group, pod, names, before)
+            _end(group, pod, before)
+        if before is not None:
+            metrics.filter_plan_waits.labels("in_time").inc()
+        self._arrivals.send_after_answer(group, pod.uid)
+        return decision, None
+
+    def _as_planned(self, pod: corev1.Pod, call: PlanCall) -> Status | None:
+        """Why the plan that the call has waited for found no places; None if it did not say so. Where there are places by now the
+        member is sent as any that is parked."""
+        with self._manager.lock:
+            group = self._manager.find(pod)
+            if group is None or pod.uid not in group.members or call.refusal is None:
+                return None
+            _end(group, pod, call)
+            refusal = self._refuse(group, pod, call.refusal)
+        metrics.filter_plan_waits.labels("in_time").inc()
+        self._arrivals.send(group)
+        return refusal
+
+    def whatever_offered(self, pod: corev1.Pod) -> Status | None:
+        """What can be said without a look at the nodes: that the pod is of no gang, or that a gate is shut. Else None."""
+        with self._manager.lock:
+            group = self._manager.group_of(pod)
+            if group is None:
+                return SUCCESS
+            if pod.uid not in group.members:
+                return self._refusal_of_the_gone(group, pod)
+            if pod.uid in group.on_node:
+                return SUCCESS  # the call is late: its bind call will be told the pod's node
+            group.unasked.pop(pod.uid, None)
+            if group.refuted.came(pod.uid, self._manager.cluster_epoch) and self._enough_are_awake(group):
+                self._manager.denied.pop(group.key)  # it may have been decided before this one was awake
+            group.errors.came(pod.uid)
+            status, told = self._gates(group, pod)
+            if told:
+                group.told[pod.uid] = told
+            else:
+                group.told.pop(pod.uid, None)
+            return None if status.success else self._refuse(group, pod, status)
+
+    def set_aside(self, pod: corev1.Pod, key: str) -> Status:
+        """The refusal of a member while its gang is set aside. StaleRefusals has it tried again once that is over."""
+        status = unresolvable(messages.INTERNAL_ERROR)
+        with self._manager.lock:
+            group = self._manager.groups.get(key)
+            if group is None or pod.uid not in group.members:
+                return status
+            group.told[pod.uid] = messages.INTERNAL_ERROR
+            return self._refuse(group, pod, status)
+
+    def _refusal_of_the_gone(self, group: Group, pod: corev1.Pod) -> Status:
+        """A call that is late, or ahead of the watch: nothing is noted of the pod. Lock held."""
+        status, _ = self._gates(group, pod)
+        return status if not status.success else unresolvable(messages.MEMBER_GONE)
+
+    def _enough_are_awake(self, group: Group) -> bool:
+        """Whether a plan could be found at all: else each of many that come would be one more plan in vain. Lock held."""
+        manager, spec = self._manager, self._manager.spec(group)
+        asleep = group.refuted.nowhere(manager.clock(), manager.cluster_epoch)
+        return spec is not None and not (asleep and needs(group, spec, group.members.keys() - asleep))
+
+    def _decide(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> tuple[str | None, Status] | None:
+        """By the places that there are; None if there has to be a plan. Lock held."""
+        group.answered.discard(pod.uid)
+        place = self._place(group, pod, offered)
+        if place is None and self._arrivals.too_early(group, pod.uid):
+            return None, self._refuse(group, pod, unresolvable(messages.TURN_NOT_COME))
+        if place is None and self._rounds.requests.needs_plan(group, pod.uid):
+            return None
+        if place is not None and not self._arrivals.bind_slots.lets_in(group):
+            return None, self._refuse(group, pod, unresolvable(messages.BIND_CALLS_TAKEN))
+        group.refused.discard(pod.uid)
+        if place is not None:
+            group.answered.add(pod.uid)
+        return place, SUCCESS
+
+    def _gates(self, group: Group, pod: corev1.Pod) -> tuple[Status, str]:
+        """With what of a refusal may become untrue."""
+        manager = self._manager
+        cause = manager.denied.get(group.key)
+        spec = manager.spec(group)
+        if cause is not None and (spec is None or not is_free(group, spec, pod.uid)):
+            return unresolvable(messages.denied(group.key, self._denied_seconds, cause)), ""
+        gate = shut_gate(manager, group, pod.spec.scheduler_name, pod.name, pod.uid)
+        return (unresolvable(gate.refusal), gate.told) if gate is not None else (SUCCESS, "")
+
+    def _place(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> str | None:
+        """The member's own place, or, where that is not offered, the free one of an alike sibling."""
+        ledger = self._manager.ledger
+        own = ledger.get(pod.uid)
+        if own is None:
+            node = group.held.get(pod.uid)
+            return node if node in offered else None
+        early = self._arrivals.too_early(group, pod.uid)
+        if own.node_name in offered and not early:
+            return own.node_name
+        slot = self._arrivals.take_slot(group, own, offered)
+        if slot is not None:
+            return slot
+        if not early and not _by_nomination(pod, offered):
+            refute(self._manager, group, own, How.NOT_OFFERED, offered)
+            self._manager.release_places(group, [pod.uid])
+        return None
+
+    def _needs_plan(
+        self, group: Group, pod: corev1.Pod, offered: frozenset[str], before: PlanCall | None
+    ) -> tuple[Decision, PlanCall | None]:
+        """Has the gang planned, and says whether the call may wait for it. Lock held."""
+        if before is not None and before.done.is_set():
+            _end(group, pod, before)
+            if before.attempts + 1 >= ATTEMPTS:
+                group.stop(Stop(Reason.REFUTED_BY_SCHEDULER, messages.PLACE_NOT_OFFERED, self._manager.clock()))
+                return (None, self._refuse(group, pod, unresolvable(messages.PLACE_NOT_OFFERED))), None
+        pending = unresolvable(messages.PLAN_PENDING)
+        allowed = None if _by_nomination(pod, offered) else offered
+        call = self._rounds.call(group, pod, allowed, before)
+        if call is not None:
+            return (None, pending), call
+        metrics.filter_plan_waits.labels("late").inc()
+        refusal = self._refuse(group, pod, pending)
+        group.told[pod.uid] = messages.PLAN_PENDING
+        return (None, refusal), None
+
+    def _refuse(self, group: Group, pod: corev1.Pod, status: Status) -> Status:
+        """kube-scheduler parks it, and clears its nomination. Lock held."""
+        group.refused.add(pod.uid)
+        group.errors.refused(pod.uid)
+        group.answered.discard(pod.uid)
+        group.said[pod.uid] = status.message
+        if pod.uid in group.steered:
+            group.steered[pod.uid] = ""
+        return status
+
+
+def _end(group: Group | None, pod: corev1.Pod, call: PlanCall | None) -> None:
+    """The filter call is answered. Lock held."""
+    if group is not None and call is not None and group.calls.get(pod.uid) is call:
+        del group.calls[pod.uid]
+
+
+def _by_nomination(pod: corev1.Pod, offered: frozenset[str]) -> bool:
+    """Whether kube-scheduler has asked about the nominated node alone: where that is refused, it goes on with the others."""
+    return offered == {pod.status.nominated_node_name}

@@ -1,0 +1,185 @@
+"""Room that is kept from a pod: by the places of others in the ledger, and by the shadow of a gang that waits.
+
+Coscheduling's PreFilter and Filter ask it. It also watches over the places themselves: a pod of higher priority may take
+the room of one, and then that one alone is planned again. Who was refused for kept room is noted, and woken when a place
+or a shadow has ended without a binding: nothing that happens in the cluster would wake them then.
+No counterpart upstream: kube-scheduler keeps nominated pods' room in its own filters
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.api import corev1
+from extender.framework.columnar import ALL_PASS, NodeTable, Verdicts
+from extender.framework.node_info import NodeInfo
+from extender.framework.pod_info import PodInfo
+from extender.framework.status import SUCCESS, Status, unresolvable
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.planner.room import Amounts, asked_of
+from extender.plugins.coscheduling.scheduling.lost_places import fits_beside, recheck
+from extender.plugins.coscheduling.scheduling.shadow import Shadows
+from extender.plugins.coscheduling.state.pod_conditions import refusal_says, was_sent
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+
+WAKE_SECONDS = 1.0  # between two wakings of all
+MAX_NOTED = 10_000
+RESERVED = unresolvable(messages.ROOM_RESERVED)
+SHADOWED = unresolvable(messages.SHADOWED)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What one pod may not have. promised: node -> pods that are to come there; shadow: nodes that are kept free."""
+
+    asked: Amounts
+    promised: Mapping[str, Sequence[PodInfo]]
+    shadow: frozenset[str]
+
+
+class ReservedRoom:
+    """The manager's lock guards everything here. look: has the groups planned again that something has happened to."""
+
+    def __init__(
+        self, manager: PodGroupManager, collaborators: Collaborators, shadows: Shadows, look: Callable[[], None]
+    ) -> None:
+        self._manager = manager
+        self._with = collaborators
+        self._shadows = shadows
+        self._look = look
+        self._turned_away: dict[str, corev1.Pod] = {}
+        self._ended = False  # kept room has ended without a binding, and nobody has been told
+        self._wake_from = 0.0
+        self._found = False  # somebody who was turned away before we began to lead, and nobody has been told since
+
+    # PreFilter and Filter
+
+    def kept_from(self, pod: corev1.Pod) -> Kept | None:
+        """None where nothing is; for a pod without a place of its own."""
+        with self._manager.lock:
+            promised = self._manager.ledger.against(pod.priority)
+            shadow = self._shadows.kept_from(pod)
+        return Kept(asked_of(PodInfo(pod).requests), promised, shadow) if promised or shadow else None
+
+    def judge(self, kept: Kept, pod: corev1.Pod, node: NodeInfo) -> Status:
+        if node.name in kept.shadow:
+            self._turn_away(pod)
+            return SHADOWED
+        promised = kept.promised.get(node.name)
+        coming = _coming(node, promised, without=pod.uid) if promised else ()
+        if coming and not fits_beside(kept.asked, node, coming):
+            self._turn_away(pod)
+            return RESERVED
+        return SUCCESS
+
+    def judge_all(self, kept: Kept, pod: corev1.Pod, table: NodeTable) -> Verdicts:
+        """Only nodes where something is kept are looked at."""
+        codes = np.zeros(len(table), dtype=np.int32)
+        statuses = (RESERVED, SHADOWED)
+        for name in kept.promised.keys() | kept.shadow:
+            row = table.position(name)
+            status = self.judge(kept, pod, table.nodes[row]) if row is not None else SUCCESS
+            if row is not None and not status.success:
+                codes[row] = 1 + statuses.index(status)
+        return Verdicts(codes, statuses) if codes.any() else ALL_PASS
+
+    def _turn_away(self, pod: corev1.Pod) -> None:
+        if pod.uid in self._turned_away:
+            return
+        with self._manager.lock:
+            if len(self._turned_away) < MAX_NOTED:
+                self._turned_away[pod.uid] = pod
+
+    # What happens to places
+
+    def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        """Before the groups hear of it: a pod that came to a node may have taken room that was promised there."""
+        pod = new or old
+        if pod is None:
+            return
+        if self._turned_away and (new is None or new.node_name or new.deleting):
+            with self._manager.lock:
+                self._turned_away.pop(pod.uid, None)
+        if old is None and new is not None and not new.node_name and _was_turned_away(new):
+            with self._manager.lock:
+                self._turn_away(new)
+                self._found = True
+        if new is not None and new.node_name and (old is None or not old.node_name):
+            self.arrived(new, new.node_name)
+        if old is not None and self._gave_up_nomination(old, new):
+            with self._manager.lock:
+                self._manager.room_came_free()
+            self._look()
+
+    def _gave_up_nomination(self, old: corev1.Pod, new: corev1.Pod | None) -> bool:
+        """Room that kube-scheduler kept for a preemptor is free now, and no pod has gone from any node. What we keep ourselves
+        is the ledger's."""
+        kept = old.status.nominated_node_name
+        if not kept or old.node_name or was_sent(old):
+            return False
+        return new is None or kept not in (new.node_name, new.status.nominated_node_name)
+
+    def arrived(self, pod: corev1.Pod, node_name: str) -> None:
+        """A pod is on a node, bound or assumed. One that took its own place, or its gang's, has taken nobody's."""
+        with self._manager.lock:
+            ref = self._manager.labels.group_of(pod)
+            own = ref.key if ref is not None else None
+            if all(place.group == own for place in self._manager.ledger.on_node(node_name)):
+                return
+        self._recheck(node_name)
+
+    def on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
+        """A node that was cordoned, or has less to give, keeps only the places that it still has room for."""
+        if old is None or new is None:
+            return
+        if old.spec != new.spec or old.status.allocatable != new.status.allocatable:
+            with self._manager.lock:
+                promised = bool(list(self._manager.ledger.on_node(new.name)))
+            if promised:
+                self._recheck(new.name)
+
+    def _recheck(self, node_name: str) -> None:
+        """Gives up the places there that are good no more, and has their members planned again."""
+        if recheck(self._manager, [node_name], self._with.newest_snapshot()):
+            self._look()
+
+    # Waking
+
+    def tick(self) -> None:
+        """After plans were made: whoever was refused for room that nobody has taken is woken, all by one event.
+
+        What was kept before we began to lead is kept no more, if no plan has renewed it by the tick after.
+        """
+        manager = self._manager
+        if not self._with.may_plan():
+            return
+        with manager.lock:
+            if self._found:
+                self._found, self._ended = False, True
+                return
+            given_up, shadow_ended = manager.ledger.given_up(), self._shadows.ended()
+            self._ended = self._ended or given_up or shadow_ended
+            now = manager.clock()
+            if not self._ended or now < self._wake_from:
+                return
+            self._ended = False
+            pods, self._turned_away = list(self._turned_away.values()), {}
+            if pods:
+                self._wake_from = now + WAKE_SECONDS
+        if pods:
+            self._with.wake_refused(pods)
+
+
+def _was_turned_away(pod: corev1.Pod) -> bool:
+    """By the text of its last refusal."""
+    return refusal_says(pod, messages.ROOM_RESERVED, messages.SHADOWED)
+
+
+def _coming(node: NodeInfo, promised: Iterable[PodInfo], without: str) -> list[PodInfo]:
+    """Those that are promised a place on the node and are not there yet."""
+    here = {info.pod.uid for info in node.pods}
+    return [info for info in promised if info.pod.uid != without and info.pod.uid not in here]

@@ -1,0 +1,101 @@
+"""Pods that come to their node singly: those of no gang, and the extra members of gangs that have their quorum.
+
+Coscheduling asks: PreScore which of the offered nodes suits such a pod best, PreFilter to which of them a member may go at
+all, whose gang has to stay in one domain. packing_score has the arithmetic, the planner the gangs that are placed whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.api import corev1
+from extender.framework.columnar import Rows, table_of
+from extender.framework.listers import NodeInfoLister
+from extender.framework.named_nodes import NamedNodes
+from extender.framework.node_info import NodeInfo
+from extender.framework.node_rows import NodeRows
+from extender.framework.pod_info import PodInfo
+from extender.framework.resource import CPU, MEMORY
+from extender.plugins.coscheduling.extension_points.packing_score import Usage, Wishes, scores
+from extender.plugins.coscheduling.planner import Topology
+from extender.plugins.coscheduling.planner.domains import DomainCache
+from extender.plugins.coscheduling.planner.room import IntColumn
+from extender.plugins.coscheduling.scheduling.group_topology import confining_level
+from extender.plugins.coscheduling.state.places import Position, places_of, position_in, promised_to_others
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+
+
+@dataclass(frozen=True)
+class PackingScores:
+    """In 0..100 for the nodes that were offered, 0 for the others. by_row: one entry a node of the snapshot."""
+
+    position: Position
+    by_row: IntColumn
+
+    def of(self, name: str) -> int:
+        at = self.position(name)
+        return int(self.by_row[at]) if at is not None else 0
+
+
+class SinglePods:
+    """Runs in scheduling cycles, one at a time; takes the manager's lock to look at a group and at the ledger."""
+
+    def __init__(self, manager: PodGroupManager, topology: Topology) -> None:
+        self._manager = manager
+        self._topology = topology
+        self._domains = DomainCache(topology.levels)
+
+    def scores(self, pod: corev1.Pod, nodes: Sequence[NodeInfo], snapshot: NodeInfoLister) -> PackingScores:
+        position = position_in(snapshot)
+        rows = _rows_of(nodes, snapshot, position)
+        with self._manager.lock:
+            group = self._manager.group_of(pod)
+            siblings = _counted(places_of(self._manager, group), position) if group is not None else None
+            promised = list(promised_to_others(self._manager, pod.uid, position))
+        resources = {CPU, MEMORY, *PodInfo(pod).requests.scalar}
+        wishes = Wishes(self._topology.packing, siblings)
+        usage = Usage.of(snapshot, resources, promised)
+        by_row = np.zeros(len(snapshot.list()), dtype=np.int64)
+        by_row[rows] = scores(self._domains.of(snapshot), usage, wishes, rows)
+        return PackingScores(position, by_row)
+
+    def confined_to(
+        self, pod: corev1.Pod, nodes: Sequence[NodeInfo], snapshot: NodeInfoLister
+    ) -> tuple[str, frozenset[str] | None]:
+        """(the level of which a placed gang may not leave its domain, those of the nodes that are in it); None: all."""
+        with self._manager.lock:
+            group = self._manager.group_of(pod)
+            if group is None:
+                return "", None
+            spec = self._manager.spec(group)
+            level = confining_level(self._topology, [spec.topology] if spec is not None else [])
+            places = list(places_of(self._manager, group)) if level is not None else []
+        if level is None or not places:
+            return "", None
+        domains, position = self._domains.of(snapshot), position_in(snapshot)
+        own = domains.with_nodes(level, _counted(places, position))
+        rows = _rows_of(nodes, snapshot, position)
+        inside = rows[np.isin(domains.ids[level][rows], sorted(own))]
+        known = snapshot.list()
+        return domains.levels[level].name, frozenset(known[at].name for at in inside.tolist())
+
+
+def outside_domain(level: str) -> str:
+    return f"node(s) are outside of the {level} that the gang is in"
+
+
+def _counted(places: Iterable[str], position: Position) -> Counter[int]:
+    return Counter(at for name in places if (at := position(name)) is not None)
+
+
+def _rows_of(nodes: Sequence[NodeInfo], snapshot: NodeInfoLister, position: Position) -> Rows:
+    """Where the nodes are in the snapshot, without those that it does not know."""
+    if isinstance(nodes, NamedNodes):
+        nodes = nodes.found()
+    if isinstance(nodes, NodeRows) and nodes.table is table_of(snapshot):
+        return nodes.rows
+    return np.array([at for node in nodes if (at := position(node.name)) is not None], dtype=np.intp)

@@ -1,0 +1,147 @@
+"""The in-tree filters of a profile, on states that do not exist yet: what the planner asks.
+
+Its framework is its own: planning runs beside scheduling cycles, and must not see their snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
+
+from extender.api import corev1
+from extender.config.defaults import planning_profile
+from extender.framework.cycle_state import CycleState
+from extender.framework.listers import NodeInfoLister
+from extender.framework.node_info import NodeInfo
+from extender.framework.pod_info import PodInfo
+from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.registry import Registry
+from extender.framework.status import SUCCESS, Status, unresolvable
+from extender.plugins import names
+from extender.plugins.coscheduling.planner.hypothetical import Cluster, snapshot_of, with_pods
+from extender.plugins.coscheduling.planner.planned_volumes import PlannedNodeVolumeLimits, PlannedVolumeBinding, ties
+from extender.plugins.pod_claims import named_claims
+from extender.plugins.storage_listers import StorageListers
+from extender.plugins.volume_binding.plugin import chosen_volumes, promise_volumes
+
+NOT_NAMED = unresolvable("node(s) didn't match Pod's node affinity/selector", plugin=names.NODE_AFFINITY)
+
+
+class FrameworkTrial:
+    """One pod: PreFilter has run, each node is judged by the Filters that it did not skip. Fulfils planner.Trial."""
+
+    def __init__(self, framework: Framework, pod: corev1.Pod, snapshot: NodeInfoLister) -> None:
+        self._framework = framework
+        self._pod = pod
+        self._snapshot = snapshot
+        self._added: list[tuple[str, PodInfo]] = []
+        self._promised: frozenset[str] = frozenset()
+        self._pre_filter(snapshot)
+
+    def _pre_filter(self, snapshot: NodeInfoLister) -> None:
+        self._state = CycleState()
+        self._framework.set_snapshot(snapshot)
+        result, self._refused, _ = self._framework.run_pre_filter_plugins(self._state, self._pod, snapshot.list())
+        self._allowed = result.node_names if result is not None else None
+        if self._promised:
+            promise_volumes(self._state, self._promised)
+
+    def filter(self, node: NodeInfo) -> Status:
+        if not self._refused.success:
+            return self._refused
+        if self._allowed is not None and node.name not in self._allowed:
+            return NOT_NAMED
+        return self._framework.run_filter_plugins(self._state, self._pod, node)
+
+    def filter_all(self) -> Sequence[Status]:
+        """By columns, where the snapshot has them."""
+        nodes = self._snapshot.list()
+        if not self._refused.success or self._allowed is not None:
+            return [self.filter(node) for node in nodes]
+        self._framework.set_snapshot(self._snapshot)
+        filtered = self._framework.filter_nodes(self._state, self._pod, nodes, nominated=False)
+        if filtered.error is not None:
+            return [filtered.error] * len(nodes)
+        statuses = filtered.statuses
+        return [statuses.get(node.name, SUCCESS) for node in nodes] if statuses else [SUCCESS] * len(nodes)
+
+    def volumes_on(self, node_name: str) -> frozenset[str]:
+        return chosen_volumes(self._state, node_name)
+
+    def add_pod(self, added: PodInfo, node: NodeInfo, volumes: frozenset[str] = frozenset()) -> None:
+        """Raises RuntimeError for a plugin that breaks its promise."""
+        self._added.append((node.name, added))
+        if volumes:
+            self._promised |= volumes
+            promise_volumes(self._state, volumes)
+        if not self._refused.success:
+            return
+        if self._overlooks(added):
+            self._pre_filter(with_pods(self._snapshot, self._added))
+            return
+        status = self._framework.run_pre_filter_extension_add_pod(self._state, self._pod, added, node)
+        if not status.success:
+            raise RuntimeError(status.message)
+
+    def _overlooks(self, added: PodInfo) -> bool:
+        """InterPodAffinity skips a pod that nobody minds, and then does not hear of one that comes and minds it;
+        VolumeRestrictions one whose claims nobody uses, and then does not hear of one that comes and uses them."""
+        if added.pod.spec.volumes and names.VOLUME_RESTRICTIONS in self._state.skip_filter_plugins:
+            same = added.pod.namespace == self._pod.namespace
+            if same and not set(named_claims(added.pod)).isdisjoint(named_claims(self._pod)):
+                return True
+        return names.INTER_POD_AFFINITY in self._state.skip_filter_plugins and any(
+            term.namespace_selector is not None or term.matches(self._pod, {})
+            for term in added.required_anti_affinity_terms
+        )
+
+    def clone(self) -> FrameworkTrial:
+        copied = copy(self)
+        copied._state = self._state.clone()
+        copied._added = list(self._added)
+        return copied
+
+
+def new_judge(
+    registry: Registry, surroundings: Surroundings, volumes_known: Callable[[], bool] = lambda: True
+) -> FrameworkJudge:
+    """With frameworks of its own."""
+    around = replace(surroundings, record=None)
+    with_volumes = Registry(registry)
+    with_volumes[names.VOLUME_BINDING] = PlannedVolumeBinding.create
+    with_volumes[names.NODE_VOLUME_LIMITS] = PlannedNodeVolumeLimits.create
+    return FrameworkJudge(
+        Framework(planning_profile(), registry, around),
+        Framework(planning_profile(volumes=True), with_volumes, around),
+        volumes_known,
+    )
+
+
+class FrameworkJudge:
+    """One plan at a time uses it; the frameworks have in-tree filters only and are nobody else's.
+
+    with_volumes: for pods that bring volumes, while volumes are known; where they are not, kube-scheduler's own verdict
+    is all there is.
+    """
+
+    def __init__(
+        self,
+        framework: Framework,
+        with_volumes: Framework | None = None,
+        volumes_known: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._framework = framework
+        self._with_volumes = with_volumes
+        self._volumes_known = volumes_known
+
+    def begin(self, pod: corev1.Pod, cluster: Cluster) -> FrameworkTrial:
+        framework = self._framework
+        if pod.spec.volumes and self._with_volumes is not None and self._volumes_known():
+            framework = self._with_volumes
+        return FrameworkTrial(framework, pod, snapshot_of(cluster))
+
+    def ties(self, pod: corev1.Pod) -> object:
+        if self._with_volumes is None or not self._volumes_known():
+            return ()
+        return ties(pod, StorageListers(self._with_volumes).claims())

@@ -1,0 +1,415 @@
+"""The Coscheduling plugin: a group of pods starts whole or not at all.
+
+PreFilter admits by plan, Filter guards the places promised to others, Score keeps single pods off free domains, Permit
+holds until the quorum is there, PreBind starts only whole gangs. What it knows of groups is in pod_group_manager, the gates
+in admission, the holds in barrier.
+scheduler-plugins: pkg/coscheduling/coscheduling.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Self, TypeVar
+
+from extender.api import corev1
+from extender.api.schedulingv1alpha1 import PodGroup
+from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
+from extender.config.plugin_args import CoschedulingArgs
+from extender.crash import guarded
+from extender.framework.columnar import (
+    ALL_PASS,
+    FilterColumns,
+    IntColumn,
+    NodeTable,
+    Rows,
+    ScoreColumns,
+    Verdicts,
+)
+from extender.framework.cycle_state import AWAITED, CycleState
+from extender.framework.handle import Handle
+from extender.framework.interface import (
+    ClusterEventWithHint,
+    EnqueueExtensions,
+    FilterPlugin,
+    NodeToStatus,
+    PermitPlugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ReservePlugin,
+    ScorePlugin,
+)
+from extender.framework.node_info import NodeInfo
+from extender.framework.node_rows import names_of
+from extender.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
+from extender.plugins import names
+from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.extension_points.admission import Admission, Decision
+from extender.plugins.coscheduling.extension_points.barrier import Barrier
+from extender.plugins.coscheduling.extension_points.preflight import lacks_room
+from extender.plugins.coscheduling.extension_points.reserved_room import Kept, ReservedRoom
+from extender.plugins.coscheduling.extension_points.single_pods import PackingScores, SinglePods, outside_domain
+from extender.plugins.coscheduling.hints import GroupHints
+from extender.plugins.coscheduling.report.gang_observer import GangObserver
+from extender.plugins.coscheduling.report.gang_report import ExplainPreemption, GangReport, nothing_to_preempt
+from extender.plugins.coscheduling.report.priority_remark import RemarkedVerdicts
+from extender.plugins.coscheduling.scheduling.arrivals import Arrivals
+from extender.plugins.coscheduling.scheduling.expired_plans import ExpiredPlans
+from extender.plugins.coscheduling.scheduling.group_events import GroupEvents
+from extender.plugins.coscheduling.scheduling.lead_changes import LeadChanges
+from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
+from extender.plugins.coscheduling.scheduling.set_aside import SetAside
+from extender.plugins.coscheduling.scheduling.stale_refusals import StaleRefusals
+from extender.plugins.coscheduling.spec.membership import GroupLabels
+from extender.plugins.coscheduling.state.bind_slots import BindSlots
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.plan_call import PlanCall
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.quorum import needs
+from extender.plugins.coscheduling.state.stops import Reason, Stop
+
+T = TypeVar("T")
+
+KEPT = "Kept" + names.COSCHEDULING
+PACKING = "Packing" + names.COSCHEDULING
+REJECTION = "Rejection" + names.COSCHEDULING  # the binding cycle leaves why WaitOnPermit ended
+DEFAULT_WAIT_SECONDS = 60.0
+CATCH_UP_SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
+
+
+class Coscheduling(
+    PreFilterPlugin,
+    FilterPlugin,
+    FilterColumns,
+    PostFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    ScoreColumns,
+    ReservePlugin,
+    PermitPlugin,
+    PreBindPlugin,
+    PostBindPlugin,
+    EnqueueExtensions,
+):
+    """Shared by all profiles of a scheduler, since a group is one thing whoever asks."""
+
+    name = names.COSCHEDULING
+
+    def __init__(self, args: CoschedulingArgs, handle: Handle) -> None:
+        self._args = args
+        self._handle = handle
+        self._denied_seconds = float(args.denied_pg_expiration_time_seconds)
+        self.wait_seconds = float(args.permit_waiting_time_seconds or DEFAULT_WAIT_SECONDS)
+        self.manager = PodGroupManager(
+            GroupLabels(tuple(args.pod_group_labels), in_tree=args.in_tree_pod_groups),
+            denied_seconds=self._denied_seconds,
+            permitted_seconds=self.wait_seconds,
+            clock=handle.clock,
+            gate=args.scheduling_gate,
+        )
+
+    @classmethod
+    def create(cls, args: CoschedulingArgs | None, handle: Handle) -> Self:
+        return cls(args or CoschedulingArgs(), handle)
+
+    def connect(self, collaborators: Collaborators) -> None:
+        """Called once, when the scheduler around the frameworks exists."""
+        verdicts = RemarkedVerdicts(collaborators.verdicts, self.manager)
+        self.collaborators = collaborators = replace(collaborators, verdicts=verdicts)
+        self.manager.max_held_binds = collaborators.max_held_binds
+        slots = BindSlots(self.manager, collaborators.max_held_binds, self.wait_seconds)
+        self.arrivals = Arrivals(self.manager, collaborators, slots)
+        self.rounds = PlanningRounds(
+            self.manager,
+            collaborators,
+            self._handle.nominator,
+            self.arrivals,
+            denied_seconds=self._denied_seconds,
+            lease_seconds=self.wait_seconds,
+        )
+        self.admission = Admission(self.manager, self.rounds, self.arrivals, denied_seconds=self._denied_seconds)
+        self.observer = GangObserver(self.manager, collaborators)
+        self.stale_refusals = StaleRefusals(self.manager, self.arrivals.steering)
+        self.single_pods = SinglePods(self.manager, collaborators.topology)
+        self.barrier = Barrier(
+            self.name, self.manager, collaborators, self._handle.get_waiting_pod, lease_seconds=self.wait_seconds
+        )
+        self.rounds.on_denied(self.barrier.reject_all)
+        self.set_aside = SetAside(
+            self.manager, collaborators, self.arrivals, self.barrier, self.observer.forget, self.rounds.look
+        )
+        self.room = ReservedRoom(self.manager, collaborators, self.rounds.shadows, self.rounds.look)
+        self.expired_plans = ExpiredPlans(self.manager, self.rounds, collaborators.has_unbound_claims, slots)
+        self.events = GroupEvents(self.manager, self.rounds, self.arrivals, self.barrier, collaborators)
+        self.lead_changes = LeadChanges(
+            self.manager, self.rounds, self.observer.tell_anew, collaborators.may_plan, self.events.room_came_free
+        )
+
+    def report(self, judge: planner.Judge, explain_preemption: ExplainPreemption = nothing_to_preempt) -> GangReport:
+        """What the pages show; after `connect`. judge: the report's own."""
+        return GangReport(
+            self.manager,
+            self.rounds,
+            self.observer,
+            self.collaborators,
+            judge,
+            explain_preemption,
+            denied_seconds=self._denied_seconds,
+        )
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        return GroupHints(self.manager.labels).events_to_register()
+
+    # PreFilter and Filter
+
+    def pre_filter(
+        self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        """A member of a gang that is set aside is refused; a pod of no gang passes whatever the state of gangs raises."""
+        if not self._begun_is_planned(state, pod):
+            return None, unresolvable(messages.BEGUN_FIRST)
+        key = self.manager.key_of(pod)
+        step = partial(self._pre_filter, state, pod, nodes)
+        answer = self.manager.quarantine.for_gang(key, "filter", step, None)
+        if answer is not None:
+            return answer
+        self._stop_waiting(state)
+        return None, self.admission.set_aside(pod, key) if key else SKIP
+
+    def _pre_filter(
+        self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        node_name, status = self._decide(state, pod, nodes)
+        if not status.success:
+            return None, status
+        if node_name is not None:
+            return PreFilterResult(frozenset((node_name,))), SUCCESS
+        level, inside = self.single_pods.confined_to(pod, nodes, self._handle.snapshot())
+        if inside is not None and not inside:
+            return None, unresolvable(outside_domain(level))
+        kept = self.room.kept_from(pod)
+        if kept is not None:
+            state.write(KEPT, kept)
+        elif inside is None:
+            return None, SKIP
+        return PreFilterResult(inside) if inside is not None else None, SUCCESS
+
+    def _begun_is_planned(self, state: CycleState, pod: corev1.Pod) -> bool:
+        """Whether the pod may be answered; what to wait for is in the state then, once."""
+        if self.rounds.begun_is_planned():
+            return True
+        if not self.rounds.beside_the_verbs:
+            self.rounds.finish_begun()
+            return True
+        if state.awaited is None:
+            state.write(AWAITED, self.rounds.begun_call(pod))
+        else:
+            self._stop_waiting(state)
+        return False
+
+    def _decide(self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Decision:
+        """Where a thread plans beside the verbs the plan is waited for with no lock held; elsewhere it is made here."""
+        if not self.rounds.beside_the_verbs:
+            return self.admission.admit(pod, frozenset(names_of(nodes)))
+        before = state.awaited
+        decision, call = self.admission.decide(
+            pod, lambda: frozenset(names_of(nodes)), before if isinstance(before, PlanCall) else None
+        )
+        state.delete(AWAITED)
+        if call is not None:
+            state.write(AWAITED, call)
+        return decision
+
+    def _stop_waiting(self, state: CycleState) -> None:
+        if state.awaited is not None:
+            state.awaited.give_up()
+            state.delete(AWAITED)
+
+    def filter(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> Status:
+        kept = state.get(KEPT, Kept)
+        return self._kept(state, partial(self.room.judge, kept, pod, node), SUCCESS) if kept is not None else SUCCESS
+
+    def filter_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> Verdicts | None:
+        kept = state.get(KEPT, Kept)
+        return self._kept(state, partial(self.room.judge_all, kept, pod, table), ALL_PASS) if kept else ALL_PASS
+
+    def _kept(self, state: CycleState, judge: Callable[[], T], passes: T) -> T:
+        """Where what is kept for others raises nothing is kept: they can be planned again, and this pod would never pass."""
+        verdict = self.manager.quarantine.for_gang("", "filter", lambda: (judge(),), None)
+        if verdict is None:
+            state.delete(KEPT)
+            return passes
+        return verdict[0]
+
+    # PostFilter
+
+    def post_filter(
+        self, state: CycleState, pod: corev1.Pod, node_statuses: NodeToStatus
+    ) -> tuple[PostFilterResult | None, Status]:
+        """A gang of which one member fits nowhere gives up early, unless it is nearly complete."""
+        step = partial(self._post_filter, pod)
+        set_aside = unschedulable(messages.INTERNAL_ERROR)
+        return None, self.manager.quarantine.for_gang(self.manager.key_of(pod), "filter", step, set_aside)
+
+    def _post_filter(self, pod: corev1.Pod) -> Status:
+        with self.manager.lock:
+            group = self.manager.group_of(pod)
+            spec = self.manager.spec(group) if group is not None else None
+            if group is None or spec is None or spec.invalid:
+                return unschedulable("can not find pod group")
+            missing = needs(group, spec, group.assigned() | group.waiting()).total
+            if missing <= spec.min_member * self._args.pod_group_reject_percentage / 100:
+                return unschedulable()
+            self._back_off(group)
+            text = messages.rejected_after_post_filter(group.key, pod.name)
+            group.stop(Stop(Reason.REFUTED_BY_SCHEDULER, text, self.manager.clock()))
+            self.barrier.reject_all(group, messages.OPTIMISTIC_REJECTION)
+        self.rounds.drop_plan(group.key)
+        return unschedulable(text)
+
+    def _back_off(self, group: Group) -> None:
+        """podGroupBackoffSeconds: a group that was just rejected is not tried for so long."""
+        if self._args.pod_group_backoff_seconds > 0 and group.key in self.manager.groups:
+            self.manager.queue.back_off(group.key, float(self._args.pod_group_backoff_seconds))
+
+    # PreScore and Score
+
+    def pre_score(self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Status:
+        if not self.collaborators.pack_single_pods or len(nodes) < 2:
+            return SKIP
+        step = partial(self.single_pods.scores, pod, nodes, self._handle.snapshot())
+        scores = self.manager.quarantine.for_gang(self.manager.key_of(pod), "score", step, None)
+        if scores is None:
+            return SKIP
+        state.write(PACKING, scores)
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> tuple[int, Status]:
+        return state.read(PACKING, PackingScores).of(node.name), SUCCESS
+
+    def score_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable, rows: Rows) -> IntColumn | None:
+        return state.read(PACKING, PackingScores).by_row[rows]
+
+    # Reserve, Permit, PreBind, PostBind
+
+    def reserve(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
+        """Only the places of others are looked at: no fault of theirs is to keep this pod back."""
+        self.manager.quarantine.for_gang("", "reserve", partial(self.room.arrived, pod, node_name), None)
+        return SUCCESS
+
+    def unreserve(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:
+        """Releases the whole group: none of it can start now."""
+        with self.manager.quarantine.blame(self.manager.key_of(pod)):
+            self._unreserve(state, pod)
+        self.arrivals.send_those_that_wait()
+
+    def _unreserve(self, state: CycleState, pod: corev1.Pod) -> None:
+        cause = state.get(REJECTION, str) or messages.REJECTION_IN_UNRESERVE
+        with self.manager.lock:
+            group = self.manager.holder_of(pod)
+            if group is not None:
+                self._note_error(group, pod)
+            if group is None or not self.barrier.leave(pod, cause):
+                return
+            self._back_off(group)
+        self.rounds.drop_plan(group.key)
+
+    def _note_error(self, group: Group, pod: corev1.Pod) -> None:
+        """Its bind call will be answered with an error, so it comes back by itself, and not before its time. Lock held."""
+        if not self.collaborators.errors_back_off or pod.uid not in group.members:
+            return
+        due = group.errors.failed(pod.uid, self.manager.clock())
+        self.manager.queue.later[group.key] = max(due, self.manager.queue.later.get(group.key, 0.0))
+
+    def permit(self, state: CycleState, pod: corev1.Pod, node_name: str) -> tuple[Status, float]:
+        key = self.manager.key_of(pod)
+        step = partial(self.barrier.arrive, pod, node_name, self.wait_seconds)
+        set_aside = unschedulable(messages.INTERNAL_ERROR), 0.0
+        decided = self.manager.quarantine.for_gang(key, "permit", step, set_aside if key else (SUCCESS, 0.0))
+        self.manager.quarantine.for_gang(key, "arrivals", partial(self.arrivals.settled, pod), None)
+        self.arrivals.send_those_that_wait()
+        return decided
+
+    def pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
+        """A preemptor is here within moments of its victim's end: our watch is given the time to show it as well."""
+        with self.manager.quarantine.blame(self.manager.key_of(pod)):
+            return self._pre_bind(state, pod, node_name)
+
+    def _pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
+        status = self.barrier.check_commit(state, pod, node_name)
+        for pause in CATCH_UP_SECONDS:
+            if not lacks_room(status):
+                break
+            self._handle.sleep(pause)
+            status = self.barrier.check_commit(state, pod, node_name)
+        return status
+
+    def post_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:
+        with self.manager.quarantine.blame(self.manager.key_of(pod)):
+            self.barrier.bound(pod, node_name)
+            self.arrivals.settled(pod)
+
+    # What the watch says
+
+    def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        """An exception sets the pod's gang aside, and the event is brought again (client/deliveries)."""
+        pod = new or old
+        with self.manager.quarantine.blame(self.manager.key_of(pod) if pod is not None else ""):
+            try:
+                self.room.on_pod(old, new)
+            finally:
+                self.events.on_pod(old, new)
+
+    def on_pod_group(self, old: PodGroup | None, new: PodGroup | None) -> None:
+        with self.manager.quarantine.blame(_key(old, new)):
+            self.events.on_pod_group(old, new)
+
+    def on_in_tree_pod_group(self, old: InTreePodGroup | None, new: InTreePodGroup | None) -> None:
+        with self.manager.quarantine.blame(_key(old, new)):
+            self.events.on_in_tree_pod_group(old, new)
+
+    def on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
+        self.room.on_node(old, new)
+        self.events.on_node(old, new)
+
+    def on_volumes(self) -> None:
+        self.events.on_volumes()
+
+    def tick(self) -> None:
+        """About once a second: plans whose members did not come are given up, texts that have become untrue are renewed."""
+        for where, step in self._steps():
+            guarded(f"{where}-tick", step)
+
+    def _steps(self) -> Sequence[tuple[str, Callable[[], None]]]:
+        """Each is done though another fails."""
+        return (
+            ("room", self.room.tick),
+            ("quarantine", self.set_aside.tick),
+            ("unseen", self.events.tick),
+            ("due", self._look_at_what_is_due),
+            ("bind-slots", self.arrivals.send_those_that_wait),
+            ("leadership", self.lead_changes.tick),
+            ("stale-refusals", self.stale_refusals.tick),
+            ("observer", self.observer.tick),
+            ("expired", self.expired_plans.tick),
+            ("shadows", self.rounds.shadows.tick),
+        )
+
+    def _look_at_what_is_due(self) -> None:
+        with self.manager.lock:
+            self.manager.queue.flush()
+            active = bool(self.manager.queue.active)
+        if active:
+            self.rounds.look()
+
+
+def _key(old: PodGroup | InTreePodGroup | None, new: PodGroup | InTreePodGroup | None) -> str:
+    known = new or old
+    return known.key if known is not None else ""

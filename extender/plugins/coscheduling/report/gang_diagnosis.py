@@ -1,0 +1,57 @@
+"""Why a gang waits: the reason, the text for the group, the text for its pods, and since when.
+
+GangReport shows it. What was decided of the group comes first, then the gate that is shut, then its place in line.
+kube-scheduler: pkg/scheduler/framework/types.go (Diagnosis), for one pod
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.planner import Verdict
+from extender.plugins.coscheduling.report.gang_observer import UNTOLD, WAITING_PHASES, GangObserver
+from extender.plugins.coscheduling.scheduling.extra_members import extra_members_wait
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.stops import Reason, Stop
+
+
+@dataclass(frozen=True, slots=True)
+class GangDiagnosis:
+    """message: in words for the group; told: in words for a pod; since: seconds of the clock. Empty where nothing stops it."""
+
+    reason: str = ""
+    message: str = ""
+    told: str = ""
+    since: float | None = None
+    verdict: Verdict | None = None
+
+
+def diagnose(
+    manager: PodGroupManager, observer: GangObserver, group: Group, place: int, denied_seconds: float
+) -> GangDiagnosis:
+    """place: in line among the gangs that wait, from 1; 0 for one that does not. The manager's lock is held."""
+    seen = observer.see(group)
+    if group.preempting is not None and group.stopped is not None:
+        return _of_stop(manager, group, group.stopped, denied_seconds)
+    if (extra := extra_members_wait(manager, group)) is not None:
+        return GangDiagnosis(extra.reason, extra.cause, since=seen.gate_since)
+    if seen.phase not in WAITING_PHASES:
+        return GangDiagnosis(since=seen.since)
+    gate = observer.gate(group)
+    if gate is not None and not (gate.reason in UNTOLD and group.stopped is not None):
+        return GangDiagnosis(gate.reason, gate.cause, gate.refusal, seen.gate_since)
+    if group.stopped is not None:
+        return _of_stop(manager, group, group.stopped, denied_seconds)
+    if not group.members:
+        return GangDiagnosis(since=seen.since)
+    behind = place > 1 and group.key in manager.queue.active
+    return GangDiagnosis(Reason.ORDERED_AFTER_OTHERS if behind else Reason.NOT_TRIED, since=seen.since)
+
+
+def _of_stop(manager: PodGroupManager, group: Group, stop: Stop, denied_seconds: float) -> GangDiagnosis:
+    told = messages.denied(group.key, denied_seconds, stop.message)
+    if group.key not in manager.denied and stop.verdict is None:
+        told = stop.message
+    return GangDiagnosis(stop.reason, stop.text, told, stop.since, stop.verdict)

@@ -1,0 +1,208 @@
+"""Since when each gang is in its phase, and what gangs that nobody refuses wait for.
+
+The plugin's tick has it look about once a second; pages ask it for times. A shut gate that has stood for about a second is
+told by `decided`: a gang that is being created says nothing. Denials and starts are told by whoever decides them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from extender.api import corev1
+from extender.api.metav1 import Condition
+from extender.api.schedulingv1alpha1 import PodGroup
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.collaborators import (
+    CONDITION,
+    REJECTED,
+    SCHEDULED,
+    WAITING,
+    Collaborators,
+    Verdict,
+)
+from extender.plugins.coscheduling.report.priority_remark import remark_is_stale
+from extender.plugins.coscheduling.scheduling.closer_look import no_longer_reserved
+from extender.plugins.coscheduling.scheduling.extra_members import extra_members_wait
+from extender.plugins.coscheduling.scheduling.gates import shut_gate
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.phases import Phase, phase_of
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, in_parts
+from extender.plugins.coscheduling.state.stops import Gate, Reason, Stop
+
+TOLD_AFTER_SECONDS = 1.0
+UNTOLD = frozenset((Reason.BACKING_OFF,))  # passes by itself; the verdict before it stands
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """phase, and since when; the shut gate, and since when. Seconds of the clock.
+
+    group, stopped: of whom it was seen, and what had been decided of it last: by another group of that name, or after
+    another decision, the same gate is news.
+    """
+
+    group: Group
+    stopped: Stop | None
+    phase: Phase
+    since: float
+    gate: tuple[Reason, str] | None = None
+    gate_since: float = 0.0
+    told: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    pod_group: PodGroup | None
+    key: str
+    verdict: Verdict
+    member: corev1.Pod | None
+
+
+class GangObserver:
+    """The manager's lock guards what was seen."""
+
+    def __init__(self, manager: PodGroupManager, collaborators: Collaborators) -> None:
+        self._manager = manager
+        self._with = collaborators
+        self._seen: dict[str, Seen] = {}
+        manager.on_dropped.append(self.forget)
+
+    def tick(self) -> None:
+        manager = self._manager
+        with manager.lock:
+            keys = list(manager.groups)
+        for some in in_parts(keys):
+            with manager.lock:
+                groups = [group for key in some if (group := manager.groups.get(key)) is not None]
+                looked = [
+                    manager.quarantine.for_gang(group.key, "observer", partial(self._look, group), None)
+                    for group in groups
+                ]
+            for telling in filter(None, looked):
+                self._with.verdicts.decided(telling.pod_group, telling.key, telling.verdict, telling.member)
+
+    def tell_anew(self) -> None:
+        """We begin to lead: what was told until now was told to nobody. Lock held."""
+        self._seen = {key: replace(seen, told=False) for key, seen in self._seen.items()}
+
+    def forget(self, key: str) -> None:
+        """A gang is gone; or is set aside, and told of that: what it waits for is told anew when it is looked at again. Lock held."""
+        self._seen.pop(key, None)
+
+    def _look(self, group: Group) -> _Telling | None:
+        """Lock held. A gang that runs and that nothing happens to costs nothing."""
+        seen = self._seen.get(group.key)
+        idle = not (group.refused or group.gated or group.held or group.commits)
+        if idle and seen is not None and seen.gate is None:
+            if seen.phase is Phase.BOUND:
+                wrong = self._says_what_is_not_so(group) and phase_of(self._manager, group) is Phase.BOUND
+                return self._complete(group) if wrong else None
+            news = (group.on_node and _denies_it(group)) or self._object_gate(group) is not None
+            if seen.phase is Phase.GATHERING and not news:
+                return None
+        if (stop := no_longer_reserved(self._manager, group)) is not None:
+            group.stopped = stop
+            return _Telling(
+                group.pod_group, group.key, Verdict(False, REJECTED, stop.text, stop.reason), _spokesman(group)
+            )
+        before, seen = seen, self.see(group)
+        runs = seen.phase is Phase.BOUND and seen.gate is None
+        if runs and (self._says_what_is_not_so(group) or (before is not None and before.told and _extra(before))):
+            return self._complete(group)
+        if seen.gate is None or seen.told or self._manager.clock() - seen.gate_since < TOLD_AFTER_SECONDS:
+            return None
+        self._seen[group.key] = replace(seen, told=True)
+        reason, text = seen.gate
+        if reason in UNTOLD:
+            return None
+        return _Telling(group.pod_group, group.key, Verdict(_extra(seen), WAITING, text, reason), _spokesman(group))
+
+    def _says_what_is_not_so(self, group: Group) -> bool:
+        """Whether the condition of a gang that runs denies that, or is wrong on its members' priorities."""
+        return _denies_it(group) or remark_is_stale(self._manager, group)
+
+    def _complete(self, group: Group) -> _Telling:
+        """Nobody is left over any more, or nobody has said that it has started: not before we ended, or stopped leading."""
+        spec = self._manager.spec(group)
+        text = messages.complete(spec.min_member if spec is not None else 0)
+        return _Telling(group.pod_group, group.key, Verdict(True, SCHEDULED, text), None)
+
+    def see(self, group: Group) -> Seen:
+        """As it is now, with since when. Lock held."""
+        now = self._manager.clock()
+        phase = phase_of(self._manager, group)
+        gate = self.gate(group) if phase in WAITING_PHASES else extra_members_wait(self._manager, group)
+        noted = (gate.reason, gate.cause) if gate is not None else None
+        before = self._seen.get(group.key)
+        if before is not None and before.group is not group:
+            before = None
+        same_phase = before is not None and before.phase is phase
+        same_gate = before is not None and before.gate == noted and before.stopped is group.stopped
+        if before is not None and same_phase and same_gate:
+            return before
+        seen = Seen(
+            group,
+            group.stopped,
+            phase,
+            before.since if before is not None and same_phase else now,
+            noted,
+            before.gate_since if before is not None and same_gate else now,
+            before.told if before is not None and same_gate else False,
+        )
+        if self._manager.groups.get(group.key) is group:  # a page may ask about one that has just gone
+            self._seen[group.key] = seen
+        return seen
+
+    def gate(self, group: Group) -> Gate | None:
+        """The gate that is shut for members of ours that have no place yet. Lock held."""
+        pods = [info.pod for info in group.pending() if self._with.ours(info.pod)]
+        if not pods:
+            return self._object_gate(group)
+        pod = min(pods, key=_name)
+        return shut_gate(self._manager, group, pod.spec.scheduler_name, pod.name)
+
+    def _object_gate(self, group: Group) -> Gate | None:
+        """Of a PodGroup that has no pods yet: its owner hears at once that it is invalid, and that it is so no longer."""
+        spec = self._manager.spec(group)
+        if group.members or group.pod_group is None or spec is None:
+            return None
+        if spec.invalid:
+            return Gate(Reason.INVALID_POD_GROUP, spec.invalid, spec.invalid)
+        if _says(group, Reason.INVALID_POD_GROUP):
+            text = messages.waiting_for_members(spec.min_member)
+            return Gate(Reason.QUORUM_MISSING, text, text)
+        return None
+
+
+WAITING_PHASES = frozenset((Phase.GATHERING, Phase.DENIED, Phase.BACKING_OFF, Phase.TIMED_OUT))
+
+
+def _extra(seen: Seen) -> bool:
+    """Whether the gang runs, and only members beyond minMember wait."""
+    return seen.gate is not None and seen.gate[0] is Reason.EXTRA_MEMBERS_WAIT
+
+
+def _denies_it(group: Group) -> bool:
+    """Whether the group's condition says that it does not run, or is set aside."""
+    return any(known.status == "False" or known.reason == Reason.INTERNAL_ERROR for known in _told(group))
+
+
+def _says(group: Group, reason: Reason) -> bool:
+    return any(known.reason == reason for known in _told(group))
+
+
+def _told(group: Group) -> Iterator[Condition]:
+    """The group's condition, where it has one."""
+    conditions = group.pod_group.status.conditions if group.pod_group is not None else ()
+    return (known for known in conditions if known.type == CONDITION)
+
+
+def _spokesman(group: Group) -> corev1.Pod | None:
+    """Of a gang without an object, a member that our gate holds: kube-scheduler tells the others."""
+    return min((group.members[uid].pod for uid in group.gated if uid in group.members), key=_name, default=None)
+
+
+def _name(pod: corev1.Pod) -> str:
+    return pod.metadata.name

@@ -1,0 +1,231 @@
+"""Reads off the manager's state how each gang is doing: the list, and one gang whole, with what would make it fit.
+
+Asked by the ops listener's pages. The manager's lock is held for some groups at a time; what takes longer, the planner's
+answers to relaxed requests and the search for victims, runs after that, where it stalls nobody.
+No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+
+from msgspec.structs import replace
+
+from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.report.fit_analyses import FitAnalyses
+from extender.plugins.coscheduling.report.gang_diagnosis import GangDiagnosis, diagnose
+from extender.plugins.coscheduling.report.gang_observer import WAITING_PHASES, GangObserver
+from extender.plugins.coscheduling.report.gang_status import (
+    GangStatus,
+    GangSummary,
+    MemberState,
+    PreemptionView,
+    Relaxation,
+)
+from extender.plugins.coscheduling.report.gate_relaxation import would_open
+from extender.plugins.coscheduling.report.group_view import (
+    count_members,
+    kept_free,
+    members_by_name,
+    oldest_waiting,
+    refuted_places,
+    role_counts,
+    starts_with,
+)
+from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.phases import Phase, phase_of
+from extender.plugins.coscheduling.state.pod_group_manager import Order, PodGroupManager, in_parts, wall_clock
+from extender.plugins.coscheduling.state.stops import Reason
+from extender.plugins.coscheduling.state.units import unit_of
+
+AFTER_THE_SHADOW = Relaxation("Shadow", "the nodes that are kept free for it, once it has started or its turn is over")
+
+Line = dict[str, int]
+"""Group -> its place among those that wait for a plan, from 1, in the order in which they are planned."""
+
+ExplainPreemption = Callable[[str], PreemptionView | None]
+"""Whose room the group of that key would need."""
+
+
+def nothing_to_preempt(key: str) -> None:
+    """Where there is no preemption for gangs."""
+
+
+class GangReport:
+    """judge: not the plans' own, so that an explanation and a plan do not wait for each other.
+
+    denied_seconds: deniedPGExpirationTimeSeconds, which the texts name. wall: the time of day of what is shown.
+    """
+
+    def __init__(
+        self,
+        manager: PodGroupManager,
+        rounds: PlanningRounds,
+        observer: GangObserver,
+        collaborators: Collaborators,
+        judge: planner.Judge,
+        explain_preemption: ExplainPreemption,
+        *,
+        denied_seconds: float,
+        wall: Callable[[], datetime] = wall_clock,
+    ) -> None:
+        self._manager = manager
+        self._rounds = rounds
+        self._observer = observer
+        self._with = collaborators
+        self._analyses = FitAnalyses(manager, rounds, collaborators, judge)
+        self._explain_preemption = explain_preemption
+        self._denied_seconds = denied_seconds
+        self._wall = wall
+
+    def summaries(self) -> list[GangSummary]:
+        """Those that wait in their order, then the others by name."""
+        manager = self._manager
+        with manager.lock:
+            keys = sorted(manager.groups)
+        line = self._line(keys)
+        found = []
+        for some in _by_turns(keys):
+            with manager.lock:
+                groups = [group for key in some if (group := manager.groups.get(key)) is not None]
+                found += [self._line_of(group, line) for group in groups]
+        return sorted(found, key=lambda gang: (gang.place or len(keys) + 1, gang.key))
+
+    def status(self, key: str) -> GangStatus | None:
+        """None for a group that is not there."""
+        with self._manager.lock:
+            group, keys = self._manager.groups.get(key), list(self._manager.groups)
+        if group is None:
+            return None
+        line = self._line(keys)
+        status = self._manager.quarantine.for_gang(key, "page", partial(self._status_of, group, line), None)
+        if status is not None:
+            return status
+        with self._manager.lock:
+            summary = self._set_aside(group)
+        return GangStatus(
+            gang=summary, priority=0, in_line=len(line), told=summary.message, standby=not self._with.may_plan()
+        )
+
+    def _status_of(self, group: Group, line: Line) -> GangStatus:
+        """What takes long comes after the lock is let go."""
+        manager, key = self._manager, group.key
+        with manager.lock:
+            why = self._why(group, line)
+            status = self._status(group, why, line)
+            shadow = self._rounds.shadows.current
+            kept = self._rounds.shadows.kept_from_unit(unit_of(manager, group))
+            asks = why.reason == Reason.MIN_RESOURCES or why.verdict is not None
+            question = self._analyses.question(group) if asks and key in line else None
+        if shadow is not None and why.reason == Reason.ORDERED_AFTER_OTHERS and kept:
+            status = replace(status, reserved_for=(shadow.group,), relaxations=(AFTER_THE_SHADOW,))
+        if question is not None:
+            status = self._analyses.complete(status, question, kept)
+        if status.standby or status.fits_now or (question is None and why.reason != Reason.PREEMPTING):
+            return status
+        return replace(status, preemption=self._explain_preemption(key))
+
+    def _line(self, keys: Iterable[str]) -> Line:
+        """Takes the lock, some groups at a time."""
+        manager = self._manager
+        waiting = []
+        for some in _by_turns(keys):
+            with manager.lock:
+                for key in some:
+                    group = manager.groups.get(key)
+                    if group is not None and group.members:
+                        order = manager.quarantine.for_gang(key, "page", partial(self._order_of_waiting, group), None)
+                        waiting += [order] if order is not None else []
+        return {order[-1]: place for place, order in enumerate(sorted(waiting), 1)}
+
+    # Under the manager's lock
+
+    def _order_of_waiting(self, group: Group) -> Order | None:
+        waits = phase_of(self._manager, group) in WAITING_PHASES
+        return self._manager.order(group) if waits else None
+
+    def _line_of(self, group: Group, line: Line) -> GangSummary:
+        """One of the list."""
+        shown = self._manager.quarantine.for_gang(group.key, "page", partial(self._summary_and_why, group, line), None)
+        return shown or self._set_aside(group)
+
+    def _summary_and_why(self, group: Group, line: Line) -> GangSummary:
+        return self._summary(group, self._why(group, line), line)
+
+    def _set_aside(self, group: Group) -> GangSummary:
+        """Only what cannot raise."""
+        since = self._manager.quarantine.since(group.key)
+        namespace, _, name = group.key.partition("/")
+        bound = len(group.assigned())
+        return GangSummary(
+            namespace=namespace,
+            name=name,
+            phase=Phase.QUARANTINED.value,
+            since=self._at(self._manager.clock() if since is None else since),
+            reason=Reason.INTERNAL_ERROR.value,
+            message=messages.INTERNAL_ERROR,
+            min_member=group.pod_group.spec.min_member if group.pod_group is not None else 0,
+            members={
+                **{state.value: 0 for state in MemberState},
+                MemberState.BOUND.value: bound,
+                MemberState.WAITING.value: max(0, len(group.members) - bound),
+            },
+        )
+
+    def _why(self, group: Group, line: Line) -> GangDiagnosis:
+        place = line.get(group.key, 0)
+        return diagnose(self._manager, self._observer, group, place, self._denied_seconds)
+
+    def _summary(self, group: Group, why: GangDiagnosis, line: Line) -> GangSummary:
+        seen = self._observer.see(group)
+        spec = self._manager.spec(group)
+        namespace, _, name = group.key.partition("/")
+        waiting = seen.phase in WAITING_PHASES and group.members
+        return GangSummary(
+            namespace=namespace,
+            name=name,
+            phase=seen.phase.value,
+            since=self._at(seen.since if why.since is None else min(why.since, seen.since)),
+            reason=str(why.reason),
+            message=why.message,
+            min_member=spec.min_member if spec is not None else 0,
+            members=count_members(self._manager, group),
+            waiting_since=oldest_waiting(group) if waiting else None,
+            place=line.get(group.key, 0),
+        )
+
+    def _status(self, group: Group, why: GangDiagnosis, line: Line) -> GangStatus:
+        """What needs no plan to be said."""
+        manager = self._manager
+        spec = manager.spec(group)
+        return GangStatus(
+            gang=self._summary(group, why, line),
+            priority=manager.priority_of(group),
+            in_line=len(line),
+            told=why.told,
+            member_list=members_by_name(manager, group),
+            refuted=refuted_places(manager, group),
+            relaxations=would_open(manager, group, why.reason),
+            standby=not self._with.may_plan(),
+            kept_free=kept_free(group, self._rounds.shadows.current, self._at),
+            starts_with=starts_with(manager, group),
+            roles=role_counts(manager, group),
+            match_policy=str(spec.match_policy) if spec is not None else "",
+        )
+
+    def _at(self, then: float) -> datetime:
+        """A time of the clock that has passed, or is to come."""
+        return (self._wall() + timedelta(seconds=then - self._manager.clock())).replace(microsecond=0)
+
+
+def _by_turns(keys: Iterable[str]) -> Iterator[Sequence[str]]:
+    """Between two parts others have their turn."""
+    for number, some in enumerate(in_parts(keys)):
+        if number:
+            time.sleep(0)
+        yield some

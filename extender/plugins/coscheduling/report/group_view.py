@@ -1,0 +1,87 @@
+"""One group's state as the pages show it: its members, what it asks for, what kube-scheduler refused, what is kept free for it.
+
+GangReport puts these into a GangStatus. Everything reads under the manager's lock and changes nothing.
+No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from extender.plugins.coscheduling.report.gang_status import KeptFree, Member, MemberState, RoleCount
+from extender.plugins.coscheduling.scheduling.shadow import Shadow
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.units import missing_group, unit_of
+
+
+def member_state(manager: PodGroupManager, group: Group, uid: str) -> MemberState:
+    """The strongest that holds."""
+    info = group.members[uid]
+    if info.pod.node_name or uid in group.committed:
+        return MemberState.BOUND
+    if uid in group.held:
+        return MemberState.HELD
+    if manager.ledger.get(uid) is not None:
+        return MemberState.PLANNED
+    return MemberState.GATED if info.pod.gated else MemberState.WAITING
+
+
+def count_members(manager: PodGroupManager, group: Group) -> dict[str, int]:
+    """Every state is there, with 0 where no member is in it."""
+    states = Counter(member_state(manager, group, uid) for uid in group.members)
+    return {state.value: states[state] for state in MemberState}
+
+
+def members_by_name(manager: PodGroupManager, group: Group) -> tuple[Member, ...]:
+    return tuple(sorted(_members(manager, group), key=lambda member: member.name))
+
+
+def _members(manager: PodGroupManager, group: Group) -> Iterator[Member]:
+    for uid, info in group.members.items():
+        place = manager.ledger.get(uid)
+        node = info.pod.node_name or group.committed.get(uid) or group.held.get(uid)
+        yield Member(
+            name=info.pod.name,
+            state=member_state(manager, group, uid),
+            node=node or (place.node_name if place is not None else ""),
+            gates=tuple(gate.name for gate in info.pod.spec.scheduling_gates),
+        )
+
+
+def starts_with(manager: PodGroupManager, group: Group) -> tuple[str, ...]:
+    """The keys of the others of its unit, of one that is not there too."""
+    if manager.spec(group) is None:
+        return ()
+    missing = missing_group(manager, group)
+    others = {each.key for each in unit_of(manager, group)[1:]} | ({missing} if missing else set())
+    return tuple(sorted(others))
+
+
+def role_counts(manager: PodGroupManager, group: Group) -> tuple[RoleCount, ...]:
+    spec = manager.spec(group)
+    if spec is None:
+        return ()
+    there = Counter(spec.roles.role_of(info.pod) for info in group.members.values())
+    return tuple(RoleCount(role, minimum, there[role]) for role, minimum in spec.roles.minima)
+
+
+def refuted_places(manager: PodGroupManager, group: Group) -> tuple[tuple[str, str], ...]:
+    """(member, node) that kube-scheduler refused and that no plan uses for now."""
+    left_out = group.refuted.left_out(manager.clock())
+    return tuple(sorted((group.members[uid].pod.name, node) for uid, node in left_out if uid in group.members))
+
+
+def oldest_waiting(group: Group) -> datetime | None:
+    """When the oldest member that has no node was created."""
+    stamps = [stamp for info in group.pending() if (stamp := info.pod.metadata.creation_timestamp) is not None]
+    return min(stamps, default=None)
+
+
+def kept_free(group: Group, shadow: Shadow | None, at: Callable[[float], datetime]) -> KeptFree | None:
+    """The group's own shadow. at: from the clock's seconds to a time of day."""
+    if shadow is None or group.key not in shadow.keys:
+        return None
+    return KeptFree(shadow.domain, tuple(sorted(shadow.nodes)), at(shadow.since), at(shadow.until))

@@ -1,0 +1,50 @@
+"""Verdicts on a gang whose members have different priorities say so, and at which one the gang counts.
+
+Coscheduling puts it between everything that decides and the Verdicts that tell users. No counterpart upstream: a PodGroup of
+scheduling.k8s.io has its priority as a field.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from extender.api import corev1
+from extender.api.schedulingv1alpha1 import PodGroup
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.collaborators import CONDITION, Verdict, Verdicts
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+
+
+class RemarkedVerdicts:
+    """Fulfils Verdicts. Takes the manager's lock."""
+
+    def __init__(self, verdicts: Verdicts, manager: PodGroupManager) -> None:
+        self._verdicts = verdicts
+        self._manager = manager
+
+    def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None) -> None:
+        with self._manager.lock:
+            group = self._manager.groups.get(key)
+            differ = group is not None and self._manager.quarantine.for_gang(
+                key, "priorities", partial(priorities_differ, self._manager, group), otherwise=False
+            )
+        if differ and not verdict.event_only:
+            verdict = replace(verdict, message=messages.with_priorities(verdict.message))
+        self._verdicts.decided(pod_group, key, verdict, member)
+
+
+def priorities_differ(manager: PodGroupManager, group: Group) -> bool:
+    """Whether it matters that the members have more than one priority: with a minMember of 1 each is on its own. Lock held."""
+    if len(group.priorities) <= 1:
+        return False
+    spec = manager.spec(group)
+    return spec is not None and not spec.invalid and spec.min_member > 1
+
+
+def remark_is_stale(manager: PodGroupManager, group: Group) -> bool:
+    """Whether the condition of a gang says it and it is not so any more, or does not say it yet. Lock held."""
+    conditions = group.pod_group.status.conditions if group.pod_group is not None else ()
+    said = [known.message.endswith(messages.PRIORITIES_DIFFER) for known in conditions if known.type == CONDITION]
+    return bool(said) and said[0] != priorities_differ(manager, group)

@@ -1,0 +1,256 @@
+"""What stands in a gang's way, and the least that would have to change: the planner asked again with a relaxed request.
+
+A pure function of frozen values, as the planner itself; FitAnalyses runs it off the event loop, and only when somebody asks.
+No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from extender.api import corev1
+from extender.framework.node_info import NodeInfo
+from extender.framework.pod_info import PodInfo
+from extender.framework.resource import PODS
+from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.report.gang_status import Relaxation, amount_text
+from extender.plugins.coscheduling.scheduling.closer_look import without_others, without_refusals
+
+HOSTNAME = "kubernetes.io/hostname"
+ANYWHERE = "cluster"  # planner.Verdict.fits_at: without any required level
+BUDGET_SECONDS = 2.0  # for everything
+SHARE_SECONDS = 0.5  # for one question
+SHAPES = 3  # kinds of nodes that are tried as further ones
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """own: UIDs of the gang's members, whose places stay theirs whatever is relaxed."""
+
+    request: planner.Request
+    min_member: int
+    own: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """verdict None: it fits."""
+
+    verdict: planner.Verdict | None
+    relaxations: Sequence[Relaxation] = field(default_factory=tuple)
+
+
+Clock = Callable[[], float]
+
+
+def analyse(
+    nodes: Sequence[NodeInfo], question: Question, judge: planner.Judge, clock: Clock = time.monotonic
+) -> Analysis:
+    result = planner.plan(nodes, question.request, judge)
+    if isinstance(result, planner.Placement):
+        return Analysis(None)
+    return _Relaxing(nodes, question, judge, result, clock).run()
+
+
+class _Relaxing:
+    def __init__(
+        self,
+        nodes: Sequence[NodeInfo],
+        question: Question,
+        judge: planner.Judge,
+        verdict: planner.Verdict,
+        clock: Clock,
+    ) -> None:
+        self._nodes = nodes
+        self._question = question
+        self._request = replace(question.request, budget_seconds=SHARE_SECONDS)
+        self._judge = judge
+        self._verdict = verdict
+        self._clock = clock
+        self._until = clock() + BUDGET_SECONDS
+
+    def run(self) -> Analysis:
+        found: list[Relaxation] = []
+        if self._request.excluded and self._fits(self._nodes, without_refusals(self._request)):
+            found.append(Relaxation("Retry", "the places that kube-scheduler refused, tried again in some seconds"))
+        elif self._fits_without_others():
+            found.append(Relaxation("Reservations", "the places that are promised to others, once they are free"))
+        found += [*self._fewer_members(), *self._wider_topology(), *self._more_nodes()]
+        return Analysis(self._verdict, tuple(found))
+
+    def _plan(self, nodes: Sequence[NodeInfo], request: planner.Request) -> planner.Placement | None:
+        if self._clock() >= self._until:
+            return None
+        result = planner.plan(nodes, request, self._judge)
+        return result if isinstance(result, planner.Placement) else None
+
+    def _fits(self, nodes: Sequence[NodeInfo], request: planner.Request) -> bool:
+        return self._plan(nodes, request) is not None
+
+    def _fits_without_others(self) -> bool:
+        without = without_others(self._request, self._question.own)
+        return len(without.promised) < len(self._request.promised) and self._fits(self._nodes, without)
+
+    def _fewer_members(self) -> Iterator[Relaxation]:
+        """The planner places as many as fit beyond those that it must, so one answer tells how many that are."""
+        if self._request.minima:
+            yield from self._lower_minima()
+            return
+        least = max(1, min(self._verdict.placed, self._request.needed - 1))
+        placement = self._plan(self._nodes, replace(self._request, needed=least)) if self._request.needed > 1 else None
+        if placement is None:
+            return
+        asked = self._question.min_member
+        fits = min(asked - 1, asked - self._request.needed + len(placement.nodes))
+        yield Relaxation("MinMember", f"minMember {fits} instead of {asked}")
+
+    def _lower_minima(self) -> Iterator[Relaxation]:
+        """One minimum lower, and that of the group as a whole with it, all others as they are."""
+        for minimum in self._request.minima:
+            others = [self._without(minimum, each) for each in self._request.minima if each is not minimum]
+            kept = [each for each in others if each.needed > 0]
+            needed = max((each.needed for each in kept), default=0)
+            placement = self._plan(self._nodes, replace(self._request, minima=kept, needed=needed))
+            fits = len(minimum.uids & placement.nodes.keys()) if placement is not None else 0
+            left = minimum.asked - minimum.needed + fits
+            if placement is not None and 0 < left < minimum.asked:
+                yield Relaxation("MinMember", f"{minimum.name} {left} instead of {minimum.asked}")
+
+    def _without(self, dropped: planner.Minimum, other: planner.Minimum) -> planner.Minimum:
+        """A role's minimum counts towards that of its group; lowering the group's own leaves its roles' as they are."""
+        if not dropped.uids < other.uids:
+            return other
+        return replace(other, needed=max(0, other.needed - dropped.needed))
+
+    def _wider_topology(self) -> Iterator[Relaxation]:
+        required, wider = self._request.topology.required, self._verdict.fits_at
+        if required and wider:
+            text = f"without topology-required {required}"
+            if wider != ANYWHERE:
+                text = f"topology-required {wider} instead of {required}"
+            yield Relaxation("Topology", text)
+
+    def _more_nodes(self) -> Iterator[Relaxation]:
+        """Further nodes of the kind that takes the fewest of them."""
+        member = self._hardest()
+        if member is None or self._verdict.cause is planner.Cause.BUDGET:
+            return
+        shapes = self._shapes(member)
+        if not shapes:
+            yield from self._smaller_members(member)
+            return
+        best: tuple[int, NodeInfo] | None = None
+        for template in shapes:
+            count = self._count_of(template, member, best[0] - 1 if best else self._request.needed)
+            if count and (best is None or count < best[0]):
+                best = count, template
+        if best is not None:
+            yield Relaxation("MoreNodes", self._nodes_text(best[0], best[1], member))
+
+    def _hardest(self) -> PodInfo | None:
+        """The member that asks for most of what runs out; all alike in most gangs."""
+        resource = self._verdict.resource
+        return max(
+            self._request.members,
+            key=lambda info: (
+                info.requests.amount(resource) if resource and resource != PODS else 0,
+                info.requests.milli_cpu,
+                info.requests.memory,
+            ),
+            default=None,
+        )
+
+    def _shapes(self, member: PodInfo) -> list[NodeInfo]:
+        """One empty node of each kind that would take the member, the roomiest first; of the best domain, if one is required."""
+        seen: dict[object, NodeInfo] = {}
+        for node in self._in_best_domain():
+            if node.node is not None:
+                seen.setdefault(_kind(node.node), node)
+        fitting = []
+        for node in seen.values():
+            empty = _copy(node, "further-0")
+            if planner.capacity_for(empty, member.requests) > 0 and self._passes(member, empty):
+                fitting.append(node)
+        fitting.sort(key=lambda node: (-planner.capacity_for(_copy(node, "0"), member.requests), node.name))
+        return fitting[:SHAPES]
+
+    def _passes(self, member: PodInfo, empty: NodeInfo) -> bool:
+        """Beside all others, since filters look at more than the node they judge."""
+        if self._clock() >= self._until:
+            return False
+        trial = self._judge.begin(member.pod, [*self._nodes, empty])
+        return trial.filter(empty).success
+
+    def _in_best_domain(self) -> Sequence[NodeInfo]:
+        topology, domains = self._request.topology, self._verdict.domains
+        if not topology.required or not domains:
+            return self._nodes
+        keys = {level.key for level in topology.levels if topology.required in (level.name, level.key)}
+        return [
+            node
+            for node in self._nodes
+            if node.node is not None and any(node.node.labels.get(key) == domains[0].name for key in keys)
+        ]
+
+    def _count_of(self, template: NodeInfo, member: PodInfo, most: int) -> int:
+        """The fewest further nodes of this kind with which the gang fits; 0 where `most` are too few."""
+        capacity = planner.capacity_for(_copy(template, "0"), member.requests)
+        low, high = max(1, -(-self._verdict.short // capacity)), most
+        if low > high or not self._fits_with(template, high):
+            return 0
+        while low < high:
+            middle = (low + high) // 2
+            if self._fits_with(template, middle):
+                high = middle
+            else:
+                low = middle + 1
+        return high
+
+    def _fits_with(self, template: NodeInfo, count: int) -> bool:
+        further = [_copy(template, f"further-{number}") for number in range(count)]
+        return self._fits([*self._nodes, *further], self._request)
+
+    def _nodes_text(self, count: int, template: NodeInfo, member: PodInfo) -> str:
+        resource = self._verdict.resource or next(iter(_asked(member)), PODS)
+        amount = amount_text(resource, template.allocatable.amount(resource))
+        nodes = "node" if count == 1 else "nodes"
+        where = f" in {self._verdict.level} {self._verdict.domains[0].name}" if self._verdict.domains else ""
+        return f"{count} more {nodes} with {resource} {amount}{where}, like {template.name}"
+
+    def _smaller_members(self, member: PodInfo) -> Iterator[Relaxation]:
+        """No node is large enough for one, however empty."""
+        resource = self._verdict.resource
+        if not resource or resource == PODS:
+            return
+        largest = max((node.allocatable.amount(resource) for node in self._nodes), default=0)
+        asked = member.requests.amount(resource)
+        if largest < asked:
+            text = f"members with at most {resource} {amount_text(resource, largest)} instead of {amount_text(resource, asked)}"
+            yield Relaxation("SmallerMembers", f"{text}: no node has more, however empty")
+
+
+def _kind(node: corev1.Node) -> object:
+    """Equal for nodes that differ in their names only."""
+    labels = tuple(sorted((key, value) for key, value in node.labels.items() if key != HOSTNAME))
+    allocatable = tuple(sorted((name, quantity.text) for name, quantity in node.status.allocatable.items()))
+    return labels, allocatable, repr(node.spec.taints), node.spec.unschedulable
+
+
+def _copy(template: NodeInfo, name: str) -> NodeInfo:
+    """The node as it was when it was new, under another name."""
+    node = template.node
+    if node is None:
+        raise ValueError("a node that is gone")
+    labels = {**node.labels, **({HOSTNAME: name} if HOSTNAME in node.labels else {})}
+    metadata = msgspec.structs.replace(node.metadata, name=name, uid=name, labels=labels)
+    return NodeInfo(msgspec.structs.replace(node, metadata=metadata))
+
+
+def _asked(member: PodInfo) -> list[str]:
+    requests = member.requests
+    names = [*sorted(requests.scalar), "cpu", "memory", "ephemeral-storage"]
+    return [name for name in names if requests.amount(name) > 0]

@@ -1,0 +1,104 @@
+"""Plans whose members did not come to bind in time: they are given up, and the gang is denied for a while.
+
+The plugin's tick has it look about once a second; a gang that is given up is looked at again when its denial is over.
+scheduler-plugins: Permit's timeout alone; here no member is held before all of them can come
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+from extender import metrics
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
+from extender.plugins.coscheduling.scheduling.pre_bind import HasUnboundClaims, time_for_place
+from extender.plugins.coscheduling.state.bind_slots import BindSlots
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.refutations import NO_EPOCH, How
+from extender.plugins.coscheduling.state.stops import Reason, Stop
+from extender.plugins.coscheduling.state.units import has_started, unit_of
+
+log = logging.getLogger(__name__)
+
+
+class ExpiredPlans:
+    """The manager's lock is taken for each step alone."""
+
+    def __init__(
+        self,
+        manager: PodGroupManager,
+        rounds: PlanningRounds,
+        has_unbound_claims: HasUnboundClaims,
+        bind_slots: BindSlots,
+    ) -> None:
+        """bind_slots: the places of gangs that wait there are kept."""
+        self._bind_slots = bind_slots
+        self._manager = manager
+        self._rounds = rounds
+        self._has_unbound_claims = has_unbound_claims
+
+    def tick(self) -> None:
+        for key in self._expired():
+            self._manager.quarantine.for_gang(key, "expired", partial(self._end, key), None)
+
+    def _expired(self) -> list[str]:
+        """Groups of which a member did not come for its place in time."""
+        manager = self._manager
+        now = manager.clock()
+        with manager.lock:
+            late = {place.group: manager.groups.get(place.group) for place in manager.ledger if place.expires <= now}
+            return sorted(
+                key
+                for key, group in late.items()
+                if group is not None
+                and manager.quarantine.for_gang(key, "expired", partial(self._has_expired, group, now), otherwise=False)
+            )
+
+    def _has_expired(self, group: Group, now: float) -> bool:
+        if self._bind_slots.waits(group):
+            return False
+        grace = time_for_place(group, self._has_unbound_claims)
+        places = self._manager.ledger.of_group(group.key)
+        return any(place.expires + grace <= now and place.uid not in group.held for place in places)
+
+    def _end(self, key: str) -> None:
+        log.info("plan expired group=%s", key)
+        self._refute_unused(key)
+        self._rounds.drop_plan(key)
+        with self._manager.lock:  # others have their turn first
+            self._deny(key)
+        self._rounds.look()
+
+    def _refute_unused(self, key: str) -> None:
+        """Members that took our answer and never came to bind are given another node next time."""
+        manager = self._manager
+        with manager.lock:
+            group = manager.groups.get(key)
+            if group is None:
+                return
+            for place in manager.ledger.of_group(key):
+                if place.uid in group.held:
+                    continue
+                if place.uid in group.answered and place.uid not in group.unasked:
+                    group.refuted.add(place.uid, place.node_name, How.DID_NOT_COME, manager.clock())
+                    continue
+                metrics.plan_refuted.labels(How.DID_NOT_COME).inc()
+                if place.uid in group.unasked:  # there was room, and it was not woken: kept for again when it is
+                    group.refuted.sleeps(place.uid, NO_EPOCH)
+
+    def _deny(self, key: str) -> None:
+        """The group, and those that were to start with it; not if they have, and this is an extra member's place. Lock held."""
+        manager = self._manager
+        group = manager.groups.get(key)
+        if group is None:
+            return
+        unit = unit_of(manager, group)
+        if all(has_started(manager, each) for each in unit):
+            return
+        stop = Stop(Reason.MEMBERS_DID_NOT_COME, messages.MEMBERS_DID_NOT_COME, manager.clock())
+        for each in unit:
+            manager.denied[each.key] = stop.message
+            each.stop(stop)
+            manager.queue.later[each.key] = manager.denied.until(each.key)

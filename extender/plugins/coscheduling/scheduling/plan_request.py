@@ -1,0 +1,169 @@
+"""What the planner is asked for a unit: its members without a place, how many of them there must be, what holds against them.
+
+UnitPlanning plans by it, FitAnalyses explains by it. Everything runs under the manager's lock.
+No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from extender.api import corev1
+from extender.framework.listers import NodeInfoLister, Nominator
+from extender.framework.node_info import NodeInfo
+from extender.framework.pod_info import PodInfo
+from extender.framework.resource import Resource
+from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.scheduling.group_topology import topology_of
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.quorum import Needs, is_free, needs, past
+from extender.plugins.coscheduling.state.units import unit_of
+
+
+class PlanRequests:
+    """topology: the levels that are configured."""
+
+    def __init__(self, manager: PodGroupManager, nominator: Nominator, topology: planner.Topology) -> None:
+        self._manager = manager
+        self._nominator = nominator
+        self._topology = topology
+
+    def lacks(self, group: Group, without: str = "") -> Needs:
+        """How many members the group still needs a place for, if one of them (a UID) has none."""
+        spec = self._manager.spec(group)
+        return needs(group, spec, self._manager.placed(group) - {without}) if spec is not None else Needs()
+
+    def needs_plan(self, group: Group, uid: str) -> bool:
+        """Whether the member has to have a place in a plan; an extra one of a gang that has its quorum passes as a single pod."""
+        spec = self._manager.spec(group)
+        if spec is None or is_free(group, spec, uid):
+            return False
+        return any(self.lacks(each, uid) for each in unit_of(self._manager, group))
+
+    def request(
+        self,
+        unit: Sequence[Group],
+        scheduler_name: str,
+        allowed: Mapping[str, frozenset[str]] | None = None,
+        *,
+        caller: str = "",
+    ) -> planner.Request:
+        """What is to be planned for the unit now."""
+        members: list[PodInfo] = []
+        minima: list[planner.Minimum] = []
+        needed = 0
+        for group in unit:
+            unplaced, own = self._of_group(group, scheduler_name, alone=len(unit) == 1)
+            members += unplaced
+            minima += own
+            needed += own[-1].needed if own else 0
+        members.sort(key=lambda info: (info.pod.uid != caller, info.pod.name))
+        return planner.Request(
+            members=members,
+            needed=needed,
+            allowed={**self._confined(unit), **(allowed or {})},
+            excluded=self._excluded(unit),
+            promised=self._promised(unit),
+            topology=topology_of(self._topology, [spec.topology for spec in map(self._manager.spec, unit) if spec]),
+            placed=[node for group in unit for node in self._nodes(group)],
+            minima=minima if len(minima) > 1 or any(len(each.uids) < len(members) for each in minima) else (),
+        )
+
+    def _of_group(
+        self, group: Group, scheduler_name: str, *, alone: bool
+    ) -> tuple[list[PodInfo], list[planner.Minimum]]:
+        """Members without a place, and the minima that they have to meet: the roles', then the whole group's."""
+        spec = self._manager.spec(group)
+        placed = self._manager.placed(group)
+        unplaced = [info for info in self._manager.plannable(group, scheduler_name) if info.pod.uid not in placed]
+        if spec is None:
+            return unplaced, []
+        missing, asked = needs(group, spec, placed), dict(spec.roles.minima)
+        settled = past(group, spec)
+        counted = [info for info in unplaced if info.pod.uid not in settled]
+        of = "" if alone else f" of {group.key}"
+        minima = [
+            planner.Minimum(
+                frozenset(info.pod.uid for info in counted if spec.roles.role_of(info.pod) == role),
+                number,
+                f"role {role}{of}",
+                asked[role],
+            )
+            for role, number in missing.roles
+        ]
+        if missing.total:
+            everybody = frozenset(info.pod.uid for info in counted)
+            minima.append(planner.Minimum(everybody, missing.total, f"minMember{of}", spec.min_member))
+        return unplaced, minima
+
+    def _nodes(self, group: Group) -> list[str]:
+        """The nodes of members that are bound, committed, held or planned."""
+        bound = [info.pod.node_name for info in group.members.values() if info.pod.node_name]
+        planned = [reservation.node_name for reservation in self._manager.ledger.of_group(group.key)]
+        return [*bound, *group.committed.values(), *group.held.values(), *planned]
+
+    def _excluded(self, unit: Iterable[Group]) -> frozenset[tuple[str, str]]:
+        now = self._manager.clock()
+        return frozenset(pair for group in unit for pair in group.refuted.left_out(now))
+
+    def _confined(self, unit: Iterable[Group]) -> dict[str, frozenset[str]]:
+        now, epoch = self._manager.clock(), self._manager.cluster_epoch
+        return {uid: nodes for group in unit for uid, nodes in group.refuted.confined(now, epoch).items()}
+
+    def _promised(self, unit: Sequence[Group]) -> list[tuple[str, PodInfo]]:
+        """Places that hold against this unit: its own, others' of equal or higher priority, and nominations likewise."""
+        keys = {group.key for group in unit}
+        priority = min(map(self._manager.priority_of, unit))
+        return [
+            (reservation.node_name, reservation.pod_info)
+            for reservation in self._manager.ledger
+            if reservation.group in keys or reservation.holds_against(priority)
+        ] + self._nominated(unit, priority)
+
+    def _nominated(self, unit: Sequence[Group], priority: int) -> list[tuple[str, PodInfo]]:
+        """Nominations made by others; ours are in the ledger."""
+        ledger, groups = self._manager.ledger, self._manager.groups
+        ours = {uid for group in groups.values() for uid in group.steered}
+        return [
+            (node_name, PodInfo(pod))
+            for node_name, pod in self._nominator_pods()
+            if pod.priority >= priority
+            and ledger.get(pod.uid) is None
+            and pod.uid not in ours
+            and not any(pod.uid in group.members for group in unit)
+        ]
+
+    def _nominator_pods(self) -> Iterable[tuple[str, corev1.Pod]]:
+        for name in self._nominator.nominated_nodes():
+            for pod in self._nominator.nominated_pods_for_node(name):
+                yield name, pod
+
+    def resource_gap(self, group: Group, spec: GroupSpec, snapshot: NodeInfoLister) -> tuple[str, ...]:
+        """The names of what the whole cluster has too little of for minResources, less what placed members hold."""
+        if spec.min_resources is None:
+            return ()
+        required = spec.min_resources.clone()
+        for uid in self._manager.placed(group):
+            if uid in group.members:
+                required.subtract(group.members[uid].requests)
+        free = _free(snapshot.list())
+        names = ["cpu", "memory", "ephemeral-storage", *required.scalar]
+        return tuple(name for name in names if required.amount(name) > max(0, free.amount(name)))
+
+
+def _free(nodes: Sequence[NodeInfo]) -> Resource:
+    """What all nodes together have left; an over-committed node does not count against the others."""
+    total = Resource()
+    for node in nodes:
+        if node.unschedulable:
+            continue
+        left = node.allocatable.clone()
+        left.subtract(node.requested)
+        total.milli_cpu += max(0, left.milli_cpu)
+        total.memory += max(0, left.memory)
+        total.ephemeral_storage += max(0, left.ephemeral_storage)
+        for name, amount in left.scalar.items():
+            total.scalar[name] = total.scalar.get(name, 0) + max(0, amount)
+    return total

@@ -1,0 +1,96 @@
+"""The order in which gangs are planned: what decides between two that want the same room, and how planning time is shared.
+
+PlanningRounds takes one gang after the other from a line. The manager's `order` comes first (what has begun, then priority); among
+gangs of one priority those of a namespace that has used much planning time lately come after the others, so that gangs which can
+never start delay no other tenant's; then age. kube-scheduler: pkg/scheduler/framework/plugins/queuesort orders pods
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from heapq import heappop, heappush
+
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+
+SLICE_SECONDS = 0.25  # of planning time, after which it is the turn of namespaces that have used fewer slices
+HALF_LIFE_SECONDS = 5.0  # after which half of what a namespace has used is forgotten
+# Active for longer than that: before gangs of its slice that are older but were planned since.
+PASSED_OVER_SECONDS = 2.0
+
+
+class PlanningOrder:
+    """What is remembered from one turn to the next. The manager's lock guards everything here."""
+
+    def __init__(self, manager: PodGroupManager) -> None:
+        self._manager = manager
+        self._used: dict[str, float] = {}  # namespace -> seconds of planning
+        self._faded = manager.clock()
+        self._since: dict[str, float] = {}  # key of an active group -> since when it has been active
+
+    def line(self) -> PlanningLine:
+        """The gangs that are active now, and those that become so while it is worked off."""
+        self._fade()
+        active = self._manager.queue.active
+        self._since = {key: since for key, since in self._since.items() if key in active}
+        return PlanningLine(self._manager, self._rank)
+
+    def planned(self, group: Group, seconds: float) -> None:
+        """The group has been looked at, which took so long."""
+        self._since.pop(group.key, None)
+        if seconds > 0:
+            namespace = _namespace(group)
+            self._used[namespace] = self._used.get(namespace, 0.0) + seconds
+
+    def _fade(self) -> None:
+        now = self._manager.clock()
+        left = 0.5 ** ((now - self._faded) / HALF_LIFE_SECONDS)
+        self._faded = now
+        self._used = {name: used * left for name, used in self._used.items() if used * left > SLICE_SECONDS / 100}
+
+    def _rank(self, group: Group) -> tuple[object, ...]:
+        """Smaller is earlier."""
+        now = self._manager.clock()
+        since = self._since.setdefault(group.key, now)
+        waited = (0, since) if now - since > PASSED_OVER_SECONDS else (1, 0.0)
+        slices = int(self._used.get(_namespace(group), 0.0) / SLICE_SECONDS)
+        begun, priority, *age = self._manager.order(group)
+        return begun, priority, slices, waited, *age
+
+
+class PlanningLine:
+    """One turn's. The manager's lock guards it."""
+
+    def __init__(self, manager: PodGroupManager, rank: Callable[[Group], tuple[object, ...]]) -> None:
+        self._manager = manager
+        self._rank = rank
+        self._ranked: list[tuple[tuple[object, ...], str]] = []  # a heap
+        self._keys: set[str] = set()
+
+    def next(self) -> Group | None:
+        """The first in line, which is active no longer: what happens to it from now on makes it so again. None where no group is
+        active."""
+        active, groups = self._manager.queue.active, self._manager.groups
+        for key in active - self._keys:
+            group = groups.get(key)
+            rank = self._ranked_by(group) if group is not None else None
+            if rank is None:
+                active.discard(key)  # it is gone, or set aside, and comes again when that is over
+                continue
+            heappush(self._ranked, (rank, key))
+            self._keys.add(key)
+        while self._ranked:
+            _, key = heappop(self._ranked)
+            self._keys.discard(key)
+            if key in active and key in groups:
+                active.discard(key)
+                return groups[key]
+        return None
+
+    def _ranked_by(self, group: Group) -> tuple[object, ...] | None:
+        return self._manager.quarantine.for_gang(group.key, "order", partial(self._rank, group), None)
+
+
+def _namespace(group: Group) -> str:
+    return group.key.partition("/")[0]

@@ -1,0 +1,302 @@
+"""Which gangs are planned when: one plan at a time, in order, and never a gang that nothing has happened to.
+
+The watch's events, the ticks and filter calls say which gangs are to be planned; a thread beside the verbs makes the plans, in
+turns, and the calls wait for theirs for a moment. Lock order: planning, then the manager's lock.
+kube-scheduler has no counterpart: its queue is one of pods, and each is tried by itself
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from extender.api import corev1
+from extender.crash import guarded
+from extender.framework.listers import Nominator
+from extender.framework.status import Status, unresolvable
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.scheduling.arrivals import Arrivals
+from extender.plugins.coscheduling.scheduling.gates import shut_gate
+from extender.plugins.coscheduling.scheduling.planning_order import PlanningOrder
+from extender.plugins.coscheduling.scheduling.refused_unasked import refusals_stand
+from extender.plugins.coscheduling.scheduling.unit_planning import UnitPlanning
+from extender.plugins.coscheduling.state.batches import recall_batches
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.plan_call import BegunCall, PlanCall, WaitingTime
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.quorum import is_free
+from extender.plugins.coscheduling.state.units import unit_of
+
+BEGUN_SECONDS = 2.0  # after which other pods are answered though not all gangs that have begun are planned
+BEGUN_AGAIN_SECONDS = 1.0  # after which they are looked for again where that raised
+MOST_KEPT_WAITING = 10_000
+TURN_SECONDS = 0.5  # after which the order is looked at anew, and what else the thread has to do has its turn
+
+
+class PlanningRounds:
+    """`planning` is held around each plan, and for no two of them in a row."""
+
+    def __init__(
+        self,
+        manager: PodGroupManager,
+        collaborators: Collaborators,
+        nominator: Nominator,
+        arrivals: Arrivals,
+        *,
+        denied_seconds: float,
+        lease_seconds: float,
+    ) -> None:
+        self._manager = manager
+        self._with = collaborators
+        self._arrivals = arrivals
+        self.planning = threading.Lock()
+        self._units = UnitPlanning(
+            manager,
+            collaborators,
+            nominator,
+            arrivals,
+            self.look,
+            self.planning,
+            denied_seconds=denied_seconds,
+            lease_seconds=lease_seconds,
+        )
+        self.requests = self._units.requests
+        self.shadows = self._units.shadows
+        self._order = PlanningOrder(manager)
+        self._waiting_time = WaitingTime(manager.clock, collaborators.wait)
+        self._now: Sequence[Group] = ()  # the unit that is being planned; the manager's lock guards it
+        self._finishing = threading.Lock()  # around finish_begun; taken before `planning`
+        self._begun = threading.Event()  # set once what has begun is planned, until others have led
+        self._begun_again_at: float | None = None  # where that raised
+        self._kept_waiting: dict[str, corev1.Pod] = {}  # refused until then, by UID; the manager's lock guards it
+
+    # What has begun
+
+    def begun_is_planned(self) -> bool:
+        """Whether pods may be answered: gangs that began to start before a restart have their places, or no gang may be planned."""
+        return self._begun.is_set() or self._begun_again_at is not None or not self._with.may_plan()
+
+    def begun_call(self, pod: corev1.Pod) -> BegunCall:
+        """For a filter call that comes before that: the pod is woken afterwards if the call does not wait for so long."""
+        with self._manager.lock:
+            if not self._begun.is_set() and len(self._kept_waiting) < MOST_KEPT_WAITING:
+                self._kept_waiting[pod.uid] = pod
+        self.look()
+        return BegunCall(self._begun, self._waiting_time)
+
+    def finish_begun(self) -> None:
+        """Once since we lead: the gangs of which a part runs are planned before any other pod is answered, whatever their
+        priority. They began to start before a restart, and no other pod may have the room that their missing members need.
+
+        After BEGUN_SECONDS the rest of them is planned in the background.
+        """
+        with self._finishing:
+            if self._begun.is_set() or not self._with.may_plan():
+                return
+            if self._begun_again_at is not None and self._manager.clock() < self._begun_again_at:
+                return
+            if guarded("begun", self._plan_begun):
+                self._begun.set()
+            else:  # a fault of no single gang: every call would run into it
+                self._begun_again_at = self._manager.clock() + BEGUN_AGAIN_SECONDS
+            with self._manager.lock:
+                pods, self._kept_waiting = list(self._kept_waiting.values()), {}
+        if pods:
+            self._with.wake_refused(pods)
+
+    def _plan_begun(self) -> None:
+        manager = self._manager
+        until = manager.clock() + BEGUN_SECONDS
+        with manager.lock:
+            refusals_stand(manager)
+            recall_batches(manager)
+            begun = manager.in_order(self._begun_groups())
+            manager.queue.active.update(group.key for group in begun)
+        for group in begun:
+            if manager.clock() >= until:
+                self.look()
+                break
+            with manager.lock:
+                manager.queue.active.discard(group.key)
+            self._plan_one(group)
+
+    def _begun_groups(self) -> list[Group]:
+        """Lock held."""
+        manager = self._manager
+        return [
+            group
+            for group in list(manager.groups.values())
+            if manager.quarantine.for_gang(group.key, "begun", partial(manager.begun, group), otherwise=False)
+        ]
+
+    def begin_anew(self) -> None:
+        """We lead no more: what others begin meanwhile is to be finished when we do again."""
+        self._begun.clear()
+        self._begun_again_at = None
+
+    # Turns
+
+    @property
+    def beside_the_verbs(self) -> bool:
+        """Whether a thread makes the plans; else the one that needs a plan makes it."""
+        return self._with.plan_beside is not None
+
+    def look(self) -> None:
+        """Has a turn of plans made beside what the caller does."""
+        if self._with.plan_beside is not None:
+            self._with.plan_beside(self.plan_turn)
+        else:
+            self._with.submit("plan", self.plan_turn)
+
+    def plan_turn(self) -> None:
+        """Some of the gangs that wait and may fit now, in order; the others in the next turn."""
+        self.finish_begun()
+        if not self._plan_until(self._manager.clock() + TURN_SECONDS, lambda: False):
+            self.look()
+
+    def plan_waiting(self) -> None:
+        """Every gang that waits and may fit now, in order."""
+        self._plan_until(math.inf, lambda: False)
+
+    def plan_for(self, call: PlanCall) -> None:
+        """The gangs that come before the call's own in order, and that one."""
+        self._plan_until(math.inf, call.done.is_set)
+        call.done.set()
+
+    def _plan_until(self, at: float, done: Callable[[], bool]) -> bool:
+        """Only gangs that something has happened to: the others were refused on no worse a cluster.
+
+
+        at: seconds of the clock, after which no further plan is begun but the first. False if gangs may be left.
+        """
+        if not self._with.may_plan():
+            return True
+        with self._manager.lock:
+            line = self._order.line()
+        while not done():
+            with self._manager.lock:
+                group = line.next()
+            if group is None:
+                return True
+            self._plan_one(group)
+            time.sleep(0)  # whoever waits for `planning` has its turn
+            if self._manager.clock() >= at:
+                return False
+        return True
+
+    def _plan_one(self, group: Group) -> None:
+        with self.planning:
+            self._manager.quarantine.for_gang(group.key, "plan", partial(self._look_at, group), None)
+
+    def _look_at(self, group: Group) -> None:
+        started = self._manager.clock()
+        try:
+            self._plan_if_it_waits(group)
+        finally:
+            with self._manager.lock:
+                self._order.planned(group, self._manager.clock() - started)
+
+    def _plan_if_it_waits(self, group: Group) -> None:
+        manager = self._manager
+        refusal: Status | None = None
+        with manager.lock:
+            unit = self._now = unit_of(manager, group)
+        try:
+            with manager.lock:
+                scheduler_name = self._waits(group)
+                calls = {uid: call for each in unit for uid, call in each.calls.items()}
+            if scheduler_name is None:
+                self._arrivals.withdraw(group)
+            else:
+                refusal = self._plan(group, scheduler_name, calls)
+        finally:
+            with manager.lock:
+                self._now = ()
+                self._close_calls(unit, refusal)
+
+    def _plan(self, group: Group, scheduler_name: str, calls: dict[str, PlanCall]) -> Status | None:
+        """Why there are no places for it; None if there are."""
+        allowed = {uid: call.allowed for uid, call in calls.items() if call.allowed is not None}
+        status = self._units.plan(group, scheduler_name, allowed, caller=next(reversed(calls), ""))
+        if group.key in self._manager.quarantine:  # another thread has set it aside: it keeps nothing of the plan
+            self.drop_plan(group.key)
+            return unresolvable(messages.INTERNAL_ERROR)
+        return None if status.success else status
+
+    # Filter calls
+
+    def call(
+        self, group: Group, pod: corev1.Pod, allowed: frozenset[str] | None, before: PlanCall | None
+    ) -> PlanCall | None:
+        """Has the group planned for a filter call. The call, if it may wait for the plan; None if it has to be answered without
+        one, and the member is sent when there is one. The manager's lock is held.
+
+        before: what the same filter call has waited for already. allowed: as PlanCall has it.
+        """
+        unit = unit_of(self._manager, group)
+        self._manager.queue.active.add(group.key)
+        if before is not None and not before.done.is_set():
+            before.give_up()
+        elif all(call.waiting for each in unit for call in each.calls.values()):
+            attempts = before.attempts + 1 if before is not None else 0
+            call = PlanCall(pod.uid, allowed, self._waiting_time, self._others_first(unit), attempts=attempts)
+            group.calls[pod.uid] = call
+            if not self.beside_the_verbs:
+                return call
+            if self._waiting_time.any_left():
+                self.look()
+                return call
+            call.give_up()
+        self.look()
+        return None
+
+    def _others_first(self, unit: Sequence[Group]) -> bool:
+        """Whether other gangs are, or may be, planned before this one. Lock held."""
+        keys = {group.key for group in unit}
+        return not self._manager.queue.active <= keys or any(group.key not in keys for group in self._now)
+
+    def _close_calls(self, unit: Sequence[Group], refusal: Status | None) -> None:
+        """Those that wait go on; of those that do not nothing is kept. Lock held."""
+        for group in unit:
+            for call in group.calls.values():
+                call.close(refusal)
+            group.calls = {uid: call for uid, call in group.calls.items() if call.waiting}
+
+    def _waits(self, group: Group) -> str | None:
+        """The scheduler of the members that a plan would help; None where there are none, or the gates are shut. Lock held."""
+        manager = self._manager
+        spec = manager.spec(group)
+        if group.key in manager.denied or spec is None:
+            return None
+        if len(group.members) < spec.min_member and not (group.once_whole or group.started):
+            return None  # by counting alone: members come one by one, and this is asked after each
+        sent = group.steered.keys()  # who lost its place while its gate went is in no other set
+        asked = group.refused | group.gated | group.calls.keys() | sent
+        waiting = group.members.keys() if manager.begun(group) else asked
+        unplaced = (waiting & group.members.keys()) - self._manager.placed(group)
+        concerned = {uid for uid in unplaced if uid in group.gated or not is_free(group, spec, uid)}
+        pods = [pod for uid in concerned if self._with.ours(pod := group.members[uid].pod)]
+        if not pods:
+            return None
+        pod = min(pods, key=lambda pod: (pod.uid not in group.calls, pod.name))
+        if shut_gate(manager, group, pod.spec.scheduler_name, pod.name, pod.uid) is not None:
+            return None
+        if not self.requests.needs_plan(group, pod.uid) and not unplaced & group.gated:
+            return None
+        return pod.spec.scheduler_name
+
+    def on_no_room(self, call: Callable[[Group, str], None]) -> None:
+        """call: told, with the scheduler's name, of each group that finds no room. It returns at once."""
+        self._units.on_no_room = call
+
+    def on_denied(self, end_holds: Callable[[Group, str], None]) -> None:
+        """end_holds: lets go all members of a unit that are held, when there is no plan for the rest of it; with the cause."""
+        self._units.end_holds = end_holds
+
+    def drop_plan(self, key: str) -> None:
+        """Takes back the places of a group, and of those it is to start with, that are not held."""
+        self._units.drop(key)

@@ -1,0 +1,87 @@
+"""Plain members that kube-scheduler's own filters refused before it asked us about a single node: will they come for a place?
+
+No patch of ours wakes such a pod, only an event that its filters wait for. UnitPlanning asks before it keeps places for them.
+Where we would find a node for one alone, and nothing has changed since, kube-scheduler knows something that we do not, and
+nobody will come. Where something has changed it may have been woken, but not for as long as others may take.
+No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from extender.api import corev1
+from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling.scheduling.kube_schedulers_word import in_tree_reasons
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.ledger import Reservation
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+
+LEASE_SECONDS = 30.0  # kube-scheduler's longest back-off is 10 s, and it may have others to try first
+
+Fits = Callable[[planner.Request], bool]
+
+
+def refused_unasked(pod: corev1.Pod) -> bool:
+    """Whether its condition is of kube-scheduler's own filters alone. They are asked before us: of one of us it has none then.
+
+    The condition is that of the last attempt, whenever it was: another text would have been patched.
+    """
+    reasons = in_tree_reasons(pod, "")
+    return bool(reasons) and not pod.status.nominated_node_name and not messages.may_be_ours(reasons)
+
+
+def refusals_stand(manager: PodGroupManager) -> None:
+    """We begin to lead: what has changed until now has woken whom it may help, and kube-scheduler asks about them unasked for.
+
+    It tries all pods when it starts itself, and where it ran on it has tried, or has in its queue, whoever an event has woken.
+    Lock held.
+    """
+    for group in manager.groups.values():
+        for uid in group.unasked:
+            group.unasked[uid] = manager.cluster_epoch
+
+
+def put_out(
+    manager: PodGroupManager, unit: Sequence[Group], request: planner.Request, nodes: Mapping[str, str], fits: Fits
+) -> bool:
+    """Confines those to nowhere, until the cluster changes or kube-scheduler asks about them, that were given nodes and will
+    not come. Returns whether there are any: then the plan is void.
+
+    The manager's lock is not held; fits runs the planner.
+    """
+    with manager.lock:
+        epoch = manager.cluster_epoch
+        refused = {uid for group in unit for uid, at in group.unasked.items() if at == epoch and uid in nodes}
+    if not refused:
+        return False
+    silent: set[str] = set()
+    alike: dict[object, bool] = {}
+    for info in request.members:
+        if info.pod.uid not in refused:
+            continue
+        shape = planner.shape_of(info)
+        if shape not in alike:
+            alike[shape] = fits(replace(request, members=[info], needed=1, minima=()))
+        if alike[shape]:
+            silent.add(info.pod.uid)
+    with manager.lock:
+        for group in unit:
+            for uid in silent & group.unasked.keys():
+                group.refuted.stays_out(uid, epoch)
+    return bool(silent)
+
+
+def note_refused(manager: PodGroupManager, group: Group, place: Reservation) -> None:
+    """It was refused after its gang was planned: no patch wakes it, but an event may that we have not seen. Lock held."""
+    if not messages.may_be_ours(in_tree_reasons(group.members[place.uid].pod, "")):
+        group.unasked[place.uid] = manager.cluster_epoch
+        until = min(place.expires, manager.clock() + LEASE_SECONDS)
+        manager.ledger.reserve(replace(place, expires=until))
+
+
+def lease_of(unit: Sequence[Group], nodes: Collection[str], seconds: float) -> float:
+    """How long places are kept: not as long as usual where none of those that have them has ever come. Lock held."""
+    unasked = {uid for group in unit for uid in group.unasked}
+    return min(seconds, LEASE_SECONDS) if nodes and unasked.issuperset(nodes) else seconds

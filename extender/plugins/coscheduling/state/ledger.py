@@ -1,0 +1,114 @@
+"""Places that are promised: a node for each planned member, from plan to bind.
+
+The planner and Coscheduling's Filter count them; the manager's lock guards them. kube-scheduler has no counterpart:
+its nominated pods vanish on a restart or a preemption, so they are only the hint and this is the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from extender.api import corev1
+from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.state.standing import counts_at
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """One member's place. `expires` in seconds of the clock: a member that never comes loses it.
+
+    firm: holds whatever the others' priority, to finish a start that has begun. gang_priority: None for a pod of no gang.
+    """
+
+    pod_info: PodInfo
+    group: str
+    node_name: str
+    expires: float
+    firm: bool = False
+    gang_priority: int | None = None
+
+    @property
+    def uid(self) -> str:
+        return self.pod_info.pod.metadata.uid
+
+    @property
+    def pod(self) -> corev1.Pod:
+        return self.pod_info.pod
+
+    @property
+    def priority(self) -> int:
+        own = self.pod_info.pod.priority
+        return own if self.gang_priority is None else counts_at(own, self.gang_priority)
+
+    def holds_against(self, priority: int) -> bool:
+        return self.firm or self.priority >= priority
+
+
+class Ledger:
+    """Reservations by UID, by node and by group. Not locked: the owner's lock guards it."""
+
+    def __init__(self) -> None:
+        self._by_uid: dict[str, Reservation] = {}
+        self._by_node: dict[str, dict[str, Reservation]] = {}
+        self._by_group: dict[str, dict[str, Reservation]] = {}
+        self._against: dict[int, Mapping[str, Sequence[PodInfo]]] = {}  # priority -> ..., until the next change
+        self._given_up = False
+
+    def __len__(self) -> int:
+        return len(self._by_uid)
+
+    def __iter__(self) -> Iterator[Reservation]:
+        return iter(self._by_uid.values())
+
+    def get(self, uid: str) -> Reservation | None:
+        return self._by_uid.get(uid)
+
+    def on_node(self, node_name: str) -> Iterable[Reservation]:
+        return self._by_node.get(node_name, {}).values()
+
+    def reserve(self, reservation: Reservation) -> None:
+        """A second reservation of a pod takes the place of its first."""
+        before = self._by_uid.get(reservation.uid)
+        if before is not None:
+            self.release(before.uid, bound=before.node_name == reservation.node_name)
+        self._against.clear()
+        self._by_uid[reservation.uid] = reservation
+        self._by_node.setdefault(reservation.node_name, {})[reservation.uid] = reservation
+        self._by_group.setdefault(reservation.group, {})[reservation.uid] = reservation
+
+    def release(self, uid: str, *, bound: bool = False) -> Reservation | None:
+        """bound: the pod is on that node now, so the room does not come free for others."""
+        reservation = self._by_uid.pop(uid, None)
+        if reservation is not None:
+            self._against.clear()
+            self._given_up = self._given_up or not bound
+            _drop(self._by_node, reservation.node_name, uid)
+            _drop(self._by_group, reservation.group, uid)
+        return reservation
+
+    def of_group(self, group: str) -> list[Reservation]:
+        return list(self._by_group.get(group, {}).values())
+
+    def against(self, priority: int) -> Mapping[str, Sequence[PodInfo]]:
+        """Node -> the pods whose places hold against one of this priority. Not to be changed."""
+        found = self._against.get(priority)
+        if found is None:
+            by_node: dict[str, list[PodInfo]] = {}
+            for reservation in self._by_uid.values():
+                if reservation.holds_against(priority):
+                    by_node.setdefault(reservation.node_name, []).append(reservation.pod_info)
+            found = self._against[priority] = by_node
+        return found
+
+    def given_up(self) -> bool:
+        """Whether a place has ended without a binding since this was last asked."""
+        given_up, self._given_up = self._given_up, False
+        return given_up
+
+
+def _drop(index: dict[str, dict[str, Reservation]], key: str, uid: str) -> None:
+    entries = index[key]
+    del entries[uid]
+    if not entries:
+        del index[key]

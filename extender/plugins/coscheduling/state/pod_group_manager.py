@@ -1,0 +1,412 @@
+"""The groups, their members and what was decided of them: the one place where the state of gangs lives.
+
+Fed by pod and PodGroup events; asked and told by the Coscheduling plugin. A group exists while it has members,
+held ones among them, or a PodGroup.
+scheduler-plugins: pkg/coscheduling/core/core.go
+
+A member's strongest state counts, in this order: assigned (the API says so) > committed (we bound it, the watch has
+not said so yet) > held (its bind call waits in Permit) > planned (the ledger has its place) > pending.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
+from operator import itemgetter
+
+from cachetools import TTLCache
+
+from extender.api import corev1
+from extender.api.schedulingv1alpha1 import GANG_GATE, PodGroup
+from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
+from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.spec.group_annotations import names_groups
+from extender.plugins.coscheduling.spec.membership import GroupLabels, GroupRef, foreign_gates
+from extender.plugins.coscheduling.spec.named_groups import Keys
+from extender.plugins.coscheduling.spec.pod_group import (
+    GroupSpec,
+    spec_of_in_tree,
+    spec_of_labels,
+    spec_of_pod_group,
+)
+from extender.plugins.coscheduling.state import group_members
+from extender.plugins.coscheduling.state.denials import Denials
+from extender.plugins.coscheduling.state.gang_groups import GangGroups
+from extender.plugins.coscheduling.state.gang_queue import GangQueue
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.known_pods import KnownPods
+from extender.plugins.coscheduling.state.ledger import Ledger
+from extender.plugins.coscheduling.state.quarantine import Quarantine
+from extender.plugins.coscheduling.state.quorum import needs
+from extender.plugins.coscheduling.state.standing import Standing, standing_of
+from extender.plugins.coscheduling.state.starts import follow_start, left_behind
+
+MAX_NOTES = 100_000  # a note that is pushed out is only made again
+AT_ONCE = 50  # groups that are looked at under one hold of the lock
+Order = tuple[bool, int, datetime, str]
+"""What gangs are sorted by; a key comes last."""
+_FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
+
+
+def wall_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+class PodGroupManager:
+    """All groups. `lock` is held for dictionary work only, never over I/O, planning or another lock but those of waiting pods."""
+
+    def __init__(
+        self,
+        labels: GroupLabels,
+        *,
+        denied_seconds: float,
+        permitted_seconds: float,
+        clock: Callable[[], float],
+        gate: str = GANG_GATE,
+        wall: Callable[[], datetime] = wall_clock,
+    ) -> None:
+        self.lock = threading.RLock()  # guards everything below
+        self.labels = labels
+        self.gate = gate
+        self.clock = clock
+        self.wall = wall
+        self.max_held_binds = math.inf  # the most bind calls that are held at a time
+        self.groups: dict[str, Group] = {}
+        self.ledger = Ledger()
+        self.gang_groups = GangGroups()
+        self.queue = GangQueue(clock)
+        self.denied = Denials(denied_seconds, clock)
+        self.quarantine = Quarantine(self.lock, clock)
+        self.permitted: TTLCache[str, bool] = TTLCache(MAX_NOTES, permitted_seconds, timer=clock)
+        self.on_dropped: list[Callable[[str], None]] = []  # told the keys of groups that are gone, under the lock
+        self.epoch = 0  # grows with every event that can help a denied group
+        self.cluster_epoch = 0  # likewise, but not with what we give up ourselves
+        self.leaving: dict[str, tuple[corev1.Pod, float]] = {}  # preemption/leaving's: UID -> victim, and until when
+        self._pods = KnownPods(clock)
+
+    def group_of(self, pod: corev1.Pod) -> Group | None:
+        """The pod's group, with the pod in it: a verb may see a pod before the watch does.
+
+        A pod that is gone, or that the watch shows in another group, is put into none: it is not among the members of what is
+        returned, which is an empty group that is not kept where nothing is left of its own.
+        """
+        ref = self.labels.group_of(pod)
+        if ref is None:
+            return self._as_watched(pod)
+        if self._pods.may_join_by_call(pod, ref.key):
+            self._forget(pod.uid)
+            self._put(self._group(ref.key), pod, ref, by_call=True)
+        return self.groups.get(ref.key) or Group(ref.key)
+
+    def find(self, pod: corev1.Pod) -> Group | None:
+        """The pod's group as it is; a pod that is gone is not brought back by asking."""
+        ref = self.labels.group_of(pod)
+        return self.groups.get(ref.key) if ref is not None else self._as_watched(pod)
+
+    def _as_watched(self, pod: corev1.Pod) -> Group | None:
+        """A kube-scheduler that is older than a field of pods, such as schedulingGroup, sends them without it."""
+        return self.groups.get(self._pods.group_of(pod.uid))
+
+    def key_of(self, pod: corev1.Pod) -> str:
+        """The key of the pod's group, which need not be known yet; empty for a pod of no group."""
+        ref = self.labels.group_of(pod)
+        return ref.key if ref is not None else self._pods.group_of(pod.uid)
+
+    def is_member(self, uid: str) -> bool:
+        return uid in self._pods
+
+    def holder_of(self, pod: corev1.Pod) -> Group | None:
+        """The group that holds the pod, or has started it, whatever the pod says by now; else its group."""
+        key = self._pods.holder_of(pod.uid)
+        return self.groups.get(key) if key else self.find(pod)
+
+    def hold_is_over(self, group: Group, uid: str) -> None:
+        """Its bind call waits no longer."""
+        group.held.pop(uid, None)
+        group.commits.pop(uid, None)
+        self._pods.hold_is_over(uid, group.key)
+
+    def unseen(self) -> list[corev1.Pod]:
+        """Members that a call has shown and, for too long, no watch. While one is held its call vouches for it."""
+        groups = {uid: self.groups[self._pods.group_of(uid)] for uid in self._pods.unseen()}
+        return [group.members[uid].pod for uid, group in groups.items() if uid not in group.held]
+
+    def _group(self, key: str) -> Group:
+        group = self.groups.get(key)
+        if group is None:
+            group = self.groups[key] = Group(key)
+        return group
+
+    def _put(self, group: Group, pod: corev1.Pod, ref: GroupRef, *, by_call: bool = False) -> None:
+        group_members.put(group, pod, ref, self.gate)
+        self._pods.joins(pod.uid, group.key, by_call=by_call)
+        names = self.gang_groups.names(group.key) or (ref.lightweight and names_groups(pod.metadata))
+        if group.spec is None and (names or group.planned):
+            self._asks_anew(group)
+
+    def pod_changed(self, pod: corev1.Pod) -> Group | None:
+        """Takes in a pod of the watch; a deleting or terminal one counts no longer. Returns its group."""
+        ref = self.labels.group_of(pod)
+        if pod.deleting or pod.terminal or pod.uid in self.leaving:
+            return self.pod_gone(pod) or (self.groups.get(ref.key) if ref is not None else None)
+        known = self._pods.group_of(pod.uid)
+        if ref is None or ref.key != known:
+            self._forget(pod.uid)
+        if ref is None:
+            return None
+        group = self._group(ref.key)
+        self._put(group, pod, ref)
+        if not known:
+            group_members.recall(group, pod)
+        if pod.node_name:
+            group_members.arrived(group, pod.uid)
+            self.ledger.release(pod.uid, bound=True)
+        return group
+
+    def pod_gone(self, pod: corev1.Pod) -> Group | None:
+        """Forgets a pod by UID, with its place. Returns the group that it was in."""
+        self._pods.goes(pod.uid)
+        return self._forget(pod.uid)
+
+    def comes_back(self, uid: str) -> None:
+        """A pod that was taken for gone is none: what is said of it next counts."""
+        self._pods.comes_back(uid)
+
+    def _forget(self, uid: str) -> Group | None:
+        key = self._pods.group_of(uid)
+        if not key:
+            return None
+        group = self.groups[key]
+        group_members.forget(group, uid)
+        self._pods.leaves(uid, held=uid in group.held)
+        self.ledger.release(uid)
+        self._forget_turns(self.gang_groups.unit(key))
+        self.drop_if_empty(group)
+        if self.gang_groups.names(key) and group.spec is None:
+            self._asks_anew(group)
+        self.follow_places(group)
+        return group
+
+    def _forget_turns(self, keys: Iterable[str]) -> None:
+        """The groups' waves are of members of their unit alone."""
+        for group in [each for key in keys if (each := self.groups.get(key)) is not None and each.waves]:
+            unit = [each for key in self.gang_groups.unit(group.key) if (each := self.groups.get(key)) is not None]
+            uids = frozenset(uid for each in unit for uid in each.members)
+            group.waves = [left for wave in group.waves if (left := wave & uids)]
+
+    def pod_group_changed(self, pod_group: PodGroup) -> Group:
+        group = self._group(pod_group.key)
+        group.pod_group = pod_group
+        self._asks_anew(group)
+        return group
+
+    def pod_group_gone(self, pod_group: PodGroup) -> Group | None:
+        group = self.groups.get(pod_group.key)
+        if group is not None:
+            group.pod_group = None
+            self._asks_anew(group)
+            self.drop_if_empty(group)
+        return group
+
+    def in_tree_changed(self, pod_group: InTreePodGroup) -> Group:
+        group = self._group(pod_group.key)
+        group.in_tree = pod_group
+        self._asks_anew(group)
+        return group
+
+    def in_tree_gone(self, pod_group: InTreePodGroup) -> Group | None:
+        group = self.groups.get(pod_group.key)
+        if group is not None:
+            group.in_tree = None
+            self._asks_anew(group)
+            self.drop_if_empty(group)
+        return group
+
+    def _asks_anew(self, group: Group) -> None:
+        """What its object, or one of its pods, asks for has changed: the groups that it names count at once."""
+        group.spec = None
+        if self.spec(group) is None:
+            self._link(group.key, ())
+        self.follow_places(group)
+
+    def _link(self, key: str, others: Keys) -> None:
+        """The group names these to start together with."""
+        before = self.gang_groups.unit(key)
+        if self.gang_groups.name(key, others):
+            self._forget_turns({*before, *self.gang_groups.unit(key)})
+
+    def drop_if_empty(self, group: Group) -> None:
+        """A group of which nothing is left is forgotten, with its notes."""
+        if group.members or group.held or group.pod_group is not None or group.in_tree is not None:
+            return
+        if self.groups.get(group.key) is group:
+            del self.groups[group.key]
+            self._link(group.key, ())
+            self.forget_notes(group.key)
+            self.queue.forget(group.key)
+            self.quarantine.forget(group.key)
+            for forget in self.on_dropped:
+                forget(group.key)
+
+    def room_came_free(self, but: Collection[str] = ()) -> None:
+        """Denials are void, those that are being decided on an older snapshot too. but: who gave that room up."""
+        self.epoch += 1
+        self.denied.clear(but)
+        self.queue.active.update(
+            key for key, each in self.groups.items() if (each.refused or each.gated) and key not in but
+        )
+
+    def volumes_changed(self) -> bool:
+        """Likewise, for groups whose members bring volumes. Returns whether one of them waits. Lock held."""
+        waiting = [
+            group
+            for group in self.groups.values()
+            if (group.refused or group.gated) and any(info.pod.spec.volumes for info in group.members.values())
+        ]
+        if waiting:
+            self.epoch += 1
+        for group in waiting:
+            self.denied.pop(group.key, None)
+            self.queue.active.add(group.key)
+        return bool(waiting)
+
+    def forget_notes(self, key: str) -> None:
+        self.denied.pop(key, None)
+        self.permitted.pop(key, None)
+
+    def spec(self, group: Group) -> GroupSpec | None:
+        """What the group asks for; None where it names a PodGroup that does not exist."""
+        if group.spec is None:
+            group.standing = None
+            group.spec = spec_of(group)
+            if group.spec is not None:
+                self._link(group.key, group.spec.groups)
+        return group.spec
+
+    def siblings(self, group: Group, scheduler_name: str) -> set[str]:
+        """UIDs of the members that count towards the quorum: those on a node, and those that will come to this scheduler."""
+        return group.on_node.union(group.of_scheduler.get(scheduler_name, ()))
+
+    def plannable(self, group: Group, scheduler_name: str) -> list[PodInfo]:
+        """Members that can be given a place: pending, ours, and held back by no gate but ours."""
+        return [
+            info
+            for info in group.pending()
+            if info.pod.spec.scheduler_name == scheduler_name and not foreign_gates(info.pod, (self.gate,))
+        ]
+
+    def begun(self, group: Group) -> bool:
+        """Whether a start of ours was cut short, and can be finished: a part of the gang runs, and is of no use until it is whole."""
+        return bool(self.left_behind(group))
+
+    def left_behind(self, group: Group) -> AbstractSet[str]:
+        """The members that would complete a start that was cut short. Their places are firm, and no others."""
+        spec = self.spec(group)
+        return left_behind(group, spec) if spec is not None else frozenset()
+
+    def follow_start(self, group: Group) -> None:
+        """Members came to nodes, or went: is the last start over, and which places does it take to finish it?"""
+        follow_start(group, self.spec(group))
+        behind = self.left_behind(group)
+        for place in self.ledger.of_group(group.key):
+            if place.firm != (place.uid in behind):
+                self.ledger.reserve(replace(place, firm=not place.firm))
+
+    def order(self, group: Group) -> Order:
+        """What has begun comes first, then priority, then the age of the quorum, then the name."""
+        standing = self.standing(group)
+        return not self.begun(group), -standing.priority, standing.since or _FAR_FUTURE, group.key
+
+    def in_order(self, groups: Iterable[Group]) -> list[Group]:
+        """The first comes first; without those that are set aside, and those that `order` raises at."""
+        found = []
+        for group in groups:
+            order = self.quarantine.for_gang(group.key, "order", partial(self.order, group), None)
+            if order is not None:
+                found.append((order, group))
+        return [group for _, group in sorted(found, key=itemgetter(0))]
+
+    def priority_of(self, group: Group) -> int:
+        """At which the gang is planned, preempts and is preempted."""
+        return self.standing(group).priority
+
+    def standing(self, group: Group) -> Standing:
+        """The gang's priority and age; of groups that start together the lowest priority, and the age of the last quorum."""
+        keys = self.gang_groups.unit(group.key)
+        if len(keys) == 1 or self.gang_groups.was_whole(keys):
+            return self._own_standing(group)
+        found = [self._own_standing(each) for key in keys if (each := self.groups.get(key)) is not None]
+        since = max((each.since or _FAR_FUTURE for each in found), default=_FAR_FUTURE)
+        return Standing(min((each.priority for each in found), default=0), since)
+
+    def _own_standing(self, group: Group) -> Standing:
+        spec = self.spec(group)
+        if group.standing is None:
+            group.standing = standing_of(group.members, group.priorities, spec)
+        return group.standing
+
+    def release_places(self, group: Group, uids: Iterable[str] | None = None) -> None:
+        """Takes back the reservations of these members, or of all."""
+        if uids is None:
+            uids = [reservation.uid for reservation in self.ledger.of_group(group.key)]
+        for uid in uids:
+            self.ledger.release(uid)
+        self.follow_places(group)
+
+    def give_up_places(self, group: Group, keep: Collection[str] = ()) -> bool:
+        """Takes back all reservations but those of held members, and of the members to keep. Returns whether there were any."""
+        uids = [
+            place.uid
+            for place in self.ledger.of_group(group.key)
+            if place.uid not in group.held and place.uid not in keep
+        ]
+        for uid in uids:
+            self.ledger.release(uid)
+        group.waves.clear()
+        group.planned = False
+        group.preempting = None
+        group.refused.update(uid for uid in uids if uid not in group.gated)
+        return bool(uids)
+
+    def lose_places(self, group: Group, uids: Iterable[str]) -> None:
+        """These members are to be planned again, beside the places that are still good. Where those are enough, it may start."""
+        self.release_places(group, uids)
+        self.forget_notes(group.key)
+        self.queue.active.add(group.key)
+
+    def placed(self, group: Group) -> set[str]:
+        """Members with a place: on a node, held, or planned."""
+        planned = {reservation.uid for reservation in self.ledger.of_group(group.key)}
+        return group.assigned() | group.waiting() | planned
+
+    def follow_places(self, group: Group) -> None:
+        """After places went, or the group asks for something else: without enough of them it is planned no more, but anew."""
+        if not group.planned:
+            return
+        spec = self.spec(group)
+        group.planned = spec is not None and not spec.invalid and not needs(group, spec, self.placed(group))
+        if not group.planned and group.key in self.groups and (group.refused or group.gated):
+            self.queue.active.add(group.key)
+
+
+def spec_of(group: Group) -> GroupSpec | None:
+    """What its object asks for, or, where it has none, its pods."""
+    if group.pod_group is not None:
+        return spec_of_pod_group(group.pod_group)
+    if group.in_tree is not None:
+        return spec_of_in_tree(group.in_tree)
+    lightweight = [(info.pod, group.refs[uid]) for uid, info in group.members.items() if group.refs[uid].lightweight]
+    return spec_of_labels(group.key, lightweight) if lightweight else None
+
+
+def in_parts(keys: Iterable[str]) -> Iterator[list[str]]:
+    """For who walks over all groups: as many as may be looked at under one hold of the lock."""
+    rest = iter(keys)
+    while part := list(islice(rest, AT_ONCE)):
+        yield part

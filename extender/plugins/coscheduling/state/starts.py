@@ -1,0 +1,111 @@
+"""Starts of gangs that were cut short: which members such a start has left behind, and what is known of it after a restart.
+
+A start is decided by the Barrier, once, for the members that are held then; each of their bindings carries its record. A start is
+cut short where a part of its quorum is on nodes and the members that it left behind would complete it. These members alone come
+before every other gang, and their places alone hold against every priority: neither a minMember that is raised later nor a
+member that is lost makes a start of it. Everything runs under the manager's lock. No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from extender.plugins.coscheduling.spec.keys import START
+from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
+from extender.plugins.coscheduling.spec.reading import Reading
+from extender.plugins.coscheduling.spec.start_record import StartRecord, digest, start_record
+from extender.plugins.coscheduling.state.commit import Start
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.quorum import NOBODY, minima_missed
+
+RECENT = timedelta(minutes=5)  # a start that began before has been finished since, or never will be
+SKEW = timedelta(seconds=5)  # between our clock and the API server's, which dates pods
+
+
+def record_start(group: Group, spec: GroupSpec, uids: AbstractSet[str], now: datetime) -> None:
+    """It begins for these members. The rest of a start that was cut short belongs to that one."""
+    before = group.start
+    if before is not None and uids & left_behind(group, spec):
+        group.start = replace(before, members=before.members | uids)
+    else:
+        group.start = Start(start_record(now, spec.min_member, uids), frozenset(uids))
+
+
+def left_behind(group: Group, spec: GroupSpec) -> AbstractSet[str]:
+    """Members of a start that was cut short which would complete it; empty where none was."""
+    start = group.start
+    if start is None or spec.invalid:
+        return NOBODY
+    bound = group.assigned() | {uid for uid, commit in group.commits.items() if commit.begun}
+    waiting = (start.members & group.members.keys()) - bound
+    counted, asked = _counted(group, spec, bound), _as_of(start, spec)
+    if (
+        not waiting
+        or not counted
+        or not minima_missed(group, asked, counted)
+        or minima_missed(group, asked, counted | waiting)
+    ):
+        return NOBODY
+    return waiting
+
+
+def follow_start(group: Group, spec: GroupSpec | None) -> None:
+    """A start is over once its quorum is on nodes, or once it can be finished no more: what happens later makes no start of it."""
+    start = group.start
+    if start is None or spec is None or spec.invalid:
+        return
+    if minima_missed(group, _as_of(start, spec), _counted(group, spec, group.assigned())):
+        under_way = any(uid in group.commits for uid in start.members)
+        if under_way or left_behind(group, spec):
+            return
+    group.start = None
+
+
+def recall_start(group: Group, spec: GroupSpec | None, now: datetime) -> None:
+    """What the pods show when we begin to lead, and nothing else: others may have led in between."""
+    group.start = _recalled(group, now) if spec is not None and not spec.invalid else None
+    follow_start(group, spec)
+
+
+def _as_of(start: Start, spec: GroupSpec) -> GroupSpec:
+    """minMember as it was, or as it is now where that is lower."""
+    return replace(spec, min_member=min(spec.min_member, start.record.quorum))
+
+
+def _counted(group: Group, spec: GroupSpec, bound: AbstractSet[str]) -> AbstractSet[str]:
+    """With only-waiting a batch is a gang of its own."""
+    if group.start is not None and spec.match_policy is MatchPolicy.ONLY_WAITING:
+        return bound & group.start.members
+    return bound
+
+
+def _recalled(group: Group, now: datetime) -> Start | None:
+    records = dict(records_of(group, group.on_node))
+    recent = [record for record in records.values() if abs(now - record.began) <= RECENT]
+    if not recent:
+        return None
+    newest = max(recent, key=lambda record: record.began)
+    bound = {uid for uid, record in records.items() if record == newest}
+    waiting = {
+        info.pod.uid for info in group.pending() if _began(newest, info.pod.uid, info.pod.metadata.creation_timestamp)
+    }
+    return Start(newest, frozenset(bound | waiting))
+
+
+def records_of(group: Group, uids: Iterable[str]) -> Iterable[tuple[str, StartRecord]]:
+    """By UID; what is no record is of no start."""
+    for uid in uids:
+        record = Reading().value(group.members[uid].pod.metadata, START)
+        if record is not None:
+            yield uid, record
+
+
+def _began(record: StartRecord, uid: str, created: datetime | None) -> bool:
+    """Whether a member that waits was part of the start; where that names none, by its age."""
+    if record.members:
+        return digest(uid) in record.members
+    return created is None or created <= record.began + SKEW

@@ -1,0 +1,102 @@
+"""Groups that start together, taken as one: planned in one plan, refused for one cause, started by one commit.
+
+Admission, the barrier, the arrivals and the preemption guard ask here for the groups of a unit; nearly always it is the one group alone.
+Everything runs under the manager's lock.
+Koordinator: pkg/scheduler/plugins/coscheduling/core/gang_group.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from extender.api import corev1
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.quorum import follow, is_free, minima_missed, needs
+
+
+def unit_of(manager: PodGroupManager, group: Group) -> Sequence[Group]:
+    """The group, and the others that have to start with it. A unit that has been whole once is none any more."""
+    keys = manager.gang_groups.unit(group.key)
+    if len(keys) == 1:
+        return (group,)
+    groups = [manager.groups[key] for key in keys if key in manager.groups]
+    if manager.gang_groups.was_whole(keys):
+        if any(each.assigned() or each.commits for each in groups):
+            return (group,)
+        manager.gang_groups.start_anew(keys)
+    return (group, *(each for each in groups if each is not group))
+
+
+def missing_group(manager: PodGroupManager, group: Group) -> str:
+    """The key of a group that the unit needs and that is not there, or that does not name this one back; or empty."""
+    if not manager.gang_groups:
+        return ""
+    unit = unit_of(manager, group)
+    if len(unit) == 1 and manager.gang_groups.was_whole(manager.gang_groups.unit(group.key)):
+        return ""
+    for each in unit:
+        if other := manager.gang_groups.unanswered(each.key):
+            return other
+    keys = manager.gang_groups.unit(group.key)
+    return next((key for key in keys if key not in manager.groups), "")
+
+
+def is_complete(manager: PodGroupManager, group: Group) -> bool:
+    """Whether the group has its minMember with those on nodes and those that are held."""
+    spec = manager.spec(group)
+    if spec is None or spec.invalid:
+        return False
+    at_most = len(group.on_node) + len(group.committed) + len(group.held)
+    if at_most < spec.min_member and not group.once_whole:
+        return False  # counting will do: asked for each member that arrives, this is to cost the same for all of them
+    return not needs(group, spec, group.assigned() | group.waiting())
+
+
+def is_whole(manager: PodGroupManager, group: Group) -> bool:
+    """Whether its minMember is on nodes: with only-waiting too, where those of earlier starts count for no other."""
+    spec = manager.spec(group)
+    return spec is not None and not spec.invalid and not minima_missed(group, spec, group.assigned())
+
+
+def follow_unit(manager: PodGroupManager, group: Group) -> None:
+    """A member came to a node, or left: notes what of match policy and unit follows from it."""
+    follow(group, manager.spec(group))
+    manager.follow_start(group)
+    manager.follow_places(group)
+    keys = manager.gang_groups.unit(group.key)
+    if len(keys) == 1 or manager.gang_groups.was_whole(keys):
+        return
+    if all(key in manager.groups and is_whole(manager, manager.groups[key]) for key in keys):
+        manager.gang_groups.mark_whole(keys)
+
+
+def waits_for_start(manager: PodGroupManager, pod: corev1.Pod) -> bool:
+    """Whether the pod is of a gang that has not started, with a plan or without: room for this one alone helps nobody.
+
+    That holds for a gang that is set aside, too. The manager's lock is held.
+    """
+    key = manager.key_of(pod)
+    return manager.quarantine.for_gang(key, "guard", partial(_waits_for_start, manager, pod), otherwise=bool(key))
+
+
+def _waits_for_start(manager: PodGroupManager, pod: corev1.Pod) -> bool:
+    group = manager.group_of(pod)
+    if group is None:
+        return False
+    spec = manager.spec(group)
+    if spec is None or spec.invalid:
+        return True
+    return not is_free(group, spec, pod.uid) and not all(has_started(manager, each) for each in unit_of(manager, group))
+
+
+def may_preempt(manager: PodGroupManager, pod: corev1.Pod) -> bool:
+    """Whether somebody may go for this pod alone: it waits for no gang, and no place is promised to it. Lock held."""
+    return manager.ledger.get(pod.uid) is None and not waits_for_start(manager, pod)
+
+
+def has_started(manager: PodGroupManager, group: Group) -> bool:
+    """Whether its minMember runs, or begins to. The manager's lock is held."""
+    spec = manager.spec(group)
+    return spec is not None and not needs(group, spec, group.assigned() | group.started)

@@ -1,0 +1,251 @@
+"""Volumes in plans: all nodes at once equals node by node, and a disk that one member gets is nobody else's."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pytest
+
+from extender.api import corev1
+from extender.api.codec import convert
+from extender.backend.cache.cache import Cache
+from extender.backend.cache.snapshot import Snapshot
+from extender.config.plugin_args import VolumeBindingArgs
+from extender.framework.columnar import table_of
+from extender.framework.cycle_state import CycleState
+from extender.framework.pod_info import PodInfo
+from extender.framework.runtime.framework import Surroundings
+from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.planner.judge import FrameworkJudge, new_judge
+from extender.plugins.coscheduling.planner.planned_volumes import PlannedVolumeBinding
+from extender.plugins.registry import new_in_tree_registry
+from extender.plugins.volume_binding.matching import SELECTED_NODE
+from extender.plugins.volume_binding.plugin import promise_volumes
+from tests.fakes.planning import Nothing
+from tests.objects import make_node, make_pod
+from tests.unit.plugins.storage import (
+    FAST,
+    LOCAL,
+    StorageHandle,
+    affinity,
+    allowed,
+    make_capacity,
+    make_claim,
+    make_class,
+    make_driver,
+    make_volume,
+)
+
+DRIVER = "csi.example.com"
+LIMITED = "limited"
+SELECTOR = {"required": {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In"}]}]}}
+
+
+def cluster(nodes: int) -> Snapshot:
+    """Three zones; every node its own hostname."""
+    cache = Cache()
+    for i in range(nodes):
+        labels = {"host": f"n{i}", "zone": f"z{i % 3}"}
+        cache.add_node(make_node().name(f"n{i}").labels(labels).capacity(cpu="4", pods="20").obj())
+    return cache.snapshot()
+
+
+def disk(name: str, *hosts: str, **more: Any) -> corev1.PersistentVolume:
+    return make_volume(name, storage_class=LOCAL, spec={"nodeAffinity": affinity("host", *hosts)}, **more)
+
+
+def member(name: str, *claims: str) -> corev1.Pod:
+    pod = make_pod().name(name).uid(name).namespace("default").req(cpu="1")
+    for claim in claims:
+        pod = pod.pvc(claim)
+    return pod.obj()
+
+
+def judge_of(objects: Sequence[Any], snapshot: Snapshot, *, known: bool = True) -> FrameworkJudge:
+    nothing = cast("Any", Nothing())
+    handle = StorageHandle(objects)
+    around = Surroundings(
+        api=nothing,
+        events=nothing,
+        newest_snapshot=lambda: snapshot,
+        lister=handle.lister,
+        nominator=nothing,
+    )
+    return new_judge(new_in_tree_registry(), around, lambda: known)
+
+
+def places(
+    objects: Sequence[Any], pods: Sequence[corev1.Pod], snapshot: Snapshot, *, known: bool = True
+) -> list[str] | planner.Verdict:
+    members = [PodInfo(pod) for pod in pods]
+    request = planner.Request(members, len(members), clock=lambda: 0.0)
+    found = planner.plan(snapshot, request, judge_of(objects, snapshot, known=known))
+    return found if isinstance(found, planner.Verdict) else [found.nodes[pod.uid] for pod in pods]
+
+
+@pytest.mark.parametrize("size", [6, 40], ids=["few nodes, one by one", "many, by columns"])
+def test_each_member_is_sent_to_a_disk_of_its_own(size: int) -> None:
+    hosts = [f"n{i}" for i in (1, 3, 5)]
+    objects = [make_class(LOCAL), *(disk(f"disk-{host}", host) for host in hosts)]
+    objects += [make_claim(f"c{i}", storage_class=LOCAL) for i in range(3)]
+    found = places(objects, [member(f"p{i}", f"c{i}") for i in range(3)], cluster(size))
+    assert isinstance(found, list)
+    assert sorted(found) == hosts
+
+
+def test_a_disk_that_several_nodes_reach_is_promised_once() -> None:
+    """Both nodes of zone z0 have passed for everybody: the second member has to go to the other zone."""
+    zoned = [
+        make_volume(f"v-{zone}", storage_class=LOCAL, spec={"nodeAffinity": affinity("zone", zone)})
+        for zone in ("z0", "z1")
+    ]
+    objects = [make_class(LOCAL), *zoned, *(make_claim(f"c{i}", storage_class=LOCAL) for i in range(2))]
+    found = places(objects, [member(f"p{i}", f"c{i}") for i in range(2)], cluster(40))
+    assert isinstance(found, list)
+    assert {int(name[1:]) % 3 for name in found} == {0, 1}
+
+
+def test_too_few_disks_place_nobody_and_the_verdict_names_them() -> None:
+    objects = [make_class(LOCAL), disk("d", "n1"), *(make_claim(f"c{i}", storage_class=LOCAL) for i in range(2))]
+    found = places(objects, [member(f"p{i}", f"c{i}") for i in range(2)], cluster(20))
+    assert isinstance(found, planner.Verdict)
+    assert "node(s) didn't find available persistent volumes to bind" in found.reason
+
+
+def test_where_volumes_are_not_known_plans_are_made_without_them() -> None:
+    found = places([], [member("p", "not-known")], cluster(20), known=False)
+    assert isinstance(found, list)
+
+
+def test_members_of_a_stateful_set_whose_claims_make_each_unlike_any_other() -> None:
+    claims = [make_claim(f"c{i}", storage_class=FAST) for i in range(64)]
+    objects = [make_class(FAST, DRIVER), *claims]
+    found = places(objects, [member(f"p{i}", f"c{i}") for i in range(64)], cluster(200))
+    assert isinstance(found, list), found.reason
+
+
+@pytest.mark.parametrize(("modes", "fits"), [(["ReadWriteMany"], True), (["ReadWriteOncePod"], False)])
+def test_a_claim_that_members_share(modes: list[str], fits: bool) -> None:
+    """One that a single pod may use keeps the gang from ever starting."""
+    volume = make_volume("v", modes=modes)
+    objects = [volume, make_claim("c", bound_to="v", modes=modes)]
+    found = places(objects, [member(f"p{i}", "c") for i in range(2)], cluster(20))
+    assert isinstance(found, list) is fits
+    if isinstance(found, planner.Verdict):
+        assert "ReadWriteOncePod access mode already in-use" in found.reason
+
+
+def with_ephemeral(name: str) -> corev1.Pod:
+    """Its claim is name-data."""
+    template = {"spec": {"storageClassName": LOCAL, "resources": {"requests": {"storage": "1Gi"}}}}
+    container = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
+    spec = {
+        "containers": [container],
+        "volumes": [{"name": "data", "ephemeral": {"volumeClaimTemplate": template}}],
+    }
+    return convert({"metadata": {"name": name, "uid": name, "namespace": "default"}, "spec": spec}, corev1.Pod)
+
+
+@pytest.mark.parametrize("size", [6, 40], ids=["few nodes, one by one", "many, by columns"])
+def test_members_with_equal_ephemeral_volumes_go_each_to_its_own(size: int) -> None:
+    """The first one's volume was looked at for all: a gang whose volumes were made on several nodes never started."""
+    hosts = {"p0": "n1", "p1": "n3", "p2": "n5"}
+    objects: list[Any] = [make_class(LOCAL)]
+    for name, host in hosts.items():
+        objects += [disk(f"disk-{name}", host)]
+        objects += [make_claim(f"{name}-data", storage_class=LOCAL, bound_to=f"disk-{name}", owner=name)]
+    assert places(objects, [with_ephemeral(name) for name in hosts], cluster(size)) == list(hosts.values())
+
+
+def test_ephemeral_volumes_that_are_still_to_be_made_tell_nobody_apart() -> None:
+    """Else each of 512 members would be judged on every node."""
+    owners = [f"p{number}" for number in range(3)]
+    claims = [make_claim(f"{name}-data", storage_class=LOCAL, owner=name) for name in owners]
+    sent = make_claim("q-data", storage_class=LOCAL, owner="q", annotations={SELECTED_NODE: "n1"})
+    judge = judge_of([make_class(LOCAL, DRIVER), *claims, sent], cluster(1))
+    assert len({judge.ties(with_ephemeral(name)) for name in owners}) == 1
+    assert len({judge.ties(with_ephemeral(name)) for name in ("p0", "q", "without a claim")}) == 3
+
+
+Story = tuple[list[Any], list[str]]
+
+
+def stories() -> list[Any]:
+    """(objects, the pod's claims)."""
+    chance = random.Random(5)
+    spread = [disk(f"d{i}", *(f"n{chance.randrange(40)}" for _ in range(i % 3))) for i in range(20)]
+    anywhere = [make_volume("w", storage_class=LOCAL)]
+    unbound, second = make_claim("c", storage_class=LOCAL), make_claim("c2", storage_class=LOCAL)
+    local, fast = make_class(LOCAL), make_class(FAST, DRIVER)
+    zonal = make_class(LIMITED, DRIVER, allowedTopologies=allowed("zone", "z1"))
+    published = [make_driver(DRIVER, storage_capacity=True), make_capacity("cap", FAST, "z2", "10Gi")]
+    bound = [disk("d", "n1", "n2", "n7"), make_claim("c", bound_to="d", storage_class=LOCAL)]
+    in_tree = make_volume("d", spec={"awsElasticBlockStore": {"volumeID": "v"}, "nodeAffinity": affinity("zone", "z1")})
+    rows: dict[str, Story] = {
+        "disks here and there": ([local, unbound, *spread], ["c"]),
+        "a disk that all nodes reach": ([local, unbound, *anywhere], ["c"]),
+        "no disk at all": ([local, unbound], ["c"]),
+        "disks too small": ([local, make_claim("c", storage_class=LOCAL, size="2Gi"), *spread], ["c"]),
+        "a disk of another class": ([local, unbound, make_volume("o", storage_class="other")], ["c"]),
+        "a disk meant for another claim": (
+            [local, unbound, disk("d", "n1", claim={"namespace": "default", "name": "other"})],
+            ["c"],
+        ),
+        "a disk meant for this claim": (
+            [local, unbound, *spread, disk("d", "n1", claim={"namespace": "default", "name": "c"})],
+            ["c"],
+        ),
+        "two claims": ([local, unbound, second, *spread], ["c", "c2"]),
+        "a new volume, anywhere": ([fast, make_claim("c", storage_class=FAST)], ["c"]),
+        "a new volume, in one zone": ([zonal, make_claim("c", storage_class=LIMITED)], ["c"]),
+        "a new volume where there is capacity": ([fast, *published, make_claim("c", storage_class=FAST)], ["c"]),
+        "a new volume on the selected node": (
+            [fast, make_claim("c", storage_class=FAST, annotations={SELECTED_NODE: "n3"})],
+            ["c"],
+        ),
+        "a bound claim": (bound, ["c"]),
+        "a bound claim whose volume is gone": (bound[1:], ["c"]),
+        "a bound claim on a volume of the tree": ([in_tree, make_claim("c", bound_to="d")], ["c"]),
+        "a bound claim and one that waits": ([local, second, *spread, *bound], ["c", "c2"]),
+        "a volume that names nodes": (
+            [make_volume("d", spec={"nodeAffinity": SELECTOR}), make_claim("c", bound_to="d")],
+            ["c"],
+        ),
+    }
+    return [pytest.param(*story, id=name) for name, story in rows.items()]
+
+
+@pytest.mark.parametrize("promised", [frozenset(), frozenset({"d1", "d2", "d4"})], ids=["", "some promised"])
+@pytest.mark.parametrize(("objects", "claims"), stories())
+def test_all_nodes_at_once_equals_node_by_node(objects: list[Any], claims: list[str], promised: frozenset[str]) -> None:
+    snapshot, pod, state = cluster(40), member("p", *claims), CycleState()
+    plugin = PlannedVolumeBinding(VolumeBindingArgs(), cast("Any", StorageHandle(objects)))
+    plugin.pre_filter(state, pod, snapshot.list())
+    if promised:
+        promise_volumes(state, promised)
+    table = table_of(snapshot)
+    assert table is not None
+    verdicts = plugin.filter_columns(state, pod, table)
+    exact = [plugin.filter(state, pod, node) for node in table.nodes]
+    if verdicts is not None:
+        codes = [0] * len(table) if verdicts.codes is None else verdicts.codes.tolist()
+        assert [verdicts.statuses[code - 1] if code else None for code in codes] == [
+            None if status.success else status for status in exact
+        ]
+
+
+def test_the_common_cases_do_have_columns() -> None:
+    common = {"disks here and there", "a new volume, anywhere", "a bound claim"}
+    answered = set()
+    for row in stories():
+        objects, claims = row.values
+        snapshot, pod, state = cluster(40), member("p", *claims), CycleState()
+        plugin = PlannedVolumeBinding(VolumeBindingArgs(), cast("Any", StorageHandle(objects)))
+        plugin.pre_filter(state, pod, snapshot.list())
+        table = table_of(snapshot)
+        assert table is not None
+        if plugin.filter_columns(state, pod, table) is not None:
+            answered.add(row.id)
+    assert common <= answered

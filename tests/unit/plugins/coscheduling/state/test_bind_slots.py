@@ -1,0 +1,173 @@
+"""More gangs come at once than there are bind calls to hold: they start one after the other, and none waits for another that
+waits for it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from extender.api import corev1
+from extender.plugins.coscheduling import messages
+from tests.unit.plugins.coscheduling.conftest import World, node
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, group, members, on_node
+
+Make = Callable[..., World]
+
+
+class Capped(KubeScheduler):
+    """Bind calls beyond the cap are answered with an error, as by InFlight."""
+
+    def __init__(self, world: World, cap: int, **others: object) -> None:
+        world.connect(max_held_binds=cap, **others)
+        super().__init__(world)
+        self.cap = cap
+        self.too_many = 0
+
+    def _bind(self, pod: corev1.Pod, node_name: str) -> None:
+        if len(self.world.waiting) >= self.cap:
+            self.too_many += 1
+            self._refused(pod, f"too many waiting binds ({self.cap})", "SchedulerError")
+            return
+        super()._bind(pod, node_name)
+
+    def rounds(self, count: int) -> None:
+        for _ in range(count):
+            self.run()
+            self.world.clock.now += 1.0
+            self.plugin.tick()
+        self.run()
+
+
+@pytest.fixture
+def roomy(world: Make) -> World:
+    return world([node(f"n{number}", "64") for number in range(10)])
+
+
+@pytest.mark.parametrize("gated", [False, True], ids=["plain", "gated"])
+@pytest.mark.parametrize("seed", range(3))
+def test_gangs_that_fit_and_come_shuffled_all_start_under_the_cap(roomy: World, seed: int, gated: bool) -> None:
+    """100 members were held, of ten gangs a part each, and no gang started, hold after hold."""
+    kube = Capped(roomy, 100)
+    pods = [pod for name in "abcdefghij" for pod in members(16, name, gated=gated)]
+    random.Random(seed).shuffle(pods)
+    kube.apply(*(group(name, 16) for name in "abcdefghij"))
+    kube.create(*pods)
+    kube.rounds(15)
+    assert len(kube.running()) == 160
+    assert kube.too_many == 0
+    assert list(broken(kube)) == []
+
+
+def test_a_gang_that_has_to_wait_says_always_the_same_and_keeps_its_places(roomy: World) -> None:
+    kube = Capped(roomy, 5)
+    kube.apply(group("a", 3), group("b", 3))
+    first, second = members(3, "a"), members(3, "b")
+    kube.create(*first, *second)
+    kube.attempt(first[0].uid)
+    for pod in second[:2]:
+        kube.attempt(pod.uid)
+    assert {kube.told[pod.name] for pod in second[:2]} == {messages.BIND_CALLS_TAKEN}
+    kube.world.clock.now += 120.0
+    kube.plugin.expired_plans.tick()
+    assert len(kube.plugin.manager.ledger.of_group("default/b")) == 3
+    kube.rounds(5)
+    assert len(kube.running()) == 6
+
+
+def test_who_waits_comes_when_another_has_ended_without_a_start(roomy: World) -> None:
+    kube = Capped(roomy, 5)
+    kube.apply(group("a", 3), group("b", 3))
+    first, second = members(3, "a"), members(3, "b")
+    kube.create(*first, *second)
+    kube.attempt(first[0].uid)
+    kube.attempt(second[0].uid)
+    kube.delete(first[1])
+    kube.rounds(2)
+    assert kube.starts == [{"b0", "b1", "b2"}]
+
+
+def test_smaller_gangs_do_not_pass_a_large_one_for_good(roomy: World) -> None:
+    kube = Capped(roomy, 10)
+    kube.apply(group("a", 4), group("large", 9), group("c", 4))
+    for name, size in (("a", 4), ("large", 9), ("c", 4)):
+        kube.create(*members(size, name))
+        kube.attempt(f"default/{name}0")
+    assert (kube.told["large0"], kube.told["c0"]) == (messages.BIND_CALLS_TAKEN, messages.BIND_CALLS_TAKEN)
+    kube.run()
+    assert [sorted({name.rstrip("0123456789") for name in start}) for start in kube.starts] == [["a"], ["large"], ["c"]]
+
+
+def test_groups_that_start_together_count_together(roomy: World) -> None:
+    kube = Capped(roomy, 10)
+    kube.apply(group("a", 3, groups="b"), group("b", 3), group("c", 3, groups="d"), group("d", 3))
+    for name in "abcd":
+        kube.create(*members(3, name))
+    for name in "acbd":
+        kube.attempt(f"default/{name}0")
+    assert {kube.told[name] for name in ("c0", "d0")} == {messages.BIND_CALLS_TAKEN}
+    kube.run()
+    assert [sorted({name[0] for name in start}) for start in kube.starts] == [["a", "b"], ["c", "d"]]
+    assert kube.too_many == 0
+
+
+@pytest.mark.parametrize(
+    ("minimum", "refused"),
+    [pytest.param(5, False, id="as many as there are"), pytest.param(6, True, id="one more")],
+)
+def test_a_gang_that_could_never_be_held_whole_says_so(roomy: World, minimum: int, refused: bool) -> None:
+    kube = Capped(roomy, 5)
+    kube.apply(group(minimum=minimum))
+    kube.create(*members(minimum))
+    kube.rounds(2)
+    assert (len(kube.running()) == 0) is refused
+    if refused:
+        assert kube.told["g0"] == messages.EXCEEDS_HELD_BINDS
+        assert kube.reason() == "ExceedsMaxHeldBinds"
+        assert any("GangWaiting: minMember exceeds maxHeldBinds" in told for told in kube.world.verdicts)
+
+
+def test_groups_that_together_could_never_be_held_say_so(roomy: World) -> None:
+    kube = Capped(roomy, 5)
+    kube.apply(group("a", 3, groups="b"), group("b", 3))
+    kube.create(*members(3, "a"), *members(3, "b"))
+    kube.rounds(2)
+    assert {kube.told[name] for name in ("a0", "b0")} == {messages.EXCEEDS_HELD_BINDS}
+
+
+def test_what_is_missing_of_a_gang_that_runs_in_part_counts_alone(roomy: World) -> None:
+    kube = Capped(roomy, 2)
+    kube.apply(group(minimum=4))
+    pods = members(4)
+    kube.create(*(on_node(pod, "n0") for pod in pods[:2]), *pods[2:])
+    kube.rounds(2)
+    assert len(kube.running()) == 4
+
+
+def test_gates_stay_on_until_there_are_calls_to_hold_the_members(roomy: World) -> None:
+    kube = Capped(roomy, 5)
+    for name in "ab":
+        kube.apply(group(name, 3))
+        kube.create(*members(3, name, gated=True))
+    kube.world.run_tasks()
+    assert {name[0] for name, _ in kube.world.steered} == {"a"}
+    kube.run()
+    assert len(kube.running()) == 6
+
+
+def test_a_gang_that_has_lost_its_plan_asks_anew(roomy: World) -> None:
+    kube = Capped(roomy, 5)
+    kube.apply(group("a", 3), group("b", 3))
+    kube.create(*members(3, "a"), *members(3, "b"))
+    slots, groups = kube.plugin.arrivals.bind_slots, kube.plugin.manager.groups
+    for name in "ab":
+        groups[f"default/{name}"].planned = True
+    assert slots.lets_in(groups["default/a"])
+    groups["default/a"].planned = False
+    assert slots.lets_in(groups["default/b"])
+    groups["default/a"].planned = True
+    assert not slots.lets_in(groups["default/a"])
+    for name in "ab":
+        groups[f"default/{name}"].planned = False

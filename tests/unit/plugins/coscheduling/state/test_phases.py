@@ -1,0 +1,70 @@
+"""How far a gang has come, in one word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from extender.plugins.coscheduling.spec.membership import GroupLabels
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.phases import Phase, count_phases
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from tests.objects import make_pod, make_pod_group
+
+
+def nothing(manager: PodGroupManager, group: Group) -> None:
+    return
+
+
+def planned(manager: PodGroupManager, group: Group) -> None:
+    group.planned = True
+
+
+def held(manager: PodGroupManager, group: Group) -> None:
+    group.planned = True
+    group.held["a"] = "n"
+
+
+def committing(manager: PodGroupManager, group: Group) -> None:
+    held(manager, group)
+    commit: Any = object()
+    group.commits["a"] = commit
+
+
+def bound(manager: PodGroupManager, group: Group) -> None:
+    committing(manager, group)
+    group.committed["a"] = "n"
+    manager.pod_changed(make_pod().name("b").pod_group("g").node("n").obj())
+
+
+def denied(manager: PodGroupManager, group: Group) -> None:
+    manager.denied[group.key] = "no room"
+
+
+def backing_off(manager: PodGroupManager, group: Group) -> None:
+    manager.queue.back_off(group.key, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("happened", "phase"),
+    [
+        pytest.param(nothing, Phase.GATHERING, id="nothing has happened"),
+        pytest.param(denied, Phase.DENIED, id="it was denied"),
+        pytest.param(backing_off, Phase.BACKING_OFF, id="it was rejected a moment ago"),
+        pytest.param(planned, Phase.PLANNED, id="it has places"),
+        pytest.param(held, Phase.ASSEMBLING, id="a member is held"),
+        pytest.param(committing, Phase.COMMITTING, id="a member is being bound"),
+        pytest.param(bound, Phase.BOUND, id="its quorum is on nodes"),
+    ],
+)
+def test_phase(happened: Callable[[PodGroupManager, Group], None], phase: Phase) -> None:
+    manager = PodGroupManager(GroupLabels(), denied_seconds=20.0, permitted_seconds=20.0, clock=lambda: 0.0)
+    manager.pod_group_changed(make_pod_group().name("g").min_member(2).obj())
+    for name in ("a", "b"):
+        manager.pod_changed(make_pod().name(name).pod_group("g").obj())
+    happened(manager, manager.groups["default/g"])
+    counts = count_phases(manager)
+    assert {each for each, count in counts.items() if count} == {phase}
+    assert len(counts) == len(Phase)
