@@ -49,7 +49,7 @@ def _builder(port: int, outcome: mmap.mmap, *, keep: bool) -> Callable[[Callable
     from extender.config.types import ExtenderConfig, ExtenderConfiguration, KubeSchedulerConfiguration
     from extender.plugins.registry import new_registry
     from extender.scheduler import factory
-    from extender.scheduler.in_process import InProcessScheduler
+    from extender.scheduler.in_process.scheduler import InProcessScheduler
     from extender.simulation.demo import CLUSTER, Narrator, Story, StoryError
 
     def build(offload: Callable[..., Any]) -> Narrator:

@@ -24,7 +24,7 @@ from extender.client.interface import (
 )
 from extender.plugins.pod_claims import claim_uses
 from extender.plugins.volume_binding.matching import fully_bound
-from extender.scheduler import bell
+from extender.scheduler.actions import bell
 
 KINDS: tuple[ResourceType[Any], ...] = (
     PERSISTENT_VOLUMES,

@@ -23,7 +23,7 @@ from extender.config.types import (
     PluginSet,
 )
 from extender.plugins import names
-from extender.scheduler import http_extender
+from extender.scheduler.in_process import http_extender
 from extender.simulation.cluster import Cluster, coscheduling_args, enables, whole_configuration
 from extender.simulation.extenders import SortedExtenders, sort_extenders
 

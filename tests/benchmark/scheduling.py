@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from extender.scheduler.in_process.schedule_one import Algorithm
-
 from extender.api import corev1
 from extender.api.codec import convert
 from extender.backend.cache.cache import Cache
@@ -31,6 +29,7 @@ from extender.framework.cycle_state import CycleState
 from extender.framework.listers import NodeInfoLister
 from extender.framework.runtime.framework import Framework, Surroundings
 from extender.plugins import registry
+from extender.scheduler.in_process.schedule_one import Algorithm
 from tests.benchmark import scheduling_cluster as cluster
 from tests.fakes.without_columns import WithoutColumns
 

@@ -15,7 +15,7 @@ from extender.config.plugin_args import VolumeBindingArgs
 from extender.config.types import KubeSchedulerConfiguration
 from extender.plugins.registry import new_in_tree_registry
 from extender.plugins.volume_binding.matching import BOUND_BY_CONTROLLER, SELECTED_NODE
-from extender.scheduler.in_process import InProcessScheduler
+from extender.scheduler.in_process.scheduler import InProcessScheduler
 from tests.e2e.cluster import Cluster
 from tests.e2e.processes import eventually
 from tests.e2e.storage import CLAIMS, DRIVER, HOSTNAME, VOLUMES, Storage

@@ -14,9 +14,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from extender.scheduler.in_process.schedule_one import NoNodesAvailableError
-
 from extender.plugins.registry import new_in_tree_registry
+from extender.scheduler.in_process.schedule_one import NoNodesAvailableError
 from extender.simulation.evaluation import EvaluationError, evaluate
 from extender.simulation.scenario import World
 from tests.parity.corpus import DATA, Json, comparable

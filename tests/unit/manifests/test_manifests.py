@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import yaml
-from extender.scheduler.actions.bell import NAME
 
 from extender.backend.cache.cache import Cache
 from extender.client.embedded import EmbeddedAPI
@@ -18,6 +17,7 @@ from extender.client.informer import InformerFactory
 from extender.metrics import REGISTRY
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.scheduler.actions.bell import NAME
 from extender.scheduler.leadership import Leadership
 from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers, of_leadership
 from extender.scheduler.scheduler import KUBE_SCHEDULER

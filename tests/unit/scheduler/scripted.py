@@ -6,9 +6,6 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from extender.scheduler.in_process.factory import build_parts
-from extender.scheduler.in_process.pod_cycles import Attempt
-
 from extender.api import corev1
 from extender.client.binding import bind_pod
 from extender.client.embedded import EmbeddedAPI
@@ -40,6 +37,8 @@ from extender.framework.interface import (
 from extender.framework.node_info import NodeInfo
 from extender.framework.status import SKIP, SUCCESS, Status, error, unschedulable
 from extender.plugins.registry import new_in_tree_registry
+from extender.scheduler.in_process.factory import build_parts
+from extender.scheduler.in_process.pod_cycles import Attempt
 from extender.simulation.clock import VirtualClock, VirtualTime
 from extender.simulation.journal import Journal
 

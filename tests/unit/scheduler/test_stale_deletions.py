@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from extender.scheduler.in_process.queue_handlers import watch_all
 
 from extender.api import corev1
 from extender.api.codec import convert
@@ -21,6 +20,7 @@ from extender.client.connection import Connection
 from extender.client.informer import InformerFactory
 from extender.client.interface import PODS
 from extender.scheduler.event_handlers import PodHandlers
+from extender.scheduler.in_process.queue_handlers import watch_all
 from tests.fakes.api_server import Answer, FakeAPIServer, event, page, status_of
 from tests.unit.client.conftest import connection, kubeconfig, quick, server, token_file
 

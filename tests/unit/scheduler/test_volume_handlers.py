@@ -10,7 +10,7 @@ import pytest
 from extender.client.embedded.api import EmbeddedAPI
 from extender.client.informer import InformerFactory
 from extender.client.interface import CSI_STORAGE_CAPACITIES, STORAGE_CLASSES
-from extender.scheduler import bell
+from extender.scheduler.actions import bell
 from extender.scheduler.volume_handlers import (
     KINDS,
     VolumeHandlers,

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from extender.scheduler.actions.steering import WAKE_ANNOTATION, StatusSteering
-from extender.scheduler.actions.wake_by import WakeBy
 
 from extender import metrics
 from extender.api import corev1
@@ -16,6 +14,9 @@ from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ApiError, ConflictError, ConnectionFailedError, ForbiddenError, NotFoundError
 from extender.client.interface import PODS
 from extender.scheduler import steering as module
+from extender.scheduler.actions import steering as module
+from extender.scheduler.actions.steering import WAKE_ANNOTATION, StatusSteering
+from extender.scheduler.actions.wake_by import WakeBy
 
 GATE = {"name": "scheduling.x-k8s.io/gang"}
 OTHER = {"name": "example.com/quota"}

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from extender.scheduler.actions.bell import ANNOTATION, NAME, Bell
-
 from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ForbiddenError
 from extender.client.interface import CSI_STORAGE_CAPACITIES, PODS
+from extender.scheduler.actions.bell import ANNOTATION, NAME, Bell
 
 
 class Forbidding(EmbeddedAPI):

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from extender.scheduler.in_process.factory import InProcessParts, build_parts
 
 from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
@@ -24,6 +23,7 @@ from extender.framework.runtime.registry import RegistryError
 from extender.framework.status import SUCCESS, Status, unschedulable
 from extender.plugins.registry import new_in_tree_registry
 from extender.profile import ProfileError
+from extender.scheduler.in_process.factory import InProcessParts, build_parts
 from tests.objects import make_node, make_pod
 
 DEFAULT = "default-scheduler"

@@ -20,7 +20,7 @@ from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.preemption.candidate import Victims
 from extender.framework.preemption.interface import ExtenderCallError
-from extender.scheduler import extender_transport, extender_wire
+from extender.scheduler.in_process import extender_transport, extender_wire
 
 A = TypeVar("A")
 

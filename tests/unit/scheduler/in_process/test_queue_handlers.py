@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from extender.scheduler.in_process.queue_handlers import WATCHED, watch_all
 
 from extender.api import corev1
 from extender.api.codec import convert
@@ -19,6 +18,7 @@ from extender.client.interface import ResourceType
 from extender.framework import events
 from extender.framework.events import ActionType
 from extender.framework.interface import ClusterEvent, QueueingHint
+from extender.scheduler.in_process.queue_handlers import WATCHED, watch_all
 from tests.objects import make_node, make_pod, make_pod_group
 
 PROFILE = "default-scheduler"

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from extender.scheduler.actions.wake_by import FORBIDDEN_RECHECK_SECONDS, WakeBy
 from msgspec.structs import replace
 
 from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ApiError, ConnectionFailedError
+from extender.scheduler.actions.wake_by import FORBIDDEN_RECHECK_SECONDS, WakeBy
 from tests.objects import make_pod
 
 

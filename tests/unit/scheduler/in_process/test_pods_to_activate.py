@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from extender.scheduler.in_process.pods_to_activate import activate_stashed, begin
-
 from extender.api import corev1
 from extender.framework.cycle_state import CycleState
 from extender.framework.pods_to_activate import stash_pod
+from extender.scheduler.in_process.pods_to_activate import activate_stashed, begin
 from tests.objects import make_pod
 
 A, B = make_pod().name("a").obj(), make_pod().name("b").obj()

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from extender.scheduler.actions.verdicts import GroupVerdicts
 
 from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ConnectionFailedError, ForbiddenError, TooManyRequestsError
 from extender.client.events import Recorder
 from extender.client.interface import POD_GROUPS
 from extender.plugins.coscheduling.collaborators import REJECTED, SCHEDULED, Verdict
+from extender.scheduler.actions.verdicts import GroupVerdicts
 
 NO_ROOM = Verdict(False, REJECTED, "minMember of 3 does not fit: Insufficient cpu")
 STARTS = Verdict(True, SCHEDULED, "minMember of 3 is complete: the gang starts")

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 import trustme
-from extender.scheduler.in_process.http_extender import ExtenderError, HTTPExtender, in_calling_order
 
 from extender.api import corev1
 from extender.api.codec import convert
 from extender.backend.cache.snapshot import Snapshot
 from extender.config.types import ExtenderConfig, ExtenderTLSConfig
 from extender.framework.preemption.candidate import Victims
+from extender.scheduler.in_process.http_extender import ExtenderError, HTTPExtender, in_calling_order
 from tests.fakes.extender import FakeExtender
 from tests.objects import make_node, make_pod
 

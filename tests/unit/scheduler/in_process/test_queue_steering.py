@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from extender.scheduler.in_process.queue_steering import QueueSteering
-
 from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
 from extender.client.interface import PODS
+from extender.scheduler.in_process.queue_steering import QueueSteering
 
 GATE = {"name": "scheduling.x-k8s.io/gang"}
 

@@ -13,7 +13,7 @@ from extender.config.defaults import whole_profile
 from extender.config.types import KubeSchedulerConfiguration
 from extender.plugins.registry import new_in_tree_registry
 from extender.scheduler import in_process
-from extender.scheduler.in_process import InProcessScheduler
+from extender.scheduler.in_process.scheduler import InProcessScheduler
 
 SECONDS = 10.0
 

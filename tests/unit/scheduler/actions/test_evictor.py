@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from extender.scheduler.actions.evictor import ApiEvictor
 
 from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
@@ -14,6 +13,8 @@ from extender.client.events import Recorder
 from extender.client.interface import PODS, pod_reference
 from extender.plugins.coscheduling.preemption.eviction import Eviction
 from extender.scheduler import evictor as module
+from extender.scheduler.actions import evictor as module
+from extender.scheduler.actions.evictor import ApiEvictor
 from tests.objects import make_pod
 
 
