@@ -32,45 +32,45 @@ from tests.unit.plugins.coscheduling.preempting import Preempting
 pytestmark = pytest.mark.faults
 
 BOUNDARIES = (
-    "coscheduling:",
-    "gang_report:GangReport.status",
-    "gang_report:GangReport._line_of",
-    "largest_gang:LargestGang._members",
-    "planning_order:PlanningLine._ranked_by",
-    "planning_rounds:PlanningRounds._plan_one",
-    "pod_group_manager:PodGroupManager.in_order",
+    "plugin:",
+    "report.gang_report:GangReport.status",
+    "report.gang_report:GangReport._line_of",
+    "report.largest_gang:LargestGang._members",
+    "scheduling.planning_order:PlanningLine._ranked_by",
+    "scheduling.planning_rounds:PlanningRounds._plan_one",
+    "state.pod_group_manager:PodGroupManager.in_order",
     "preemption.guard:PreemptionGuard.review",
     "preemption.gang_preemption:GangPreemption._told",
     "preemption.leaving:Leaving.go",
     "preemption.preemption:Preemption.on_pod",
     "preemption.running_gangs:running_gang",
     "preemption.running_gangs:running_members",
-    "priority_remark:RemarkedVerdicts.decided",
-    "quarantine:",
+    "report.priority_remark:RemarkedVerdicts.decided",
+    "state.quarantine:",
 )
 """Where `for_gang` and `blame` stand, and what is around them: the framework's runtime, the server, the evictor."""
 
 TRUSTED = (
     "preemption.running_gangs:_running",
-    "gang_report:GangReport._set_aside",
+    "report.gang_report:GangReport._set_aside",
     "preemption.evictable:",
     "preemption.reselection:",
     "preemption.gang_preemption:GangPreemption._until",
     "preemption.awaited_room:AwaitedRoom.on_pod",
-    "group_members:_leave_scheduler",
-    "group_members:_uncount",
-    "known_pods:",
-    "ledger:",
+    "state.group_members:_leave_scheduler",
+    "state.group_members:_uncount",
+    "state.known_pods:",
+    "state.ledger:",
 )
 """What holds for a gang of which nothing else is known; arithmetic on pods that might be victims: where that raises the preemptor
 finds none, or gives up once their time is over; single assignments to dictionaries, which nothing could make good."""
 
 NAMELESS = (
     "spec.membership:",
-    "pod_group_manager:PodGroupManager.key_of",
-    "pod_group_manager:PodGroupManager.find",
-    "pod_group_manager:PodGroupManager.holder_of",
-    "reserved_room:_coming",
+    "state.pod_group_manager:PodGroupManager.key_of",
+    "state.pod_group_manager:PodGroupManager.find",
+    "state.pod_group_manager:PodGroupManager.holder_of",
+    "extension_points.reserved_room:_coming",
 )
 """The gang is not known yet, or it is a matter of all that is kept on a node: there need not be a gang that is set aside. Others
 start all the same, but not in the room of pods of which it is not known whether they are members."""

@@ -315,7 +315,7 @@ def test_the_pages_show_it_and_whom_the_others_wait_for(story: Story) -> None:
 
 
 def test_the_example_of_the_documentation_is_the_default(tmp_path: Path) -> None:
-    text = (Path(__file__).parents[4] / "docs" / "operations.md").read_text().partition("## Order between gangs")[2]
+    text = (Path(__file__).parents[5] / "docs" / "operations.md").read_text().partition("## Order between gangs")[2]
     read, default = configuration_in(text, tmp_path), ExtenderConfiguration()
     for key in ("shadow_after_seconds", "shadow_max_seconds", "shadow_max_nodes_percent"):
         assert getattr(read, key) == getattr(default, key)
