@@ -23,7 +23,6 @@ from extender.config.yaml_file import ConfigurationError, Document
 from extender.framework.runtime.framework import Framework, Surroundings
 from extender.framework.runtime.plugin_sets import PluginSetError
 from extender.framework.runtime.registry import Registry, RegistryError
-from extender.scheduler import http_extender
 from extender.scheduler.in_process import http_extender
 from extender.scheduler.in_process.http_extender import ExtenderError, HTTPExtender, in_calling_order
 from extender.simulation.configuration import with_this_extender

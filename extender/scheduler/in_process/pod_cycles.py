@@ -31,7 +31,6 @@ from extender.framework.runtime.framework import Framework
 from extender.framework.runtime.metrics_recorder import sampled_state
 from extender.framework.status import SUCCESS, Code, Status, error
 from extender.plugins.coscheduling.plugin import REJECTION
-from extender.scheduler import pods_to_activate
 from extender.scheduler.in_process import pods_to_activate
 from extender.scheduler.in_process.failure_handler import CLEAR_NOMINATED_NODE, Failure, FailureHandler, update_pod
 from extender.scheduler.in_process.http_extender import ExtenderError, HTTPExtender

@@ -32,7 +32,8 @@ class StaleRefusals:
             for group in list(self._manager.groups.values()):
                 if group.told:
                     step = partial(self._told_otherwise, group, before)
-                    pods = self._manager.quarantine.for_gang(group.key, "stale-refusals", step, [])
+                    none: list[corev1.Pod] = []
+                    pods = self._manager.quarantine.for_gang(group.key, "stale-refusals", step, none)
                     self._steering.wake(group.key, pods)
         self._steering.carry_out()
 

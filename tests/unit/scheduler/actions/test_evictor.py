@@ -12,7 +12,6 @@ from extender.client.errors import ApiError, TooManyRequestsError
 from extender.client.events import Recorder
 from extender.client.interface import PODS, pod_reference
 from extender.plugins.coscheduling.preemption.eviction import Eviction
-from extender.scheduler import evictor as module
 from extender.scheduler.actions import evictor as module
 from extender.scheduler.actions.evictor import ApiEvictor
 from tests.objects import make_pod

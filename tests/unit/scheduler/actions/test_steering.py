@@ -13,7 +13,6 @@ from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ApiError, ConflictError, ConnectionFailedError, ForbiddenError, NotFoundError
 from extender.client.interface import PODS
-from extender.scheduler import steering as module
 from extender.scheduler.actions import steering as module
 from extender.scheduler.actions.steering import WAKE_ANNOTATION, StatusSteering
 from extender.scheduler.actions.wake_by import WakeBy

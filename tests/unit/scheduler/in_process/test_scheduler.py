@@ -12,7 +12,7 @@ from extender.client.interface import NODES, PODS
 from extender.config.defaults import whole_profile
 from extender.config.types import KubeSchedulerConfiguration
 from extender.plugins.registry import new_in_tree_registry
-from extender.scheduler.in_process import scheduler
+from extender.scheduler.in_process import scheduler as module
 from extender.scheduler.in_process.scheduler import InProcessScheduler
 
 SECONDS = 10.0
@@ -21,7 +21,7 @@ SECONDS = 10.0
 @pytest.mark.faults
 def test_its_loop_outlives_what_nobody_expected(monkeypatch: pytest.MonkeyPatch) -> None:
     """The thread was gone, and no pod was tried any more."""
-    monkeypatch.setattr(scheduler, "POP_SECONDS", 0.01)
+    monkeypatch.setattr(module, "POP_SECONDS", 0.01)
     api = EmbeddedAPI()
     scheduler = InProcessScheduler(api, KubeSchedulerConfiguration((whole_profile(),)), new_in_tree_registry())
     pop, faults, bound = scheduler._parts.queue.pop, iter([True]), threading.Event()
