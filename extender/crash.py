@@ -2,7 +2,7 @@
 
 For every loop that lives as long as the process (informers, background tasks, workers), and for what the plugins raise. An
 expected outcome is handled where it happens and never comes here. What follows for the gang at which something raised
-is the quarantine's (plugins/coscheduling/quarantine.py). In kube-scheduler a panic ends the process.
+is the quarantine's (plugins/coscheduling/state/quarantine.py). In kube-scheduler a panic ends the process.
 Kubernetes: k8s.io/apimachinery/pkg/util/runtime (HandleCrash, HandleError)
 """
 

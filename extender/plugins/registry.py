@@ -19,7 +19,7 @@ from extender.plugins import names
 ENTRY_POINTS = "gang_extender.plugins"
 
 _IN_TREE = {
-    names.COSCHEDULING: "coscheduling.coscheduling",
+    names.COSCHEDULING: "coscheduling.plugin",
     names.DEFAULT_BINDER: "default_binder",
     names.DEFAULT_PREEMPTION: "default_preemption",
     names.DYNAMIC_RESOURCES: "dynamic_resources",

@@ -1,7 +1,7 @@
 """Whether filter has answered every call with an Error for a while: then no pod is scheduled, and the probes say so.
 
 The scheduler tells of each answer that it has worked for; "not the leader" and "not synced" are none. A fault of one gang is not
-enough: its members are one asker, and are refused while it is set aside (plugins/coscheduling/quarantine.py). The answers that are
+enough: its members are one asker, and are refused while it is set aside (plugins/coscheduling/state/quarantine.py). The answers that are
 none it tells to another one of these, for which one asker is enough: a kube-scheduler that asks leads, and should not.
 kube-scheduler has no counterpart: a panic ends the process.
 """

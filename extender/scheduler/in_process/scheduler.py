@@ -39,7 +39,7 @@ JOBS_AT_A_TIME = 16
 
 @dataclass(frozen=True, slots=True)
 class _RealTime:
-    """Fulfils in_process_factory.Environment."""
+    """Fulfils Environment of the factory."""
 
     clock: Clock
     recorder: Recorder
