@@ -189,6 +189,9 @@ class _Verdicts:
     ) -> None:
         """The answer says it."""
 
+    def forget(self, key: str) -> None:
+        """Nothing is kept."""
+
 
 class _Evictor:
     def __init__(self, may_evict: bool) -> None:

@@ -45,3 +45,6 @@ class Journal:
         if not verdict.event_only:
             self.verdicts[key] = verdict
         self._news((key, verdict))
+
+    def forget(self, key: str) -> None:
+        """What was decided of a gang that has gone is part of the story."""

@@ -85,6 +85,10 @@ class Verdicts(Protocol):
         """pod_group is None for a group that is labels only; then a member that our gate holds may hear of it."""
         ...
 
+    def forget(self, key: str) -> None:
+        """The group is gone: another of that name is told all anew."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ShadowRules:

@@ -88,6 +88,11 @@ class GroupVerdicts:
         if not (self.events_only or verdict.event_only):
             self._pool.submit(lambda: self._write(pod_group, verdict), pod_group.metadata.namespace)
 
+    def forget(self, key: str) -> None:
+        """That of a PodGroup is kept by its UID, which another of that name does not have."""
+        with self._lock:
+            self._last.pop(key, None)
+
     def tick(self) -> None:
         """About once a second: what could not be written is tried again."""
         leading, now = self._leading(), self._clock()
@@ -102,11 +107,15 @@ class GroupVerdicts:
             self._pool.submit(work, each.pod_group.metadata.namespace)
 
     def _tell_member(self, key: str, verdict: Verdict, member: corev1.Pod | None) -> None:
-        """Of a gang without an object, where nobody refuses the pods: our gate holds them."""
-        if member is None:
-            return
+        """Of a gang without an object: the member is one that our gate holds, so that kube-scheduler says nothing of it. Where there
+        is none, as at a start, nobody is told; what was told before is news again after it.
+        """
         with self._lock:
             if self._last.get(key) == verdict:
+                return
+            if not verdict.event_only:
+                self._last.pop(key, None)
+            if member is None:
                 return
             if not verdict.event_only:
                 self._last[key] = verdict

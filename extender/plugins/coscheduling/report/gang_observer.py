@@ -39,11 +39,12 @@ UNTOLD = frozenset((Reason.BACKING_OFF,))  # passes by itself; the verdict befor
 class Seen:
     """phase, and since when; the shut gate, and since when. Seconds of the clock.
 
-    group, stopped: of whom it was seen, and what had been decided of it last: by another group of that name, or after
-    another decision, the same gate is news.
+    group, object_uid, stopped: of whom it was seen, by which PodGroup, and what had been decided of it last: to another group or
+    PodGroup of that name, or after another decision, the same gate is news.
     """
 
     group: Group
+    object_uid: str
     stopped: Stop | None
     phase: Phase
     since: float
@@ -97,9 +98,11 @@ class GangObserver:
         idle = not (group.refused or group.gated or group.held or group.commits)
         if idle and seen is not None and seen.gate is None:
             if seen.phase is Phase.BOUND:
-                wrong = self._says_what_is_not_so(group) and phase_of(self._manager, group) is Phase.BOUND
+                wrong = self._says_what_is_not_so(group) or _is_of_another(group, seen)
+                wrong = wrong and self.see(group).phase is Phase.BOUND
                 return self._complete(group) if wrong else None
-            news = (group.on_node and _denies_it(group)) or self._object_gate(group) is not None
+            wrong = bool(group.on_node) and (_denies_it(group) or _is_of_another(group, seen))
+            news = wrong or self._object_gate(group) is not None
             if seen.phase is Phase.GATHERING and not news:
                 return None
         if (stop := no_longer_reserved(self._manager, group)) is not None:
@@ -109,7 +112,8 @@ class GangObserver:
             )
         before, seen = seen, self.see(group)
         runs = seen.phase is Phase.BOUND and seen.gate is None
-        if runs and (self._says_what_is_not_so(group) or (before is not None and before.told and _extra(before))):
+        over = before is not None and (_is_of_another(group, before) or (before.told and _extra(before)))
+        if runs and (self._says_what_is_not_so(group) or over):
             return self._complete(group)
         if seen.gate is None or seen.told or self._manager.clock() - seen.gate_since < TOLD_AFTER_SECONDS:
             return None
@@ -138,12 +142,14 @@ class GangObserver:
         before = self._seen.get(group.key)
         if before is not None and before.group is not group:
             before = None
+        same_object = before is not None and not _is_of_another(group, before)
         same_phase = before is not None and before.phase is phase
-        same_gate = before is not None and before.gate == noted and before.stopped is group.stopped
+        same_gate = before is not None and same_object and before.gate == noted and before.stopped is group.stopped
         if before is not None and same_phase and same_gate:
             return before
         seen = Seen(
             group,
+            _object_uid(group),
             group.stopped,
             phase,
             before.since if before is not None and same_phase else now,
@@ -174,6 +180,15 @@ class GangObserver:
             text = messages.waiting_for_members(spec.min_member)
             return Gate(Reason.QUORUM_MISSING, text, text)
         return None
+
+
+def _object_uid(group: Group) -> str:
+    return group.pod_group.metadata.uid if group.pod_group is not None else ""
+
+
+def _is_of_another(group: Group, seen: Seen) -> bool:
+    """Whether it was seen with another PodGroup, or none: this one has not been told of it."""
+    return group.pod_group is not None and seen.object_uid != _object_uid(group)
 
 
 WAITING_PHASES = frozenset((Phase.GATHERING, Phase.DENIED, Phase.BACKING_OFF, Phase.TIMED_OUT))

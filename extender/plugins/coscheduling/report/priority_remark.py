@@ -18,21 +18,28 @@ from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManage
 
 
 class RemarkedVerdicts:
-    """Fulfils Verdicts. Takes the manager's lock."""
+    """Fulfils Verdicts. Takes the manager's lock, under which groups come and go: none is told what was decided of another of its name."""
 
     def __init__(self, verdicts: Verdicts, manager: PodGroupManager) -> None:
         self._verdicts = verdicts
         self._manager = manager
+        manager.on_dropped.append(self.forget)
 
     def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None) -> None:
         with self._manager.lock:
             group = self._manager.groups.get(key)
+            if pod_group is None and member is not None and (group is None or member.uid not in group.members):
+                return
             differ = group is not None and self._manager.quarantine.for_gang(
                 key, "priorities", partial(priorities_differ, self._manager, group), otherwise=False
             )
-        if differ and not verdict.event_only:
-            verdict = replace(verdict, message=messages.with_priorities(verdict.message))
-        self._verdicts.decided(pod_group, key, verdict, member)
+            if differ and not verdict.event_only:
+                verdict = replace(verdict, message=messages.with_priorities(verdict.message))
+            self._verdicts.decided(pod_group, key, verdict, member)
+
+    def forget(self, key: str) -> None:
+        """Lock held."""
+        self._verdicts.forget(key)
 
 
 def priorities_differ(manager: PodGroupManager, group: Group) -> bool:

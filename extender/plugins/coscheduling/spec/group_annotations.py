@@ -51,8 +51,9 @@ def naming(metadata: ObjectMeta) -> tuple[str, ...]:
 
 
 def asks_for(pod_group: PodGroup | InTreePodGroup) -> object:
-    """Equal where nothing has changed that counts: conditions, other annotations and managed fields do not."""
-    return pod_group.spec, pod_group.unreadable, relevant(pod_group.metadata)
+    """Equal where nothing has changed that counts: conditions, other annotations and managed fields do not. That another object has
+    the name does."""
+    return pod_group.metadata.uid, pod_group.spec, pod_group.unreadable, relevant(pod_group.metadata)
 
 
 def names_groups(metadata: ObjectMeta) -> bool:

@@ -242,17 +242,21 @@ class PodGroupManager:
             self._forget_turns({*before, *self.gang_groups.unit(key)})
 
     def drop_if_empty(self, group: Group) -> None:
-        """A group of which nothing is left is forgotten, with its notes."""
-        if group.members or group.held or group.pod_group is not None or group.in_tree is not None:
+        """A group of which nothing is left is forgotten, with its notes. While one that has gone is held still it is kept, as if made
+        anew: those that come next are another gang of that name.
+        """
+        if group.members or group.pod_group is not None or group.in_tree is not None:
             return
         if self.groups.get(group.key) is group:
-            del self.groups[group.key]
             self._link(group.key, ())
             self.forget_notes(group.key)
             self.queue.forget(group.key)
             self.quarantine.forget(group.key)
+            group.stopped = None
             for forget in self.on_dropped:
                 forget(group.key)
+            if not group.held:
+                del self.groups[group.key]
 
     def room_came_free(self, but: Collection[str] = ()) -> None:
         """Denials are void, those that are being decided on an older snapshot too. but: who gave that room up."""

@@ -188,6 +188,7 @@ class World:
         self.ungated: list[str] = []
         self.tasks: dict[str, Callable[[], None]] = {}
         self.verdicts: list[str] = []
+        self.forgotten: list[str] = []  # groups whose verdicts were
         self.leading = True
         self.plans = 0
         self.nominator: Any = self
@@ -247,6 +248,9 @@ class World:
 
     def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None) -> None:
         self.verdicts.append(f"{key} {verdict.reason}: {verdict.message}")
+
+    def forget(self, key: str) -> None:
+        self.forgotten.append(key)
 
     def run_tasks(self) -> None:
         tasks = dict(self.tasks)

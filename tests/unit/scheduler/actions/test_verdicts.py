@@ -12,10 +12,12 @@ from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ConnectionFailedError, ForbiddenError, TooManyRequestsError
 from extender.client.events import Recorder
 from extender.client.interface import POD_GROUPS
-from extender.plugins.coscheduling.collaborators import REJECTED, SCHEDULED, Verdict
+from extender.plugins.coscheduling.collaborators import REJECTED, SCHEDULED, WAITING, Verdict
 from extender.scheduler.actions.verdicts import GroupVerdicts
+from tests.objects import make_pod
 
 NO_ROOM = Verdict(False, REJECTED, "minMember of 3 does not fit: Insufficient cpu")
+TOO_FEW = Verdict(False, WAITING, "fewer pods exist than minMember of 3")
 STARTS = Verdict(True, SCHEDULED, "minMember of 3 is complete: the gang starts")
 
 
@@ -101,6 +103,34 @@ def test_what_was_told_before_a_restart_is_not_told_again(told: Told) -> None:
     again.flush()
     again.stop()
     assert told.conditions() == [("Scheduled", "True", "GangScheduled")]
+
+
+def test_to_a_gang_without_an_object_each_verdict_is_told_once_until_another_comes_or_it_starts(told: Told) -> None:
+    """A start is told to nobody; the refusal that came after it was the last that had been told."""
+    member = make_pod().name("a").uid("a").obj()
+    for verdict, to in (
+        (NO_ROOM, member),
+        (NO_ROOM, member),
+        (STARTS, None),
+        (STARTS, None),
+        (NO_ROOM, member),
+        (TOO_FEW, member),
+        (NO_ROOM, None),
+        (NO_ROOM, member),
+    ):
+        told.verdicts.decided(None, "default/labels", verdict, to)
+    assert told.recorder.flush(5)
+    notes = [(event["note"], event.get("series", {}).get("count", 1)) for event in told.api.events()]
+    assert notes == [(NO_ROOM.message, 3), (TOO_FEW.message, 1)]
+
+
+def test_a_gang_without_an_object_that_is_gone_is_forgotten_with_what_it_was_told(told: Told) -> None:
+    member = make_pod().name("a").uid("a").obj()
+    for _ in range(2):
+        told.verdicts.decided(None, "default/labels", NO_ROOM, member)
+        told.verdicts.forget("default/labels")
+    assert told.recorder.flush(5)
+    assert [event["series"]["count"] for event in told.api.events()] == [2]
 
 
 class Failing:
