@@ -25,6 +25,7 @@ BENCHMARKS = (
     "preemption",
     "memory",
     "gang_churn",
+    "gang_sets",
     "real_objects",
 )
 

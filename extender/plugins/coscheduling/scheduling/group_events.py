@@ -107,11 +107,16 @@ class GroupEvents:
 
     def tick(self) -> None:
         """About once a second: members that calls have shown, and for too long no watch, count no longer. One that comes after
-        all is taken in as any other."""
-        with self._manager.lock:
-            unseen = self._manager.unseen()
+        all is taken in as any other. Groups that were kept out of a full set are taken in when it has room."""
+        manager = self._manager
+        with manager.lock:
+            unseen = manager.unseen()
+            fitting = manager.gang_groups.fitting()
         for pod in unseen:
             self._for_gang_of(pod, partial(self._forget_unseen, pod), None)
+        for key in fitting:
+            change = partial(self._object_changed, key, partial(manager.try_names_again, key), gone=False)
+            manager.quarantine.for_gang(key, "events", change, None)
 
     def _forget_unseen(self, pod: corev1.Pod) -> None:
         self.on_pod(pod, None)

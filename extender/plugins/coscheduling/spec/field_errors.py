@@ -32,8 +32,10 @@ def too_long(value: str, longest: int) -> FieldError:
     return FieldError(f"Too long: {quoted(value)}: may not be more than {longest} characters")
 
 
-def too_many(most: int, things: str) -> FieldError:
-    return FieldError(f"Too many: must have at most {most} {things}")
+def too_many(most: int, things: str, number: int | None = None) -> FieldError:
+    """number: how many there are; None where they were not counted to the end."""
+    counted = f"{number}: " if number is not None else ""
+    return FieldError(f"Too many: {counted}must have at most {most} {things}")
 
 
 def quoted(value: object) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from extender.api.metadata_keys import Key
 from extender.api.metav1 import ObjectMeta
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
@@ -22,10 +23,11 @@ from extender.plugins.coscheduling.spec.topology import NO_TOPOLOGY, AskedTopolo
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """invalid: the key that is wrong, and why; then the rest is not read."""
+    """invalid: the key that is wrong, and why; then the rest is not read. groups_key: the annotation that names the groups."""
 
     match_policy: MatchPolicy = MatchPolicy.WAITING_AND_RUNNING
     groups: Keys = ()
+    groups_key: str = ""
     roles: Roles = NO_ROLES
     schedule_timeout_seconds: int | None = None
     topology: AskedTopology = NO_TOPOLOGY
@@ -67,7 +69,8 @@ def asked_by(metadata: ObjectMeta, own_key: str, *, of_koordinator: bool = False
         return default
     reading = Reading()
     policy = reading.first(metadata, keys.MATCH_POLICY, keys.KOORDINATOR_MATCH_POLICY)
-    groups = _groups(reading, metadata, own_key)
+    groups_key = keys.GROUPS if keys.GROUPS.text(metadata).strip() else keys.KOORDINATOR_GROUPS
+    groups = _groups(reading, metadata, groups_key, own_key)
     minima, label = reading.value(metadata, keys.ROLES), reading.value(metadata, keys.ROLE_LABEL)
     seconds = reading.value(metadata, keys.KOORDINATOR_WAITING_TIME)
     reading.value(metadata, keys.KOORDINATOR_MODE)
@@ -77,11 +80,10 @@ def asked_by(metadata: ObjectMeta, own_key: str, *, of_koordinator: bool = False
         return Asked(invalid=reading.invalid)
     roles = Roles(minima, label or ROLE_LABEL) if minima else NO_ROLES
     levels = AskedTopology(required or "", preferred or "")
-    return Asked(policy or default.match_policy, groups, roles, seconds, levels)
+    return Asked(policy or default.match_policy, groups, groups_key if groups else "", roles, seconds, levels)
 
 
-def _groups(reading: Reading, metadata: ObjectMeta, own_key: str) -> Keys:
+def _groups(reading: Reading, metadata: ObjectMeta, key: Key[Keys], own_key: str) -> Keys:
     """The keys of those that it names."""
-    key = keys.GROUPS if keys.GROUPS.text(metadata).strip() else keys.KOORDINATOR_GROUPS
     names = reading.value(metadata, key)
     return reading.field(f"annotation {key}", partial(peers, names, own_key)) or () if names else ()

@@ -22,13 +22,14 @@ from extender.plugins.coscheduling.spec.group_annotations import Asked, asked_by
 from extender.plugins.coscheduling.spec.keys import KOORDINATOR_MIN_AVAILABLE, LIGHTWEIGHT_MIN_AVAILABLE
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.membership import GroupRef
-from extender.plugins.coscheduling.spec.named_groups import Keys
+from extender.plugins.coscheduling.spec.named_groups import MAX_GROUPS, Keys
 from extender.plugins.coscheduling.spec.names import check_label_key
 from extender.plugins.coscheduling.spec.reading import Reading
 from extender.plugins.coscheduling.spec.roles import NO_ROLES, Roles
 from extender.plugins.coscheduling.spec.topology import NO_TOPOLOGY, AskedTopology
 
 MAX_RESOURCES = 64  # in minResources
+TOGETHER = "groups that start together"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class GroupSpec:
     """What a group asks for. `invalid` is the text of a refusal where it asks for nonsense.
 
     min_member is at least the sum of the roles' minima, and 0 where it cannot be read. groups: those that it names to start
-    together.
+    together; groups_key: the annotation that names them. kind: what messages call the group.
     """
 
     key: str
@@ -48,8 +49,10 @@ class GroupSpec:
     invalid: str = ""
     match_policy: MatchPolicy = MatchPolicy.WAITING_AND_RUNNING
     groups: Keys = ()
+    groups_key: str = ""
     roles: Roles = NO_ROLES
     topology: AskedTopology = NO_TOPOLOGY
+    kind: str = "group"
 
 
 def spec_of_pod_group(pod_group: PodGroup) -> GroupSpec:
@@ -115,16 +118,29 @@ def _wishes(pod: corev1.Pod, ref: GroupRef) -> tuple[object, ...]:
 def _complete(spec: GroupSpec, invalid: str, asked: Asked, kind: str) -> GroupSpec:
     """The group with what its annotations ask for, and with what is wrong of it or of them."""
     wrong = invalid or asked.invalid
-    return replace(
+    spec = replace(
         spec,
+        kind=kind,
         min_member=max(spec.min_member, asked.roles.total),
         schedule_timeout_seconds=spec.schedule_timeout_seconds or asked.schedule_timeout_seconds,
-        invalid=f"{kind} {spec.key} is invalid: {wrong}" if wrong else "",
         match_policy=asked.match_policy,
         groups=asked.groups,
+        groups_key=asked.groups_key,
         roles=asked.roles,
         topology=asked.topology,
     )
+    return _invalid(spec, wrong) if wrong else spec
+
+
+def too_many_together(spec: GroupSpec, number: int) -> GroupSpec:
+    """The group, invalid: with those that it names its set would have that many groups."""
+    if spec.invalid:
+        return spec
+    return _invalid(spec, f"annotation {spec.groups_key}: {too_many(MAX_GROUPS, TOGETHER, number)}")
+
+
+def _invalid(spec: GroupSpec, wrong: str) -> GroupSpec:
+    return replace(spec, invalid=f"{spec.kind} {spec.key} is invalid: {wrong}")
 
 
 def _resources(asked: ResourceList) -> Resource | None:

@@ -34,6 +34,7 @@ from extender.plugins.coscheduling.spec.pod_group import (
     spec_of_in_tree,
     spec_of_labels,
     spec_of_pod_group,
+    too_many_together,
 )
 from extender.plugins.coscheduling.state import group_members
 from extender.plugins.coscheduling.state.denials import Denials
@@ -195,10 +196,13 @@ class PodGroupManager:
 
     def _forget_turns(self, keys: Iterable[str]) -> None:
         """The groups' waves are of members of their unit alone."""
-        for group in [each for key in keys if (each := self.groups.get(key)) is not None and each.waves]:
-            unit = [each for key in self.gang_groups.unit(group.key) if (each := self.groups.get(key)) is not None]
-            uids = frozenset(uid for each in unit for uid in each.members)
-            group.waves = [left for wave in group.waves if (left := wave & uids)]
+        for unit in {self.gang_groups.unit(key) for key in keys}:
+            groups = [each for key in unit if (each := self.groups.get(key)) is not None]
+            if not any(group.waves for group in groups):
+                continue
+            uids = frozenset(uid for each in groups for uid in each.members)
+            for group in groups:
+                group.waves = [left for wave in group.waves if (left := wave & uids)]
 
     def pod_group_changed(self, pod_group: PodGroup) -> Group:
         group = self._group(pod_group.key)
@@ -240,6 +244,15 @@ class PodGroupManager:
         before = self.gang_groups.unit(key)
         if self.gang_groups.name(key, others):
             self._forget_turns({*before, *self.gang_groups.unit(key)})
+
+    def try_names_again(self, key: str) -> Group | None:
+        """A group whose names were refused; None if they still are."""
+        group, before = self.groups.get(key), self.gang_groups.unit(key)
+        if group is None or not self.gang_groups.try_again(key):
+            return None
+        self._forget_turns({*before, *self.gang_groups.unit(key)})
+        self._asks_anew(group)
+        return group
 
     def drop_if_empty(self, group: Group) -> None:
         """A group of which nothing is left is forgotten, with its notes. While one that has gone is held still it is kept, as if made
@@ -291,6 +304,8 @@ class PodGroupManager:
             group.spec = spec_of(group)
             if group.spec is not None:
                 self._link(group.key, group.spec.groups)
+                if number := self.gang_groups.refused(group.key):
+                    group.spec = too_many_together(group.spec, number)
         return group.spec
 
     def siblings(self, group: Group, scheduler_name: str) -> set[str]:

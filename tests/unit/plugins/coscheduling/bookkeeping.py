@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.spec.membership import foreign_gates
+from extender.plugins.coscheduling.spec.pod_group import too_many_together
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.ledger import Ledger, Reservation
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, spec_of
@@ -137,8 +138,11 @@ def _planned(manager: PodGroupManager, group: Group) -> Iterable[str]:
 
 
 def _spec(manager: PodGroupManager, group: Group) -> Iterable[str]:
-    if group.spec is not None and group.spec != spec_of(group):
-        yield f"{group.spec} is noted, {spec_of(group)} asked for"
+    asked = spec_of(group)
+    if asked is not None and (number := manager.gang_groups.refused(group.key)):
+        asked = too_many_together(asked, number)
+    if group.spec is not None and group.spec != asked:
+        yield f"{group.spec} is noted, {asked} asked for"
 
 
 def _start(manager: PodGroupManager, group: Group) -> Iterable[str]:
