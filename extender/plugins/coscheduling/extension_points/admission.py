@@ -108,15 +108,12 @@ class Admission:
                 return self._refusal_of_the_gone(group, pod)
             if pod.uid in group.on_node:
                 return SUCCESS  # the call is late: its bind call will be told the pod's node
-            group.unasked.pop(pod.uid, None)
+            member = group.members[pod.uid]
+            member.rejected_in_tree = None
             if group.refuted.came(pod.uid, self._manager.cluster_epoch) and self._enough_are_awake(group):
                 self._manager.denied.pop(group.key)  # it may have been decided before this one was awake
             group.errors.came(pod.uid)
-            status, told = self._gates(group, pod)
-            if told:
-                group.told[pod.uid] = told
-            else:
-                group.told.pop(pod.uid, None)
+            status, member.rejection_facts = self._gates(group, pod)
             return None if status.success else self._refuse(group, pod, status)
 
     def set_aside(self, pod: corev1.Pod, key: str) -> Status:
@@ -126,7 +123,7 @@ class Admission:
             group = self._manager.groups.get(key)
             if group is None or pod.uid not in group.members:
                 return status
-            group.told[pod.uid] = messages.INTERNAL_ERROR
+            group.members[pod.uid].rejection_facts = messages.INTERNAL_ERROR
             return self._refuse(group, pod, status)
 
     def _refusal_of_the_gone(self, group: Group, pod: corev1.Pod) -> Status:
@@ -199,7 +196,7 @@ class Admission:
             return (None, pending), call
         metrics.filter_plan_waits.labels("late").inc()
         refusal = self._refuse(group, pod, pending)
-        group.told[pod.uid] = messages.PLAN_PENDING
+        group.members[pod.uid].rejection_facts = messages.PLAN_PENDING
         return (None, refusal), None
 
     def _refuse(self, group: Group, pod: corev1.Pod, status: Status) -> Status:
@@ -207,9 +204,9 @@ class Admission:
         group.refused.add(pod.uid)
         group.errors.refused(pod.uid)
         group.answered.discard(pod.uid)
-        group.said[pod.uid] = status.message
-        if pod.uid in group.steered:
-            group.steered[pod.uid] = ""
+        member = group.members[pod.uid]
+        member.last_rejection = status.message
+        member.doubt_nomination()
         return status
 
 

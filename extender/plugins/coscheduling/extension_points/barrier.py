@@ -255,10 +255,10 @@ class Barrier:
         """The member whose binding failed has the place that it was to have for as long as after a plan: `follow_unit` says whether
         that is firm. Lock held."""
         manager = self._manager
-        info, place = group.members.get(uid), manager.ledger.get(uid)
-        if info is None:
+        member, place = group.members.get(uid), manager.ledger.get(uid)
+        if member is None:
             return
-        place = place or Reservation(info, group.key, node_name, 0.0, gang_priority=manager.priority_of(group))
+        place = place or Reservation(member.info, group.key, node_name, 0.0, gang_priority=manager.priority_of(group))
         expires = max(place.expires, manager.clock() + self._lease_seconds)
         manager.ledger.reserve(replace(place, node_name=node_name, expires=expires))
 

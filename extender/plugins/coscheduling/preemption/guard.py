@@ -168,7 +168,7 @@ class PreemptionGuard:
             return
         with self._manager.lock:
             group = self._manager.find(preemptor)
-            if self._manager.ledger.get(preemptor.uid) is not None or (group and preemptor.uid in group.steered):
+            if self._manager.ledger.get(preemptor.uid) is not None or self._manager.is_nominated(preemptor.uid):
                 return  # ours: the plan stands, or takes it back
             self._steering.give_up(group.key if group is not None else "", [preemptor])
         log.info("nomination taken back pod=%s node=%s", preemptor.key, preemptor.status.nominated_node_name)

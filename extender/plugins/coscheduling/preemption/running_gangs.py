@@ -35,7 +35,7 @@ def running_gang(manager: PodGroupManager, group: Group) -> RunningGang | None:
 def _running(group: Group) -> dict[str, tuple[PodInfo, str]]:
     """By UID: the member, and its node."""
     nodes = {uid: info.pod.node_name or _on_its_way(group, uid) for uid, info in group.members.items()}
-    return {uid: (group.members[uid], node_name) for uid, node_name in nodes.items() if node_name}
+    return {uid: (group.members[uid].info, node_name) for uid, node_name in nodes.items() if node_name}
 
 
 def _by_what_it_asks_for(manager: PodGroupManager, group: Group) -> RunningGang | None:

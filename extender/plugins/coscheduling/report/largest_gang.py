@@ -73,7 +73,7 @@ class LargestGang:
 
 
 def _members_of(group: Group) -> list[tuple[PodInfo, bool]]:
-    return [(info, _waits(info.pod)) for info in group.members.values()]
+    return [(each.info, _waits(each.pod)) for each in group.members.values()]
 
 
 def _waits(pod: corev1.Pod) -> bool:

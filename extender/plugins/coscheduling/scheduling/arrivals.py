@@ -45,12 +45,18 @@ class Arrivals:
             alone = {places[0][0].uid} if len(places) == 1 else set()
             quiet = self._may_come_unbidden(group, answered | alone)
             early = [pod for pod in early if not self._forget_sent(group, pod.uid)]
-            on_their_way = group.unnamed - group.refused
+            on_their_way = {
+                pod.uid
+                for pod, _ in places
+                if group.members[pod.uid].ungated_without_nomination and pod.uid not in group.refused
+            }
             unnamed = {pod.uid for pod, _ in places if self._needs_no_name(group, pod.uid, offers_all)}
             for pod, node_name in places:
-                group.steered[pod.uid] = node_name
+                member = group.members[pod.uid]
+                member.nomination = node_name
+                member.ungated_without_nomination = pod.uid in unnamed
+                member.rejection_facts = ""
                 group.refused.discard(pod.uid)
-                (group.unnamed.add if pod.uid in unnamed else group.unnamed.discard)(pod.uid)
             group.moved = False
             places = [(pod, node_name) for pod, node_name in places if pod.uid not in on_their_way]
             free = {pod.uid for pod, _ in places if pod.uid in unnamed or (quiet and pod.gated)}
@@ -70,14 +76,15 @@ class Arrivals:
         """
         if uid in group.refused:
             return False
-        first = uid in group.gated and uid not in group.steered
-        return uid in group.unnamed or (first and offers_all)
+        member = group.members[uid]
+        first = uid in group.gated and member.nomination is None
+        return member.ungated_without_nomination or (first and offers_all)
 
     def _forget_sent(self, group: Group, uid: str) -> bool:
         """Returns whether that takes no patch: the member was never nominated. Lock held."""
-        del group.steered[uid]
-        unnamed = uid in group.unnamed
-        group.unnamed.discard(uid)
+        member = group.members[uid]
+        unnamed = member.ungated_without_nomination
+        member.forget_dispatch()
         return unnamed
 
     def _may_come_unbidden(self, group: Group, but: set[str]) -> bool:
@@ -99,7 +106,8 @@ class Arrivals:
         A caller that came unnamed and was refused has a place perhaps, and is woken by its nomination.
         """
         with self._manager.lock:
-            nominate = caller in group.unnamed and caller in group.refused
+            member = group.members.get(caller)
+            nominate = member is not None and member.ungated_without_nomination and caller in group.refused
             moved = group.moved
         if nominate:
             self.send(group)
@@ -113,16 +121,15 @@ class Arrivals:
         early: list[corev1.Pod] = []
         for reservation in self._manager.ledger.of_group(group.key):
             uid = reservation.uid
-            info = group.members.get(uid)
-            known = group.steered.get(uid)
-            if info is None or uid in answered or uid in group.held or known == reservation.node_name:
+            member = group.members.get(uid)
+            if member is None or uid in answered or uid in group.held or member.nomination == reservation.node_name:
                 continue
             waits = uid in group.gated or uid in group.refused
             if invited is not None and uid not in invited:
-                if known:
-                    early.append(info.pod)
-            elif known is not None or waits:
-                due.append((info.pod, reservation.node_name))
+                if member.nomination:
+                    early.append(member.pod)
+            elif member.nomination is not None or waits:
+                due.append((member.pod, reservation.node_name))
         if due and not self.bind_slots.lets_in(group):
             due.clear()
         return due, early
@@ -189,9 +196,8 @@ class Arrivals:
 
     def decide_withdrawal(self, group: Group) -> None:
         """Likewise; what is decided is still to be carried out. Lock held."""
-        uids = [uid for uid in group.steered if self._manager.ledger.get(uid) is None and uid not in group.held]
-        nominated = [uid for uid in uids if not self._forget_sent(group, uid)]
-        self.steering.release(group.key, [group.members[uid].pod for uid in nominated if uid in group.members])
+        lost = [uid for uid in group.nominated() if self._manager.ledger.get(uid) is None and uid not in group.held]
+        self.steering.release(group.key, [group.members[uid].pod for uid in lost if not self._forget_sent(group, uid)])
 
     def take_slot(self, group: Group, own: Reservation, offered: frozenset[str]) -> str | None:
         """A free place of an alike sibling among the nodes offered, in exchange for the member's own. Lock held.
@@ -207,7 +213,7 @@ class Arrivals:
             if free and other.node_name in offered and planner.shape_of(other.pod_info) == shape:
                 ledger.reserve(replace(own, node_name=other.node_name))
                 ledger.reserve(replace(other, node_name=own.node_name))
-                group.moved = group.moved or other.uid in group.steered
+                group.moved = group.moved or group.members[other.uid].nomination is not None
                 self._trade_turns(group, own.uid, other.uid)
                 return other.node_name
         return None
@@ -240,8 +246,8 @@ def cannot_be_woken(unit: Sequence[Group], waves: Sequence[frozenset[str]], call
     return any(
         uid != caller
         and uid not in group.gated
-        and not all(term.matches(info.pod, {}) for term in info.required_affinity_terms)
+        and not all(term.matches(member.pod, {}) for term in member.info.required_affinity_terms)
         for uid in late
         for group in unit
-        if (info := group.members.get(uid)) is not None
+        if (member := group.members.get(uid)) is not None
     )

@@ -81,11 +81,13 @@ class ExpiredPlans:
             for place in manager.ledger.of_group(key):
                 if place.uid in group.held:
                     continue
-                if place.uid in group.answered and place.uid not in group.unasked:
+                member = group.members.get(place.uid)
+                unasked = member is not None and member.rejected_in_tree is not None
+                if place.uid in group.answered and not unasked:
                     group.refuted.add(place.uid, place.node_name, How.DID_NOT_COME, manager.clock())
                     continue
                 metrics.plan_refuted.labels(How.DID_NOT_COME).inc()
-                if place.uid in group.unasked:  # there was room, and it was not woken: kept for again when it is
+                if unasked:  # there was room, and it was not woken: kept for again when it is
                     group.refuted.sleeps(place.uid, NO_EPOCH)
 
     def _deny(self, key: str) -> None:

@@ -228,19 +228,16 @@ class GroupEvents:
         all the same. Once, for each time that the pod becomes refused, and when we see it first."""
         if new is None or new.node_name or not was_refused(new):
             return False
-        known = new.uid in group.refused if old is not None else new.uid in group.said
-        if (
-            known
-            or (old is not None and same_refusal(old, new))
-            or new.uid in group.held
-            or new.uid not in group.members
-        ):
+        member = group.members.get(new.uid)
+        if member is None or new.uid in group.held or (old is not None and same_refusal(old, new)):
+            return False
+        if new.uid in group.refused if old is not None else member.last_rejection:
             return False
         if self._manager.ledger.get(new.uid) is not None:
             return False  # its place is refuted, or not: that is told by its nomination
         group.refused.add(new.uid)
         if refused_unasked(new):
-            group.unasked[new.uid] = self._manager.cluster_epoch
+            member.rejected_in_tree = self._manager.cluster_epoch
         return True
 
     # Beyond it

@@ -22,13 +22,11 @@ _COUNT = re.compile(r"^\d+ ?")
 def quote(group: Group) -> str:
     """What it says of the member whose place it refuted last, or that it refused before it asked us about any; empty before
     it has refuted a few. Lock held."""
-    if group.refuted.times < QUOTED_AFTER and not group.unasked:
+    unasked = group.rejected_in_tree()
+    if group.refuted.times < QUOTED_AFTER and not unasked:
         return ""
-    found = (
-        in_tree_reasons(group.members[uid].pod, group.said.get(uid, ""))
-        for uid in (*group.refuted.uids(), *group.unasked)
-        if uid in group.members
-    )
+    members = (group.members.get(uid) for uid in (*group.refuted.uids(), *unasked))
+    found = (in_tree_reasons(each.pod, each.last_rejection) for each in members if each is not None)
     return next(filter(None, found), "")
 
 

@@ -124,14 +124,13 @@ class PlanRequests:
 
     def _nominated(self, unit: Sequence[Group], priority: int) -> list[tuple[str, PodInfo]]:
         """Nominations made by others; ours are in the ledger."""
-        ledger, groups = self._manager.ledger, self._manager.groups
-        ours = {uid for group in groups.values() for uid in group.steered}
+        ledger = self._manager.ledger
         return [
             (node_name, PodInfo(pod))
             for node_name, pod in self._nominator_pods()
             if pod.priority >= priority
             and ledger.get(pod.uid) is None
-            and pod.uid not in ours
+            and not self._manager.is_nominated(pod.uid)
             and not any(pod.uid in group.members for group in unit)
         ]
 
@@ -147,7 +146,7 @@ class PlanRequests:
         required = spec.min_resources.clone()
         for uid in self._manager.placed(group):
             if uid in group.members:
-                required.subtract(group.members[uid].requests)
+                required.subtract(group.members[uid].info.requests)
         free = _free(snapshot.list())
         names = ["cpu", "memory", "ephemeral-storage", *required.scalar]
         return tuple(name for name in names if required.amount(name) > max(0, free.amount(name)))

@@ -274,7 +274,7 @@ class PlanningRounds:
             return None
         if len(group.members) < spec.min_member and not (group.once_whole or group.started):
             return None  # by counting alone: members come one by one, and this is asked after each
-        sent = group.steered.keys()  # who lost its place while its gate went is in no other set
+        sent = set(group.nominated())  # a member that lost its place while its gate went is in no other set
         asked = group.refused | group.gated | group.calls.keys() | sent
         waiting = group.members.keys() if manager.begun(group) else asked
         unplaced = (waiting & group.members.keys()) - self._manager.placed(group)

@@ -42,24 +42,27 @@ class Rebuffs:
         """
         with self._manager.lock:
             group = self._manager.find(new)
-            if group is None or new.uid in group.held or group.steered.get(new.uid) != old.status.nominated_node_name:
+            member = group.members.get(new.uid) if group is not None else None
+            if group is None or member is None or new.uid in group.held:
+                return False
+            if member.nomination != old.status.nominated_node_name:
                 return False
             if taken_back(old, new):
                 return False  # by us, before the place was promised again: that patch is to come
-            del group.steered[new.uid]
+            member.nomination = None
             place = self._manager.ledger.get(new.uid)
             if place is None:
                 return False
-            refused = refused_in_tree(old, new, group.said.get(new.uid, ""))
+            refused = refused_in_tree(old, new, member.last_rejection)
             if self._arrivals.too_early(group, new.uid) or group.preempting is not None:
                 group.refused.add(new.uid)  # sent once more when its turn comes: that says nothing about its place
                 return False
             if refused and place.node_name == old.status.nominated_node_name:
                 self._refute(group, place)
                 return True
-            if not refused and new.uid in group.repatched:
+            if not refused and member.renominated:
                 return False
-            group.repatched.add(new.uid)
+            member.renominated = True
             group.refused.add(new.uid)
         self._arrivals.send(group)
         return False
@@ -74,7 +77,7 @@ class Rebuffs:
             group = self._manager.find(new)
             if group is None or new.uid not in group.members or new.uid in group.held:
                 return False
-            if not refused_in_tree(old, new, group.said.get(new.uid, "")):
+            if not refused_in_tree(old, new, group.members[new.uid].last_rejection):
                 return False
             place = self._manager.ledger.get(new.uid)
             nominated = new.status.nominated_node_name
@@ -103,8 +106,7 @@ class Rebuffs:
         """Lock held."""
         group.refused.add(uid)
         group.answered.discard(uid)
-        if uid in group.steered:
-            group.steered[uid] = ""
+        group.members[uid].doubt_nomination()
 
 
 def _kept_in_vain(place: Reservation, old: corev1.Pod, new: corev1.Pod) -> bool:

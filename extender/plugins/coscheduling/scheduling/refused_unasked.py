@@ -39,8 +39,8 @@ def refusals_stand(manager: PodGroupManager) -> None:
     Lock held.
     """
     for group in manager.groups.values():
-        for uid in group.unasked:
-            group.unasked[uid] = manager.cluster_epoch
+        for uid in group.rejected_in_tree():
+            group.members[uid].rejected_in_tree = manager.cluster_epoch
 
 
 def put_out(
@@ -53,7 +53,9 @@ def put_out(
     """
     with manager.lock:
         epoch = manager.cluster_epoch
-        refused = {uid for group in unit for uid, at in group.unasked.items() if at == epoch and uid in nodes}
+        refused = {
+            uid for group in unit for uid, at in group.rejected_in_tree().items() if at == epoch and uid in nodes
+        }
     if not refused:
         return False
     silent: set[str] = set()
@@ -68,20 +70,21 @@ def put_out(
             silent.add(info.pod.uid)
     with manager.lock:
         for group in unit:
-            for uid in silent & group.unasked.keys():
+            for uid in silent & group.rejected_in_tree().keys():
                 group.refuted.stays_out(uid, epoch)
     return bool(silent)
 
 
 def note_refused(manager: PodGroupManager, group: Group, place: Reservation) -> None:
     """It was refused after its gang was planned: no patch wakes it, but an event may that we have not seen. Lock held."""
-    if not messages.may_be_ours(in_tree_reasons(group.members[place.uid].pod, "")):
-        group.unasked[place.uid] = manager.cluster_epoch
+    member = group.members[place.uid]
+    if not messages.may_be_ours(in_tree_reasons(member.pod, "")):
+        member.rejected_in_tree = manager.cluster_epoch
         until = min(place.expires, manager.clock() + LEASE_SECONDS)
         manager.ledger.reserve(replace(place, expires=until))
 
 
 def lease_of(unit: Sequence[Group], nodes: Collection[str], seconds: float) -> float:
     """How long places are kept: not as long as usual where none of those that have them has ever come. Lock held."""
-    unasked = {uid for group in unit for uid in group.unasked}
+    unasked = {uid for group in unit for uid in group.rejected_in_tree()}
     return min(seconds, LEASE_SECONDS) if nodes and unasked.issuperset(nodes) else seconds

@@ -30,7 +30,7 @@ class StaleRefusals:
         with self._manager.lock:
             before, self._seen = self._seen, {}
             for group in list(self._manager.groups.values()):
-                if group.told:
+                if group.refused:
                     step = partial(self._told_otherwise, group, before)
                     none: list[corev1.Pod] = []
                     pods = self._manager.quarantine.for_gang(group.key, "stale-refusals", step, none)
@@ -40,23 +40,23 @@ class StaleRefusals:
     def _told_otherwise(self, group: Group, before: dict[tuple[str, str], tuple[str, float]]) -> list[corev1.Pod]:
         """Lock held."""
         now = self._manager.clock()
-        pods = []
-        for uid, told in list(group.told.items()):
-            info = group.members.get(uid)
-            if info is None or uid not in group.refused:
-                del group.told[uid]
+        pods: list[corev1.Pod] = []
+        for uid in group.refused:
+            member = group.members[uid]
+            told = member.rejection_facts
+            if not told:
                 continue
-            name = info.pod.spec.scheduler_name
+            name = member.pod.spec.scheduler_name
             key = group.key, name
             if key not in self._seen:
-                true = self._true_words(group, info.pod)
+                true = self._true_words(group, member.pod)
                 known = before.get(key)
                 self._seen[key] = known if known is not None and known[0] == true else (true, now)
             true, since = self._seen[key]
             known_by_asking = not true and told != messages.INTERNAL_ERROR
             if true != told and not known_by_asking and now - since >= STOOD_SECONDS:
-                del group.told[uid]
-                pods.append(info.pod)
+                member.rejection_facts = ""
+                pods.append(member.pod)
         return pods
 
     def _true_words(self, group: Group, pod: corev1.Pod) -> str:

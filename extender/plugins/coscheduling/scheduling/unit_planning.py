@@ -192,7 +192,7 @@ class UnitPlanning:
         verdict = Verdict(False, REJECTED, stop.text, stop.reason)
         with self._manager.lock:
             pod_group = group.pod_group
-            gated = [info.pod for uid in group.gated if not needs_siblings(info := group.members[uid])]
+            gated = [info.pod for uid in group.gated if not needs_siblings(info := group.members[uid].info)]
             self._arrivals.decide_withdrawal(group)
             if self._with.ungate_refused:
                 self._arrivals.steering.ungate(group.key, gated)
@@ -288,5 +288,6 @@ def note_places(
     for group in unit:
         group.planned = True
         group.waves[:0] = waves
-        group.repatched.clear()
+        for member in group.members.values():
+            member.renominated = False
         manager.denied.pop(group.key, None)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.spec.membership import GroupRef
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.commit import Commit, Start
 from extender.plugins.coscheduling.state.error_back_off import ErrorBackOffs
+from extender.plugins.coscheduling.state.member import Member
 from extender.plugins.coscheduling.state.plan_call import PlanCall
 from extender.plugins.coscheduling.state.preempting import Preempting
 from extender.plugins.coscheduling.state.refutations import Refutations
@@ -29,23 +29,16 @@ class Group:
 
     key: str
     pod_group: PodGroup | None = None
-    members: dict[str, PodInfo] = field(default_factory=dict)
-    refs: dict[str, GroupRef] = field(default_factory=dict)
+    members: dict[str, Member] = field(default_factory=dict)  # by UID
     on_node: set[str] = field(default_factory=set)  # UIDs of the members that the API shows on a node
     of_scheduler: dict[str, set[str]] = field(default_factory=dict)  # scheduler name -> UIDs of its members
     held: dict[str, str] = field(default_factory=dict)  # UID -> node, while the bind call waits
     committed: dict[str, str] = field(default_factory=dict)  # UID -> node, from our binding to the watch's word
     commits: dict[str, Commit] = field(default_factory=dict)  # UID -> the start it is part of
     refused: set[str] = field(default_factory=set)  # parked in kube-scheduler by our word
-    unasked: dict[str, int] = field(default_factory=dict)  # UID -> cluster epoch: refused before we were asked
-    told: dict[str, str] = field(default_factory=dict)  # UID -> what of its refusal may become untrue
     answered: set[str] = field(default_factory=set)  # UIDs: given their place by our filter, and not at bind yet
-    said: dict[str, str] = field(default_factory=dict)  # UID -> the text of our last refusal
-    steered: dict[str, str] = field(default_factory=dict)  # UID -> node of our nomination, "" if it may be out of date
     gated: set[str] = field(default_factory=set)  # held back by our gate alone
-    unnamed: set[str] = field(default_factory=set)  # UIDs: freed of our gate with no nomination, and on their way since
     waves: list[frozenset[str]] = field(default_factory=list)  # of a plan: who is sent once those before are in place
-    repatched: set[str] = field(default_factory=set)  # whose lost nomination was made once more for this plan
     moved: bool = False  # a place has changed hands since members were last sent
     claiming: set[str] = field(default_factory=set)  # UIDs of members with claims for volumes
     errors: ErrorBackOffs = field(default_factory=ErrorBackOffs)  # members that kube-scheduler has in error back-off
@@ -73,7 +66,19 @@ class Group:
         return self.held.keys() & self.members.keys()
 
     def pending(self) -> list[PodInfo]:
-        return [info for uid, info in self.members.items() if not info.pod.node_name and uid not in self.committed]
+        return [
+            member.info
+            for uid, member in self.members.items()
+            if not member.pod.node_name and uid not in self.committed
+        ]
+
+    def nominated(self) -> list[str]:
+        """UIDs of the members that we have sent to a place, and not withdrawn since."""
+        return [uid for uid, each in self.members.items() if each.nomination is not None]
+
+    def rejected_in_tree(self) -> dict[str, int]:
+        """UID -> the cluster epoch: members that kube-scheduler refused before it asked us."""
+        return {uid: each.rejected_in_tree for uid, each in self.members.items() if each.rejected_in_tree is not None}
 
     def stop(self, stop: Stop) -> None:
         self.stopped = stop.after(self.stopped)

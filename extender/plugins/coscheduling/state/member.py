@@ -11,6 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from extender.api import corev1
+from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.spec.membership import GroupRef
+
 
 class MemberState(StrEnum):
     """A member is in exactly one; docs/design/0028 says which holds where two seem to."""
@@ -123,3 +127,31 @@ TRANSITIONS: Mapping[tuple[MemberState, MemberEvent], Transition] = dict(_transi
 def transition(state: MemberState, event: MemberEvent) -> Transition:
     """What becomes of a member that is in the state. Pure, and total."""
     return TRANSITIONS[state, event]
+
+
+@dataclass(slots=True)
+class Member:
+    """What is known of one member. The manager's lock guards it."""
+
+    info: PodInfo
+    ref: GroupRef
+    nomination: str | None = None  # the node of ours; empty if it may be out of date; None if we have made none
+    ungated_without_nomination: bool = False  # and on its way since
+    renominated: bool = False  # a nomination that was lost was made once more for this plan
+    last_rejection: str = ""  # the text of our last refusal
+    rejection_facts: str = ""  # what of that refusal may become untrue
+    rejected_in_tree: int | None = None  # the cluster epoch at which kube-scheduler refused it before it asked us
+
+    @property
+    def pod(self) -> corev1.Pod:
+        return self.info.pod
+
+    def forget_dispatch(self) -> None:
+        """It is on its way no more: it has come, or its nomination is withdrawn."""
+        self.nomination = None
+        self.ungated_without_nomination = False
+
+    def doubt_nomination(self) -> None:
+        """kube-scheduler clears it with a refusal."""
+        if self.nomination is not None:
+            self.nomination = ""

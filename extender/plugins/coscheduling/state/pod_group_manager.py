@@ -122,6 +122,11 @@ class PodGroupManager:
     def is_member(self, uid: str) -> bool:
         return uid in self._pods
 
+    def is_nominated(self, uid: str) -> bool:
+        """Whether the pod is a member that we have sent to its place, and not withdrawn since."""
+        group = self.groups.get(self._pods.group_of(uid))
+        return group is not None and group.members[uid].nomination is not None
+
     def holder_of(self, pod: corev1.Pod) -> Group | None:
         """The group that holds the pod, or has started it, whatever the pod says by now; else its group."""
         key = self._pods.holder_of(pod.uid)
@@ -420,7 +425,7 @@ def spec_of(group: Group) -> GroupSpec | None:
         return spec_of_pod_group(group.pod_group)
     if group.in_tree is not None:
         return spec_of_in_tree(group.in_tree)
-    lightweight = [(info.pod, group.refs[uid]) for uid, info in group.members.items() if group.refs[uid].lightweight]
+    lightweight = [(each.pod, each.ref) for each in group.members.values() if each.ref.lightweight]
     return spec_of_labels(group.key, lightweight) if lightweight else None
 
 

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
+from extender.plugins.coscheduling.state.member import Member
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Standing:
     since: datetime | None
 
 
-def standing_of(members: Mapping[str, PodInfo], priorities: Counter[int], spec: GroupSpec | None) -> Standing:
+def standing_of(members: Mapping[str, Member], priorities: Counter[int], spec: GroupSpec | None) -> Standing:
     """priorities: how many of the members (by UID) have each."""
     minima = list(_minima(members, spec)) if spec is not None and not spec.invalid else []
     if not minima or any(len(found) < number for number, found in minima):
@@ -37,11 +37,11 @@ def counts_at(pod_priority: int, gang_priority: int) -> int:
     return min(pod_priority, gang_priority)
 
 
-Minimum = tuple[int, Collection[PodInfo]]
+Minimum = tuple[int, Collection[Member]]
 """How many there have to be, and of whom."""
 
 
-def _minima(members: Mapping[str, PodInfo], spec: GroupSpec) -> Iterator[Minimum]:
+def _minima(members: Mapping[str, Member], spec: GroupSpec) -> Iterator[Minimum]:
     yield spec.min_member, members.values()
     for role, minimum in spec.roles.minima:
         yield minimum, [info for info in members.values() if spec.roles.role_of(info.pod) == role]

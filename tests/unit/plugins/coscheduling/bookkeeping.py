@@ -73,18 +73,23 @@ def _exactly(name: str, recount: Callable[[PodGroupManager, Group], object]) -> 
 
 
 def _members(manager: PodGroupManager, group: Group) -> Iterable[str]:
-    for uid, info in group.members.items():
-        pod = info.pod
+    for uid, member in group.members.items():
+        pod = member.pod
+        if member.ref.key != group.key:
+            yield f"{uid} is of {member.ref.key}"
         if pod.uid != uid or manager._pods.group_of(uid) != group.key:
             yield f"{uid} is not found by its UID"
         if pod.deleting or pod.terminal or uid in manager.leaving or manager._pods.is_gone(uid):
             yield f"{uid} is gone, or going"
+    yield from _way(manager, group)
 
 
-def _refs(manager: PodGroupManager, group: Group) -> Iterable[str]:
-    if group.refs.keys() != group.members.keys():
-        yield f"{sorted(group.refs)} are not the members"
-    yield from (f"{uid} is of {ref.key}" for uid, ref in group.refs.items() if ref.key != group.key)
+def _way(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    """Of a member that is on its node nothing of its way there is left."""
+    for uid, member in group.members.items():
+        on_its_way = member.nomination, member.rejected_in_tree, member.last_rejection or None
+        if member.pod.node_name and (member.ungated_without_nomination or set(on_its_way) != {None}):
+            yield f"{uid} is on its node"
 
 
 def _of_scheduler(manager: PodGroupManager, group: Group) -> Mapping[str, set[str]]:
@@ -166,22 +171,15 @@ GROUP_RULES: Mapping[str, Rule] = {
     "pod_group": _nothing,
     "in_tree": _nothing,
     "members": _members,
-    "refs": _refs,
     "on_node": _exactly("on_node", lambda _, group: {u for u, each in group.members.items() if each.pod.node_name}),
     "of_scheduler": _exactly("of_scheduler", _of_scheduler),
     "held": _held,
     "committed": _of_pending("committed"),
     "commits": _commits,
     "refused": _of_pending("refused"),
-    "unasked": _of_pending("unasked"),
-    "told": _of_members("told"),
     "answered": _of_pending("answered"),
-    "said": _of_pending("said"),
-    "steered": _of_pending("steered"),
     "gated": _exactly("gated", _gated),
-    "unnamed": _of_pending("unnamed"),
     "waves": _waves,
-    "repatched": _of_members("repatched"),
     "moved": _nothing,
     "calls": _of_pending("calls"),
     "claiming": _of_members("claiming"),

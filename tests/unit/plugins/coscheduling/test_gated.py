@@ -373,7 +373,7 @@ def test_only_kube_scheduler_s_own_filters_refute_a_place(
 ) -> None:
     w = world([node("n1", "2"), node("n2", "1")])
     seen, node_name = sent(w)
-    w.plugin.manager.groups["default/g"].said["p0"] = "our own words"
+    w.plugin.manager.groups["default/g"].members["p0"].last_rejection = "our own words"
     refusal = corev1.PodCondition(type="PodScheduled", status="False", reason=reason, message=message)
     w.plugin.on_pod(seen, changed(seen, status={"conditions": (refusal,), "nominated_node_name": ""}))
     w.run_tasks()

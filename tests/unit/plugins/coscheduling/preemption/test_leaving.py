@@ -179,7 +179,7 @@ def test_an_eviction_that_fails_leaves_the_rest_as_it_was(gang: Preempted) -> No
 
 def _expect(gang: Preempted, victims: Sequence[corev1.Pod], elsewhere: Sequence[corev1.Pod]) -> None:
     infos = gang.manager.groups["default/g"].members
-    rest = tuple(Evictable(infos[one.uid], one.node_name, Kind.BREAKING, "default/g") for one in elsewhere)
+    rest = tuple(Evictable(infos[one.uid].info, one.node_name, Kind.BREAKING, "default/g") for one in elsewhere)
     chosen = Selection("n1", tuple(victims), rest, 0, frozenset({"default/g"}), False)
     gang.rest.expect(pod("vip", priority=10), chosen)
 

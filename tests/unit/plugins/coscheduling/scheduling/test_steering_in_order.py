@@ -94,7 +94,7 @@ def test_a_nomination_does_not_overtake_the_decision_that_takes_it_back(planned:
     """The planner's thread was delayed after it had decided; what it nominated then nobody ever took back."""
     plugin = planned.plugin
     gang = plugin.manager.groups["default/g"]
-    with stopped_after(planned, lambda: len(gang.steered) == 2, plugin.rounds.plan_waiting):
+    with stopped_after(planned, lambda: len(gang.nominated()) == 2, plugin.rounds.plan_waiting):
         plugin.rounds.drop_plan("default/g")
         plugin.manager.denied["default/g"] = "no room"  # no other plan follows
         plugin.arrivals.withdraw(gang)
@@ -106,7 +106,7 @@ def test_a_release_does_not_overtake_the_nomination_of_the_next_plan(planned: Wo
     gang = plugin.manager.groups["default/g"]
     plugin.rounds.plan_waiting()
     plugin.rounds.drop_plan("default/g")
-    with stopped_after(planned, lambda: not gang.steered, lambda: plugin.arrivals.withdraw(gang)):
+    with stopped_after(planned, lambda: not gang.nominated(), lambda: plugin.arrivals.withdraw(gang)):
         plugin.rounds.plan_waiting()
     assert {name: said[-1] for name, said in heard.said.items()} == {"g0": "to n1", "g1": "to n1"}
 
