@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 from extender.api.metav1 import ObjectMeta
 
@@ -45,7 +45,7 @@ class Key(str, Generic[T]):
         kinds: tuple[str, ...],
         longest: int,
         parse: Callable[[str], T],
-    ) -> Key[T]:
+    ) -> Self:
         key = super().__new__(cls, name)
         key.source, key.kinds, key.longest, key.parse = source, kinds, longest, parse
         return key
@@ -64,3 +64,10 @@ class Key(str, Generic[T]):
 
     def _values(self, metadata: ObjectMeta) -> Mapping[str, str]:
         return metadata.labels if self.source is Source.LABEL else metadata.annotations
+
+
+class Record(Key[T]):
+    """An annotation by which the extender knows its own acts again: it comes with a pod's binding, and no user writes it.
+
+    manifests/tenants/records.yaml names each; a test compares.
+    """

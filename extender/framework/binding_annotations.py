@@ -7,14 +7,18 @@ Kubernetes: pkg/registry/core/pod/storage/storage.go (setPodNodeAndMetadata)
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+from extender.api.metadata_keys import Record
 from extender.framework.cycle_state import CycleState, CycleStateNotFoundError
 
 _KEY = "BindingAnnotations"
 
 
-def annotate_binding(state: CycleState, annotations: Mapping[str, str]) -> None:
-    state.write(_KEY, {**binding_annotations(state), **annotations})
+def annotate_binding(state: CycleState, annotations: Mapping[Record[Any], str]) -> None:
+    written = binding_annotations(state)
+    written.update((str(key), value) for key, value in annotations.items())
+    state.write(_KEY, written)
 
 
 def binding_annotations(state: CycleState) -> dict[str, str]:

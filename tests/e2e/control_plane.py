@@ -28,10 +28,15 @@ ADMIN = "admin-token"
 SIDECAR = "sidecar-token"  # the ServiceAccount that the manifests give the pod
 EXTENDER_ALONE = "extender-token"  # a user with the extender's own role and no other
 EXTENDER_USER = "gang-extender-alone"
+TENANT = "tenant-token"  # a user whose rights a test gives
+TENANT_USER = "tenant"
+DAEMON_SETS = "daemon-sets-token"  # the controller of DaemonSets
 USERS = (
     f'{ADMIN},admin,admin,"system:masters"',
     f'{SIDECAR},system:serviceaccount:kube-system:gang-scheduler,sidecar,"system:serviceaccounts"',
     f"{EXTENDER_ALONE},{EXTENDER_USER},{EXTENDER_USER}",
+    f"{TENANT},{TENANT_USER},{TENANT_USER}",
+    f"{DAEMON_SETS},system:serviceaccount:kube-system:daemon-set-controller,daemon-sets",
 )
 
 

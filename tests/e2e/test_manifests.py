@@ -15,7 +15,11 @@ from tests.e2e.extender import Extender
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 
-POLICIES = ("gate", "wake-by-annotation")  # they change pods: tests of their own apply them, and take them away again
+POLICIES = (
+    "gate",
+    "wake-by-annotation",
+    "tenants",
+)  # they change pods: tests of their own apply them, and take them away again
 OVERLAYS = sorted(
     overlay
     for file in MANIFESTS.rglob("kustomization.yaml")

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import extender
-from extender.api.metadata_keys import LIST, Key, Source
+from extender.api.metadata_keys import LIST, Key, Record, Source
 from extender.api.metav1 import ObjectMeta
+from extender.plugins.coscheduling.spec.keys import ASKING
 from extender.plugins.coscheduling.spec.reading import Reading
 from tests.declared_keys import declared_keys
 
@@ -124,3 +125,11 @@ def test_the_longest_value_is_parsed() -> None:
     key = Key("example.com/x", Source.LABEL, ("Pod",), 5, str)
     assert Reading().value(ObjectMeta(labels={key: "12345"}), key) == "12345"
     assert Reading().value(ObjectMeta(labels={key: "123456"}), key) is None
+
+
+def test_each_key_of_ours_is_a_user_s_or_a_record_of_the_extender_s() -> None:
+    """A record is what `annotate_binding` takes and manifests/tenants keeps users from writing."""
+    ours = {key for key in declared_keys() if key.startswith("gang-extender.dev/")}
+    records = {key for key in ours if isinstance(key, Record)}
+    assert ours - records == {key for key in ASKING if key.startswith("gang-extender.dev/")}
+    assert records == {"gang-extender.dev/batch-started-at", "gang-extender.dev/start"}

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
+from extender.api.metadata_keys import Record
 from extender.backend.cache.cache import Cache
 from extender.client.embedded import EmbeddedAPI
 from extender.client.informer import InformerFactory
 from extender.metrics import REGISTRY
+from extender.plugins.coscheduling.scheduling.shadow_nodes import DAEMON_SET
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.scheduler.actions.bell import NAME
@@ -22,6 +24,7 @@ from extender.scheduler.leadership import Leadership
 from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers, of_leadership
 from extender.scheduler.scheduler import KUBE_SCHEDULER
 from extender.server.options import ServeOptions
+from tests.declared_keys import declared_keys
 
 STOP_SECONDS = 3  # gunicorn's master gives the worker so much beyond its drain
 MANIFESTS = Path(__file__).parents[3] / "manifests"
@@ -207,3 +210,38 @@ def test_the_image_is_built_of_our_own_version() -> None:
     images = {image["name"]: image["newTag"] for image in documents("sidecar/kustomization.yaml")[0]["images"]}
     assert version is not None
     assert images["gang-extender"] == version[1]
+
+
+def policy(path: str) -> dict[str, Any]:
+    """What a ValidatingAdmissionPolicy says; its binding names it, and denies."""
+    found, binding = documents(path)
+    assert found["kind"] == "ValidatingAdmissionPolicy"
+    assert binding["spec"] == {"policyName": found["metadata"]["name"], "validationActions": ["Deny"]}
+    said: dict[str, Any] = found["spec"]
+    return said
+
+
+def quoted(expression: str) -> set[str]:
+    return set(re.findall(r"'([^']*)'", expression))
+
+
+def test_tenants_may_write_no_annotation_that_is_a_record_of_the_extender_s() -> None:
+    said = policy("tenants/records.yaml")
+    variables = {variable["name"]: variable["expression"] for variable in said["variables"]}
+    assert quoted(variables["records"]) == {key for key in declared_keys() if isinstance(key, Record)}
+    (rule,) = said["matchConstraints"]["resourceRules"]
+    assert set(rule["resources"]) == {"pods", "pods/status", "pods/binding", "bindings"}, "ways to an annotation"
+    assert rule["operations"] == ["CREATE", "UPDATE"]
+
+
+def test_the_account_of_the_sidecar_may_write_them() -> None:
+    (account,) = documents("rbac/service-account.yaml")
+    metadata = account["metadata"]
+    (condition,) = policy("tenants/records.yaml")["matchConditions"]
+    assert quoted(condition["expression"]) == {f"system:serviceaccount:{metadata['namespace']}:{metadata['name']}"}
+    assert POD["serviceAccountName"] == metadata["name"]
+
+
+def test_who_controls_a_daemon_set_s_pod_is_told_as_the_extender_tells_it() -> None:
+    variables = {each["name"]: each["expression"] for each in policy("tenants/daemon-sets.yaml")["variables"]}
+    assert quoted(variables["claimed"]) == set(DAEMON_SET)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from extender.api.metadata_keys import LIST, NAME, QUALIFIED_NAME, WORD, Key, Source
+from extender.api.metadata_keys import LIST, NAME, QUALIFIED_NAME, WORD, Key, Record, Source
 from extender.api.schedulingv1alpha1 import LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL
 from extender.plugins.coscheduling.spec.batch import parse_batch
 from extender.plugins.coscheduling.spec.counts import parse_minimum
@@ -50,10 +50,10 @@ KOORDINATOR_GROUPS = Key(f"{_KOORDINATOR}/groups", _ANNOTATION, BOTH, LIST, pars
 KOORDINATOR_WAITING_TIME = Key(f"{_KOORDINATOR}/waiting-time", _ANNOTATION, BOTH, WORD, parse_waiting_time)
 KOORDINATOR_MODE = Key(f"{_KOORDINATOR}/mode", _ANNOTATION, BOTH, WORD, parse_mode)
 
-BATCH = Key(f"{_OURS}/batch-started-at", _ANNOTATION, POD, WORD, parse_batch)
+BATCH = Record(f"{_OURS}/batch-started-at", _ANNOTATION, POD, WORD, parse_batch)
 """Written with a member's binding, and read after a restart."""
 
-START = Key(f"{_OURS}/start", _ANNOTATION, POD, 2 * 1024, parse_start)
+START = Record(f"{_OURS}/start", _ANNOTATION, POD, 2 * 1024, parse_start)
 """Likewise: the start that the member was bound by."""
 
 ASKING: tuple[Key[Any], ...] = (
