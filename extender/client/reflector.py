@@ -12,6 +12,7 @@ import logging
 import random
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, Generic, Protocol, TypeVar
 
 from extender import metrics
@@ -28,6 +29,8 @@ from extender.crash import crashed, guarded
 log = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=Any)
+
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 PAGE = 500
 WATCH_SECONDS = 30.0  # at most; the server ends it then, and has sent a bookmark before where it had anything to say
@@ -199,13 +202,19 @@ class Reflector(Generic[T]):
             if self.unreadable.get(gone.metadata.key) is None:
                 self._store.remove(gone.metadata.key)
                 self._changes.changed(gone, None)
-        for obj in found.values():
+        for obj in sorted(found.values(), key=self._told_in_order):
             old = self._store.put(obj)
             if old is None or old.metadata.resource_version != obj.metadata.resource_version:
                 self._changes.changed(old, obj)
             self._steps.pause_if_due()
         self._served, self._refused_since = True, None
         self._changes.replaced()
+
+    def _told_in_order(self, obj: T) -> datetime:
+        """Those that are known already, then the new ones by age: after a restart objects come as they came when they were made."""
+        if self._store.get(obj.metadata.key) is not None:
+            return _LONG_AGO
+        return obj.metadata.creation_timestamp or _LONG_AGO
 
     def _check(self) -> Input:
         """A page of one object is enough: its version is the server's."""

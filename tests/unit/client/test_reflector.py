@@ -104,6 +104,27 @@ def test_after_410_the_list_tells_what_was_missed(server: FakeAPIServer, informe
         assert path.endswith("?limit=500"), "pages: one body of a large list would take long to decode"
 
 
+def test_what_a_list_brings_anew_is_told_oldest_first(server: FakeAPIServer, informer: Start) -> None:
+    """Of groups that would be too many together the late ones are refused, after a restart too."""
+
+    def made(name: str, day: int) -> dict[str, Any]:
+        made = node(name)
+        made["metadata"]["creationTimestamp"] = f"2026-01-{day:02}T00:00:00Z"
+        return made
+
+    young, middle, old = made("a", 3), made("b", 2), made("c", 1)
+    server.lists.extend(
+        [
+            page(young, middle, version="5", next="token"),
+            page(old, version="5"),
+            page(young, made("e", 5), made("f", 4)),
+        ]
+    )
+    server.watches.extend([Answer(lines=[GONE]), Answer(hang=True)])
+    _, told = informer()
+    told.wait("+c", "+b", "+a", "-c", "-b", "+f", "+e")
+
+
 def test_bookmarks_move_the_version_on(server: FakeAPIServer, informer: Start) -> None:
     server.lists.append(page(node("a"), version="5"))
     server.watches.extend([Answer(lines=[bookmark("42")]), Answer(hang=True)])
