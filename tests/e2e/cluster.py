@@ -15,7 +15,7 @@ from tests.e2e import api as paths
 from tests.e2e.api import Api, Json, Refused
 from tests.e2e.control_plane import MANIFESTS, SCHEDULER_NAME, ControlPlane
 from tests.e2e.history import RECOVERY_SECONDS, Amounts, amounts, violations
-from tests.e2e.node_objects import csi_node, node_status
+from tests.e2e.node_objects import csi_node, node
 from tests.e2e.processes import eventually
 from tests.e2e.recorder import Recorder
 
@@ -47,18 +47,17 @@ class Cluster:
         memory: str = "256Gi",
         pods: int = 110,
         labels: Mapping[str, str] | None = None,
-        with_kubelet: bool = False,
     ) -> None:
-        """with_kubelet: as its kubelet writes it, with the CSINode beside it: every second one has no driver."""
+        """As its kubelet writes it, with the CSINode beside it: every second one has a driver. The amounts are allocatable."""
         room = {"cpu": cpu, "memory": memory, "pods": str(pods)}
-        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ready"}
-        metadata = {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}}
-        bare = {"capacity": room, "allocatable": room, "conditions": [ready]}
-        status = node_status(name, room) if with_kubelet else bare
-        self.api.create(paths.NODES, {"metadata": metadata, "status": status})
-        if with_kubelet:
-            self._nodes += 1
-            self.api.create(paths.CSI_NODES, csi_node(name, with_driver=self._nodes % 2 == 0))
+        self._nodes += 1
+        with_driver = self._nodes % 2 == 0
+        made = self.api.create(paths.NODES, node(name, room, labels or {}, with_driver=with_driver))
+        try:
+            self.api.create(paths.CSI_NODES, csi_node(made, with_driver=with_driver))
+        except Refused as refused:
+            if refused.code != 409:  # one of this name was here before: nothing here would take its CSINode with it
+                raise
 
     def namespace(self, name: str) -> None:
         """Stays: nothing here would finish its deletion."""

@@ -40,8 +40,8 @@ def gang(cluster: Cluster, name: str, size: int, **requests: str) -> list[str]:
 
 
 def test_a_node_with_an_image_without_names_takes_gangs(cluster: Cluster, module_programs: Pair) -> None:
-    cluster.node("node-1", cpu="2", with_kubelet=True)
-    cluster.node("node-2", cpu="2", with_kubelet=True)
+    cluster.node("node-1", cpu="2")
+    cluster.node("node-2", cpu="2")
     assert cluster.api.get(f"{paths.NODES}/node-1")["status"]["images"][1]["names"] is None
     first, second = (cluster.api.get(f"{paths.CSI_NODES}/node-{number}")["spec"]["drivers"] for number in (1, 2))
     assert (first, second[0]["topologyKeys"]) == (None, None)
@@ -50,7 +50,7 @@ def test_a_node_with_an_image_without_names_takes_gangs(cluster: Cluster, module
 
 
 def test_a_node_that_gets_an_image_without_names_goes_on_taking_gangs(cluster: Cluster, module_programs: Pair) -> None:
-    cluster.node("node-1", cpu="4", with_kubelet=True)
+    cluster.node("node-1", cpu="4")
     cluster.recorder.await_bound(*gang(cluster, "before", 2, cpu="1"), within=5)
     status = node_status("node-1", {"cpu": "4", "memory": "256Gi", "pods": "110"})
     cluster.api.patch(f"{paths.NODES}/node-1/status", {"status": {"images": [{"names": None}, *status["images"]]}})
@@ -78,7 +78,7 @@ def test_restarts_during_which_everything_is_forbidden_empty_no_informer(
     line = BadLine(own_plane.server, own_plane.ca_file, seed=1).start()
     try:
         with Pair.of(own_plane, tmp_path / "pair", server=line.url).running() as pair:
-            cluster.node("node-1", with_kubelet=True)
+            cluster.node("node-1")
             eventually(lambda: nodes_seen(pair.extender) == 1, within=10, what="the node is seen")
             before = served(pair.extender)
             for _ in range(RESTARTS):
@@ -116,12 +116,12 @@ def test_an_etcd_that_was_restored_to_an_older_version_is_followed(own_plane: Co
     folder, saved = own_plane.folder / "etcd", tmp_path / "saved"
     pair = Pair.of(own_plane, tmp_path / "pair", as_shipped=True)
     try:
-        cluster.node("stays", with_kubelet=True)
+        cluster.node("stays")
         _stop(own_plane)
         shutil.copytree(folder, saved)
         _start(own_plane)
         pair.start()
-        cluster.node("lost", with_kubelet=True)
+        cluster.node("lost")
         eventually(lambda: nodes_seen(pair.extender) == 2, within=30, what="both nodes are seen")
         for number in range(2000):  # more versions than a start of the API server makes
             cluster.api.patch(f"{paths.NODES}/stays", {"metadata": {"annotations": {"number": str(number)}}})
