@@ -1,8 +1,8 @@
 """Objects from JSON, one by one: one that our structs cannot hold keeps no other from being seen.
 
 Such an object counts as its last version that could be read; where there was none it counts as absent. A PodGroup is read
-all the same: see client/unreadable. Each is named in the log, and their number stands in /readyz?verbose and in a metric.
-Used by client/connection and watch_stream, the bookkeeping by the reflector.
+all the same: see client/unreadable. Each is named in the log and by an event on it (scheduler/actions/unreadable_events); their number
+stands in /readyz?verbose and in a metric. Used by client/connection and watch_stream, the bookkeeping by the reflector.
 Kubernetes: the Go types are those of the API server, so that client-go knows no such objects
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -22,7 +22,7 @@ from extender.api.metav1 import ListMeta, ObjectMeta
 from extender.client.errors import UnreadableError
 from extender.client.interface import Unreadable
 from extender.client.short_steps import ShortSteps
-from extender.client.unreadable import decode
+from extender.client.unreadable import MAX_ERROR, decode
 
 log = logging.getLogger(__name__)
 
@@ -34,15 +34,8 @@ class _RawList(Struct, frozen=True):
     items: tuple[msgspec.Raw, ...] | None = ()
 
 
-class _Identity(Struct, frozen=True, rename="camel"):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-
-
 class _Identified(Struct, frozen=True):
-    metadata: _Identity = _Identity()
+    metadata: dict[str, msgspec.Raw] = {}
 
 
 def read_list(body: bytes, type_: type[T]) -> tuple[list[T], list[Unreadable], ListMeta]:
@@ -68,15 +61,27 @@ def read_object(raw: bytes, type_: type[T]) -> T | Unreadable:
     try:
         return decode(raw, type_)
     except codec.DecodeError as error:
-        of = _Identity()
-        with contextlib.suppress(codec.DecodeError):
-            of = codec.decode(raw, _Identified).metadata
-        metadata = ObjectMeta(name=of.name, namespace=of.namespace, uid=of.uid, resource_version=of.resource_version)
-        return Unreadable(metadata, str(error))
+        return Unreadable(_identity(raw), str(error)[:MAX_ERROR])
+
+
+def _identity(raw: bytes) -> ObjectMeta:
+    """What of it can be read; empty for the rest."""
+    found: dict[str, str] = {}
+    with contextlib.suppress(codec.DecodeError):
+        metadata = codec.decode(raw, _Identified).metadata
+        for field in ("name", "namespace", "uid", "resourceVersion"):
+            with contextlib.suppress(codec.DecodeError):
+                found[field] = codec.decode(bytes(metadata.get(field, b'""')), str)
+    return ObjectMeta(
+        name=found.get("name", ""),
+        namespace=found.get("namespace", ""),
+        uid=found.get("uid", ""),
+        resource_version=found.get("resourceVersion", ""),
+    )
 
 
 class UnreadableObjects:
-    """Those of one kind that are there now. Changed by the reflector's thread alone, counted by any."""
+    """Those of one kind that are there now. Changed by the reflector's thread alone, read by any."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
@@ -84,6 +89,9 @@ class UnreadableObjects:
 
     def __len__(self) -> int:
         return len(self._objects)
+
+    def all(self) -> Sequence[Unreadable]:
+        return tuple(self._objects.values())
 
     def get(self, key: str) -> Unreadable | None:
         return self._objects.get(key)

@@ -175,10 +175,10 @@ def event_name(regarding: str) -> str:
 
 
 def cut(note: str) -> str:
-    """To 1024 bytes, marked as cut."""
-    data = note.encode()
+    """To 1024 bytes, marked as cut. What is no character (half of a pair of UTF-16) becomes a question mark."""
+    data = note.encode("utf-8", "replace")
     if len(data) <= NOTE_LIMIT:
-        return note
+        return data.decode()
     return data[: NOTE_LIMIT - 4].decode(errors="ignore") + " ..."
 
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from extender.client.deliveries import Deliveries, EventHandler
 from extender.client.errors import ApiError
-from extender.client.interface import API, LEASES, PODS, ResourceType
+from extender.client.interface import API, LEASES, PODS, ResourceType, Unreadable
 from extender.client.reflector import WATCH_SECONDS, Reflector
 from extender.client.store import Store
 
@@ -126,6 +126,11 @@ class Informer(Generic[T]):
 
     def wait_for_sync(self, timeout: float) -> bool:
         return self._synced.wait(timeout)
+
+    @property
+    def unreadable(self) -> Sequence[Unreadable]:
+        """Those that are there now, and count as their last version that could be read, or as absent."""
+        return self._reflector.unreadable.all()
 
     @property
     def state(self) -> InformerState:

@@ -33,6 +33,7 @@ from extender.scheduler import gang_settings
 from extender.scheduler.actions.bell import Bell
 from extender.scheduler.actions.evictor import ApiEvictor
 from extender.scheduler.actions.steering import StatusSteering
+from extender.scheduler.actions.unreadable_events import UnreadableEvents
 from extender.scheduler.actions.verdicts import GroupVerdicts
 from extender.scheduler.actions.wake_by import WakeBy
 from extender.scheduler.background import Background
@@ -179,6 +180,7 @@ class _Assembly:
         return {
             "settled": self._once.tick,
             "informers": self._informers.catch_up,
+            "unreadable": UnreadableEvents(self._informers.all, self._recorder, self._leads).tick,
             "evictor": self._evictor.tick,
             "steering": self._steering.tick,
             "verdicts": self._verdicts.tick,

@@ -204,6 +204,7 @@ def test_an_object_that_cannot_be_read_counts_as_it_was_before(
     assert "object cannot be read kind=Node namespace= name=b" in caplog.text
     state = made.state
     assert (state.ok, state.unreadable) == (True, 2), "b and c"
+    assert [each.metadata.name for each in made.unreadable] == ["b", "c"]
     assert state.reason == "objects that cannot be read: 2, see the log"
 
 
