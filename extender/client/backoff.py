@@ -1,4 +1,4 @@
-"""How long to wait after a failure: client-go's numbers for lists and watches, and doubling for whoever has his own.
+"""How long a reflector waits after a list or a watch failed: client-go's numbers.
 
 kube-scheduler: k8s.io/client-go/tools/cache/reflector.go (ReflectorBackoff)
 """
@@ -8,16 +8,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-INITIAL_SECONDS = 0.8
-MAX_SECONDS = 30.0
-FACTOR = 2.0
+from extender.retry import Retry
+
+RETRY = Retry(0.8, 30.0)
 RESET_SECONDS = 120.0
-MOST_DOUBLINGS = 16  # past every limit, and no number overflows
-
-
-def doubled(first: float, times: int, longest: float) -> float:
-    """Seconds: the first wait, doubled so many times, and never more than the longest."""
-    return min(first * 2.0 ** min(times, MOST_DOUBLINGS), longest)
 
 
 class Backoff:
@@ -26,15 +20,15 @@ class Backoff:
     def __init__(self, clock: Callable[[], float], rng: random.Random | None = None) -> None:
         self._clock = clock
         self._rng = rng or random.Random()
-        self._base = INITIAL_SECONDS
+        self._failures = 0
         self._last = clock()
 
     def next(self, retry_after: float | None = None, longest: float | None = None) -> float:
         """Seconds to wait now; never less than the server's own Retry-After. longest: in place of 30 s."""
         now = self._clock()
         if now - self._last > RESET_SECONDS:
-            self._base = INITIAL_SECONDS
+            self._failures = 0
         self._last = now
-        seconds = min(self._base, longest or MAX_SECONDS) * (1 + self._rng.random())
-        self._base = min(MAX_SECONDS, self._base * FACTOR)
+        self._failures += 1
+        seconds = min(RETRY.seconds(self._failures), longest or RETRY.longest_seconds) * (1 + self._rng.random())
         return max(seconds, retry_after or 0.0)

@@ -16,10 +16,11 @@ from extender.api.metav1 import ObjectMeta
 from extender.client.errors import ApiError, ConflictError, NotFoundError, may_pass
 from extender.client.interface import API, PODS
 from extender.client.time_limit import within
+from extender.retry import Retry
 
 RETRY_SECONDS = 5.0  # how long a binding is pursued, its calls included; the commit budget leaves room for it
 READ_SECONDS = 1.0  # of what is left, kept for the read that tells what came of a binding whose answer did not come
-FIRST_PAUSE_SECONDS = 0.05
+RETRY = Retry(0.05, 1.0)
 NO_TIME = "no time was left to bind the pod before kube-scheduler gives up on the call"
 
 
@@ -53,7 +54,7 @@ def bind_pod(
         target=corev1.ObjectReference(kind="Node", name=node_name),
     )
     deadline = clock() + retry_seconds
-    pause = FIRST_PAUSE_SECONDS
+    failures = 0
     while True:
         try:
             left = deadline - clock()
@@ -69,11 +70,11 @@ def bind_pod(
                 settled = _look(api, pod, node_name, error)
             if settled is not None:
                 return settled
-            wait = max(pause, error.retry_after or 0.0)
+            failures += 1
+            wait = max(RETRY.seconds(failures), error.retry_after or 0.0)
             if clock() + wait >= deadline:
                 return BindOutcome(False, error.message)
             sleep(wait)
-            pause = min(1.0, pause * 2)
 
 
 def _look(api: API, pod: corev1.Pod, node_name: str, error: ApiError) -> BindOutcome | None:

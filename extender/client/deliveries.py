@@ -14,13 +14,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from extender.client.backoff import doubled
 from extender.crash import guarded
+from extender.retry import Retry
 
 T = TypeVar("T", bound=Any)
 
-FIRST_RETRY_SECONDS = 1.0
-LONGEST_RETRY_SECONDS = 60.0
+RETRY = Retry(1.0, 60.0)
 MAX_BEHIND = 10_000  # objects; one beyond that comes with its next event
 
 
@@ -99,8 +98,8 @@ class Deliveries(Generic[T]):
         return done
 
     def _later(self, behind: _Behind[T]) -> None:
-        behind.due = self._clock() + doubled(FIRST_RETRY_SECONDS, behind.failures, LONGEST_RETRY_SECONDS)
         behind.failures += 1
+        behind.due = self._clock() + RETRY.seconds(behind.failures)
 
     def _make_up(self, behind: _Behind[T]) -> None:
         """Whoever had the name before is gone; then what has it now, if anything has."""

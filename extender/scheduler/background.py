@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from extender.client.fair_queue import FairQueue
 from extender.crash import guarded
+from extender.retry import Retry
 
 TICK_SECONDS = 1.0
-FIRST_RETRY_SECONDS = 1.0
-LONGEST_RETRY_SECONDS = 60.0
+RETRY = Retry(1.0, 60.0)
 STUCK_SECONDS = 180.0  # longer than any task takes that is not stuck: plans and searches have budgets of seconds
 
 Task = Callable[[], None]
@@ -31,10 +31,10 @@ class _Pending:
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """at: when. retry_seconds: after which it is tried again unasked."""
+    """at: when it last failed. times: how often in a row."""
 
     at: float
-    retry_seconds: float
+    times: int
 
 
 class Background:
@@ -59,7 +59,7 @@ class Background:
         """A task of that name which has not begun yet is replaced."""
         with self._changed:
             failure = self._failures.get(name)
-            due = failure.at + FIRST_RETRY_SECONDS if failure is not None else 0.0
+            due = failure.at + RETRY.first_seconds if failure is not None else 0.0
             self._tasks[name] = _Pending(task, due)
             self._changed.notify()
 
@@ -90,7 +90,7 @@ class Background:
         self._tick_at = time.monotonic() + TICK_SECONDS
         while not self._stopping:
             if not guarded(self._name, self._turn):
-                guarded(self._name, lambda: time.sleep(FIRST_RETRY_SECONDS))
+                guarded(self._name, lambda: time.sleep(RETRY.first_seconds))
 
     def _turn(self) -> None:
         for name in self._await_due():
@@ -131,14 +131,14 @@ class Background:
     def _try_again(self, name: str, task: Task) -> None:
         """Lock held."""
         before = self._failures.get(name)
-        seconds = min(2 * before.retry_seconds, LONGEST_RETRY_SECONDS) if before is not None else FIRST_RETRY_SECONDS
+        times = before.times + 1 if before is not None else 1
         now = time.monotonic()
-        self._failures[name] = _Failure(now, seconds)
+        self._failures[name] = _Failure(now, times)
         newer = self._tasks.get(name)
         if newer is not None:  # asked for while it ran
-            self._tasks[name] = _Pending(newer.task, now + FIRST_RETRY_SECONDS)
+            self._tasks[name] = _Pending(newer.task, now + RETRY.first_seconds)
         else:
-            self._tasks[name] = _Pending(task, now + seconds)
+            self._tasks[name] = _Pending(task, now + RETRY.seconds(times))
 
 
 class WorkerPool:

@@ -74,6 +74,7 @@ from extender.plugins.coscheduling.state.plan_call import PlanCall
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import needs
 from extender.plugins.coscheduling.state.stops import Reason, Stop
+from extender.retry import Retry
 
 T = TypeVar("T")
 
@@ -81,7 +82,7 @@ KEPT = "Kept" + names.COSCHEDULING
 PACKING = "Packing" + names.COSCHEDULING
 REJECTION = "Rejection" + names.COSCHEDULING  # the binding cycle leaves why WaitOnPermit ended
 DEFAULT_WAIT_SECONDS = 60.0
-CATCH_UP_SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
+CATCH_UP = Retry(0.005, 0.32, steps=7)
 
 
 class Coscheduling(
@@ -344,7 +345,7 @@ class Coscheduling(
 
     def _pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         status = self.barrier.check_commit(state, pod, node_name)
-        for pause in CATCH_UP_SECONDS:
+        for pause in CATCH_UP.pauses():
             if not lacks_room(status):
                 break
             self._handle.sleep(pause)

@@ -19,15 +19,16 @@ from extender.client.status_patch import patch_pod_status
 from extender.crash import crashed
 from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from extender.plugins.coscheduling.preemption.eviction import Done, Eviction
+from extender.retry import Retry
 from extender.scheduler.background import WorkerPool
 
 log = logging.getLogger(__name__)
 
 ASK_AGAIN_SECONDS = 60.0  # how often permissions are asked for anew
 ASK_SOON_SECONDS = 5.0  # while there are none
-PAUSES = (0.1, 0.5, 2.0)  # seconds between tries of a call that may yet succeed
+RETRY = Retry(0.1, 2.0, factor=5.0, steps=3)  # of a call that may yet succeed
 DELETING = (("delete", ""), ("patch", "status"))  # what it takes to evict as kube-scheduler does
-AGAIN_SECONDS = (2.0, 4.0, 8.0)  # until those victims are told once more who could not be told with the others
+AGAIN = Retry(2.0, 8.0, steps=3)  # until those victims are told once more who could not be told with the others
 
 
 class ApiEvictor:
@@ -119,7 +120,7 @@ class ApiEvictor:
         if not self._evicts(eviction):  # the Eviction API marks them itself
             for victim in victims:
                 self._mark(victim, eviction)
-        for pause in (0.0, *AGAIN_SECONDS):
+        for pause in (0.0, *AGAIN.pauses()):
             if not victims or not self._leading():
                 break
             self._stopping.wait(pause)
@@ -190,7 +191,7 @@ class ApiEvictor:
     def _retried(self, call: Callable[[], object], *, of_budgets: bool = False) -> None:
         """What the server refuses is refused; what did not come through is tried again. 429 is either: of a budget, where the
         call is one that budgets may forbid, or too much at once."""
-        for pause in (*PAUSES, None):
+        for pause in (*RETRY.pauses(), None):
             try:
                 call()
                 break

@@ -20,20 +20,19 @@ from cachetools import LRUCache
 from extender import metrics
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_GATE, GANG_READY
-from extender.client.backoff import doubled
 from extender.client.errors import ApiError, ForbiddenError, may_pass
 from extender.client.interface import API
 from extender.client.status_patch import annotate_pod, now_text, patch_pod_status, remove_scheduling_gate
 from extender.crash import crashed
+from extender.retry import Retry
 from extender.scheduler.actions.wake_by import WakeBy
 from extender.scheduler.background import WorkerPool
 
 log = logging.getLogger(__name__)
 
 PATCHES_AT_A_TIME = 16
-PAUSES = (0.05, 0.2, 0.8, 2.0)  # seconds between tries of a patch that may yet succeed
-FIRST_RETRY_SECONDS = 2.0  # after these
-LONGEST_RETRY_SECONDS = 60.0
+AT_ONCE = Retry(0.05, 2.0, factor=4.0, steps=4)  # of a patch that may yet succeed, while its worker waits
+LATER = Retry(2.0, 60.0)  # after these
 REMEMBERED = 50_000
 SAME_TIME_SECONDS = 2.0  # after which a condition's time has changed in any case
 WAKE_ANNOTATION = "gang-extender.dev/wake"
@@ -207,7 +206,7 @@ class StatusSteering:
     def _later(self, wish: _Wish) -> None:
         """What has failed is tried again in its time; at once where the pod was to be woken meanwhile, and not where there is
         something newer."""
-        seconds = doubled(FIRST_RETRY_SECONDS, wish.failures, LONGEST_RETRY_SECONDS)
+        seconds = LATER.seconds(wish.failures + 1)
         uid, again = wish.pod.uid, replace(wish, failures=wish.failures + 1)
         with self._lock:
             if uid not in self._wishes:
@@ -261,7 +260,7 @@ class StatusSteering:
 
     def _patched(self, uid: str, patch: Callable[[], corev1.Pod], *, final: bool = False) -> corev1.Pod:
         """Again while that may help; raises the last error. final: no newer wish could take it back, so not where there is one."""
-        for pause in (*PAUSES, None):
+        for pause in (*AT_ONCE.pauses(), None):
             try:
                 pod = patch()
             except ApiError as error:

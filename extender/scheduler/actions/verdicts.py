@@ -19,18 +19,17 @@ from cachetools import LRUCache
 from extender.api import corev1
 from extender.api.metav1 import Condition
 from extender.api.schedulingv1alpha1 import PodGroup
-from extender.client.backoff import doubled
 from extender.client.errors import ApiError, may_pass
 from extender.client.interface import API, POD_GROUPS, EventRecorder, pod_group_reference, pod_reference
 from extender.client.status_patch import now, patch_pod_group_conditions
 from extender.plugins.coscheduling.collaborators import CONDITION, Verdict
+from extender.retry import Retry
 from extender.scheduler.background import WorkerPool
 
 log = logging.getLogger(__name__)
 
 REMEMBERED = 10_000
-FIRST_RETRY_SECONDS = 1.0
-LONGEST_RETRY_SECONDS = 60.0
+RETRY = Retry(1.0, 60.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +141,7 @@ class GroupVerdicts:
                 self._write_later(uid, pod_group, verdict, failures)
 
     def _write_later(self, uid: str, pod_group: PodGroup, verdict: Verdict, failures: int) -> None:
-        seconds = doubled(FIRST_RETRY_SECONDS, failures, LONGEST_RETRY_SECONDS)
+        seconds = RETRY.seconds(failures + 1)
         with self._lock:
             self._unwritten[uid] = _Unwritten(pod_group, verdict, failures + 1, self._clock() + seconds)
 

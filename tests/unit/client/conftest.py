@@ -10,6 +10,7 @@ from extender.client import backoff, reflector
 from extender.client import connection as connection_module
 from extender.client.connection import Connection
 from extender.client.identity import Identity
+from extender.retry import Retry
 from tests.fakes.api_server import FakeAPIServer
 
 
@@ -59,8 +60,7 @@ def connection(kubeconfig: Path) -> Iterator[Connection]:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """The waits of a bad day, a hundred times shorter."""
-    monkeypatch.setattr(backoff, "INITIAL_SECONDS", 0.008)
-    monkeypatch.setattr(backoff, "MAX_SECONDS", 0.03)
+    monkeypatch.setattr(backoff, "RETRY", Retry(0.008, 0.03))
     monkeypatch.setattr(reflector, "LATER_SECONDS", 0.02)
     monkeypatch.setattr(reflector, "REFUSED_SECONDS", 0.05)
     monkeypatch.setattr(reflector, "BRIEF_SECONDS", 0.0)

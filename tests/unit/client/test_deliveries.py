@@ -132,7 +132,7 @@ def test_a_deletion_is_told_even_of_what_came_and_went_meanwhile(
     told.tell(obj("a"), None)
     assert mirror.objects == {"a": "1"}
     mirror.ill = set()
-    clock.now += deliveries.LONGEST_RETRY_SECONDS
+    clock.now += deliveries.RETRY.longest_seconds
     told.catch_up()
     assert mirror.objects == {}
 
@@ -168,7 +168,7 @@ def test_many_that_always_raise_cost_one_exception_a_turn_and_all_are_made_up_fo
     assert len(mirror.story) == 2
     mirror.ill = {"p7"}
     for _ in range(3):
-        clock.now += deliveries.LONGEST_RETRY_SECONDS
+        clock.now += deliveries.RETRY.longest_seconds
         told.catch_up()
     assert mirror.objects.keys() == set(names) - {"p7"}
 
@@ -210,7 +210,7 @@ def test_whatever_raised_when_in_the_end_the_handler_knows_what_is_there(steps: 
             store[name] = obj(name, version, uid)
             told.tell(old, store[name])
     mirror.ill = set()
-    clock.now += deliveries.LONGEST_RETRY_SECONDS
+    clock.now += deliveries.RETRY.longest_seconds
     told.catch_up()
     assert mirror.objects == {each.metadata.uid: _version(each) for each in store.values()}
     assert not told._behind

@@ -12,6 +12,7 @@ from extender.client import reflector
 from extender.client.connection import Connection
 from extender.client.informer import STALE_SECONDS, Informer, InformerFactory
 from extender.client.interface import LEASES, NODES, POD_GROUPS, ResourceType
+from extender.retry import Retry
 from tests.fakes.api_server import Answer, FakeAPIServer, bookmark, event, node, page, request_of, status_of
 
 GONE = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
@@ -437,7 +438,7 @@ def test_an_informer_outlives_what_nobody_expected(
     of: str, names: list[str], server: FakeAPIServer, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its thread was gone, and with it all that it had to tell: it lists again."""
-    monkeypatch.setattr("extender.client.backoff.INITIAL_SECONDS", 0.01)
+    monkeypatch.setattr("extender.client.backoff.RETRY", Retry(0.01, 0.03))
     server.lists.append(page(node("a"), version="5"))
     server.watches.append(Answer(lines=[event("ADDED", node("c", "6"))], hang=True))
     server.lists.append(page(*(node(name, "7") for name in names), version="7"))

@@ -17,6 +17,7 @@ from extender.client.errors import ApiError
 from extender.client.informer import Informer
 from extender.client.interface import NODES
 from extender.client.reflector_table import TRANSITIONS, Doing, Input, input_of
+from extender.retry import Retry
 from tests.fakes.api_server import Answer, FakeAPIServer, event, node, page, status_of
 
 LIST, CHECK, WATCH = Doing.LIST, Doing.CHECK, Doing.WATCH
@@ -207,7 +208,7 @@ def test_a_kind_that_was_served_a_moment_ago_is_asked_for_again_soon(server: Fak
 def test_a_server_in_trouble_is_asked_less_and_less(
     server: FakeAPIServer, run: Any, monkeypatch: pytest.MonkeyPatch, answer: Answer, longest: float
 ) -> None:
-    monkeypatch.setattr(backoff, "MAX_SECONDS", 30.0)
+    monkeypatch.setattr(backoff, "RETRY", Retry(0.008, 30.0))
     server.lists.extend([answer] * 20 + [LISTED])
     _, waited = run(Row(Input.CUT, answer, LIST, BACK_OFF), [LIST] * 20 + [LIST, WATCH])
     assert longest / 2 <= waited.longest <= longest

@@ -12,6 +12,7 @@ from itertools import pairwise
 import pytest
 
 from extender import metrics
+from extender.retry import Retry
 from extender.scheduler import background as background_module
 from extender.scheduler.background import Background, WorkerPool
 
@@ -101,7 +102,7 @@ def test_a_task_that_fails_is_logged_and_the_next_runs(caplog: pytest.LogCapture
 
 def test_a_task_that_failed_is_tried_again_by_itself_ever_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody asks for it again: a gang that was to be planned waited for ever."""
-    monkeypatch.setattr(background_module, "FIRST_RETRY_SECONDS", FAST)
+    monkeypatch.setattr(background_module, "RETRY", Retry(FAST, 60.0))
     runs: list[float] = []
     done = threading.Event()
     before = failures("plan")
@@ -114,13 +115,13 @@ def test_a_task_that_failed_is_tried_again_by_itself_ever_later(monkeypatch: pyt
 
 
 def test_a_success_ends_the_back_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background_module, "FIRST_RETRY_SECONDS", FAST)
+    monkeypatch.setattr(background_module, "RETRY", Retry(FAST, 60.0))
     done, again = threading.Event(), threading.Event()
     with running(Background()) as background:
         background.submit("plan", failing(1, done.set, []))
         assert done.wait(5)
         settle(background)
-        monkeypatch.setattr(background_module, "FIRST_RETRY_SECONDS", 3600.0)
+        monkeypatch.setattr(background_module, "RETRY", Retry(3600.0, 3600.0))
         background.submit("plan", again.set)
         assert again.wait(5)
 
@@ -128,14 +129,13 @@ def test_a_success_ends_the_back_off(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_newer_task_takes_the_place_of_the_one_that_failed_and_need_not_wait_as_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(background_module, "FIRST_RETRY_SECONDS", FAST)
-    monkeypatch.setattr(background_module, "LONGEST_RETRY_SECONDS", 3600.0)
+    monkeypatch.setattr(background_module, "RETRY", Retry(FAST, 3600.0))
     runs: list[str] = []
     failed, done = threading.Event(), threading.Event()
 
     def bad() -> None:
         runs.append("bad")
-        monkeypatch.setattr(background_module, "FIRST_RETRY_SECONDS", 3600.0)
+        monkeypatch.setattr(background_module, "RETRY", Retry(3600.0, 3600.0))
         failed.set()
         raise KeyError("a fault of ours")
 
@@ -147,14 +147,14 @@ def test_a_newer_task_takes_the_place_of_the_one_that_failed_and_need_not_wait_a
         background.submit("plan", bad)
         assert failed.wait(5)
         settle(background)
-        monkeypatch.setattr(background_module, "FIRST_RETRY_SECONDS", 0.0)
+        monkeypatch.setattr(background_module, "RETRY", Retry(0.0, 0.0))
         background.submit("plan", good)
         assert done.wait(5)
     assert runs == ["bad", "good"]
 
 
 def test_a_task_that_asks_for_itself_and_fails_rests_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background_module, "FIRST_RETRY_SECONDS", 3600.0)
+    monkeypatch.setattr(background_module, "RETRY", Retry(3600.0, 3600.0))
     runs: list[str] = []
     others = [threading.Event() for _ in range(20)]
     background = Background()
@@ -198,7 +198,7 @@ def test_the_thread_outlives_a_fault_outside_of_any_task(
     monkeypatch: pytest.MonkeyPatch, fault: type[BaseException]
 ) -> None:
     """It was gone for good, and nothing was ever planned again."""
-    monkeypatch.setattr(background_module, "FIRST_RETRY_SECONDS", FAST)
+    monkeypatch.setattr(background_module, "RETRY", Retry(FAST, 60.0))
     sleep = time.sleep
     faults = iter([True])
 

@@ -15,6 +15,7 @@ from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.state import quarantine
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.retry import Retry
 from tests.unit.scheduler.conftest import GROUP_LABEL, Bench, running
 
 pytestmark = pytest.mark.faults
@@ -35,8 +36,7 @@ class Fault:
             return spec(manager, group)
 
         monkeypatch.setattr(PodGroupManager, "spec", faulty)
-        monkeypatch.setattr(quarantine, "FIRST_SECONDS", 0.2)
-        monkeypatch.setattr(quarantine, "LONGEST_SECONDS", 0.2)
+        monkeypatch.setattr(quarantine, "BACK_OFF", Retry(0.2, 0.2))
 
 
 @pytest.fixture(params=KINDS)

@@ -28,6 +28,7 @@ from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.preemption import preemption_queue
 from extender.plugins.coscheduling.report.gang_status import PreemptionView
 from extender.plugins.coscheduling.state.group import Group
+from extender.retry import Retry
 from tests.unit.plugins.coscheduling.starting import cut_short
 from tests.unit.scheduler.conftest import Bench, running
 
@@ -199,7 +200,7 @@ def test_a_gang_preempts_at_its_one_priority_whichever_of_its_members_waits(benc
 def test_victims_that_had_only_just_begun_go_once_they_have_run_for_long_enough(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(preemption_queue, "AGAIN_SECONDS", (0.0,))
+    monkeypatch.setattr(preemption_queue, "RETRY", Retry(0.0, 0.0))
     before = searched_in_vain()
     with running(ExtenderConfiguration(victim_minimum_run_seconds=3600.0)) as bench:
         bench.until(bench.may_evict, "evictions are allowed")

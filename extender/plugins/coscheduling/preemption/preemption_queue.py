@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from extender.plugins.coscheduling.state.group import Group
+from extender.retry import Retry
 
-AGAIN_SECONDS = (2.0, 5.0, 15.0, 60.0)  # how long a gang for which nobody can go is left alone, time after time
+RETRY = Retry(2.0, 60.0, factor=3.0)  # of a search for victims that found none
 
 
 class PreemptionQueue:
@@ -48,7 +49,7 @@ class PreemptionQueue:
     def in_vain(self, unit: Sequence[Group]) -> None:
         for group in unit:
             times = self._times(group)
-            self._leave_alone(group, times + 1, AGAIN_SECONDS[min(times, len(AGAIN_SECONDS) - 1)])
+            self._leave_alone(group, times + 1, RETRY.seconds(times + 1))
 
     def pause(self, unit: Sequence[Group], seconds: float) -> None:
         """Not at once, though nothing was in vain."""

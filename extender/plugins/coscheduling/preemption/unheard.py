@@ -11,17 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from extender.api import corev1
-from extender.client.backoff import doubled
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.state.pod_conditions import preempt_call_failed
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.units import may_preempt
+from extender.retry import Retry
 
 log = logging.getLogger(__name__)
 
 MAX_NOTED = 10_000
-AGAIN_SECONDS = 10.0  # where that was in vain; then ever later
-LONGEST_SECONDS = 300.0
+RETRY = Retry(10.0, 300.0)  # where that was in vain
 
 
 @dataclass(slots=True)
@@ -68,7 +67,7 @@ class UnheardPreemptors:
         with self._manager.lock:
             due = [each for each in self._noted.values() if each.due <= now and may_preempt(self._manager, each.pod)]
             for each in due:
-                each.due = now + doubled(AGAIN_SECONDS, each.times, LONGEST_SECONDS)
+                each.due = now + RETRY.seconds(each.times + 1)
                 each.times += 1
         if due and node_name:
             log.info(

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
+from extender.retry import Retry
+
 LONGEST_SECONDS = 60.0
 
 
@@ -17,14 +19,14 @@ LONGEST_SECONDS = 60.0
 class _Denial:
     cause: str
     until: float
-    seconds: float
+    times: int
 
 
 class Denials:
     """Group -> cause. Not locked: the owner's lock guards it. Who forgets a group's notes forgets its denial with them."""
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
-        self._seconds = seconds
+        self._retry = Retry(seconds, max(seconds, LONGEST_SECONDS))
         self._clock = clock
         self._notes: dict[str, _Denial] = {}
 
@@ -50,15 +52,15 @@ class Denials:
 
     def __setitem__(self, key: str, cause: str) -> None:
         """For deniedPGExpirationTimeSeconds."""
-        self._notes[key] = _Denial(cause, self._clock() + self._seconds, self._seconds)
+        self._note(key, cause, 1)
 
     def again(self, key: str, cause: str) -> None:
         """By a plan: twice as long as the last time, if that came to the same and nothing has happened since."""
         before = self._notes.get(key)
-        seconds = self._seconds
-        if before is not None and before.cause == cause:
-            seconds = min(2 * before.seconds, max(self._seconds, LONGEST_SECONDS))
-        self._notes[key] = _Denial(cause, self._clock() + seconds, seconds)
+        self._note(key, cause, before.times + 1 if before is not None and before.cause == cause else 1)
+
+    def _note(self, key: str, cause: str, times: int) -> None:
+        self._notes[key] = _Denial(cause, self._clock() + self._retry.seconds(times), times)
 
     def pop(self, key: str, default: None = None) -> str | None:
         note = self._notes.pop(key, None)

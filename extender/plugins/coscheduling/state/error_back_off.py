@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
-from extender.client.backoff import doubled
+from extender.retry import Retry
 
-FIRST_SECONDS = 1.0
-LONGEST_SECONDS = 10.0
+BACK_OFF = Retry(1.0, 10.0)  # podInitialBackoffSeconds, podMaxBackoffSeconds
 ROUNDING_SECONDS = 1.5  # it counts in whole seconds, and looks once a second
 
 
@@ -27,7 +26,7 @@ class ErrorBackOffs:
     def failed(self, uid: str, now: float) -> float:
         """Its bind call was answered with an error. Returns when it is back at the latest."""
         errors = self._errors[uid] = self._errors.get(uid, 0) + 1
-        self._due[uid] = now + doubled(FIRST_SECONDS, errors - 1, LONGEST_SECONDS) + ROUNDING_SECONDS
+        self._due[uid] = now + BACK_OFF.seconds(errors) + ROUNDING_SECONDS
         return self._due[uid]
 
     def came(self, uid: str) -> None:

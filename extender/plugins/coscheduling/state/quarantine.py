@@ -4,7 +4,7 @@ PodGroupManager keeps it. What a loop does for one gang of many, and what a verb
 exception ends there, that gang is set aside, and the loop goes on with the next. SetAside gives its room back and tells its owner.
 kube-scheduler has no counterpart: a panic ends the process.
 
-    at work --fault--> set aside (1 s, then 2, up to LONGEST_SECONDS) --time is up--> at work, and looked at again
+    at work --fault--> set aside (1 s, then 2, up to 300 s) --time is up--> at work, and looked at again
     set aside --what it asks for changes--> at work
     FORGIVEN_SECONDS at work without a fault: the next one counts as the first
 """
@@ -16,11 +16,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from extender.client.backoff import doubled
 from extender.crash import crashed
+from extender.retry import Retry
 
-FIRST_SECONDS = 1.0
-LONGEST_SECONDS = 300.0
+BACK_OFF = Retry(1.0, 300.0)
 FORGIVEN_SECONDS = 600.0
 
 T = TypeVar("T")
@@ -99,7 +98,7 @@ class Quarantine:
             now = self._clock()
             before = self._faults.get(key)
             times = before.times if before is not None and now < before.until + FORGIVEN_SECONDS else 0
-            self._faults[key] = _Fault(times + 1, now, now + doubled(FIRST_SECONDS, times, LONGEST_SECONDS))
+            self._faults[key] = _Fault(times + 1, now, now + BACK_OFF.seconds(times + 1))
             self.on_set_aside(key)
 
     def try_now(self, key: str) -> None:

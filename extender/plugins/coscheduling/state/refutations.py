@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from extender import metrics
-from extender.client.backoff import doubled
+from extender.retry import Retry
 
-FIRST_SECONDS = 2.0
-LONGEST_SECONDS = 64.0
+LEFT_OUT = Retry(2.0, 64.0)  # a place that was refuted
 QUOTED_AFTER = 3  # refusals
 NOWHERE: frozenset[str] = frozenset()
 NO_EPOCH = -1  # for one that, whenever it comes, was woken by something that we have not seen
@@ -67,7 +66,7 @@ class Refutations:
         metrics.plan_refuted.labels(how).inc()
         before = self._pairs.pop((uid, node_name), None)
         times = before.times + 1 if before is not None else 1
-        self._pairs[uid, node_name] = _LeftOut(times, now + doubled(FIRST_SECONDS, times - 1, LONGEST_SECONDS))
+        self._pairs[uid, node_name] = _LeftOut(times, now + LEFT_OUT.seconds(times))
 
     def confine(self, uid: str, node_name: str, nodes: frozenset[str], epoch: int) -> None:
         """As long as that node, which was refuted just now, is left out."""

@@ -15,7 +15,7 @@ from extender.plugins.coscheduling.collaborators import ShadowRules
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.report.largest_gang import LargestGang
 from extender.plugins.coscheduling.state.phases import count_phases
-from extender.plugins.coscheduling.state.quarantine import LONGEST_SECONDS
+from extender.plugins.coscheduling.state.quarantine import BACK_OFF
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.injection import (
     BAD,
@@ -214,7 +214,7 @@ def test_a_fault_of_one_gang_is_its_own(place: Place, monkeypatch: pytest.Monkey
         if kube.set_aside and BAD in kube.plugin.manager.groups:
             check_that_it_is_told(kube, fault, story.__name__)
         fault.armed = False
-        kube.seconds_pass(LONGEST_SECONDS, times=2)
+        kube.seconds_pass(BACK_OFF.longest_seconds, times=2)
         kube.seconds_pass(times=3)
         if fault.hits and story is not victims and not nameless:
             check_that_it_is_back(kube, story.__name__)

@@ -17,7 +17,7 @@ from extender.plugins.coscheduling.scheduling.gates import shut_gate
 from extender.plugins.coscheduling.spec.group_annotations import asked_by
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.quarantine import LONGEST_SECONDS
+from extender.plugins.coscheduling.state.quarantine import BACK_OFF
 from extender.plugins.coscheduling.state.units import unit_of
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.injection import BindingAgain, with_boundaries
@@ -401,7 +401,7 @@ class FaultyMachine(GangMachine):
         self.faulty.clear()
         for _ in range(3):
             self.kube.run()
-            self.time_passes(LONGEST_SECONDS)
+            self.time_passes(BACK_OFF.longest_seconds)
         super().everything_comes_to_rest()
         assert len(self.kube.plugin.manager.quarantine) == 0
 

@@ -12,6 +12,7 @@ from extender.client.errors import ApiError, TooManyRequestsError
 from extender.client.events import Recorder
 from extender.client.interface import PODS, pod_reference
 from extender.plugins.coscheduling.preemption.eviction import Eviction
+from extender.retry import Retry
 from extender.scheduler.actions import evictor as module
 from extender.scheduler.actions.evictor import ApiEvictor
 from tests.objects import make_pod
@@ -39,8 +40,8 @@ def test_who_cannot_be_told_with_the_others_is_told_a_little_later(
     error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others had gone for nothing: the gang waited for him until it gave up."""
-    monkeypatch.setattr(module, "PAUSES", (0.001,))
-    monkeypatch.setattr(module, "AGAIN_SECONDS", (0.001, 0.001))
+    monkeypatch.setattr(module, "RETRY", Retry(0.001, 0.001, steps=1))
+    monkeypatch.setattr(module, "AGAIN", Retry(0.001, 0.001, steps=2))
     api, errors = EmbeddedAPI(), [error] * 2
     told: list[str] = []
     evictor = ApiEvictor(api, Recorder(api), lambda: True, lambda: 0.0, run=lambda job: job())
@@ -92,7 +93,7 @@ def test_all_are_marked_before_the_first_goes(monkeypatch: pytest.MonkeyPatch) -
 def test_who_stops_it_in_the_middle_gets_all_told_and_waits_for_no_pause(
     error: ApiError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PAUSES", (3600.0, 3600.0))
+    monkeypatch.setattr(module, "RETRY", Retry(3600.0, 3600.0, steps=2))
     api = EmbeddedAPI()
     told: list[str] = []
     victims, delete, evictor = _victims(api), api.delete, _evictor(api)

@@ -13,6 +13,7 @@ from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ApiError, ConflictError, ConnectionFailedError, ForbiddenError, NotFoundError
 from extender.client.interface import PODS
+from extender.retry import Retry
 from extender.scheduler.actions import steering as module
 from extender.scheduler.actions.steering import WAKE_ANNOTATION, StatusSteering
 from extender.scheduler.actions.wake_by import WakeBy
@@ -80,7 +81,7 @@ class Story:
 
 @pytest.fixture
 def story(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
-    monkeypatch.setattr(module, "PAUSES", (0.001, 0.001))
+    monkeypatch.setattr(module, "AT_ONCE", Retry(0.001, 0.001, steps=2))
     made: list[Story] = []
 
     def make(*script: ApiError, **options: bool) -> Story:
