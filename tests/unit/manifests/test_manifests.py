@@ -245,3 +245,29 @@ def test_the_account_of_the_sidecar_may_write_them() -> None:
 def test_who_controls_a_daemon_set_s_pod_is_told_as_the_extender_tells_it() -> None:
     variables = {each["name"]: each["expression"] for each in policy("tenants/daemon-sets.yaml")["variables"]}
     assert quoted(variables["claimed"]) == set(DAEMON_SET)
+
+
+def test_the_quota_counts_what_it_is_about() -> None:
+    """By the plural and the group of the definition; a quota of a name that there is not counts nothing, and says nothing."""
+    gangs, *by_priority = documents("examples/quota/quota.yaml")
+    (definition,) = documents("crd/podgroups.yaml")
+    counted = f"count/{definition['spec']['names']['plural']}.{definition['spec']['group']}"
+    assert gangs["spec"]["hard"].keys() == {
+        "requests.cpu",
+        "requests.memory",
+        "pods",
+        counted,
+        f"count/daemonsets.{DAEMON_SET[0].partition('/')[0]}",
+    }
+    for quota in by_priority:
+        (selected,) = quota["spec"]["scopeSelector"]["matchExpressions"]
+        assert (selected["scopeName"], selected["operator"]) == ("PriorityClass", "In")
+        assert quota["spec"]["hard"].keys() <= {"pods", "requests.cpu", "requests.memory"}, "all that has a priority"
+
+
+def test_under_the_quota_a_pod_that_asks_for_nothing_is_given_what_the_quota_wants_it_to_ask_for() -> None:
+    (limits,) = documents("examples/quota/limits.yaml")
+    (container,) = limits["spec"]["limits"]
+    wanted = {name.removeprefix("requests.") for name in documents("examples/quota/quota.yaml")[0]["spec"]["hard"]}
+    assert container["type"] == "Container"
+    assert container["defaultRequest"].keys() == wanted & {"cpu", "memory"}
