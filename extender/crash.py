@@ -1,4 +1,4 @@
-"""Where an exception ends that nobody expected, so that the thread can go on: it is logged and counted.
+"""Where an unexpected exception ends, so that the thread can go on: it is logged and counted.
 
 For every loop that lives as long as the process (informers, background tasks, workers), and for what the plugins raise. An
 expected outcome is handled where it happens and never comes here. What follows for the gang at which something raised

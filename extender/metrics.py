@@ -1,6 +1,6 @@
 """Prometheus metrics, one object each; kube-scheduler's under its own names, ours with the prefix gang_extender_.
 
-Base units, `_total` on counters, no pod or group names in labels. What is read off live objects when somebody scrapes
+Base units, `_total` on counters, no pod or group names in labels. What is read off live objects at each scrape
 (pending pods, cache sizes, gangs, ages of watches) is in scheduler/live_metrics.
 kube-scheduler: pkg/scheduler/metrics/metrics.go
 """
@@ -20,7 +20,7 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for every counter, which nobody asks for
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for every counter, which no query uses
 REGISTRY = CollectorRegistry()
 ProcessCollector(registry=REGISTRY)  # process_*: of the process that is scraped, the worker
 GCCollector(registry=REGISTRY)  # python_gc_*

@@ -1,6 +1,6 @@
 """Scheduler name -> Framework: one for each profile.
 
-All profiles share one queue, so they sort alike; and one Coscheduling, since a group is one thing whoever asks for its
+All profiles share one queue, so they sort alike; and one Coscheduling, since a group is one thing whichever profile asks for its
 members. kube-scheduler: pkg/scheduler/profile/profile.go
 """
 

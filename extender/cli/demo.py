@@ -93,7 +93,7 @@ def _builder(port: int, outcome: mmap.mmap, *, keep: bool) -> Callable[[Callable
 
 
 class _Audience:
-    """Standard output, as long as it is read. The threads of the worker share it; the story ends where nobody reads on."""
+    """Standard output, as long as it is read. The threads of the worker share it; the story ends where the reader has gone."""
 
     def __init__(self, outcome: mmap.mmap) -> None:
         self._outcome = outcome

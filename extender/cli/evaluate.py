@@ -110,7 +110,7 @@ def _print(answers: list[Json], output: str) -> None:
 
 
 def _table(answers: list[Json]) -> None:
-    """A line each: where the pod would go, or why it would go nowhere and whom it could preempt."""
+    """A line each: where the pod would go, or why it would go nowhere and which pods it could preempt."""
     rows = [("SCENARIO", "FEASIBLE", "BEST", "PREEMPTION", "MESSAGE")]
     for answer in answers:
         preemption = answer.get("preemption") or {}
@@ -141,9 +141,9 @@ def _message(answer: Json, preemption: Json) -> str:
         if "whyNot" not in gang:
             texts.append(_victims(gang))
         elif gang["whyNot"] != whole:
-            texts.append(f"evicts nobody: {gang['whyNot']}")
+            texts.append(f"evicts no pod: {gang['whyNot']}")
     elif "message" in guard:
-        texts.append(f"preempts nobody: {guard['message']}")
+        texts.append(f"preempts no pod: {guard['message']}")
     return "; ".join(text.rstrip(".") if len(texts) > 1 else text for text in texts if text)
 
 

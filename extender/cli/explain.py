@@ -18,7 +18,7 @@ SECONDS = 15.0
 
 
 class ExplainError(OSError):
-    """There is no answer to show: nobody listens, it is somebody else, or the group is not there."""
+    """There is no answer to show: nothing listens, another program does, or the group is not there."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

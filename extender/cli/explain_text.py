@@ -107,7 +107,7 @@ def _fields(status: GangStatus, now: datetime) -> Iterator[str]:
 def _kept_free(kept: KeptFree, now: datetime) -> Iterator[str]:
     """until lies ahead: age() of now, seen from there."""
     count = f"{len(kept.nodes)} node" + ("" if len(kept.nodes) == 1 else "s")
-    yield f"{count} of {kept.domain} for {age(now, kept.until)} more: nobody of its priority or below is admitted there"
+    yield f"{count} of {kept.domain} for {age(now, kept.until)} more: no pod of its priority or below is admitted there"
     yield ", ".join(kept.nodes[:SHOWN_DOMAINS]) + (" ..." if len(kept.nodes) > SHOWN_DOMAINS else "")
 
 
@@ -121,7 +121,7 @@ def _preemption(view: PreemptionView) -> Iterator[str]:
     if names:
         yield from _field("would evict", names)
     if view.why_not:
-        yield from _field("but", [view.why_not]) if names else _field("evicts nobody", [view.why_not])
+        yield from _field("but", [view.why_not]) if names else _field("evicts no pod", [view.why_not])
 
 
 def _victim(victim: Victim) -> str:

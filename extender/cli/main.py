@@ -1,6 +1,6 @@
 """The command `gang-extender`: finds the subcommand, runs it, turns its errors into exit codes.
 
-Exit codes: 0 done, 1 it did not work, 2 wrong use; 130 interrupted, 141 nobody reads what is printed, as shells show them.
+Exit codes: 0 done, 1 it did not work, 2 wrong use; 130 interrupted, 141 the reader of standard output has gone, as shells show them.
 """
 
 from __future__ import annotations

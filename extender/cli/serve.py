@@ -109,6 +109,6 @@ def _say_what_is_left_out(loaded: Any) -> None:
 
 
 def _keep_what_was_listed() -> None:
-    """The collector looks through the whole cluster no more: at 50,000 pods that took some 200 ms, in which nobody is answered."""
+    """The collector looks through the whole cluster no more: at 50,000 pods that took some 200 ms, in which no request is answered."""
     gc.collect()
     gc.freeze()

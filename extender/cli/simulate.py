@@ -204,7 +204,7 @@ def _loaded_objects_stay() -> Iterator[None]:
 
 @contextmanager
 def _progress(pods: int) -> Iterator[Callable[[Driver], None]]:
-    """A bar of the pods that are bound, where somebody watches."""
+    """A progress bar of the pods that are bound, where standard error is a terminal."""
     if pods < BAR_AFTER_PODS or not sys.stderr.isatty():
         yield lambda driver: None
         return

@@ -17,7 +17,7 @@ INTERRUPTED = 128 + signal.SIGINT
 
 
 def provide() -> None:
-    """A program started without one (`>&-`) gets one that nobody reads, before a file or socket gets its descriptor."""
+    """A program started without one (`>&-`) gets one that is never read, before a file or socket gets its descriptor."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for as long as the process lives
 

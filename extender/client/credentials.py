@@ -1,4 +1,4 @@
-"""Where the API server is, how a connection to it is made, and as whom: values, compared by what they hold.
+"""Where the API server is, how a connection to it is made, and by which identity: values, compared by what they hold.
 
 client/identity reads them from a kubeconfig or from the pod; client/transport makes new connections where the route differs.
 client-go: rest.Config, transport.TLSConfig

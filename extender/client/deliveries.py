@@ -1,8 +1,8 @@
-"""What one handler of an informer is told, and told again where it raised what nobody expected.
+"""What one handler of an informer is told, and told again where it raised an unexpected exception.
 
 The informer has one for each handler. A handler that raised is *behind* for that object: it may know all of the event, a
 part or nothing. It hears of the object again, as it is by then, with the object's next event or once a back-off is over, so
-whoever handles events must take one that comes twice. No other object waits for that, and no other handler.
+a handler has to take an event that comes twice. No other object waits for that, and no other handler.
 Kubernetes: k8s.io/client-go/tools/cache/shared_informer.go (processorListener), where a panic ends the process
 """
 
@@ -48,7 +48,7 @@ class _Behind(Generic[T]):
 class Deliveries(Generic[T]):
     """`tell` for each event, in order; `catch_up` about once a second, from any thread.
 
-    Lock order: this one is the outermost of all. It is held while the handler runs, which does no I/O, and is nobody else's.
+    Lock order: this one is the outermost of all. It is held while the handler runs, which does no I/O, and belongs to this object alone.
     """
 
     def __init__(self, handler: EventHandler, where: str, clock: Callable[[], float]) -> None:
@@ -102,7 +102,7 @@ class Deliveries(Generic[T]):
         behind.due = self._clock() + RETRY.seconds(behind.failures)
 
     def _make_up(self, behind: _Behind[T]) -> None:
-        """Whoever had the name before is gone; then what has it now, if anything has."""
+        """The object that had the name before is gone; then the one that has it now, if there is one."""
         now = behind.now
         for uid in [uid for uid in behind.known if now is None or uid != now.metadata.uid]:
             self._handler.on_delete(behind.known[uid])

@@ -1,4 +1,4 @@
-"""A program named in a kubeconfig that says who we are: its token or certificate, for as long as that is valid.
+"""A program named in a kubeconfig that gives our identity: a token or certificate, for as long as that is valid.
 
 client-go: plugin/pkg/client/auth/exec; the contract: k8s.io/client-go/pkg/apis/clientauthentication/v1/types.go
 """

@@ -1,4 +1,4 @@
-"""Who we are to the API server, and where that is: from a kubeconfig, or from the pod's service account.
+"""Our identity at the API server, and its address: from a kubeconfig, or from the pod's service account.
 
 Everything may change while we run: tokens rotate hourly, certificates and the CA too, a plugin's answer expires. What was read
 counts for some seconds, then it is looked at again; what a server has refused is read again at once.

@@ -214,7 +214,7 @@ class InformerFactory:
         return informer
 
     def store_of(self, type_: type[Any]) -> Store[Any]:
-        """The objects of one struct type; empty where nobody watches it."""
+        """The objects of one struct type; empty where no informer watches it."""
         for resource, informer in self._informers.items():
             if resource.type is type_:
                 return informer.store

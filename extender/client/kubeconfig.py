@@ -72,7 +72,7 @@ def read_kubeconfig(file: Path, context: str = "") -> Kubeconfig:
 
 
 class _Reader:
-    """Fields that nobody here knows are passed over, as client-go does."""
+    """Unknown fields are passed over, as client-go does."""
 
     def __init__(self, document: Document, file: Path) -> None:
         self._document = document

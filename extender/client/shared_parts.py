@@ -1,6 +1,6 @@
 """Equal parts of different objects as one: of a Deployment's thousand pods nearly everything but the name is alike.
 
-Reflectors pass what they decode through here before anybody else sees it: three quarters of a large cluster's memory. No
+Reflectors pass what they decode through here before anything else sees it: three quarters of a large cluster's memory. No
 counterpart in kube-scheduler, where each object is whole. docs/design/0002-columns.md has the numbers.
 """
 

@@ -1,6 +1,6 @@
 """The objects of one kind as the watch last showed them, by key and by namespace.
 
-Written by the reflector, read by anybody. kube-scheduler: k8s.io/client-go/tools/cache/thread_safe_store.go
+Written by the reflector, read by all. kube-scheduler: k8s.io/client-go/tools/cache/thread_safe_store.go
 """
 
 from __future__ import annotations
@@ -68,6 +68,6 @@ class Store(Generic[T]):
             return old
 
     def missing_from(self, found: Mapping[str, T]) -> tuple[T, ...]:
-        """What is here and not there: deleted while nobody watched."""
+        """What is here and not there: deleted while there was no watch."""
         with self._lock:
             return tuple(obj for key, obj in self._objects.items() if key not in found)

@@ -125,7 +125,7 @@ class Transport:
         return response.data
 
     def stream(self, path: str, query: Mapping[str, str], read_seconds: float) -> urllib3.BaseHTTPResponse:
-        """A GET whose answer has no end; nothing for `read_seconds` is an error of whoever reads it. Raises as `call`."""
+        """A GET whose answer has no end; nothing for `read_seconds` is an error for the reader. Raises as `call`."""
         credentials = self._identity.current()
         response = self._send(credentials, Pool.WATCHES, "GET", path, query, stream=True, read_seconds=read_seconds)
         if response.status >= 300:

@@ -71,7 +71,7 @@ class Section:
         return iter(self._value)
 
     def finish(self) -> None:
-        """Notes the fields that nobody asked for."""
+        """Notes the fields that no reader asked for."""
         for key in sorted(self._unread):
             self.wrong(key, "unknown field")
 

@@ -1,5 +1,5 @@
 """How deep a YAML file may nest, and how much its aliases may make of it: a small file must not take the memory, or the
-process, of whoever reads it.
+process that reads it.
 
 yaml_file reads configurations with it, client/embedded reads clusters. What is refused is a MarkedYAMLError, with its line.
 Kubernetes: sigs.k8s.io/yaml and its fork of go-yaml, which count aliases alike

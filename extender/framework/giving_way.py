@@ -18,7 +18,7 @@ MOST_SECONDS = 0.05  # at a time
 
 
 class GivingWay:
-    """`answering` and `waiting` are of the event loop; `look_up` of whoever computes.
+    """`answering` and `waiting` are of the event loop; `look_up` of the thread that computes.
 
     Without a lock: a count that is read a moment too early or too late costs a step, no more.
     """
@@ -35,7 +35,7 @@ class GivingWay:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Around an answer that somebody waits for."""
+        """Around an answer that a caller waits for."""
         self._answers += 1
         self._own.answering = True
         try:
@@ -46,7 +46,7 @@ class GivingWay:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Around what an answer itself waits for: nobody needs to give way to it meanwhile."""
+        """Around what an answer itself waits for: no plan needs to give way to it meanwhile."""
         counts = getattr(self._own, "answering", False)
         self._answers -= counts
         try:

@@ -1,4 +1,4 @@
-"""The nodes of a request, of which only the names came: looked up in the snapshot when somebody wants more than that.
+"""The nodes of a request, of which only the names came: looked up in the snapshot when more than that is wanted.
 
 The verbs hand them to PreFilter. A gang's member that has its place is asked about with all nodes of the cluster, and its
 answer takes no more than their names. No counterpart in kube-scheduler, which has the nodes at hand.

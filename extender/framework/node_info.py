@@ -1,6 +1,6 @@
 """A node and the pods on it, summed up for the plugins.
 
-The cache owns the ones that change; a snapshot holds clones that nobody changes; a dry run clones again.
+The cache owns the ones that change; a snapshot holds clones that never change; a dry run clones again.
 kube-scheduler: k8s.io/kube-scheduler/framework/types.go (NodeInfo), pkg/scheduler/framework/types.go
 """
 

@@ -1,6 +1,6 @@
 """Some of the nodes of a table, in any order: a list that knows their rows, so that nothing has to look a node up again.
 
-What passes between cycles and plugins where the snapshot has columns; everybody else sees a sequence of nodes.
+What passes between cycles and plugins where the snapshot has columns; all other code sees a sequence of nodes.
 No counterpart in kube-scheduler.
 """
 
@@ -47,7 +47,7 @@ class NodeRows(Sequence[NodeInfo]):
         return iter(taken(self.table.nodes, self.rows))
 
     def names(self) -> Sequence[str]:
-        """Looked up when they are asked for: of most nodes nobody asks."""
+        """Looked up when they are asked for, which most nodes never are."""
         return _Names(self.table.names, self.rows)
 
 

@@ -1,6 +1,6 @@
 """Sorting as Go's `sort.Slice` does it, down to where elements end that neither is less than the other.
 
-Whom preemption spares among pods of equal priority and start time depends on it. Lists of up to twelve elements are
+Which of several pods of equal priority and start time preemption spares depends on it. Lists of up to twelve elements are
 sorted by insertion, longer ones by pattern-defeating quicksort. Go: sort.Slice (package sort)
 """
 

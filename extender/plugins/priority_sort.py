@@ -1,4 +1,4 @@
-"""PrioritySort: higher priority first, then who has waited longer.
+"""PrioritySort: higher priority first, then the longer wait.
 
 kube-scheduler: pkg/scheduler/framework/plugins/queuesort/priority_sort.go
 """

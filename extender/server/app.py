@@ -16,7 +16,7 @@ from extender.server.state import EXTENSION, VERBS, State, on_ops_port
 
 class Application(Flask):
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """By path and method: whom a caller takes us for (Host, the name in a URL) decides nothing here."""
+        """By path and method: the name that a caller uses for us (Host, the name in a URL) decides nothing here."""
         if request is None:
             return super().create_url_adapter(request)
         return MapAdapter(self.url_map, "", "/", "", "http", request.path, request.method)

@@ -1,4 +1,4 @@
-"""Who may call the verbs: with TLS, clients whose certificate carries an allowed name.
+"""Which clients may call the verbs: with TLS, those whose certificate carries an allowed name.
 
 The TLS layer has verified the chain already; this is the list of names. kube-scheduler can show nothing but a certificate.
 """

@@ -65,7 +65,7 @@ class Connections:
 
 
 def _hang_up_first(line: dict[Connection, None]) -> bool:
-    """False where it is nobody's turn to speak."""
+    """False where it is neither side's turn to speak."""
     for connection in line:
         if connection.receiving:
             break

@@ -106,11 +106,11 @@ class DeadlineSocket:
             raise BrokenPipeError(errno.EPIPE, "the peer does not read") from error
 
     def close(self) -> None:
-        self._held = None  # there is nobody to send it to
+        self._held = None  # there is no caller left to send it to
         self._sock.close()
 
     def hang_up(self) -> None:
-        """Ends the connection from outside: whoever waits in recv gets the end of the stream."""
+        """Ends the connection from outside: a thread that waits in recv gets the end of the stream."""
         self.expired = self._hung_up = True
         with suppress(OSError):
             socket.socket.shutdown(self._sock, socket.SHUT_RDWR)  # below TLS, which would say goodbye first

@@ -1,4 +1,4 @@
-"""Log lines to standard error that never stall whoever logs.
+"""Log lines to standard error that never stall the thread that logs.
 
 A write to a full pipe blocks, and in the worker it would block the event loop with every verb and probe: there a native
 thread writes, and lines that it cannot keep up with are dropped and counted. The master, which has no loop, asks first.
@@ -93,7 +93,7 @@ class LineWriter:
                 while line:
                     line = line[os.write(self._fd, line) :]
             except Exception:
-                line = b""  # nobody reads: nothing to be done, and nowhere to say so
+                line = b""  # the reader has gone: nothing to be done, and nowhere to say so
             self._written += 1
 
 

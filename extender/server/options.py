@@ -64,7 +64,7 @@ class ServeOptions:
         if not self.tls and not is_loopback(self.bind_address):
             raise OptionsError(
                 f"--bind-address {self.bind_address}: the verbs are not served beyond loopback without "
-                "--tls-cert-file, --tls-private-key-file and --client-ca-file: whoever can call bind can place any pod"
+                "--tls-cert-file, --tls-private-key-file and --client-ca-file: a client that can call bind can place any pod"
             )
         if self.port == self.ops_port and self.port != 0:
             raise OptionsError(f"--port and --ops-port are both {self.port}")

@@ -1,7 +1,7 @@
 """Notices at once when the caller of a held bind hangs up: FIN, reset, or its process killed.
 
 One real epoll for all of them, its own descriptor waited on by the event loop. kube-scheduler's timeout or death is
-told to nobody else: a WSGI handler hears nothing.
+told to this module alone: a WSGI handler hears nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class EpollPeerWatch:
         return cancel
 
     def _run(self) -> None:
-        """Ends with the event loop only: a fault of one call, or of one look, is nobody else's."""
+        """Ends with the event loop only: a fault of one call, or of one look, ends no other."""
         while True:
             try:
                 self._look()

@@ -40,7 +40,7 @@ SWITCH_SECONDS = 1e-4  # how long a native thread that computes may keep the eve
 # goes by its count: at 700, Python's own, looking cost one twentieth of a start's CPU.
 YOUNG_OBJECTS = 20_000
 SPARE_FILES = 256  # descriptors beside the clients' connections
-# By these gunicorn would take over listeners or settings from whoever started us.
+# By these gunicorn would take over listeners or settings from the process that started us.
 IGNORED_ENVIRONMENT = ("GUNICORN_PID", "GUNICORN_FD", "GUNICORN_CMD_ARGS", "LISTEN_PID", "LISTEN_FDS")
 
 Offload = Callable[..., Any]
@@ -48,7 +48,7 @@ BuildVerbs = Callable[[Offload], Verbs]
 
 
 class PortTakenError(OSError):
-    """Somebody else listens there, or the address is not ours."""
+    """Another program listens there, or the address is not ours."""
 
 
 def offload(function: Callable[..., Any], *args: Any) -> Any:

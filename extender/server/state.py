@@ -28,7 +28,7 @@ class PeerWatch(Protocol):
 
 
 class NoPeerWatch:
-    """Where there is no worker: nobody hangs up."""
+    """Where there is no worker: no caller hangs up."""
 
     def watch(self, fd: int, callback: Callable[[], None]) -> Callable[[], None]:
         return lambda: None

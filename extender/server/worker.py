@@ -49,7 +49,7 @@ _NO_TIMEOUT = nullcontext()
 
 
 class Listener:
-    """One of the two: its pool, so that neither port can fill the other's, and who is connected to it."""
+    """One of the two: its pool, so that neither port can fill the other's, and its connections."""
 
     def __init__(self, sock: Any, options: ServeOptions) -> None:
         self.name = sock.getsockname()
@@ -172,7 +172,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
         return server
 
     def notify(self) -> None:
-        """The heartbeat alone: GeventWorker's own ends a worker whose master has gone, before it has answered anybody."""
+        """The heartbeat alone: GeventWorker's own ends a worker whose master has gone, before it has answered its callers."""
         self.tmp.notify()
 
     def _await_signal(self, seconds: float) -> None:

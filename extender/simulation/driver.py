@@ -158,7 +158,7 @@ class Driver:
     # Time
 
     def _next(self) -> float | None:
-        """When something can happen next, if nobody does anything; None for never."""
+        """When something can happen next by itself; None for never."""
         times = [waiting.deadline for _, waiting in self._parked.values()]
         times += [sleeper.until for sleeper in self._asleep.values()]
         times.append(self._parts.queue.next_wakeup(leftovers=self._flush_may_help()))

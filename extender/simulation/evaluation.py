@@ -183,7 +183,7 @@ class _Evaluation:
         return answer
 
     def _each_alone(self, node: NodeInfo) -> Json:
-        """What each filter would say if it were the only one, with nobody nominated; those that pass are left out."""
+        """What each filter would say if it were the only one, with no pod nominated; those that pass are left out."""
         refused = {}
         for plugin in self._framework.filter_plugins:
             if plugin.name in self._state.skip_filter_plugins:
@@ -223,7 +223,7 @@ class _Evaluation:
         return answer
 
     def _best(self, feasible: Sequence[NodeInfo], scores: Sequence[PluginScores]) -> list[str]:
-        """The node that the pod is nominated to, if it passes: nobody scores then. Else those with the highest total."""
+        """The node that the pod is nominated to, if it passes: no plugin scores then. Else those with the highest total."""
         totals = dict(_totals(feasible, scores))
         for name, added in self._extenders.extender_scores(self._pod, feasible).items():
             totals[name] = totals.get(name, 0) + added

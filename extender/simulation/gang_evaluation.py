@@ -33,7 +33,7 @@ TEXTS: Mapping[Veto, str] = {
 def guard_answer(gangs: Gangs, pod: corev1.Pod, candidates: Sequence[Candidate]) -> Json:
     """What the verb preempt says to the candidates that kube-scheduler has found."""
     offered = [OfferedCandidate(each.name, each.victims.pods, each.victims.num_pdb_violations) for each in candidates]
-    if not offered:  # nobody is asked then
+    if not offered:  # no extender is asked then
         return {"verdict": OWN_CHOICE, "candidates": [], "chosenSet": []}
     review = gangs.guard.look(pod, offered)
     answer: Json = {"verdict": _verdict(review)}
@@ -92,7 +92,7 @@ def _selected(selection: Selection, *, usable: bool) -> Json:
 
 
 def gang_answer(answer: GangAnswer) -> Json:
-    """Where the pod's gang goes at once; or who would have to go for it, or why nobody does."""
+    """Where the pod's gang goes at once; or which pods would have to go for it, or why none does."""
     gang = answer.status.gang
     json: Json = {"group": gang.key, "minMember": gang.min_member, "fits": bool(answer.nodes)}
     if answer.nodes:

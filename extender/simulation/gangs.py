@@ -1,6 +1,6 @@
 """The gangs of a scenario: Coscheduling and its preemption around it, as behind a kube-scheduler.
 
-`evaluate` asks them what they would do; nobody is told of anything, and nobody evicted.
+`evaluate` asks them what they would do; nothing is told and no pod is evicted.
 Counterpart of ours: scheduler/factory
 """
 
@@ -89,7 +89,7 @@ class Gangs:
         return self._preemption.guard
 
     def see(self, members: Members) -> None:
-        """All that there is, as the watch shows it; whoever waits was refused by kube-scheduler before."""
+        """All that there is, as the watch shows it; a pod that waits was refused by kube-scheduler before."""
         for pod_group in members.pod_groups:
             if isinstance(pod_group, schedulingv1alpha1.PodGroup):
                 self._coscheduling.on_pod_group(None, pod_group)
@@ -204,4 +204,4 @@ class _Evictor:
         return self._may_evict
 
     def evict(self, eviction: Eviction, done: Done) -> None:
-        raise AssertionError(f"nobody is evicted here: {eviction.on_behalf_of}")
+        raise AssertionError(f"no pod is evicted here: {eviction.on_behalf_of}")

@@ -118,7 +118,7 @@ def _state(
     if new.spec.scheduler_name not in served:
         return LEFT, f'no profile schedules for "{new.spec.scheduler_name}"'
     message = journal.failures.get(new.uid, "")
-    if new.uid in held and not message:  # who was refused before is held again and again
+    if new.uid in held and not message:  # a pod that was refused before is held again and again
         return WAITING, ""
     if not message and new.spec.scheduling_gates:
         message = GATED

@@ -226,7 +226,7 @@ class _Pass:
             self._patch(resource, obj, {"status": {"phase": phase}}, "status")
 
     def _patch(self, resource: ResourceType[V], obj: V, body: Json, subresource: str = "") -> V:
-        """As the API has it then; as it was where somebody else was first."""
+        """As the API has it then; as it was where another writer was first."""
         meta = obj.metadata
         held = {"uid": meta.uid, "resourceVersion": meta.resource_version}
         body = {**body, "metadata": {**body.get("metadata", {}), **held}}

@@ -110,7 +110,7 @@ class Snapshot:
     def replaced(self, changed: Mapping[str, NodeInfo], generation: int | None = None) -> Snapshot:
         """A snapshot with these nodes in place of those of the same names, the rest shared. Raises KeyError.
 
-        Serves the cache, and whoever asks "what if": hand in changed clones, never the snapshot's own nodes.
+        Serves the cache and questions of "what if": hand in changed clones, never the snapshot's own nodes.
         """
         generation = next_generation() if generation is None else generation
         if not changed:

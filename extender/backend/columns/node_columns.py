@@ -20,7 +20,7 @@ MOST_LABELS = 256  # columns that are kept; a key that no node has costs nothing
 class NodeColumns:
     """Frozen but for what is computed on first use; two threads that ask first compute the same.
 
-    It keeps no nodes: whoever asks hands in those of a snapshot that has these labels and taints.
+    It keeps no nodes: the caller hands in those of a snapshot that has these labels and taints.
     """
 
     __slots__ = ("_keys", "_labels", "_taints", "_unschedulable")

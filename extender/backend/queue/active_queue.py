@@ -45,7 +45,7 @@ class ActiveQueue:
         return self._ready.remove(key)
 
     def pop(self) -> QueuedPod | None:
-        """The pod is in flight from now on, at its next attempt, and nobody has refused it yet."""
+        """The pod is in flight from now on, at its next attempt, and no plugin has refused it yet."""
         entry = self._ready.pop() or self._pop_elsewhere()
         if entry is None:
             return None

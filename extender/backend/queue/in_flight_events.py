@@ -45,7 +45,7 @@ class InFlightEvents:
         self._since[uid] = self._first + len(self._events)
 
     def record(self, event: ClusterEvent, old: object = None, new: object = None) -> bool:
-        """False where nobody is in flight and the event concerns no one."""
+        """False where no pod is in flight, so that the event concerns none."""
         if not self._since:
             return False
         self._events.append(HappenedEvent(event, old, new))

@@ -18,14 +18,14 @@ from extender.framework.listers import Lister
 
 @dataclass(frozen=True, slots=True)
 class PodRef:
-    """Who is nominated; what the pod asks for is looked up when it is needed. Go: podRef."""
+    """A nominated pod; what it asks for is looked up when it is needed. Go: podRef."""
 
     name: str
     namespace: str
     uid: str
 
     def to_pod(self) -> corev1.Pod:
-        """Of a pod that nobody knows any more: no priority, no requests."""
+        """Of a pod that the informer no longer has: no priority, no requests."""
         return corev1.Pod(ObjectMeta(name=self.name, namespace=self.namespace, uid=self.uid))
 
 
@@ -97,7 +97,7 @@ class Nominator:
             return self._node_of.get(uid)
 
     def nominated_pods(self) -> Mapping[str, Sequence[PodRef]]:
-        """Node name -> who is nominated there."""
+        """Node name -> the pods that are nominated there."""
         with self._lock:
             return {name: tuple(refs) for name, refs in self._pods_of.items()}
 

@@ -19,7 +19,7 @@ class QueuedPod(QueuedPodInfo):
     """`timestamp` is renewed whenever the pod comes back; `initial_attempt_timestamp` never.
 
     unschedulable_count: attempts that plugins refused. consecutive_errors_count: attempts that failed otherwise, since
-    the last refusal. unschedulable_plugins, pending_plugins: who refused it at the last attempt; pending ones said
+    the last refusal. unschedulable_plugins, pending_plugins: the plugins that refused it at the last attempt; pending ones said
     PENDING. gating_plugin: the PreEnqueue plugin that keeps it from being tried at all.
     """
 

@@ -63,7 +63,8 @@ def build_hints(plugins: Iterable[Plugin], *, with_extenders: bool = False) -> t
 
 
 def _node_taint_companion(plugin: str, registered: Sequence[ClusterEventWithHint]) -> Iterable[HintRow]:
-    """A new node is announced with a taint first, and may then be seen as changed only: who waits for the one, hears the other."""
+    """A new node is announced with a taint first, and may then be seen as changed only: a pod that waits for the addition
+    is tried at the change as well."""
     masks = [each.event.action for each in registered if each.event.resource in (events.NODE, events.WILDCARD)]
     added = any(mask & ActionType.ADD for mask in masks)
     tainted = any(mask & ActionType.UPDATE_NODE_TAINT for mask in masks)

@@ -161,7 +161,7 @@ class EmbeddedAPI:
             self._history.append(Change(version, str(resource), EventType.DELETED, gone, old))
 
     def evict(self, pod: corev1.Pod, *, dry_run: bool = False) -> None:
-        """A budget that is used up forbids it; nobody counts it down here: there is no disruption controller."""
+        """A budget that is used up forbids it; nothing counts it down here: there is no disruption controller."""
         with self._changed:
             for raw in self._of(POD_DISRUPTION_BUDGETS).values():
                 budget = self._value(POD_DISRUPTION_BUDGETS, raw)
@@ -173,7 +173,7 @@ class EmbeddedAPI:
             self.delete(PODS, pod.name, pod.namespace, preconditions=Preconditions(uid=pod.uid), dry_run=dry_run)
 
     def may(self, verb: str, resource: ResourceType[Any], subresource: str = "") -> bool:
-        """Nobody is refused anything here."""
+        """No caller is refused anything here."""
         return True
 
     def bind(self, binding: corev1.Binding) -> None:
@@ -217,7 +217,7 @@ class EmbeddedAPI:
         return 1, 36
 
     def changes(self, version: int) -> list[Change]:
-        """What happened after that resourceVersion, for who takes it in without a watch. Raises GoneError."""
+        """What happened after that resourceVersion, for a reader without a watch. Raises GoneError."""
         with self._changed:
             return self._history.since(version)
 
@@ -240,7 +240,7 @@ class EmbeddedAPI:
         return obj
 
     def _store(self, resource: ResourceType[T], obj: Raw) -> T:
-        """A new version of an object, decodable, told to those who watch."""
+        """A new version of an object, decodable, told to the watches."""
         objects = self._of(resource)
         key = _key(obj)
         version = self._history.next_version()

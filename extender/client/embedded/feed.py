@@ -47,7 +47,7 @@ class Feed:
             self._version = int(page.resource_version)
 
     def pump(self) -> int:
-        """How many changes there were, those of kinds that nobody looks at included."""
+        """How many changes there were, those of kinds without a watch included."""
         changes: Sequence[Change] = self._api.changes(self._version)
         for change in changes:
             self._version = change.version

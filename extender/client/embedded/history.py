@@ -1,6 +1,6 @@
-"""What happened to the objects, in order, for those who watch.
+"""What happened to the objects, in order, for watches.
 
-A window of the last changes: who asks for something older is told 410 and has to list again.
+A window of the last changes: a watch from an older version is told 410 and has to list again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from extender.client.interface import EventType, ResourceType, WatchEvent
 T = TypeVar("T")
 
 WINDOW = 100_000
-BOOKMARK_SECONDS = 60.0  # as the real server: who hears nothing for longer has lost it
+BOOKMARK_SECONDS = 60.0  # as the real server: a watch that is silent for longer has lost it
 
 Raw = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""Field selectors, as far as anybody here asks for them: `metadata.name=x,status.phase!=Failed`."""
+"""Field selectors, as far as this project uses them: `metadata.name=x,status.phase!=Failed`."""
 
 from __future__ import annotations
 

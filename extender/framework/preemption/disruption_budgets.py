@@ -34,7 +34,7 @@ def budgets_of(pod: corev1.Pod, pdbs: Sequence[policyv1.PodDisruptionBudget]) ->
 
 
 def _counts_for(pdb: policyv1.PodDisruptionBudget, pod: corev1.Pod) -> bool:
-    """A budget without a selector is nobody's, and one that the API server has counted for this pod already is not used twice."""
+    """A budget without a selector covers no pod, and one that the API server has counted for this pod already is not used twice."""
     selector = pdb.spec.selector
     if not pod.labels or pdb.metadata.namespace != pod.namespace or selector is None or selector.empty:
         return False
@@ -42,7 +42,7 @@ def _counts_for(pdb: policyv1.PodDisruptionBudget, pod: corev1.Pod) -> bool:
 
 
 def _valid(selector: LabelSelector) -> bool:
-    """Go makes no selector of one with such an expression, and then the budget counts for nobody."""
+    """Go makes no selector of one with such an expression, and then the budget covers no pod."""
     for requirement in selector.match_expressions:
         if requirement.operator in ("In", "NotIn"):
             if not requirement.values:

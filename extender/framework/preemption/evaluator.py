@@ -1,4 +1,4 @@
-"""Preemption of one pod: may it, where, whom, and then do it.
+"""Preemption for one pod: whether it may, on which node, which victims, and then their eviction.
 
 PostFilter plugins own one; the verb preempt and `evaluate` use its parts.
 kube-scheduler: pkg/scheduler/framework/preemption/preemption.go (Evaluator)
@@ -55,7 +55,7 @@ class Evaluator:
         )
         if not eligible:
             return None, unschedulable(reason)
-        # 2) Where could it go, and who would have to leave?
+        # 2) Where could it go, and which pods would have to leave?
         snapshot = self._handle.snapshot()
         if not snapshot.list():
             return None, error("no nodes available")

@@ -1,4 +1,4 @@
-"""Who is spared first, and which node is the best to take.
+"""Which victims are spared first, and which node is the best to take.
 
 kube-scheduler: pkg/scheduler/util/utils.go (MoreImportantPod, GetEarliestPodStartTime), preemption.go (pickOneNodeForPreemption)
 """

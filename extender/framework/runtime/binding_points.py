@@ -145,7 +145,7 @@ class BindingPoints:
 
     @timed("PreBind")
     def run_pre_bind_plugins(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
-        """Until it ends, whoever preempts the pod cancels it."""
+        """Until it ends, a preemptor of the pod cancels it."""
         with self.pods_in_pre_bind.running(pod.uid) as running:
             status = self._pre_bind(state, pod, node_name)
             cancelled = running.finish()

@@ -32,7 +32,7 @@ from extender.framework.node_rows import NodeRows, rows_in, taken
 from extender.framework.runtime.plugin_calls import broken_promise
 from extender.framework.status import SUCCESS, Code, Status
 
-NOBODY = 2**31 - 1
+NO_FILTER = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class ColumnarFiltering(ABC):
     def _judge(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> _Judgement:
         """All rows, by every plugin that has columns for this pod."""
         count = len(table)
-        judgement = _Judgement(np.zeros(count, dtype=np.int32), np.full(count, NOBODY, dtype=np.int32))
+        judgement = _Judgement(np.zeros(count, dtype=np.int32), np.full(count, NO_FILTER, dtype=np.int32))
         for place, plugin in enumerate(self.filter_plugins):
             if plugin.name in state.skip_filter_plugins:
                 continue

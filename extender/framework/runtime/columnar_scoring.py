@@ -1,4 +1,4 @@
-"""Scores for many nodes: by columns where plugins offer them, and a result that is unfolded only where somebody looks.
+"""Scores for many nodes: by columns where plugins offer them, and a result that is unfolded only where it is read.
 
 scoring_points asks plugin by plugin. kube-scheduler has no counterpart.
 """
@@ -93,7 +93,7 @@ class Scored:
 
 
 class NodeScores(Sequence[NodePluginScores]):
-    """Every node's scores; an entry is made when somebody looks: with thousands of nodes hardly anybody does."""
+    """Every node's scores; an entry is made when it is read: with thousands of nodes hardly any is."""
 
     __slots__ = ("_by_plugin", "names", "totals")
 

@@ -1,4 +1,4 @@
-"""Pods whose PreBind runs: until it has ended, whoever preempts one cancels its binding in place of deleting it.
+"""Pods whose PreBind runs: until it has ended, a preemptor cancels the binding in place of deleting the pod.
 
 kube-scheduler: pkg/scheduler/framework/runtime/pods_in_prebind_map.go
 """

@@ -6,7 +6,7 @@
       |    ------------------------------------> preempted (ERROR: the pod is tried again)
 
 The first signal wins; the smallest timeout is one of them. The binding cycle adds and awaits waiting pods; Permit
-plugins allow or reject them. There is no timer thread: whoever awaits a pod sleeps until its first timeout, and whoever
+plugins allow or reject them. There is no timer thread: the thread that awaits a pod sleeps until its first timeout, and what
 signals it looks at the clock first, so a thousand waiting pods cost a thousand sleepers and nothing else.
 kube-scheduler: pkg/scheduler/framework/runtime/waiting_pods_map.go
 """
@@ -93,7 +93,7 @@ class PendingPod(WaitingPod):
                 self._changed.wait(first.deadline - self._clock() if first is not None else None)
 
     def expire(self) -> bool:
-        """For a driver on virtual time, where nobody sleeps: looks at the clock. True if time was up just now."""
+        """For a driver on virtual time, where no thread sleeps: looks at the clock. True if time was up just now."""
         with self._changed:
             before = self._decision
             self._look_at_clock()

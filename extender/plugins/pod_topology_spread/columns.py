@@ -57,7 +57,7 @@ def _takes(table: NodeTable, constraint: Constraint, pod: corev1.Pod) -> Mask:
 
 
 def _matching(table: NodeTable, constraint: Constraint, pod: corev1.Pod) -> IntColumn:
-    """Pods per node that count; an empty selector counts nobody."""
+    """Pods per node that count; an empty selector counts none."""
     selector = constraint.selector
     if selector.empty or selector.nothing:
         return np.zeros(len(table), dtype=np.int64)

@@ -157,7 +157,7 @@ def has_all_keys(labels: Mapping[str, str], constraints: Sequence[Constraint]) -
 
 
 def count_matching(pods: Iterable[PodInfo], selector: Selector, namespace: str) -> int:
-    """Pods of the namespace that are not going; an empty selector counts nobody. Go: countPodsMatchSelector."""
+    """Pods of the namespace that are not going; an empty selector counts none. Go: countPodsMatchSelector."""
     if selector.empty or selector.nothing:
         return 0
     return sum(

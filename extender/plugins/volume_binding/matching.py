@@ -1,6 +1,6 @@
 """Which volume fits a claim, and what a volume looks like once it is meant for one.
 
-The binder uses it, and whoever plays the controller of persistent volumes.
+The binder uses it, and the simulation's controller of persistent volumes.
 Kubernetes: k8s.io/component-helpers/storage/volume (pv_helpers.go, helpers.go)
 """
 

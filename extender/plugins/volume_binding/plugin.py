@@ -221,7 +221,7 @@ class VolumeBinding(
 
 
 def chosen_volumes(state: CycleState, node_name: str) -> frozenset[str]:
-    """The existing volumes that Filter found for the pod on the node; for whoever plans several pods at once."""
+    """The existing volumes that Filter found for the pod on the node; for a planner of several pods at once."""
     data = state.get(STATE, VolumeState)
     found = data.by_node.get(node_name) if data is not None else None
     if found is None:

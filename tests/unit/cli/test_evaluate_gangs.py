@@ -27,7 +27,7 @@ SCENARIOS: list[tuple[Json, str, str]] = [
         waiting("one equal", gang(), 3, nodes=nodes(3), pods=[*LOW[:2], EQUAL]),
         "-",
         "gang default/train: minMember of 3 does not fit: Insufficient cpu; "
-        "evicts nobody: it would not fit whichever pods of lower priority went",
+        "evicts no pod: it would not fit whichever pods of lower priority went",
     ),
     (
         {"name": "a lone pod", "nodes": nodes(3), "pods": [*RUNNING, LOW[2]], "podGroups": RUN, "pending": VIP},
@@ -60,7 +60,7 @@ SCENARIOS: list[tuple[Json, str, str]] = [
             "mayEvict": False,
         },
         "-",
-        "preempts nobody: a fraction of a running gang would be left",
+        "preempts no pod: a fraction of a running gang would be left",
     ),
     (waiting("fits", gang(), 3, nodes=nodes(3), pods=[]), "-", "gang default/train: fits"),
     (
