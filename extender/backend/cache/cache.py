@@ -22,6 +22,7 @@ and the words for those that are missing, is a row of the table in transitions.p
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -49,7 +50,7 @@ log = logging.getLogger(__name__)
 class _Entry:
     info: PodInfo
     state: PodState
-    deadline: float | None = None  # set by finish_binding where there is a TTL
+    deadline: float = math.inf  # set by finish_binding where there is a TTL
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +84,20 @@ class Cache:
             pod = replace(pod, spec=replace(pod.spec, node_name=node_name))
         if not pod.node_name:
             raise CacheError(f"pod {pod.uid}({pod.key}) cannot be assumed without a node")
-        info = PodInfo(pod)
-        _ = info.requests, info.non_zero_requests  # computed here, not under the lock
+        info = _computed(pod)
         with self._lock:
             self._follow(pod, Action.ASSUME)
             self._put(info, PodState.ASSUMED)
         return pod
 
-    def finish_binding(self, pod: corev1.Pod, now: float | None = None) -> None:
+    def finish_binding(self, pod: corev1.Pod) -> None:
         """The binding was accepted: an assumed pod may expire one TTL from now, if there is a TTL."""
-        now = self._clock() if now is None else now
+        now = self._clock()
         with self._lock:
+            self._follow(pod, Action.FINISH_BINDING)
             entry = self._pods.get(pod.uid)
-            if self._follow(pod, Action.FINISH_BINDING) is PodState.ASSUMED and entry is not None:
-                entry.deadline = None if self._ttl is None else now + self._ttl
+            if entry is not None and self._ttl is not None:
+                entry.deadline = now + self._ttl
 
     def forget_pod(self, pod: corev1.Pod) -> None:
         """Takes an assumption back. A pod without a node stands for the one that was assumed, wherever that was."""
@@ -112,8 +113,7 @@ class Cache:
 
     def add_pod(self, pod: corev1.Pod) -> None:
         """An assigned pod was seen: a new one, or one that was assumed."""
-        info = PodInfo(pod)
-        _ = info.requests, info.non_zero_requests
+        info = _computed(pod)
         with self._lock:
             self._follow(pod, Action.ADD)
             assumed = self._pods.get(pod.uid)
@@ -130,8 +130,7 @@ class Cache:
 
     def update_pod(self, old: corev1.Pod, new: corev1.Pod) -> None:
         """Removes and adds: the pod goes to the end of its node's list."""
-        info = PodInfo(new)
-        _ = info.requests, info.non_zero_requests
+        info = _computed(new)
         with self._lock:
             self._follow(old, Action.UPDATE)
             entry = self._pods[old.uid]
@@ -149,14 +148,14 @@ class Cache:
                 log.error("pod was added to a different node than it was assumed pod=%s", pod.key)
             self._drop(entry)
 
-    def cleanup_assumed_pods(self, now: float | None = None) -> Sequence[corev1.Pod]:
+    def cleanup_assumed_pods(self) -> Sequence[corev1.Pod]:
         """Expires assumed pods whose binding finished more than a TTL ago; returns them. Go 1.21: cleanupAssumedPods."""
-        now = self._clock() if now is None else now
+        now = self._clock()
         expired = []
         with self._lock:
             for uid in list(self._assumed):
                 entry = self._pods[uid]
-                if entry.deadline is not None and now > entry.deadline:
+                if now > entry.deadline:
                     self._follow(entry.info.pod, Action.EXPIRE)
                     self._drop(entry)
                     expired.append(entry.info.pod)
@@ -305,3 +304,10 @@ class Cache:
             return previous.replaced(changed, generation)
         nodes = tuple(changed[name] if name in changed else previous.get(name) for name in self._tree.list())
         return Snapshot(nodes, generation=generation, order_version=self._tree.version)
+
+
+def _computed(pod: corev1.Pod) -> PodInfo:
+    """Requests are computed on first use; here that is before the lock is taken, not under it."""
+    info = PodInfo(pod)
+    _ = info.requests, info.non_zero_requests
+    return info

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from copy import copy
+from typing import Any, TypeAlias
 
 from extender.api import corev1
 from extender.backend.cache.image_states import ImageStates
@@ -47,25 +48,21 @@ class Snapshot:
         *,
         generation: int = 0,
         order_version: int = 0,
-        index: Mapping[str, int] | None = None,
-        affinity_at: Positions | None = None,
-        anti_affinity_at: Positions | None = None,
-        table: Table | None = None,
     ) -> None:
         self._nodes = nodes
-        self._index = {node.name: i for i, node in enumerate(nodes)} if index is None else index
+        self._index = {node.name: i for i, node in enumerate(nodes)}
         self.generation = generation
         """Grows with every difference between snapshots of one cache."""
         self.node_generation = generation
         """When which nodes there are, or the labels, spec, annotations or allocatable of one, last changed. Label and taint
         masks that were made at one node_generation hold in every snapshot that has it."""
         self.order_version = order_version
-        self._affinity_at = _where(nodes, _has_affinity) if affinity_at is None else affinity_at
-        self._anti_affinity_at = _where(nodes, _has_anti_affinity) if anti_affinity_at is None else anti_affinity_at
+        self._affinity_at = _where(nodes, _has_affinity)
+        self._anti_affinity_at = _where(nodes, _has_anti_affinity)
         self._affinity_nodes: Sequence[NodeInfo] | None = None
         self._anti_affinity_nodes: Sequence[NodeInfo] | None = None
         self._claims: frozenset[str] | None = None
-        self._table = Table(nodes, self._index) if table is None else table
+        self._table = Table(nodes, self._index)
 
     def list(self) -> Sequence[NodeInfo]:
         return self._nodes
@@ -112,57 +109,34 @@ class Snapshot:
 
         Serves the cache and questions of "what if": hand in changed clones, never the snapshot's own nodes.
         """
-        generation = next_generation() if generation is None else generation
+        fresh = copy(self)
+        fresh.generation = next_generation() if generation is None else generation
         if not changed:
-            return self._same_nodes(generation)
+            return fresh
         nodes = list(self._nodes)
-        rows = []
-        node_changed = False
         for name, node in changed.items():
-            at = self._index[name]
-            node_changed = node_changed or _node_differs(nodes[at], node)
-            nodes[at] = node
-            rows.append(at)
-        replacing = tuple(nodes)
-        fresh = Snapshot(
-            replacing,
-            generation=generation,
-            order_version=self.order_version,
-            index=self._index,
-            affinity_at=_moved(self._affinity_at, _has_affinity, self._nodes, nodes, rows),
-            anti_affinity_at=_moved(self._anti_affinity_at, _has_anti_affinity, self._nodes, nodes, rows),
-            table=self._table.next(replacing, frozenset(rows), node_changed=node_changed),
-        )
-        fresh.node_generation = generation if node_changed else self.node_generation
-        return fresh
-
-    def _same_nodes(self, generation: int) -> Snapshot:
-        fresh = Snapshot(
-            self._nodes,
-            generation=generation,
-            order_version=self.order_version,
-            index=self._index,
-            affinity_at=self._affinity_at,
-            anti_affinity_at=self._anti_affinity_at,
-            table=self._table,
-        )
-        fresh.node_generation = self.node_generation
+            nodes[self._index[name]] = node
+        rows = [self._index[name] for name in changed]
+        node_changed = any(_node_differs(self._nodes[at], nodes[at]) for at in rows)
+        if node_changed:
+            fresh.node_generation = fresh.generation
+        fresh._nodes = tuple(nodes)
+        fresh._affinity_at = _moved(self._affinity_at, _has_affinity, self._nodes, nodes, rows)
+        fresh._anti_affinity_at = _moved(self._anti_affinity_at, _has_anti_affinity, self._nodes, nodes, rows)
+        fresh._affinity_nodes = fresh._anti_affinity_nodes = fresh._claims = None
+        fresh._table = self._table.next(fresh._nodes, frozenset(rows), node_changed=node_changed)
         return fresh
 
 
 def _node_differs(before: NodeInfo, after: NodeInfo) -> bool:
-    """A heartbeat, which changes conditions only, is no difference."""
-    if before.node is after.node:
-        return False
-    if before.node is None or after.node is None:
-        return True
-    old, new = before.node, after.node
-    return (
-        old.metadata.labels != new.metadata.labels
-        or old.spec != new.spec
-        or old.metadata.annotations != new.metadata.annotations
-        or old.status.allocatable != new.status.allocatable
-    )
+    return before.node is not after.node and _lasting(before.node) != _lasting(after.node)
+
+
+def _lasting(node: corev1.Node | None) -> tuple[Any, ...] | None:
+    """Without what a heartbeat changes, which are conditions only."""
+    if node is None:
+        return None
+    return node.metadata.labels, node.spec, node.metadata.annotations, node.status.allocatable
 
 
 def _has_affinity(node: NodeInfo) -> bool:

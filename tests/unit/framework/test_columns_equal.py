@@ -10,7 +10,6 @@ import pytest
 
 from extender.api import corev1
 from extender.api.codec import convert
-from extender.backend.cache.snapshot import Snapshot
 from extender.backend.queue.nominator import Nominator
 from extender.client.embedded import EmbeddedAPI
 from extender.client.events import Recorder
@@ -207,7 +206,3 @@ def test_columns_are_what_is_asked() -> None:
     scores, status = framework.run_score_plugins(state, pod, found.feasible)
     assert status.success
     assert isinstance(scores, NodeScores)
-
-
-def test_a_snapshot_of_nodes_without_node_objects_has_no_table() -> None:
-    assert Snapshot((NodeInfo(),)).table() is None

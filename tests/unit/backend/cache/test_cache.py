@@ -18,8 +18,8 @@ POD = a_pod("p", "n1")
 TTL = 30.0
 
 
-def a_cache_in(state: PodState) -> Cache:
-    cache = Cache(TTL, FakeClock())
+def a_cache_in(state: PodState, clock: FakeClock | None = None) -> Cache:
+    cache = Cache(TTL, clock or FakeClock())
     cache.add_node(a_node("n1"))
     if state is PodState.ASSUMED:
         cache.assume_pod(POD)
@@ -34,16 +34,11 @@ def state_of(cache: Cache, pod: corev1.Pod = POD) -> PodState:
     return PodState.ASSUMED if cache.is_assumed_pod(pod) else PodState.ADDED
 
 
-def expire(cache: Cache) -> None:
-    cache.finish_binding(POD, now=0)
-    assert cache.cleanup_assumed_pods(now=TTL + 0.1) == [POD]
-
-
 ACTIONS: dict[Action, Callable[[Cache], object]] = {
     Action.ASSUME: lambda cache: cache.assume_pod(POD),
     Action.FORGET: lambda cache: cache.forget_pod(POD),
     Action.FINISH_BINDING: lambda cache: cache.finish_binding(POD),
-    Action.EXPIRE: expire,
+    Action.EXPIRE: lambda cache: cache.cleanup_assumed_pods(),
     Action.ADD: lambda cache: cache.add_pod(POD),
     Action.UPDATE: lambda cache: cache.update_pod(POD, POD),
     Action.REMOVE: lambda cache: cache.remove_pod(POD),
@@ -56,12 +51,18 @@ REFUSED = [(state, action, to) for (state, action), to in TRANSITIONS.items() if
     ("state", "action", "to"), [pytest.param(*row, id=f"{row[0].value} {row[1].value}") for row in LEGAL]
 )
 def test_legal_edge_ends_in_its_state_and_keeps_the_sums_right(state: PodState, action: Action, to: PodState) -> None:
-    cache = a_cache_in(state)
+    clock = FakeClock()
+    cache = a_cache_in(state, clock)
+    if action is Action.EXPIRE:
+        cache.finish_binding(POD)
+        clock.step(TTL + 0.1)
     ACTIONS[action](cache)
     assert state_of(cache) is to
     requested = cache.snapshot().get("n1").requested.milli_cpu
     assert requested == (0 if to is PodState.INITIAL else 100)
     assert cache.pod_count() == (0 if to is PodState.INITIAL else 1)
+    assert cache.assumed_uids() == ({POD.uid} if to is PodState.ASSUMED else set())
+    assert cache.assumed_count() == len(cache.assumed_uids())
 
 
 @pytest.mark.parametrize(
@@ -170,21 +171,43 @@ def test_assumed_pods_sum_up_and_vanish_when_forgotten(
 
 
 @pytest.mark.parametrize(
-    ("ttl", "finished_at", "now", "gone"),
+    ("ttl", "finished", "seconds", "gone"),
     [
-        pytest.param(30.0, 0.0, 30.0, False, id="at the deadline it stays"),
-        pytest.param(30.0, 0.0, 30.1, True, id="past the deadline it expires"),
-        pytest.param(30.0, None, 1e9, False, id="a binding that is not finished never expires"),
-        pytest.param(None, 0.0, 1e9, False, id="without a TTL nothing expires"),
+        pytest.param(TTL, True, TTL, False, id="at the deadline it stays"),
+        pytest.param(TTL, True, TTL + 0.1, True, id="past the deadline it expires"),
+        pytest.param(TTL, False, 1e9, False, id="a binding that is not finished never expires"),
+        pytest.param(None, True, 1e9, False, id="without a TTL nothing expires"),
     ],
 )
-def test_expiry(ttl: float | None, finished_at: float | None, now: float, gone: bool) -> None:
-    cache = Cache(ttl, FakeClock())
+def test_expiry(ttl: float | None, finished: bool, seconds: float, gone: bool) -> None:
+    """seconds: since the binding was finished, which was a while after the pod was assumed."""
+    clock = FakeClock()
+    cache = Cache(ttl, clock)
     cache.assume_pod(POD)
-    if finished_at is not None:
-        cache.finish_binding(POD, finished_at)
-    assert (cache.cleanup_assumed_pods(now) == [POD]) is gone
+    clock.step(100.0)
+    if finished:
+        cache.finish_binding(POD)
+    clock.step(seconds)
+    assert (cache.cleanup_assumed_pods() == [POD]) is gone
     assert (state_of(cache) is PodState.INITIAL) is gone
+
+
+@pytest.mark.parametrize(
+    ("act", "told"),
+    [
+        pytest.param(lambda c: c.update_pod(POD, POD), False, id="an update on its node"),
+        pytest.param(lambda c: c.update_pod(POD, a_pod("p", "n2")), True, id="an update on another node"),
+        pytest.param(lambda c: c.remove_pod(POD), False, id="gone from its node"),
+        pytest.param(lambda c: c.remove_pod(a_pod("p")), False, id="gone, no node said"),
+        pytest.param(lambda c: c.remove_pod(a_pod("p", "n2")), True, id="gone from another node"),
+    ],
+)
+def test_an_event_that_names_another_node_than_the_cache_knows_is_logged(
+    act: Callable[[Cache], object], told: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A pod does not move: the events, or the cache, are wrong."""
+    act(a_cache_in(PodState.ADDED))
+    assert bool(caplog.records) is told
 
 
 def test_a_pod_on_an_unknown_node_makes_a_ghost_until_the_node_comes_or_the_pod_goes() -> None:

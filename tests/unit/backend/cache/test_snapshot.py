@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
+from extender.api import corev1
 from extender.backend.cache.cache import Cache
 from extender.backend.cache.snapshot import Snapshot, new_snapshot
 from extender.backend.columns.resource_columns import ResourceColumns
@@ -17,6 +19,16 @@ from tests.unit.backend.cache.contents import contents, copied
 from tests.unit.backend.objects import a_node, a_pod
 
 MAX = 2**63 - 1
+
+
+def cordoned(name: str, zone: str) -> corev1.Node:
+    node = a_node(name, zone=zone)
+    return replace(node, spec=replace(node.spec, unschedulable=True))
+
+
+def annotated(name: str, zone: str) -> corev1.Node:
+    node = a_node(name, zone=zone)
+    return replace(node, metadata=replace(node.metadata, annotations={"a": "b"}))
 
 
 def a_cache(nodes: int = 4, zones: int = 2) -> Cache:
@@ -81,8 +93,19 @@ def test_update_snapshot_clones_what_changed_and_shares_the_rest(
     assert after.generation > before.generation
 
 
-def test_nothing_changed_is_the_same_snapshot() -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda c: None, id="of new nodes"),
+        pytest.param(lambda c: c.add_pod(a_pod("p", "n1")), id="after a pod"),
+        pytest.param(lambda c: c.add_pod(a_pod("p", "elsewhere")), id="after a pod on a node that is not known"),
+        pytest.param(lambda c: c.remove_node(a_node("n1")), id="after a node that went"),
+    ],
+)
+def test_nothing_changed_is_the_same_snapshot(change: Callable[[Cache], object]) -> None:
     cache = a_cache()
+    cache.snapshot()
+    change(cache)
     assert cache.snapshot() is cache.snapshot()
 
 
@@ -118,7 +141,17 @@ def test_several_threads_may_each_carry_a_snapshot_of_their_own() -> None:
     ("change", "new_version"),
     [
         pytest.param(lambda c: c.add_pod(a_pod("p", "n1")), False, id="not by a pod"),
+        pytest.param(
+            lambda c: (c.add_pod(a_pod("p", "n1")), c.snapshot(), c.add_pod(a_pod("q", "n2"))),
+            False,
+            id="not by a pod and another",
+        ),
+        pytest.param(
+            lambda c: c.add_pod(a_pod("p", "elsewhere")), False, id="not by a pod on a node that is not known"
+        ),
         pytest.param(lambda c: c.update_node(None, a_node("n1", zone="z1")), False, id="not by a heartbeat"),
+        pytest.param(lambda c: c.update_node(None, cordoned("n1", zone="z1")), True, id="by the spec"),
+        pytest.param(lambda c: c.update_node(None, annotated("n1", zone="z1")), True, id="by an annotation"),
         pytest.param(lambda c: c.update_node(None, a_node("n1", zone="z1", labels={"a": "b"})), True, id="by a label"),
         pytest.param(lambda c: c.update_node(None, a_node("n1", zone="z1", cpu="9")), True, id="by allocatable"),
         pytest.param(lambda c: c.add_node(a_node("n9")), True, id="by a new node"),
@@ -155,12 +188,55 @@ def test_what_if_replaces_nodes_in_a_snapshot_of_its_own() -> None:
     crowded = snapshot.get("n1").clone()
     crowded.add_pod(PodInfo(a_pod("p", "n1", affinity="podAffinity")))
     supposed = snapshot.replaced({"n1": crowded})
+    assert supposed.generation > snapshot.generation
     assert supposed.columns().requested("cpu").tolist() == [100, 0]
     assert snapshot.columns().requested("cpu").tolist() == [0, 0]
     assert [node.name for node in supposed.have_pods_with_affinity()] == ["n1"]
     assert supposed.get("n2") is snapshot.get("n2")
     with pytest.raises(KeyError):
         snapshot.replaced({"n9": crowded})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(
+            lambda c: c.update_node(None, a_node("n1", zone="z1", labels={"a": "new"})), id="when the node is updated"
+        ),
+        pytest.param(lambda c: c.add_node(a_node("n0", zone="z0", labels={"a": "new"})), id="when a node comes"),
+    ],
+)
+def test_a_label_is_in_the_columns_at_once(change: Callable[[Cache], object]) -> None:
+    cache = Cache()
+    cache.add_node(a_node("n1", zone="z1", labels={"a": "old"}))
+    _labels(cache.snapshot())
+    change(cache)
+    assert "new" in _labels(cache.snapshot())
+
+
+def _labels(snapshot: Snapshot) -> list[str | None]:
+    table = snapshot.table()
+    assert table is not None
+    column = table.label("a")
+    return [column.values[code] if code >= 0 else None for code in column.codes]
+
+
+def test_snapshots_of_plain_objects_are_told_apart_by_their_generation() -> None:
+    first, second = new_snapshot([], [a_node("n1")]), new_snapshot([], [a_node("n2")])
+    assert Snapshot().generation < first.generation < second.generation
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        pytest.param((NodeInfo(),), id="a node without its object"),
+        pytest.param((NodeInfo(a_node("n1")), NodeInfo()), id="one of two without its object"),
+        pytest.param((NodeInfo(a_node("n1")), NodeInfo(a_node("n1"))), id="two of one name"),
+    ],
+)
+def test_nodes_that_have_no_name_of_their_own_have_no_table(nodes: tuple[NodeInfo, ...]) -> None:
+    """Its rows are found by the names."""
+    assert Snapshot(nodes).table() is None
 
 
 def test_columns_say_what_the_nodes_say() -> None:
