@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from contextlib import ExitStack
+from dataclasses import replace
 
 from extender.api import corev1
 from extender.backend.cache.cache import Cache, CacheError
@@ -101,4 +102,4 @@ def _reject(framework: Framework, uid: str, reason: str) -> None:
 
 def _while_waiting(pod: corev1.Pod, status: Status) -> Status:
     """The text that kube-scheduler's users know, kept from the releases in which it was the event's."""
-    return Status(status.code, (f'pod "{pod.name}" rejected while waiting on permit: {status.message}',), status.plugin)
+    return replace(status, reasons=(f'pod "{pod.name}" rejected while waiting on permit: {status.message}',))

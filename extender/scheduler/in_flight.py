@@ -28,10 +28,9 @@ class BindCall:
     deadline: when it has to be answered, in seconds of the clock; infinite for none.
     """
 
-    __slots__ = ("_aborts", "_lock", "deadline", "ended", "reason", "uid")
+    __slots__ = ("_aborts", "_lock", "deadline", "ended", "reason")
 
-    def __init__(self, uid: str, deadline: float = math.inf) -> None:
-        self.uid = uid
+    def __init__(self, deadline: float = math.inf) -> None:
         self.deadline = deadline
         self.reason = ""
         self.ended = threading.Event()
@@ -78,7 +77,7 @@ class InFlight:
 
         Raises TooManyHeldBindsError or DrainingError.
         """
-        call = BindCall(uid, self._deadline())
+        call = BindCall(self._deadline())
         with self._lock:
             if self._draining:
                 raise DrainingError(self._draining)

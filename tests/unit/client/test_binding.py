@@ -9,13 +9,14 @@ import pytest
 
 from extender.api import corev1
 from extender.api.codec import convert
-from extender.client.binding import RETRY_SECONDS, bind_pod
+from extender.api.metav1 import ObjectMeta
+from extender.client.binding import NO_TIME, RETRY_SECONDS, BindOutcome, bind_pod
 from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ApiError, ConnectionFailedError, TimedOutError, TooManyRequestsError
 from extender.client.interface import PODS
 from extender.client.time_limit import seconds_left
 
-POD: Mapping[str, Any] = {"metadata": {"name": "p", "namespace": "default"}, "spec": {}}
+POD: Mapping[str, Any] = {"metadata": {"name": "p", "namespace": "team-a"}, "spec": {}}
 
 
 class Moody(EmbeddedAPI):
@@ -25,10 +26,14 @@ class Moody(EmbeddedAPI):
         super().__init__()
         self.failures = list(failures)
         self.done = done
-        self.posts = 0
+        self.posted: list[corev1.Binding] = []
+
+    @property
+    def posts(self) -> int:
+        return len(self.posted)
 
     def bind(self, binding: corev1.Binding) -> None:
-        self.posts += 1
+        self.posted.append(binding)
         if self.failures:
             if self.done:
                 super().bind(binding)
@@ -37,13 +42,23 @@ class Moody(EmbeddedAPI):
 
 
 class Time:
+    """A machine that has been up for a while. passed: since then; sleeps: what of it was slept."""
+
+    STARTED = 1000.0
+
     def __init__(self) -> None:
-        self.now = 0.0
+        self.now = self.STARTED
+        self.sleeps: list[float] = []
+
+    @property
+    def passed(self) -> float:
+        return self.now - self.STARTED
 
     def clock(self) -> float:
         return self.now
 
     def sleep(self, seconds: float) -> None:
+        self.sleeps.append(seconds)
         self.now += seconds
 
 
@@ -58,16 +73,29 @@ LOST = ConnectionFailedError("read timed out")
 
 def test_a_binding_brings_annotations_beside_those_that_are_there() -> None:
     api = EmbeddedAPI()
-    pod = api.create(PODS, {"metadata": {"name": "p", "namespace": "default", "annotations": {"a": "1"}}, "spec": {}})
+    pod = api.create(PODS, {"metadata": {"name": "p", "namespace": "team-a", "annotations": {"a": "1"}}, "spec": {}})
     assert bind_pod(api, pod, "n1", annotations={"b": "2"}).bound
-    assert api.get(PODS, "p", "default").metadata.annotations == {"a": "1", "b": "2"}
+    assert api.get(PODS, "p", "team-a").metadata.annotations == {"a": "1", "b": "2"}
 
 
 def test_a_binding_is_made() -> None:
     api = EmbeddedAPI()
     pod = api.create(PODS, POD)
     assert bind(api, pod) == (True, "")
-    assert api.get(PODS, "p", "default").node_name == "n1"
+    assert api.get(PODS, "p", "team-a").node_name == "n1"
+
+
+def test_the_binding_that_is_posted_is_kube_schedulers() -> None:
+    """kube-scheduler: pkg/scheduler/framework/plugins/defaultbinder/default_binder_test.go"""
+    api = Moody()
+    pod = api.create(PODS, POD)
+    bind(api, pod)
+    assert api.posted == [
+        corev1.Binding(
+            metadata=ObjectMeta(name="p", namespace="team-a", uid=pod.uid),
+            target=corev1.ObjectReference(kind="Node", name="n1"),
+        )
+    ]
 
 
 def test_a_409_for_the_same_node_is_success_and_for_another_is_not() -> None:
@@ -114,10 +142,22 @@ def test_what_may_pass_is_tried_again_on_the_same_node(failure: ApiError) -> Non
     assert api.posts == 3
 
 
-def test_it_gives_up_in_time() -> None:
-    api = Moody(*[LOST] * 100)
-    assert bind(api, api.create(PODS, POD)) == (False, "read timed out")
-    assert api.posts < 20
+def test_it_pauses_ever_longer_and_gives_up_in_time() -> None:
+    api, time = Moody(*[LOST] * 100), Time()
+    outcome = bind_pod(api, api.create(PODS, POD), "n1", clock=time.clock, sleep=time.sleep)
+    assert outcome == BindOutcome(False, "read timed out")
+    assert time.sleeps == [0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0]
+
+
+def test_a_pod_that_is_deleted_while_its_binding_is_posted_is_not_bound() -> None:
+    class Deleting(Moody):
+        def bind(self, binding: corev1.Binding) -> None:
+            self.delete(PODS, "p", "team-a")
+            super().bind(binding)
+
+    api = Deleting(LOST)
+    assert bind(api, api.create(PODS, POD)) == (False, 'pods "p" not found')
+    assert api.posts == 1
 
 
 def test_a_verdict_is_not_tried_again() -> None:
@@ -129,7 +169,7 @@ def test_a_verdict_is_not_tried_again() -> None:
 def test_a_pod_that_was_made_anew_under_its_name_is_another() -> None:
     api = EmbeddedAPI()
     old = api.create(PODS, POD)
-    api.delete(PODS, "p", "default")
+    api.delete(PODS, "p", "team-a")
     new = api.create(PODS, POD)
     bound, reason = bind(api, old)
     assert not bound
@@ -140,17 +180,17 @@ def test_success_is_never_told_for_another_pod_of_that_name() -> None:
     """It is on the very node, put there by another scheduler."""
     api = EmbeddedAPI()
     old = api.create(PODS, POD)
-    api.delete(PODS, "p", "default")
+    api.delete(PODS, "p", "team-a")
     new = api.create(PODS, POD)
     assert bind(api, new, "n1") == (True, "")
-    assert bind(api, old, "n1") == (False, f'pod "default/p" has another UID now: {new.uid}')
+    assert bind(api, old, "n1") == (False, f'pod "team-a/p" has another UID now: {new.uid}')
 
 
 def test_no_binding_is_posted_before_the_server_wants_to_hear_of_it_again() -> None:
     """Retry-After of a 429, in seconds."""
     api, time = Moody(TooManyRequestsError("slow down", retry_after=2.0)), Time()
     assert bind_pod(api, api.create(PODS, POD), "n1", clock=time.clock, sleep=time.sleep).bound
-    assert time.now == 2.0
+    assert time.passed == 2.0
 
 
 class Stalled(EmbeddedAPI):
@@ -190,13 +230,26 @@ def test_a_server_that_answers_nothing_is_given_up_in_time() -> None:
     outcome = bind_pod(api, api.create(PODS, POD), "n1", clock=time.clock, sleep=time.sleep)
     assert (outcome.bound, outcome.reason) == (False, "read timed out")
     assert api.calls == ["POST", "GET"]
-    assert time.now == pytest.approx(RETRY_SECONDS, abs=0.1)
+    assert time.passed == pytest.approx(RETRY_SECONDS, abs=0.1)
 
 
 def test_a_binding_whose_answer_does_not_come_leaves_time_to_read_what_came_of_it() -> None:
     api, time = stalled(done=True, reads=True)
     assert bind_pod(api, api.create(PODS, POD), "n1", clock=time.clock, sleep=time.sleep).bound
-    assert time.now < RETRY_SECONDS
+    assert time.passed < RETRY_SECONDS
+
+
+def test_of_little_time_a_third_is_kept_for_the_read() -> None:
+    """A second of it would leave none for the Binding itself."""
+    api, time = stalled(done=True, reads=True)
+    outcome = bind_pod(api, api.create(PODS, POD), "n1", clock=time.clock, sleep=time.sleep, retry_seconds=2.4)
+    assert outcome.bound
+    assert time.passed == pytest.approx(1.6, abs=0.1)
+
+
+def test_half_a_second_is_time_enough() -> None:
+    api = Moody()
+    assert bind_pod(api, api.create(PODS, POD), "n1", retry_seconds=0.5).bound
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0])
@@ -204,15 +257,14 @@ def test_nothing_is_posted_when_the_answer_would_come_too_late(seconds: float) -
     """The binding would land after kube-scheduler has forgotten the pod."""
     api = Moody()
     outcome = bind_pod(api, api.create(PODS, POD), "n1", retry_seconds=seconds)
-    assert not outcome.bound
-    assert "no time was left" in outcome.reason
+    assert outcome == BindOutcome(False, NO_TIME)
     assert api.posts == 0
 
 
 def test_it_does_not_pause_beyond_its_time() -> None:
     api, time = Moody(TooManyRequestsError("slow down", retry_after=RETRY_SECONDS)), Time()
     assert not bind_pod(api, api.create(PODS, POD), "n1", clock=time.clock, sleep=time.sleep).bound
-    assert (api.posts, time.now) == (1, 0.0)
+    assert (api.posts, time.passed) == (1, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -222,15 +274,16 @@ def test_it_does_not_pause_beyond_its_time() -> None:
         pytest.param(None, "not found", id="a pod that is gone"),
     ],
 )
-def test_what_cannot_be_bound_says_why(change: dict[str, Any] | None, text: str) -> None:
-    api = EmbeddedAPI()
+def test_what_cannot_be_bound_says_why_and_is_not_tried_again(change: dict[str, Any] | None, text: str) -> None:
+    api = Moody()
     pod = api.create(PODS, {**POD, "spec": change or {}})
     if change is None:
-        api.delete(PODS, "p", "default")
+        api.delete(PODS, "p", "team-a")
     bound, reason = bind(api, pod)
-    assert not bound
+    assert bound is False
     assert text in reason
+    assert api.posts == 1
 
 
 def test_the_pod_decodes_from_json_alone() -> None:
-    assert convert(POD, corev1.Pod).key == "default/p"
+    assert convert(POD, corev1.Pod).key == "team-a/p"

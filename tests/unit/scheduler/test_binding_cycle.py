@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from extender.api import corev1
-from extender.backend.cache.cache import Cache
+from extender.backend.cache.cache import Cache, CacheError
 from extender.framework.binding_deadline import binding_ends_by
 from extender.framework.cycle_state import CycleState
 from extender.framework.runtime.framework import Framework
-from extender.framework.status import SUCCESS, Status, wait
+from extender.framework.status import SUCCESS, Status, error, unschedulable, wait
+from extender.plugins.coscheduling.coscheduling import REJECTION
 from extender.scheduler.binding_cycle import BindingCycle
 from extender.scheduler.gang_settings import COMMIT_SECONDS, bind_seconds
 from extender.scheduler.in_flight import BindCall
@@ -64,17 +66,17 @@ def bound(plugins: Plugins, call: BindCall) -> Plugins:
     ],
 )
 def test_a_hold_ends_in_time_for_the_commit_and_the_answer(spent: float, hold: float) -> None:
-    call = BindCall("p", deadline=bind_seconds(TIMEOUT))
+    call = BindCall(deadline=bind_seconds(TIMEOUT))
     assert bound(Plugins(spent, 60.0), call).held == {"Coscheduling": pytest.approx(hold)}
 
 
 def test_the_binding_itself_knows_when_the_call_has_to_be_answered() -> None:
-    call = BindCall("p", deadline=bind_seconds(TIMEOUT))
+    call = BindCall(deadline=bind_seconds(TIMEOUT))
     assert bound(Plugins(0.0, 60.0), call).ends_by == call.deadline < TIMEOUT
 
 
 def test_without_a_deadline_permit_decides() -> None:
-    assert bound(Plugins(0.0, 60.0), BindCall("p")).held == {"Coscheduling": 60.0}
+    assert bound(Plugins(0.0, 60.0), BindCall()).held == {"Coscheduling": 60.0}
 
 
 def test_no_other_permit_comes_between_a_permit_and_its_waiting_pod() -> None:
@@ -95,5 +97,130 @@ def test_no_other_permit_comes_between_a_permit_and_its_waiting_pod() -> None:
             steps.append(("wait", cycle._permitting.locked()))
             return SUCCESS
 
-    assert cycle.run(cast("Framework", Watched(0.0, 60.0)), POD, "n1", BindCall("p")).success
+    assert cycle.run(cast("Framework", Watched(0.0, 60.0)), POD, "n1", BindCall()).success
     assert steps == [("Permit", True), ("waiting pod", True), ("wait", False)]
+
+
+class Asked(Plugins):
+    """Notes what each extension point is called with, in order; Bind answers `bind`, the end of the hold is `end`."""
+
+    def __init__(self, bind: Status = SUCCESS, end: Status = SUCCESS) -> None:
+        super().__init__(0.0, 60.0)
+        self.calls: list[tuple[str, tuple[Any, ...]]] = []
+        self.state: Any = None
+        self._answers = {
+            "run_permit_plugins": (wait(), {"Coscheduling": 60.0}),
+            "run_bind_plugins": bind,
+            "wait_on_permit": end,
+        }
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.startswith("run_") or name in ("wait_on_permit", "add_waiting_pod"):
+            return partial(self._note, name)
+        return super().__getattribute__(name)
+
+    def _note(self, name: str, *args: Any) -> Any:
+        if args and isinstance(args[0], CycleState):
+            assert self.state in (None, args[0]), "the state of another pod"
+            self.state = args[0]
+            args = args[1:]
+        self.calls.append((name, args))
+        return self._answers.get(name, SUCCESS)
+
+
+class Cached:
+    """A cache that takes any pod, and notes what it is told of it."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def assume_pod(self, pod: corev1.Pod, node_name: str) -> corev1.Pod:
+        self.told.append("assumed")
+        return pod
+
+    def finish_binding(self, pod: corev1.Pod) -> None:
+        self.told.append("bound")
+
+    def forget_pod(self, pod: corev1.Pod) -> None:
+        self.told.append("forgotten")
+
+
+HOLD = ({"Coscheduling": 60.0},)
+UNTIL_BIND = [
+    ("run_reserve_plugins_reserve", (POD, "n1")),
+    ("run_permit_plugins", (POD, "n1")),
+    ("add_waiting_pod", (POD, "n1", *HOLD)),
+    ("wait_on_permit", (POD,)),
+]
+BIND = [("run_pre_bind_plugins", (POD, "n1")), ("run_bind_plugins", (POD, "n1"))]
+UNRESERVE = [("run_reserve_plugins_unreserve", (POD, "n1"))]
+TIMED_OUT = "rejected due to timeout after waiting 60s at plugin Coscheduling"
+
+
+@pytest.mark.parametrize(
+    ("answers", "answer", "calls", "told"),
+    [
+        pytest.param(
+            {},
+            SUCCESS,
+            [*UNTIL_BIND, *BIND, ("run_post_bind_plugins", (POD, "n1"))],
+            ["assumed", "bound"],
+            id="bound",
+        ),
+        pytest.param(
+            {"bind": error("no")},
+            error("no"),
+            [*UNTIL_BIND, *BIND, *UNRESERVE],
+            ["assumed", "forgotten"],
+            id="refused by the API server: taken back",
+        ),
+        pytest.param(
+            {"end": unschedulable(TIMED_OUT, plugin="Coscheduling")},
+            unschedulable(f'pod "p" rejected while waiting on permit: {TIMED_OUT}', plugin="Coscheduling"),
+            [*UNTIL_BIND, *UNRESERVE],
+            ["assumed", "forgotten"],
+            id="held for too long: taken back, and the plugin that held it named",
+        ),
+    ],
+)
+def test_every_plugin_is_asked_about_the_pod_its_node_and_its_state(
+    answers: dict[str, Status], answer: Status, calls: list[Any], told: list[str]
+) -> None:
+    cache, plugins = Cached(), Asked(**answers)
+    assert BindingCycle(cast("Cache", cache)).run(cast("Framework", plugins), POD, "n1", BindCall()) == answer
+    assert plugins.calls == calls
+    assert cache.told == told
+
+
+def test_unreserve_is_told_why_the_hold_has_ended() -> None:
+    """Coscheduling tells the other members of the gang."""
+    plugins = Asked(end=unschedulable(TIMED_OUT))
+    BindingCycle(cast("Cache", Cached())).run(cast("Framework", plugins), POD, "n1", BindCall())
+    assert plugins.state.get(REJECTION, str) == TIMED_OUT
+
+
+def test_a_pod_that_cannot_be_assumed_is_answered_in_the_caches_words() -> None:
+    def assume_pod(pod: corev1.Pod, node_name: str) -> corev1.Pod:
+        raise CacheError("pod is in the cache, so can't be assumed")
+
+    plugins = Asked()
+    cycle = BindingCycle(cast("Cache", SimpleNamespace(assume_pod=assume_pod)))
+    answer = cycle.run(cast("Framework", plugins), POD, "n1", BindCall())
+    assert answer == error("pod is in the cache, so can't be assumed")
+    assert plugins.calls == []
+
+
+def test_a_call_that_is_superseded_ends_its_hold_in_the_name_of_no_plugin() -> None:
+    """A plugin that is named counts as the one that refused the pod."""
+    call, ended = BindCall(), []
+
+    class Held(Plugins):
+        def get_waiting_pod(self, uid: str) -> Any:
+            return SimpleNamespace(reject=lambda plugin, reason: ended.append((uid, plugin, reason)))
+
+        def wait_on_permit(self, pod: corev1.Pod) -> Status:
+            call.abort("superseded")
+            return unschedulable("superseded")
+
+    assert not BindingCycle(cast("Cache", Cached())).run(cast("Framework", Held(0.0, 60.0)), POD, "n1", call).success
+    assert ended == [(POD.uid, "", "superseded")]

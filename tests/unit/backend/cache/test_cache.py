@@ -131,6 +131,15 @@ def test_update_moves_the_pod_to_the_end_of_its_nodes_list() -> None:
     assert node.requested.milli_cpu == 400
 
 
+def test_a_pod_that_was_updated_may_be_updated_again_and_removed() -> None:
+    cache = a_cache_in(PodState.ADDED)
+    for cpu in ("200m", "300m"):
+        cache.update_pod(POD, a_pod("p", "n1", cpu=cpu))
+    assert cache.snapshot().get("n1").requested.milli_cpu == 300
+    cache.remove_pod(POD)
+    assert state_of(cache) is PodState.INITIAL
+
+
 @pytest.mark.parametrize(
     ("pods", "milli_cpu", "non_zero", "ports"),
     [
