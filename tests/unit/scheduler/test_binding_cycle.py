@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from extender.api import corev1
-from extender.backend.cache.cache import Cache, CacheError
+from extender.backend.cache.cache import Cache
 from extender.framework.binding_deadline import binding_ends_by
 from extender.framework.cycle_state import CycleState
 from extender.framework.runtime.framework import Framework
@@ -20,6 +20,7 @@ from extender.scheduler.binding_cycle import BindingCycle
 from extender.scheduler.gang_settings import COMMIT_SECONDS, bind_seconds
 from extender.scheduler.in_flight import BindCall
 from tests.objects import make_pod
+from tests.unit.backend.objects import FakeClock
 
 POD = make_pod().name("p").obj()
 TIMEOUT = 120.0
@@ -108,6 +109,7 @@ class Asked(Plugins):
         super().__init__(0.0, 60.0)
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
         self.state: Any = None
+        self.nominator = SimpleNamespace(delete_nominated_pod_if_exists=partial(self._note, "nominated no more"))
         self._answers = {
             "run_permit_plugins": (wait(), {"Coscheduling": 60.0}),
             "run_bind_plugins": bind,
@@ -120,93 +122,75 @@ class Asked(Plugins):
         return super().__getattribute__(name)
 
     def _note(self, name: str, *args: Any) -> Any:
-        if args and isinstance(args[0], CycleState):
-            assert self.state in (None, args[0]), "the state of another pod"
-            self.state = args[0]
-            args = args[1:]
+        if name.startswith("run_"):
+            state, *rest = args
+            assert isinstance(state, CycleState)
+            assert self.state in (None, state), "one state for all of a pod's plugins"
+            self.state, args = state, tuple(rest)
         self.calls.append((name, args))
         return self._answers.get(name, SUCCESS)
 
 
-class Cached:
-    """A cache that takes any pod, and notes what it is told of it."""
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    def assume_pod(self, pod: corev1.Pod, node_name: str) -> corev1.Pod:
-        self.told.append("assumed")
-        return pod
-
-    def finish_binding(self, pod: corev1.Pod) -> None:
-        self.told.append("bound")
-
-    def forget_pod(self, pod: corev1.Pod) -> None:
-        self.told.append("forgotten")
-
-
-HOLD = ({"Coscheduling": 60.0},)
+ON_NODE = make_pod().name("p").node("n1").obj()
 UNTIL_BIND = [
-    ("run_reserve_plugins_reserve", (POD, "n1")),
-    ("run_permit_plugins", (POD, "n1")),
-    ("add_waiting_pod", (POD, "n1", *HOLD)),
-    ("wait_on_permit", (POD,)),
+    ("nominated no more", (ON_NODE,)),
+    ("run_reserve_plugins_reserve", (ON_NODE, "n1")),
+    ("run_permit_plugins", (ON_NODE, "n1")),
+    ("add_waiting_pod", (ON_NODE, "n1", {"Coscheduling": 60.0})),
+    ("wait_on_permit", (ON_NODE,)),
 ]
-BIND = [("run_pre_bind_plugins", (POD, "n1")), ("run_bind_plugins", (POD, "n1"))]
-UNRESERVE = [("run_reserve_plugins_unreserve", (POD, "n1"))]
+BIND = [("run_pre_bind_plugins", (ON_NODE, "n1")), ("run_bind_plugins", (ON_NODE, "n1"))]
+UNRESERVE = [("run_reserve_plugins_unreserve", (ON_NODE, "n1"))]
 TIMED_OUT = "rejected due to timeout after waiting 60s at plugin Coscheduling"
 
 
 @pytest.mark.parametrize(
-    ("answers", "answer", "calls", "told"),
+    ("answers", "answer", "calls", "stays"),
     [
         pytest.param(
-            {},
-            SUCCESS,
-            [*UNTIL_BIND, *BIND, ("run_post_bind_plugins", (POD, "n1"))],
-            ["assumed", "bound"],
-            id="bound",
+            {}, SUCCESS, [*UNTIL_BIND, *BIND, ("run_post_bind_plugins", (ON_NODE, "n1"))], [ON_NODE], id="bound"
         ),
         pytest.param(
             {"bind": error("no")},
             error("no"),
             [*UNTIL_BIND, *BIND, *UNRESERVE],
-            ["assumed", "forgotten"],
+            [],
             id="refused by the API server: taken back",
         ),
         pytest.param(
             {"end": unschedulable(TIMED_OUT, plugin="Coscheduling")},
             unschedulable(f'pod "p" rejected while waiting on permit: {TIMED_OUT}', plugin="Coscheduling"),
             [*UNTIL_BIND, *UNRESERVE],
-            ["assumed", "forgotten"],
+            [],
             id="held for too long: taken back, and the plugin that held it named",
         ),
     ],
 )
-def test_every_plugin_is_asked_about_the_pod_its_node_and_its_state(
-    answers: dict[str, Status], answer: Status, calls: list[Any], told: list[str]
+def test_every_plugin_is_asked_about_the_pod_on_its_node_and_its_state(
+    answers: dict[str, Status], answer: Status, calls: list[Any], stays: list[corev1.Pod]
 ) -> None:
-    cache, plugins = Cached(), Asked(**answers)
-    assert BindingCycle(cast("Cache", cache)).run(cast("Framework", plugins), POD, "n1", BindCall()) == answer
+    clock = FakeClock()
+    cache, plugins = Cache(30.0, clock), Asked(**answers)
+    cycle = BindingCycle(cache)
+    assert cycle.run(cast("Framework", plugins), POD, "n1", BindCall()) == answer
     assert plugins.calls == calls
-    assert cache.told == told
+    assert cycle.is_assumed(POD) is bool(stays)
+    clock.step(31.0)
+    assert cache.cleanup_assumed_pods() == stays, "its binding has finished"
 
 
 def test_unreserve_is_told_why_the_hold_has_ended() -> None:
     """Coscheduling tells the other members of the gang."""
     plugins = Asked(end=unschedulable(TIMED_OUT))
-    BindingCycle(cast("Cache", Cached())).run(cast("Framework", plugins), POD, "n1", BindCall())
+    BindingCycle(Cache()).run(cast("Framework", plugins), POD, "n1", BindCall())
     assert plugins.state.get(REJECTION, str) == TIMED_OUT
 
 
-def test_a_pod_that_cannot_be_assumed_is_answered_in_the_caches_words() -> None:
-    def assume_pod(pod: corev1.Pod, node_name: str) -> corev1.Pod:
-        raise CacheError("pod is in the cache, so can't be assumed")
-
-    plugins = Asked()
-    cycle = BindingCycle(cast("Cache", SimpleNamespace(assume_pod=assume_pod)))
-    answer = cycle.run(cast("Framework", plugins), POD, "n1", BindCall())
-    assert answer == error("pod is in the cache, so can't be assumed")
+def test_a_pod_that_is_in_the_cache_already_is_answered_in_the_caches_words() -> None:
+    cache, plugins = Cache(), Asked()
+    cache.add_pod(ON_NODE)
+    answer = BindingCycle(cache).run(cast("Framework", plugins), POD, "n1", BindCall())
+    assert answer == error(f"pod {POD.uid}({POD.key}) is in the cache, so can't be assumed")
     assert plugins.calls == []
 
 
@@ -222,5 +206,5 @@ def test_a_call_that_is_superseded_ends_its_hold_in_the_name_of_no_plugin() -> N
             call.abort("superseded")
             return unschedulable("superseded")
 
-    assert not BindingCycle(cast("Cache", Cached())).run(cast("Framework", Held(0.0, 60.0)), POD, "n1", call).success
+    assert not BindingCycle(Cache()).run(cast("Framework", Held(0.0, 60.0)), POD, "n1", call).success
     assert ended == [(POD.uid, "", "superseded")]
