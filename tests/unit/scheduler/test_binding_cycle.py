@@ -15,7 +15,7 @@ from extender.framework.binding_deadline import binding_ends_by
 from extender.framework.cycle_state import CycleState
 from extender.framework.runtime.framework import Framework
 from extender.framework.status import SUCCESS, Status, error, unschedulable, wait
-from extender.plugins.coscheduling.coscheduling import REJECTION
+from extender.plugins.coscheduling.plugin import REJECTION
 from extender.scheduler.binding_cycle import BindingCycle
 from extender.scheduler.gang_settings import COMMIT_SECONDS, bind_seconds
 from extender.scheduler.in_flight import BindCall
