@@ -1,21 +1,28 @@
-"""What the guard says of room that is kept for a gang."""
+"""What the guard lets kube-scheduler evict, whom it tells, and what it takes back."""
 
 from __future__ import annotations
 
 import math
-from unittest.mock import Mock
+from collections.abc import Sequence
+from typing import Any
+from unittest.mock import Mock, call, patch
 
 import pytest
+from msgspec.structs import replace
 
+from extender import metrics
+from extender.api import corev1, policyv1
 from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.collaborators import NoSteering
-from extender.plugins.coscheduling.preemption.guard import OfferedCandidate, PreemptionGuard, Veto
+from extender.plugins.coscheduling.preemption.evictable import GangVictims
+from extender.plugins.coscheduling.preemption.guard import PLACE_SECONDS, OfferedCandidate, PreemptionGuard, Veto
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.vetoed import VetoedPreemptors
 from extender.plugins.coscheduling.scheduling.steering_in_order import SteeringInOrder
 from extender.plugins.coscheduling.state.ledger import Reservation
-from tests.objects import make_node, make_pod
-from tests.unit.plugins.coscheduling.conftest import World, node, pod
+from tests.objects import make_node, make_pdb, make_pod
+from tests.unit.plugins.coscheduling.conftest import LABEL, World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.preemption.test_reselection import Guarded
 
 
@@ -61,3 +68,298 @@ def _look(priority: int, offered: list[str]) -> tuple[list[str], Veto | None]:
     candidates = [OfferedCandidate(name, (victims[name],)) for name in offered]
     review = guard.look(make_pod().name("vip").priority(priority).req(cpu="1").obj(), candidates)
     return sorted(candidate.node_name for candidate in review.usable), review.veto
+
+
+class Bench:
+    """Nodes of one CPU for each pod on them, and a guard whose collaborators note what they are told.
+
+    A pod is on its node in the filters' snapshot and known to the gangs' state.
+    """
+
+    def __init__(self, **cpus: int) -> None:
+        names = list(cpus)
+        self.cluster = Guarded([make_node().name(name).capacity(cpu=cpus[name]) for name in names], [])
+        self.world = World([node(name, str(cpus[name])) for name in names])
+        self.manager = self.world.plugin.manager
+        self.rest = Mock(spec_set=RestOfGangs)
+        self.vetoed = Mock(spec_set=VetoedPreemptors)
+        self.budgets: list[policyv1.PodDisruptionBudget] = []
+        self.assumed: set[str] = set()
+
+    def guard(self, gang_victims: GangVictims = GangVictims.WHOLE_OR_SURPLUS) -> PreemptionGuard:
+        return PreemptionGuard(
+            self.manager,
+            self.world.plugin.barrier,
+            self.rest,
+            self.vetoed,
+            self.cluster.framework,
+            newest_snapshot=self.cluster.cache.snapshot,
+            pdbs=lambda: self.budgets,
+            assumed=lambda: self.assumed,
+            steering=SteeringInOrder(self.world, self.manager.quarantine),
+            gang_victims=gang_victims,
+        )
+
+    def group(self, name: str, min_member: int) -> None:
+        self.world.plugin.on_pod_group(None, pod_group(name, min_member))
+
+    def run(self, name: str, on: str, group: str = "", **spec: Any) -> corev1.Pod:
+        made = pod(name, group, node_name=on, **spec)
+        self.world.on_nodes[made.uid] = made
+        self.world.create(made)
+        self.cluster.cache.add_pod(made)
+        return made
+
+    def hold(self, name: str, on: str, group: str, **spec: Any) -> corev1.Pod:
+        """Its bind call waits for the rest of its gang."""
+        made = pod(name, group, **spec)
+        self.world.create(made)
+        assert self.world.bind(made, on) != "starts"
+        self.cluster.cache.assume_pod(made, on)
+        return self.world.on_nodes[made.uid]
+
+    def waiting_for(self, group: str) -> str:
+        return self.world.waiting[group].decision
+
+
+def offer(node_name: str, *victims: corev1.Pod, violations: int = 0) -> OfferedCandidate:
+    return OfferedCandidate(node_name, victims, violations)
+
+
+def vip(priority: int = 100, cpu: str = "1", **spec: Any) -> corev1.Pod:
+    return pod("vip", priority=priority, cpu=cpu, **spec)
+
+
+def vetoes(veto: Veto) -> float:
+    return float(metrics.preemption_vetoes.labels(veto.value)._value.get())
+
+
+def names(candidates: Sequence[OfferedCandidate]) -> list[tuple[str, list[str]]]:
+    return [(each.node_name, [victim.name for victim in each.victims]) for each in candidates]
+
+
+def test_where_no_gang_is_concerned_the_choice_is_kube_schedulers_the_most_important_victim_first() -> None:
+    """All that it offers, though one would be better than the other, and the budgets that it counted."""
+    bench = Bench(n1=2, n2=1)
+    low, high = bench.run("low", "n1", priority=1), bench.run("high", "n1", priority=2)
+    other = bench.run("other", "n2")
+    offered = [offer("n1", low, high, violations=1), offer("n2", other)]
+    assert bench.guard().review(vip(), offered) == [offer("n1", high, low, violations=1), offer("n2", other)]
+    assert bench.rest.mock_calls == bench.vetoed.mock_calls == []
+
+
+def test_a_gang_that_has_not_started_evicts_for_no_single_member() -> None:
+    bench = Bench(n1=1, n2=1)
+    low, other = bench.run("low", "n1"), bench.run("other", "n2")
+    bench.group("g", 2)
+    member = pod("p0", "g", priority=100)
+    bench.world.create(member)
+    before = vetoes(Veto.GANG_MEMBER)
+    assert not bench.guard().review(member, [offer("n2", other), offer("n1", low)])
+    assert vetoes(Veto.GANG_MEMBER) == before + 1
+    assert bench.vetoed.mock_calls == [call.note_extra(member, "n2")], "where it might have preempted"
+    assert not bench.guard().review(member, [])
+    assert len(bench.vetoed.mock_calls) == 1, "of no candidate there is nothing to note"
+
+
+def test_a_gang_that_breaks_is_offered_alone_and_its_other_members_are_expected_to_go() -> None:
+    bench = Bench(n1=1, n2=1, n3=1)
+    bench.group("g", 2)
+    a, b = bench.run("a", "n1", "g", priority=1), bench.run("b", "n2", "g", priority=1)
+    bench.group("h", 2)
+    x, _ = bench.run("x", "n3", "h", priority=2), bench.run("y", "n3", "h", priority=2)
+    preemptor = vip()
+    answer = bench.guard().review(preemptor, [offer("n3", x), offer("n2", b), offer("n1", a)])
+    assert names(answer) == [("n1", ["a"])], "of two that cost the same the first by name, of two gangs the lower"
+    (told,) = bench.rest.expect.call_args_list
+    assert told.args[0] is preemptor
+    assert (told.args[1].broken, [each.pod.name for each in told.args[1].elsewhere]) == ({"default/g"}, ["b"])
+    assert bench.vetoed.mock_calls == []
+
+
+def test_of_what_breaks_no_gang_all_of_the_best_rank_is_offered() -> None:
+    """kube-scheduler's choice among them is its own; what it had chosen would have broken a gang."""
+    bench = Bench(n1=2, n2=1, n3=1)
+    bench.group("g", 2)
+    a = bench.run("a", "n1", "g", priority=1)
+    bench.run("b", "n1", "g", priority=1)
+    second, third = bench.run("second", "n2", priority=1), bench.run("third", "n3", priority=1)
+    answer = bench.guard().review(vip(), [offer("n3", third), offer("n1", a), offer("n2", second)])
+    assert names(answer) == [("n3", ["third"]), ("n2", ["second"])]
+    assert bench.rest.expect.call_args_list == []
+
+
+def test_budgets_that_the_new_choice_violates_are_told() -> None:
+    bench = Bench(n1=3)
+    bench.group("g", 2)
+    members = [bench.run(name, "n1", "g", labels={LABEL: "g", "app": "web"}) for name in "abc"]
+    bench.budgets = [make_pdb().name("web").match({"app": "web"}).disruptions_allowed(0).obj()]
+    (answer,) = bench.guard().review(vip(), [offer("n1", members[0])])
+    assert (len(answer.victims), answer.pdb_violations) == (1, 1)
+
+
+def test_a_gang_that_runs_elsewhere_too_stays_where_we_may_not_evict() -> None:
+    bench = Bench(n1=1, n2=1)
+    bench.group("g", 2)
+    a = bench.run("a", "n1", "g")
+    bench.run("b", "n2", "g")
+    bench.rest.allowed.return_value = False
+    before = vetoes(Veto.GANG_FRACTION)
+    preemptor = vip()
+    assert not bench.guard().review(preemptor, [offer("n1", a)])
+    assert vetoes(Veto.GANG_FRACTION) == before + 1
+    assert bench.vetoed.mock_calls == [call.note_in_want_of_victims(preemptor, "n1", {"default/g"})]
+
+
+def test_a_fraction_that_no_gang_would_be_wakes_nobody() -> None:
+    """Room is kept there, and no victim is of a gang."""
+    bench = Bench(n1=1)
+    low = bench.run("low", "n1")
+    member = pod("p0", "g", priority=100)
+    bench.world.create(member)
+    bench.manager.ledger.reserve(Reservation(PodInfo(member), "default/g", "n1", math.inf))
+    assert not bench.guard().review(vip(), [offer("n1", low)])
+    assert bench.vetoed.mock_calls == []
+
+
+def test_a_preemptors_own_place_is_not_kept_from_it() -> None:
+    bench = Bench(n1=1)
+    low, preemptor = bench.run("low", "n1"), vip()
+    bench.manager.ledger.reserve(Reservation(PodInfo(preemptor), "", "n1", math.inf))
+    assert names(bench.guard().review(preemptor, [offer("n1", low)])) == [("n1", ["low"])]
+
+
+def test_a_node_that_is_gone_is_no_candidate() -> None:
+    bench = Bench(n1=1)
+    bench.group("g", 2)
+    a, b = bench.run("a", "n1", "g"), pod("b", "g", node_name="gone")
+    bench.world.create(b)
+    assert names(bench.guard().review(vip(), [offer("gone", b), offer("n1", a)])) == [("n1", ["a"])]
+
+
+@pytest.mark.parametrize(
+    ("gang_victims", "victims"),
+    [
+        pytest.param(GangVictims.WHOLE_OR_SURPLUS, ["lone"], id="a lone pod goes in place of a member"),
+        pytest.param(GangVictims.ANY, ["a"], id="any member may go: kube-scheduler's choice"),
+    ],
+)
+def test_what_may_go_of_a_gang_is_configured(gang_victims: GangVictims, victims: list[str]) -> None:
+    bench = Bench(n1=3)
+    bench.group("g", 2)
+    a = bench.run("a", "n1", "g")
+    bench.run("b", "n1", "g")
+    bench.run("lone", "n1")
+    assert names(bench.guard(gang_victims).review(vip(), [offer("n1", a)])) == [("n1", victims)]
+
+
+def test_members_beyond_what_a_finished_gang_needs_are_kube_schedulers_choice() -> None:
+    """With minMember 1 no member needs another."""
+    bench = Bench(n1=2)
+    bench.group("g", 1)
+    a = bench.run("a", "n1", "g")
+    bench.run("lone", "n1")
+    assert names(bench.guard().review(vip(), [offer("n1", a)])) == [("n1", ["a"])]
+
+
+class TestHeldMembersLetGo:
+    """They are all that is in the way: nobody dies."""
+
+    def test_the_room_is_kept_for_the_preemptor(self) -> None:
+        bench = Bench(n1=1, n2=1)
+        bench.group("g", 2)
+        held = bench.hold("p0", "n1", "g")
+        bench.assumed = {held.uid}
+        before = vetoes(Veto.HELD)
+        preemptor = vip()
+        assert not bench.guard().review(preemptor, [offer("n1", held)])
+        assert vetoes(Veto.HELD) == before + 1
+        assert bench.waiting_for("p0") == f"rejected: {messages.PREEMPTED}"
+        (place,) = bench.manager.ledger
+        assert (place.pod, place.group, place.node_name) == (preemptor, "", "n1")
+        assert place.expires == bench.world.clock.now + PLACE_SECONDS
+        assert bench.vetoed.mock_calls == []
+
+    def test_not_where_it_would_not_fit_without_them(self) -> None:
+        bench = Bench(n1=2)
+        bench.group("g", 2)
+        held = bench.hold("p0", "n1", "g")
+        low = bench.run("low", "n1")
+        assert names(bench.guard().review(vip(cpu="2"), [offer("n1", held, low)])) == []
+        assert bench.waiting_for("p0") == ""
+
+    def test_of_several_nodes_the_one_with_the_fewest_gangs_then_members(self) -> None:
+        bench = Bench(n1=2, n2=2, n3=1, n4=1)
+        for group in ("g", "h", "i"):
+            bench.group(group, 9)
+        on = {
+            "n1": [bench.hold("g0", "n1", "g"), bench.hold("h0", "n1", "h")],
+            "n2": [bench.hold("g1", "n2", "g"), bench.hold("g2", "n2", "g")],
+            "n4": [bench.hold("h1", "n4", "h")],
+            "n3": [bench.hold("i0", "n3", "i")],
+        }
+        offered = [offer(node_name, *held) for node_name, held in on.items()]
+        preemptor = vip()
+        assert not bench.guard().review(preemptor, offered)
+        (place,) = bench.manager.ledger
+        assert place.node_name == "n3", "one gang and one member, and its name is before the other's"
+        assert {uid for uid, each in bench.world.waiting.items() if each.decision} == {"i0"}
+
+
+class TestNominations:
+    """kube-scheduler keeps one where our verb leaves no candidate: nobody else would have that room."""
+
+    def refused(self, preemptor: corev1.Pod, bench: Bench, *, place: bool = False) -> None:
+        bench.group("waits", 2)
+        bench.world.create(preemptor)
+        if place:
+            bench.manager.ledger.reserve(Reservation(PodInfo(preemptor), "default/waits", "n1", math.inf))
+        assert not bench.guard().review(preemptor, [])
+
+    @staticmethod
+    def nominated(node_name: str) -> corev1.Pod:
+        bare = pod("p0", "waits")
+        return replace(bare, status=replace(bare.status, nominated_node_name=node_name))
+
+    def test_one_is_taken_back(self) -> None:
+        bench = Bench(n1=1)
+        self.refused(self.nominated("n1"), bench)
+        assert bench.world.given_up == ["p0"]
+
+    def test_without_one_nothing_is(self) -> None:
+        bench = Bench(n1=1)
+        self.refused(self.nominated(""), bench)
+        assert bench.world.given_up == []
+
+    def test_a_single_pods_is_taken_back_too(self) -> None:
+        bench = Bench(n1=1)
+        lone = pod("lone")
+        lone = replace(lone, status=replace(lone.status, nominated_node_name="n1"))
+        assert not bench.guard().review(lone, [])
+        assert bench.world.given_up == ["lone"]
+
+    def test_a_place_that_was_promised_keeps_its_own(self) -> None:
+        bench = Bench(n1=1)
+        self.refused(self.nominated("n1"), bench, place=True)
+        assert bench.world.given_up == []
+
+    def test_where_a_candidate_is_left_it_stays(self) -> None:
+        bench = Bench(n1=1)
+        low, preemptor = bench.run("low", "n1"), pod("vip", priority=100)
+        preemptor = replace(preemptor, status=replace(preemptor.status, nominated_node_name="n1"))
+        assert bench.guard().review(preemptor, [offer("n1", low)])
+        assert bench.world.given_up == []
+
+
+@pytest.mark.faults
+def test_where_the_look_at_the_gangs_raises_what_concerns_no_gang_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench(n1=2, n2=1)
+    bench.group("g", 2)
+    member, lone = bench.run("a", "n1", "g"), bench.run("lone", "n1")
+    other, higher = bench.run("other", "n2"), bench.run("higher", "n2", priority=1)
+    guard = bench.guard()
+    with patch.object(bench.cluster.cache, "snapshot", side_effect=KeyError("a fault of ours")):
+        guard._newest_snapshot = bench.cluster.cache.snapshot
+        answer = guard.review(vip(), [offer("n1", lone, member), offer("n2", other, higher)])
+    assert names(answer) == [("n2", ["higher", "other"])]
+    assert "unexpected error where=guard preemptor=default/vip" in caplog.text
