@@ -94,6 +94,10 @@ class Watched:
         self.stops += 1
 
 
+class EndlessError(BaseException):
+    """No exception that a reflector outlives."""
+
+
 class Clock:
     def __init__(self) -> None:
         self.now = 1000.0
@@ -108,8 +112,12 @@ class Waits(threading.Event):
     def __init__(self, clock: Clock, story: Callable[[str], None]) -> None:
         super().__init__()
         self._clock, self._story = clock, story
+        self._waits = 0
 
     def wait(self, timeout: float | None = None) -> bool:
+        self._waits += 1
+        if self._waits > 1000:
+            raise EndlessError
         if timeout:
             self._clock.now += timeout
             self._story(f"waits {timeout:g}")
@@ -155,6 +163,8 @@ class Script:
 
     def _answer(self, otherwise: Any) -> Any:
         if not self.answers:
+            if self.reflector._stopping.is_set():
+                raise EndlessError
             self.reflector.stop()
             return otherwise
         answer = self.answers.pop(0)
