@@ -217,7 +217,9 @@ class _Assembly:
             default_profile=self._first,
             serves=self._configuration.serves,
             leadership=self._leadership,
-            in_flight=InFlight(self._configuration.max_held_binds, lambda: self._clock() + bind_seconds),
+            in_flight=InFlight(
+                self._configuration.max_held_binds + gang_settings.BRIEF_BINDS, lambda: self._clock() + bind_seconds
+            ),
             filter_health=FilterHealth(self._clock),
             refusals=FilterHealth(self._clock, askers=1, text="every filter call has been refused", hint=""),
             scheduling_cycle=SchedulingCycle(self._cache.snapshot, self._clock),

@@ -13,6 +13,10 @@ COMMIT_SECONDS = 5.0  # what a commit may take before the caller's own timeout, 
 COMMIT_SECONDS_PER_MEMBER = 0.01
 ANSWER_SECONDS = 0.25  # of these, kept for the answer's way back
 
+BRIEF_BINDS = 200
+"""Bind calls that are taken beside those of `maxHeldBinds`: of single pods, and of members that wait for no sibling. They end as soon
+as the API server has answered. Without them gangs that are held would cost single pods their binding."""
+
 
 def topology(configuration: ExtenderConfiguration) -> Topology:
     return Topology(configuration.topology, packing=configuration.packing)

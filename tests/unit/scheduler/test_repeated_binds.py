@@ -86,6 +86,24 @@ def test_a_call_for_another_node_ends_the_one_that_is_held_and_its_node_counts(
     assert bench.node_of(member) == "n2"
 
 
+def test_gangs_that_are_held_leave_calls_for_single_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as `maxHeldBinds` allows may be held by gangs; that many single pods are bound at the same time all the same."""
+    with running(ExtenderConfiguration(max_held_binds=2)) as bench:
+        postings = Postings(bench, monkeypatch)
+        bench.node("n1", cpu="8")
+        bench.pod_group("g", 2)
+        first, second = (bench.pod(f"m{number}", "g") for number in range(2))
+        assert bench.filter(first, "n1").node_names == ["n1"]
+        answers = [bench.bind(first, "n1")]
+        bench.held(first)
+        singles = [bench.pod(f"single{number}") for number in range(4)]
+        answers += [bench.bind(pod, "n1") for pod in singles]
+        bench.until(lambda: len(postings.made) == len(singles), "all of them are posted at the same time")
+        postings.go_on.set()
+        answers.append(bench.bind(second, "n1"))
+        assert [answer.result(SECONDS) for answer in answers] == [""] * 6
+
+
 def test_a_pod_of_another_scheduler_is_not_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever calls: the filter is asked about all pods of a kube-scheduler, and bind binds ours alone."""
     with running(ExtenderConfiguration(scheduler_names=("gang-scheduler",))) as bench:
