@@ -70,6 +70,77 @@ def test_the_extender_is_killed_in_mid_commit(
     cluster.recorder.await_bound(*names, within=15)
 
 
+def grown(cluster: Cluster, extender: Extender, to: int, **spec: Any) -> list[str]:
+    """A gang of two has started in the normal way; its owner raises minMember and adds the members. Their names."""
+    cluster.judged = True  # the owner has made it a fraction
+    cluster.pod_group("mine", min_member=2)
+    for name in ("mine-0", "mine-1"):
+        cluster.pod(name, group="mine", requests={"cpu": "1"})
+    cluster.recorder.await_bound("mine-0", "mine-1", within=10)
+    cluster.change_min_member("mine", to)
+    eventually(lambda: min_member_seen(extender, "mine") == to, within=5, what="the extender has seen it")
+    names = [f"mine-{number}" for number in range(2, to)]
+    for name in names:
+        cluster.pod(name, group="mine", requests={"cpu": "1"}, **spec)
+    return names
+
+
+def min_member_seen(extender: Extender, group: str) -> int | None:
+    found: int | None = (extender.gang(f"default/{group}") or {}).get("gang", {}).get("minMember")
+    return found
+
+
+@pytest.mark.parametrize("gated", [pytest.param(True, id="gated"), pytest.param(False, id="plain")])
+def test_a_gang_of_higher_priority_comes_before_one_whose_owner_has_raised_min_member(
+    gated: bool, cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
+) -> None:
+    """Only a start of ours that was cut short comes before every priority."""
+    pair = Pair.of(cluster.plane, tmp_path).start()
+    programs.extend(pair)
+    gate = GATED if gated else {}
+    cluster.node("node-1", cpu="6")
+    cluster.pod("filler", requests={"cpu": "4"})
+    cluster.recorder.await_bound("filler", within=5)
+    grown(cluster, pair.extender, 6, **gate)
+    await_no_room(cluster, "mine")
+    high = [f"high-{number}" for number in range(4)]
+    cluster.pod_group("high", min_member=4)
+    for name in high:
+        cluster.pod(name, group="high", requests={"cpu": "1"}, priority=1000, preempts=False, **gate)
+    await_no_room(cluster, "high")
+    cluster.delete_pod("filler")
+    cluster.recorder.await_bound(*high, within=10)
+    cluster.recorder.settle()
+    assert cluster.recorder.bound() == {"mine-0", "mine-1", *high}
+    assert cluster.violations(known={"default/mine": 2}) == []
+
+
+def test_places_of_a_gang_whose_owner_has_raised_min_member_keep_out_no_pod_of_higher_priority(
+    cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
+) -> None:
+    """The kube-scheduler of the new members is down, so that their places stay reservations."""
+    settings = {"schedulerNames": ["gang-scheduler", "down"]}
+    pair = Pair.of(cluster.plane, tmp_path, settings=settings).start()
+    programs.extend(pair)
+    cluster.node("node-1", cpu="4")
+    names = grown(cluster, pair.extender, 4, scheduler_name="down", **GATED)
+    cluster.recorder.wait(lambda: all(freed(cluster, name) for name in names), within=10, what="the gang is planned")
+    cluster.pod("equal", requests={"cpu": "1"})
+    cluster.recorder.await_message("equal", "node(s) had their room reserved for a gang", within=5)
+    cluster.pod("important", requests={"cpu": "1"}, priority=1000, preempts=False)
+    cluster.recorder.await_bound("important", within=5)
+    cluster.recorder.await_bound("equal", within=10)  # what is left is too little for the gang, which keeps none of it
+    assert cluster.recorder.bound() == {"mine-0", "mine-1", "important", "equal"}
+    assert cluster.violations(known={"default/mine": 2}) == []
+
+
+def await_no_room(cluster: Cluster, group: str) -> None:
+    def reason() -> str:
+        return cluster.condition_of_group(group)[0]
+
+    eventually(lambda: reason() == "InsufficientResources", within=10, what=f"{group} has no room: {reason()}")
+
+
 def test_whoever_was_refused_for_a_reservation_is_woken_when_it_ends(
     cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
