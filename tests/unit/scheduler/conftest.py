@@ -105,7 +105,8 @@ class Bench:
     def store(self, resource: Any) -> Any:
         return self.scheduler._parts.informers.informer(resource).store
 
-    def until(self, true: Callable[[], bool], what: str) -> None:
+    @staticmethod
+    def until(true: Callable[[], bool], what: str) -> None:
         """The watches are threads: their events are waited for on the API's own condition."""
         tick = threading.Event()
         for _ in range(int(SECONDS / 0.005)):

@@ -88,11 +88,9 @@ class ReservedRoom:
         return Verdicts(codes, statuses) if codes.any() else ALL_PASS
 
     def _turn_away(self, pod: corev1.Pod) -> None:
-        if pod.uid in self._turned_away:
-            return
         with self._manager.lock:
             if len(self._turned_away) < MAX_NOTED:
-                self._turned_away[pod.uid] = pod
+                self._turned_away.setdefault(pod.uid, pod)
 
     # What happens to places
 
@@ -101,7 +99,7 @@ class ReservedRoom:
         pod = new or old
         if pod is None:
             return
-        if self._turned_away and (new is None or new.node_name or new.deleting):
+        if new is None or new.node_name or new.deleting:
             with self._manager.lock:
                 self._turned_away.pop(pod.uid, None)
         if old is None and new is not None and not new.node_name and _was_turned_away(new):

@@ -61,7 +61,9 @@ class BrokenOff:
     def tick(self) -> None:
         """About once a second."""
         manager = self._manager
-        if not self._look_at or not self._may_plan() or not self._evictor.allowed():
+        with manager.lock:
+            noted = bool(self._look_at)
+        if not noted or not self._may_plan() or not self._evictor.allowed():
             return
         with manager.lock:
             now = manager.clock()

@@ -268,22 +268,27 @@ class GangPreemption:
     def _carry_out(
         self, unit: Sequence[Group], scheduler_name: str, found: VictimPlan, released: dict[str, str]
     ) -> None:
-        for key in sorted(set(released.values())):
-            if (holder := self._manager.groups.get(key)) is not None:
-                self._barrier.reject_all(holder, messages.PREEMPTED)
+        with self._manager.lock:
+            holders = [each for key in sorted(set(released.values())) if (each := self._manager.groups.get(key))]
+            reference = _reference(unit)
+            pod_groups = [(group.key, group.pod_group) for group in unit]
+        for holder in holders:
+            self._barrier.reject_all(holder, messages.PREEMPTED)
+        if reference is None:
+            return
         key = unit[0].key
         log.info("gang preempts group=%s victims=%d", key, len(found.victims))
         metrics.gang_preemption_attempts.labels("victims" if found.victims else "waiting").inc()
-        for group in unit:
+        for name, pod_group in pod_groups:
             text = messages.evicts(len(found.victims)) if found.victims else messages.PREEMPTING
             verdict = Verdict(False, PREEMPTING, text, Reason.PREEMPTING)
-            self._with.verdicts.decided(group.pod_group, group.key, verdict)
+            self._with.verdicts.decided(pod_group, name, verdict)
         if found.victims:
             metrics.gang_preemption_victims.observe(len(found.victims))
             metrics.gangs_broken.inc(len(found.broken_gangs))
             victims = sorted(found.victims, key=lambda victim: victim.importance)
             pods = [victim.pod for victim in victims]
-            eviction = Eviction(pods, f"PodGroup {key}", _reference(unit[0]), scheduler_name)
+            eviction = Eviction(pods, f"PodGroup {key}", reference, scheduler_name)
             self._leaving.go(pods)
             self._evictor.evict(eviction, lambda failure: self._told(key, pods, failure))
         self.room.forget_those_gone(unit)
@@ -296,11 +301,12 @@ class GangPreemption:
             self.room.give_up(key, messages.preemption_failed(failure))
 
 
-def _reference(group: Group) -> corev1.ObjectReference:
-    """The group, or, of one that is labels only, a member."""
-    if group.pod_group is not None:
-        return pod_group_reference(group.pod_group)
-    return pod_reference(min((info.pod for info in group.members.values()), key=lambda pod: pod.name))
+def _reference(unit: Sequence[Group]) -> corev1.ObjectReference | None:
+    """The group, or, of one that is labels only, a member; None where all have gone meanwhile. Lock held."""
+    if unit[0].pod_group is not None:
+        return pod_group_reference(unit[0].pod_group)
+    pods = [info.pod for group in unit for info in group.members.values()]
+    return pod_reference(min(pods, key=lambda pod: pod.name)) if pods else None
 
 
 def _of(snapshot: NodeInfoLister, uids: Collection[str]) -> Iterator[PodInfo]:

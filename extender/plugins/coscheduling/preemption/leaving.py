@@ -53,8 +53,8 @@ class Leaving:
         pod = new or old
         if pod is None:
             return
-        leaving = self._manager.leaving
         with self._manager.lock:
+            leaving = self._manager.leaving
             if new is None or new.deleting or new.terminal:
                 leaving.pop(pod.uid, None)
             elif pod.uid in leaving:

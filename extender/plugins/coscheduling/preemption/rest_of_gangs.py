@@ -61,7 +61,7 @@ class RestOfGangs:
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         pod = new or old
-        if pod is None or (new is not None and not new.deleting) or not self._expected:
+        if pod is None or (new is not None and not new.deleting):
             return
         with self._manager.lock:
             rest = self._expected.get(pod.uid)

@@ -47,7 +47,7 @@ class UnheardPreemptors:
         if new is not None and not new.node_name and not new.deleting and preempt_call_failed(new):
             if self._with.ours(new):
                 self._note(new)
-        elif pod.uid in self._noted:
+        else:
             with self._manager.lock:
                 self._noted.pop(pod.uid, None)
 
@@ -61,7 +61,9 @@ class UnheardPreemptors:
 
     def tick(self) -> None:
         """About once a second; nobody is tried again before we lead."""
-        if not self._noted or not self._with.may_plan():
+        with self._manager.lock:
+            noted = bool(self._noted)
+        if not noted or not self._with.may_plan():
             return
         node_name, now = self._any_node(), self._manager.clock()
         with self._manager.lock:

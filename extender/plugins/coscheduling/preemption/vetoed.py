@@ -71,17 +71,20 @@ class VetoedPreemptors:
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         pod = new or old
         if old is None and new is not None and not new.node_name and no_candidate_was_left(new):
-            if self._manager.find(new) is not None:
-                self.note_extra(new, new.status.nominated_node_name)
+            with self._manager.lock:
+                if self._manager.find(new) is not None:
+                    self.note_extra(new, new.status.nominated_node_name)
             return
-        if pod is None or pod.uid not in self._noted or (new is not None and not new.node_name and not new.deleting):
+        if pod is None or (new is not None and not new.node_name and not new.deleting):
             return
         with self._manager.lock:
             self._noted.pop(pod.uid, None)
 
     def tick(self) -> None:
         """About once a second."""
-        if not self._noted:
+        with self._manager.lock:
+            waiting = list(self._noted.values())
+        if not waiting:
             return
         may_break = self._may_break()
         with self._manager.lock:

@@ -73,7 +73,8 @@ class FitAnalyses:
 
     def _analysis(self, key: str, question: Question, kept: frozenset[str]) -> Analysis:
         with self._analysing:
-            entry = (key, self._manager.epoch)
+            with self._manager.lock:
+                entry = (key, self._manager.epoch)
             known = self._found.get(entry)
             if known is not None:
                 return known

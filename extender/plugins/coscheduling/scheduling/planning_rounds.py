@@ -71,14 +71,17 @@ class PlanningRounds:
         self._now: Sequence[Group] = ()  # the unit that is being planned; the manager's lock guards it
         self._finishing = threading.Lock()  # around finish_begun; taken before `planning`
         self._begun = threading.Event()  # set once what has begun is planned, until others have led
-        self._begun_again_at: float | None = None  # where that raised
+        self._begun_again_at: float | None = None  # where that raised; the manager's lock guards it
         self._kept_waiting: dict[str, corev1.Pod] = {}  # refused until then, by UID; the manager's lock guards it
 
     # What has begun
 
     def begun_is_planned(self) -> bool:
         """Whether pods may be answered: gangs that began to start before a restart have their places, or no gang may be planned."""
-        return self._begun.is_set() or self._begun_again_at is not None or not self._with.may_plan()
+        if self._begun.is_set() or not self._with.may_plan():
+            return True
+        with self._manager.lock:
+            return self._begun_again_at is not None
 
     def begun_call(self, pod: corev1.Pod) -> BegunCall:
         """For a filter call that comes before that: the pod is woken afterwards if the call does not wait for so long."""
@@ -97,13 +100,15 @@ class PlanningRounds:
         with self._finishing:
             if self._begun.is_set() or not self._with.may_plan():
                 return
-            if self._begun_again_at is not None and self._manager.clock() < self._begun_again_at:
-                return
-            if guarded("begun", self._plan_begun):
-                self._begun.set()
-            else:  # a fault of no single gang: every call would run into it
-                self._begun_again_at = self._manager.clock() + BEGUN_AGAIN_SECONDS
             with self._manager.lock:
+                if self._begun_again_at is not None and self._manager.clock() < self._begun_again_at:
+                    return
+            planned = guarded("begun", self._plan_begun)
+            with self._manager.lock:
+                if planned:
+                    self._begun.set()
+                else:  # a fault of no single gang: every call would run into it
+                    self._begun_again_at = self._manager.clock() + BEGUN_AGAIN_SECONDS
                 pods, self._kept_waiting = list(self._kept_waiting.values()), {}
         if pods:
             self._with.wake_refused(pods)
@@ -135,8 +140,9 @@ class PlanningRounds:
 
     def begin_anew(self) -> None:
         """We lead no more: what others begin meanwhile is to be finished when we do again."""
-        self._begun.clear()
-        self._begun_again_at = None
+        with self._manager.lock:
+            self._begun.clear()
+            self._begun_again_at = None
 
     # Turns
 
@@ -208,7 +214,7 @@ class PlanningRounds:
         try:
             with manager.lock:
                 scheduler_name = self._waits(group)
-                calls = {uid: call for each in unit for uid, call in each.calls.items()}
+                calls = {uid: call.allowed for each in unit for uid, call in each.calls.items()}
             if scheduler_name is None:
                 self._arrivals.withdraw(group)
             else:
@@ -218,9 +224,9 @@ class PlanningRounds:
                 self._now = ()
                 self._close_calls(unit, refusal)
 
-    def _plan(self, group: Group, scheduler_name: str, calls: dict[str, PlanCall]) -> Status | None:
-        """Why there are no places for it; None if there are."""
-        allowed = {uid: call.allowed for uid, call in calls.items() if call.allowed is not None}
+    def _plan(self, group: Group, scheduler_name: str, calls: dict[str, frozenset[str] | None]) -> Status | None:
+        """Why there are no places for it; None if there are. calls: UID of a member that a filter call is for -> `PlanCall.allowed`."""
+        allowed = {uid: names for uid, names in calls.items() if names is not None}
         status = self._units.plan(group, scheduler_name, allowed, caller=next(reversed(calls), ""))
         if group.key in self._manager.quarantine:  # another thread has set it aside: it keeps nothing of the plan
             self.drop_plan(group.key)

@@ -211,11 +211,10 @@ class Shadows:
             now = manager.clock()
             priority = min(map(manager.priority_of, unit))
             keys = frozenset(each.key for each in unit)
-            self.current = Shadow(
-                group.key, keys, priority, choice.domain, choice.nodes, now, now + self._rules.max_seconds
-            )
+            until = now + self._rules.max_seconds
+            begun = self.current = Shadow(group.key, keys, priority, choice.domain, choice.nodes, now, until)
             self._turns[group.key] = self._turns.get(group.key, 0) + 1
-        self._tell(group, self.current)
+        self._tell(group, begun)
 
     def _tell(self, group: Group, shadow: Shadow) -> None:
         log.info("shadow begins group=%s domain=%s nodes=%d", shadow.group, shadow.domain, len(shadow.nodes))

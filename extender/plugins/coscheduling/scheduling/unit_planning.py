@@ -69,7 +69,8 @@ class UnitPlanning:
     def plan(self, group: Group, scheduler_name: str, allowed: Mapping[str, frozenset[str]], *, caller: str) -> Status:
         """Success if there are places in the ledger now; allowed and caller as the planner's request has them."""
         manager = self._manager
-        epoch = manager.epoch  # before the snapshot: what comes free after it voids a denial
+        with manager.lock:
+            epoch = manager.epoch  # before the snapshot: what comes free after it voids a denial
         snapshot = self._with.newest_snapshot()
         with manager.lock:
             if manager.spec(group) is None:
@@ -123,7 +124,8 @@ class UnitPlanning:
         snapshot: NodeInfoLister,
     ) -> Stop:
         """permitted: the request without the nodes that are kept free for another gang, which is what was planned."""
-        spec = self._manager.spec(unit[0])
+        with self._manager.lock:
+            spec = self._manager.spec(unit[0])
         minimum = spec.min_member if spec is not None else 0
         if permitted is not request and self._fits(request, snapshot):
             return Stop(Reason.ORDERED_AFTER_OTHERS, messages.kept_free(minimum))
@@ -169,7 +171,8 @@ class UnitPlanning:
                     manager.queue.active.add(group.key)
                 manager.permitted.pop(group.key, None)
             self.shadows.denied(unit[0], stop)
-        if any(group.held for group in unit):  # they would keep others out, and cannot start
+            held = any(group.held for group in unit)
+        if held:  # they would keep others out, and cannot start
             self.end_holds(unit[0], stop.message)
         if not fresh:
             self._look()

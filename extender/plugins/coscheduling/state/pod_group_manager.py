@@ -115,9 +115,12 @@ class PodGroupManager:
         return self.groups.get(self._pods.group_of(pod.uid))
 
     def key_of(self, pod: corev1.Pod) -> str:
-        """The key of the pod's group, which need not be known yet; empty for a pod of no group."""
+        """The key of the pod's group, which need not be known yet; empty for a pod of no group. Takes the lock."""
         ref = self.labels.group_of(pod)
-        return ref.key if ref is not None else self._pods.group_of(pod.uid)
+        if ref is not None:
+            return ref.key
+        with self.lock:
+            return self._pods.group_of(pod.uid)
 
     def is_member(self, uid: str) -> bool:
         return uid in self._pods

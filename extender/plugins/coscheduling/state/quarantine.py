@@ -35,7 +35,7 @@ class _Fault:
 
 
 class Quarantine:
-    """By the keys of groups. lock: the manager's, which guards it; it is taken here where a fault is noted.
+    """By the keys of groups. lock: the manager's, which guards it; it is taken here.
 
     clock: monotonic seconds. on_set_aside: told, under the lock, of each gang that is set aside.
     """
@@ -47,30 +47,34 @@ class Quarantine:
         self.on_set_aside: Callable[[str], None] = lambda key: None
 
     def __contains__(self, key: object) -> bool:
-        fault = self._faults.get(key) if isinstance(key, str) else None
+        with self._lock:
+            fault = self._faults.get(key) if isinstance(key, str) else None
         return fault is not None and self._clock() < fault.until
 
     def __iter__(self) -> Iterator[str]:
         """The keys of those that are set aside now."""
-        return iter([key for key in list(self._faults) if key in self])
+        with self._lock:
+            return iter([key for key in self._faults if key in self])
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def since(self, key: str) -> float | None:
         """When it was set aside; None for a gang that is not."""
-        return self._faults[key].since if key in self else None
+        with self._lock:
+            return self._faults[key].since if key in self else None
 
     def until(self, key: str) -> float:
         """When the gang that is set aside is looked at again."""
-        return self._faults[key].until
+        with self._lock:
+            return self._faults[key].until
 
     def for_gang(self, key: str, where: str, step: Callable[[], T], otherwise: T) -> T:
         """What the step returns; `otherwise` if it raises, and at once while the gang is set aside.
 
         key: empty for a pod of no gang: then the exception is only counted. where: a name out of few, for the metric.
         """
-        if self._faults and key in self:
+        if key and key in self:
             return otherwise
         try:
             return step()
@@ -103,16 +107,19 @@ class Quarantine:
 
     def try_now(self, key: str) -> None:
         """What the gang asks for has changed: it is at work again. The next fault is one more in a row all the same."""
-        if key in self:
-            self._faults[key] = replace(self._faults[key], until=self._clock())
+        with self._lock:
+            if key in self:
+                self._faults[key] = replace(self._faults[key], until=self._clock())
 
     def forget(self, key: str) -> None:
         """The group is gone."""
-        self._faults.pop(key, None)
+        with self._lock:
+            self._faults.pop(key, None)
 
     def prune(self, known: Collection[str]) -> None:
         """Forgets faults that are forgiven, and those of groups that are gone. known: the keys of those that are there."""
         now = self._clock()
-        for key, fault in list(self._faults.items()):
-            if fault.until <= now and (key not in known or fault.until + FORGIVEN_SECONDS <= now):
-                del self._faults[key]
+        with self._lock:
+            for key, fault in list(self._faults.items()):
+                if fault.until <= now and (key not in known or fault.until + FORGIVEN_SECONDS <= now):
+                    del self._faults[key]

@@ -287,7 +287,8 @@ class KubeScheduler:
 
     def phase(self, key: str = "default/g") -> str:
         manager = self.plugin.manager
-        return phase_of(manager, manager.groups[key]).value
+        with manager.lock:
+            return phase_of(manager, manager.groups[key]).value
 
     def reason(self, key: str = "default/g") -> str:
         found = self.world.plugin.report(self.world.plugin.collaborators.judge).status(key)
@@ -296,6 +297,11 @@ class KubeScheduler:
 
 def broken(kube: KubeScheduler) -> Iterable[str]:
     """What may never be, whatever has happened."""
+    with kube.plugin.manager.lock:
+        yield from _broken(kube)
+
+
+def _broken(kube: KubeScheduler) -> Iterable[str]:
     yield from wrong_entries(kube.plugin)
     manager = kube.plugin.manager
     for key, each in manager.groups.items():
@@ -313,6 +319,7 @@ def broken(kube: KubeScheduler) -> Iterable[str]:
 def lacking(kube: KubeScheduler, key: str) -> bool:
     """Whether the group runs with fewer than it asks for."""
     manager = kube.plugin.manager
-    each = manager.groups[key]
-    spec = manager.spec(each)
-    return spec is not None and bool(needs(each, spec, each.assigned()))
+    with manager.lock:
+        each = manager.groups[key]
+        spec = manager.spec(each)
+        return spec is not None and bool(needs(each, spec, each.assigned()))
