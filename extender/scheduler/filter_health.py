@@ -18,8 +18,9 @@ LIVENESS_SECONDS = 90.0  # after which /livez fails as well: the process is star
 QUIET_SECONDS = 60.0
 CALLS = 3
 ASKERS = 2
-# Of refusals alone, after which /livez says that kube-scheduler asks an extender that is of no use to it.
-REFUSED_SECONDS = 30.0
+# Of refusals or errors alone, after which /livez says that kube-scheduler asks an extender that is of no use to it. Its probe has to fail
+# (after 70 s more) before the extender's own does, which is 30 s after LIVENESS_SECONDS: design/0023.
+USELESS_SECONDS = 30.0
 
 
 @dataclass(slots=True)

@@ -36,7 +36,7 @@ from extender.scheduler.actions.steering import StatusSteering
 from extender.scheduler.actions.verdicts import GroupVerdicts
 from extender.scheduler.background import Background
 from extender.scheduler.binding_cycle import BindingCycle
-from extender.scheduler.filter_health import LIVENESS_SECONDS, READINESS_SECONDS, REFUSED_SECONDS, FilterHealth
+from extender.scheduler.filter_health import LIVENESS_SECONDS, READINESS_SECONDS, USELESS_SECONDS, FilterHealth
 from extender.scheduler.gang_settings import COMMIT_SECONDS
 from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooManyHeldBindsError
 from extender.scheduler.interface import GANG, GANGS, Caller, Check, NotCacheCapableError, Page
@@ -215,9 +215,17 @@ class Scheduler:
     def liveness(self) -> Sequence[Check]:
         threads = {"background": self._parts.background.trouble, "planning": self._parts.planning.trouble}
         checks = [Check(name, not trouble, trouble) for name, trouble in threads.items()]
-        refused = self._parts.refusals.trouble(REFUSED_SECONDS)
-        reason = f"{refused}: {self._not_ready() or 'ready by now'}" if refused else ""
-        return [*checks, self._filter_check(LIVENESS_SECONDS), Check(KUBE_SCHEDULER, not refused, reason)]
+        trouble = self._trouble_of_kube_scheduler()
+        return [*checks, self._filter_check(LIVENESS_SECONDS), Check(KUBE_SCHEDULER, not trouble, trouble)]
+
+    def _trouble_of_kube_scheduler(self) -> str:
+        """Why the one that asks us should leave the Lease to another: it has had no use of us for a while.
+
+        It hears of Errors before our own probe fails: each restart of ours would let its probe pass for a while.
+        """
+        if refused := self._parts.refusals.trouble(USELESS_SECONDS):
+            return f"{refused}: {self._not_ready() or 'ready by now'}"
+        return self._parts.filter_health.trouble(USELESS_SECONDS)
 
     def _filter_check(self, seconds: float) -> Check:
         trouble = self._parts.filter_health.trouble(seconds)

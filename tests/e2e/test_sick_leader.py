@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,7 @@ from tests.e2e.test_two_replicas import LEASE, holder, own_host_name
 # Seconds of a kubelet. A kube-scheduler that is restarted may be the first to ask for the Lease again, and is killed once more.
 LIVENESS, STARTUP = 70, 30
 PATIENCE = LIVENESS + 4 * STARTUP
+ERRS = 30  # for so long it errs before anything is made of that
 GROUP, NAMES = "default/web", ("web-0", "web-1")
 LEADING, READY = "gang_extender_leading", "gang_extender_ready"
 Start = Callable[..., Kubelet]
@@ -39,9 +41,14 @@ def start(cluster: Cluster, tmp_path: Path) -> Iterator[Start]:
     except Refused as refused:
         assert refused.code == 404  # noqa: PT017 - no earlier test has left one
 
-    def start(name: str, *, server: str = "") -> Kubelet:
+    def start(name: str, *, server: str = "", sick_while: Path | None = None) -> Kubelet:
+        """sick_while: its filter errs while that file is there."""
         (tmp_path / name).mkdir()
         pair = Pair.of(cluster.plane, tmp_path / name, as_shipped=True, server=server)
+        if sick_while is not None:
+            command = pair.extender.program.command
+            at = command.index("extender.cli.main")
+            command[at : at + 1] = ["tests.e2e.sick_extender", str(sick_while)]
         for program in pair:
             program.program.command[:0] = own_host_name(name)
         started.append(Kubelet(pair).start())
@@ -52,9 +59,9 @@ def start(cluster: Cluster, tmp_path: Path) -> Iterator[Start]:
         kubelet.stop()
 
 
-def two(start: Start, cluster: Cluster) -> tuple[Kubelet, Kubelet]:
+def two(start: Start, cluster: Cluster, **of_the_first: Any) -> tuple[Kubelet, Kubelet]:
     """The first leads, the second is ready to."""
-    first = start("first")
+    first = start("first", **of_the_first)
     eventually(lambda: shows(first, LEADING) == 1 and shows(first, READY) == 1, within=20, what="the first leads")
     second = start("second")
     eventually(lambda: shows(second, READY) == 1, within=20, what="the second stands by")
@@ -107,6 +114,28 @@ def test_the_other_replica_places_the_next_gang(
     assert first.extender.restarts >= 1, "it was tried alone first"
     assert first.happened[0].startswith("extender: ")
     assert second.happened == []
+
+
+def test_an_extender_that_is_alive_and_errs_for_every_pod_costs_its_kube_scheduler_the_lease(
+    cluster: Cluster, start: Start, tmp_path: Path
+) -> None:
+    """Restarted alone it would err again, and each restart would make its kube-scheduler's probe pass for a while."""
+    sick = tmp_path / "sick"
+    first, second = two(start, cluster, sick_while=sick)
+    cluster.node("node-0")
+    cluster.pod("before")
+    cluster.recorder.await_bound("before", within=10)
+    sick.touch()
+    singles = [
+        cluster.pod(name) and name for name in ("a", "b", "c")
+    ]  # one gang's errors alone say nothing of the others
+    run_a_gang(cluster, within=SCALE * (ERRS + LIVENESS + STARTUP) + 20)
+    cluster.recorder.await_bound(*singles, within=20)
+    assert (first.pair.extender.planned(GROUP), second.pair.extender.planned(GROUP)) == (0, 1)
+    assert holder(cluster) == "second"
+    assert "kube-scheduler: liveness failed" in first.happened
+    assert second.happened == []
+    eventually(lambda: "extender: liveness failed" in first.happened, within=SCALE * ERRS + 20, what="it is restarted")
 
 
 def test_an_extender_that_never_gets_ready_leaves_the_lease_to_another(cluster: Cluster, start: Start) -> None:

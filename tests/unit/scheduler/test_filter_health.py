@@ -101,6 +101,8 @@ def test_a_scheduler_that_errs_for_everybody_is_first_not_ready_and_then_not_ali
         "every filter call has been answered with an Error for 30s; see the log",
     )
     assert check_of(sick.scheduler.liveness(), "filter").ok
+    useless = check_of(sick.scheduler.liveness(), "kube-scheduler")
+    assert (useless.ok, useless.reason) == (False, ready.reason), "it should leave the Lease to another"
     sick.everybody_asks_for(60)
     assert not check_of(sick.scheduler.liveness(), "filter").ok
 

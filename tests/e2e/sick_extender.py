@@ -1,0 +1,43 @@
+"""`gang-extender` whose filter answers Error to every pod while a file is there: `python -m tests.e2e.sick_extender FILE serve ...`.
+
+It is alive all the while: every page and probe is answered. How long it errs counts in kubelet.py's seconds, so that its probes fail in
+time. Used by test_sick_leader.
+"""
+
+from extender.server import serve as serve  # isort: skip  - patches: everything else comes after
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from extender.cli import main as command
+from extender.plugins.coscheduling.plugin import Coscheduling
+from extender.scheduler.filter_health import FilterHealth
+from tests.e2e.kubelet import SCALE
+
+
+def errs_while(file: Path, pre_filter: Any) -> Any:
+    def faulty(self: Coscheduling, state: object, pod: object, nodes: object) -> Any:
+        if file.exists():
+            raise KeyError("a fault of ours")
+        return pre_filter(self, state, pod, nodes)
+
+    return faulty
+
+
+def in_less_time(init: Any) -> Any:
+    def scaled(self: FilterHealth, clock: Callable[[], float], **settings: Any) -> None:
+        init(self, lambda: clock() / SCALE, **settings)
+
+    return scaled
+
+
+def main(file: str, *arguments: str) -> int:
+    setattr(Coscheduling, "pre_filter", errs_while(Path(file), Coscheduling.pre_filter))  # noqa: B010
+    setattr(FilterHealth, "__init__", in_less_time(FilterHealth.__init__))  # noqa: B010
+    return command.main(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
