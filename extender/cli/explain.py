@@ -84,6 +84,10 @@ def _get(base: str, path: str, group: str | None) -> bytes:
         raise ExplainError(f"no group {group} is known; `gang-extender explain` lists those that are")
     if status == 404:
         raise ExplainError(f"{base} does not show gangs: they are on the ops port, and for loopback only")
+    if status == 503 and b"not seen the whole cluster" in body:
+        raise ExplainError(
+            f"nothing is known of gangs yet at {base}; ask again in a moment: {body[:500].decode(errors='replace').strip()}"
+        )
     raise ExplainError(f"{base}{path} answered {status}: {body[:200].decode(errors='replace').strip()}")
 
 

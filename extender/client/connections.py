@@ -106,12 +106,19 @@ class _InOnePieceOverTls(_InOnePiece, HTTPSConnection):
     pass
 
 
+def _place(pool: urllib3.HTTPConnectionPool) -> str:
+    """Likewise."""
+    return f"{pool.host}:{pool.port}"
+
+
 class PlainPool(urllib3.HTTPConnectionPool):
     ConnectionCls = _InOnePiece
+    __str__ = _place
 
 
 class TlsPool(urllib3.HTTPSConnectionPool):
     ConnectionCls = _InOnePieceOverTls
+    __str__ = _place
 
 
 def new_pool(route: Route, size: int, *, block: bool, options: Mapping[str, Any]) -> urllib3.HTTPConnectionPool:

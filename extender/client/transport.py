@@ -178,9 +178,19 @@ class Transport:
         except (urllib3.exceptions.HTTPError, OSError) as error:
             metrics.child(metrics.api_requests, method, "error").inc()
             silent = isinstance(error, urllib3.exceptions.ReadTimeoutError)
-            raise (TimedOutError if silent else ConnectionFailedError)(f"{method} {path}: {error}") from error
+            raise (TimedOutError if silent else ConnectionFailedError)(f"{method} {path}: {_reason(error)}") from error
         metrics.child(metrics.api_requests, method, str(response.status)).inc()
         return response
+
+
+def _reason(error: Exception) -> str:
+    """In words of ours where urllib3's are about itself: they stand in the events of pods."""
+    match error:
+        case urllib3.exceptions.EmptyPoolError():
+            return f"{error.pool}: all connections were in use until the call's time was over"
+        case urllib3.exceptions.ReadTimeoutError():
+            return f"{error.pool}: no answer in the call's time"
+    return str(error)
 
 
 def _timeout(read_seconds: float, left: float) -> Timeout:

@@ -41,7 +41,14 @@ GANGS = "/gangs"
 GANG = "/gangs/NAMESPACE/NAME"
 
 Page = Callable[..., object]
-"""What to show as JSON. GANG is called with `namespace/name`, and answers None for a group that is not there."""
+"""What to show as JSON. GANG is called with `namespace/name`, and answers None for a group that is not there. Raises NotSyncedError."""
+
+
+class NotSyncedError(Exception):
+    """There is nothing to show yet: the whole cluster has not been seen since the start. missing: the informers, with the reason."""
+
+    def __init__(self, missing: Sequence[str]) -> None:
+        super().__init__(f"the extender has not seen the whole cluster yet: {'; '.join(missing)}")
 
 
 class NotCacheCapableError(Exception):

@@ -39,7 +39,7 @@ from extender.scheduler.binding_cycle import BindingCycle
 from extender.scheduler.filter_health import LIVENESS_SECONDS, READINESS_SECONDS, USELESS_SECONDS, FilterHealth
 from extender.scheduler.gang_settings import COMMIT_SECONDS
 from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooManyHeldBindsError
-from extender.scheduler.interface import GANG, GANGS, Caller, Check, NotCacheCapableError, Page
+from extender.scheduler.interface import GANG, GANGS, Caller, Check, NotCacheCapableError, NotSyncedError, Page
 from extender.scheduler.leadership import Leadership
 from extender.scheduler.live_metrics import LiveMetrics
 from extender.scheduler.preemption_cycle import PreemptionCycle
@@ -232,7 +232,23 @@ class Scheduler:
         return Check("filter", not trouble, trouble)
 
     def pages(self) -> Mapping[str, Page]:
-        return {GANGS: self._parts.report.summaries, GANG: self._parts.report.status}
+        return {
+            GANGS: self._once_synced(self._parts.report.summaries),
+            GANG: self._once_synced(self._parts.report.status),
+        }
+
+    def _once_synced(self, page: Page) -> Page:
+        """Of half a cluster it would say that PodGroups do not exist, or that gangs have no pods."""
+
+        def show(*args: str) -> object:
+            informers = self._parts.informers
+            if not informers.has_synced():
+                raise NotSyncedError(
+                    [f"{each.resource} {each.reason}" for each in informers.states() if not each.synced]
+                )
+            return page(*args)
+
+        return show
 
     def start(self) -> None:
         self._parts.live_metrics.start()

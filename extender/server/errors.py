@@ -14,7 +14,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, Reque
 from extender.api import codec
 from extender.api.extenderv1 import ExtenderBindingResult, ExtenderFilterResult, ExtenderPreemptionResult
 from extender.crash import crashed
-from extender.scheduler.interface import NotCacheCapableError
+from extender.scheduler.interface import NotCacheCapableError, NotSyncedError
 from extender.server.state import PROBES, VERBS, on_ops_port, state
 
 log = logging.getLogger(__name__)
@@ -42,6 +42,7 @@ def refusal(text: str, status: int) -> Response:
 def init_app(app: Flask) -> None:
     app.register_error_handler(RefusedError, _refused)
     app.register_error_handler(NotCacheCapableError, _not_cache_capable)
+    app.register_error_handler(NotSyncedError, lambda error: refusal(str(error), 503))
     app.register_error_handler(HTTPException, _http)
     app.register_error_handler(Exception, _fault)
 
