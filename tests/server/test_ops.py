@@ -8,8 +8,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from extender.scheduler.interface import GANG, GANGS
+from extender.scheduler.interface import GANG, GANGS, NotSyncedError
 from extender.server.app import create_app
+from extender.server.state import state_of
 from tests.fakes.verbs import FakeVerbs
 from tests.server.service import Service, payload
 
@@ -183,6 +184,16 @@ def test_gangs_are_json_that_people_can_read(two_ports: Flask, path: str, status
     answer = two_ports.test_client().get(path, environ_overrides={"SERVER_PORT": "8889", "REMOTE_ADDR": "127.0.0.1"})
     assert (answer.status_code, answer.get_json(), answer.mimetype) == (status, value, "application/json")
     assert status != 200 or answer.get_data(as_text=True).count("\n") > 3, "on lines of their own"
+
+
+def test_before_the_cluster_was_seen_pages_say_so(two_ports: Flask) -> None:
+    def not_yet() -> object:
+        raise NotSyncedError(["pods not synced", "nodes not synced"])
+
+    state_of(two_ports).pages[GANGS] = not_yet
+    answer = two_ports.test_client().get(GANGS, environ_overrides={"SERVER_PORT": "8889", "REMOTE_ADDR": "127.0.0.1"})
+    text = "the extender has not seen the whole cluster yet: pods not synced; nodes not synced"
+    assert (answer.status_code, answer.get_json()) == (503, {"Error": text})
 
 
 @pytest.mark.parametrize(

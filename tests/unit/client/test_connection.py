@@ -174,13 +174,23 @@ def test_a_call_ends_within_the_time_that_its_caller_has(
     server.await_calls(busy)
     began = time.monotonic()
     try:
-        with within(0.1), pytest.raises(errors.ConnectionFailedError):
+        with within(0.1), pytest.raises(errors.ConnectionFailedError) as raised:
             connection.bind(binding)
+        why = "all connections were in use until the call's time was over" if busy else "no answer in the call's time"
+        assert str(raised.value).endswith(f": {server.url.removeprefix('http://')}: {why}")
         assert time.monotonic() - began < 5.0
     finally:
         go_on.set()
         for thread in threads:
             thread.join()
+
+
+def test_a_connection_that_is_cut_names_no_class_of_ours(server: FakeAPIServer, connection: Connection) -> None:
+    server.others.append(Answer(no_answer=True))
+    with pytest.raises(errors.ConnectionFailedError) as cut:
+        connection.get(NODES, "n1")
+    assert "Pool" not in str(cut.value)
+    assert "_InOnePiece" not in str(cut.value)
 
 
 def test_a_call_for_which_no_time_is_left_is_not_made(server: FakeAPIServer, connection: Connection) -> None:

@@ -13,7 +13,11 @@ import pytest
 from extender.api import corev1
 from extender.api.extenderv1 import ExtenderFilterResult
 from extender.api.metav1 import ObjectMeta
+from extender.client.embedded import EmbeddedAPI
 from extender.client.interface import NODES, PODS
+from extender.config.types import ExtenderConfiguration
+from extender.scheduler import factory
+from extender.scheduler.interface import GANG, GANGS, NotSyncedError
 from extender.server.app import create_app
 from tests.unit.scheduler.conftest import SECONDS, Bench, Peer, running
 
@@ -239,3 +243,13 @@ def test_without_node_cache_capable_every_verb_names_the_setting(bench: Bench, v
     assert response.get_json()["Error"] == ANSWERED[verb]
     assert (response.status_code == 200) is (verb == "filter")  # whose Error kube-scheduler reads
     assert bench.filter(pod, "n1").node_names == ["n1"]
+
+
+def test_pages_say_nothing_of_half_a_cluster() -> None:
+    """PodGroups may come after pods: `PodGroup not found` would be wrong."""
+    scheduler = factory.build(ExtenderConfiguration(), EmbeddedAPI())
+    for page, arguments in ((GANGS, ()), (GANG, ("default/g",))):
+        with pytest.raises(
+            NotSyncedError, match=r"yet: pods not synced; .*podgroups\.scheduling\.x-k8s\.io not synced"
+        ):
+            scheduler.pages()[page](*arguments)
