@@ -47,6 +47,7 @@ from extender.scheduler.preemption_cycle import PreemptionCycle
 from extender.scheduler.preemption_parts import build_preemption, preemption_rules
 from extender.scheduler.scheduler import Parts, Scheduler
 from extender.scheduler.scheduling_cycle import SchedulingCycle
+from extender.scheduler.unconfirmed_bindings import UnconfirmedBindings
 from extender.scheduler.volume_handlers import has_unbound_claims, volumes_known, watch_volumes
 from extender.scheduler.watch_in_tree import watch_in_tree_groups
 
@@ -184,9 +185,17 @@ class _Assembly:
             "evictor": self._evictor.tick,
             "steering": self._steering.tick,
             "verdicts": self._verdicts.tick,
+            "unconfirmed-bindings": self._unconfirmed().tick,
             "coscheduling": self._coscheduling.tick,
             "preemption": lambda: self._preemption.tick(),  # made later
         }
+
+    def _unconfirmed(self) -> UnconfirmedBindings:
+        def gone(pod: corev1.Pod) -> None:
+            self._pods.on_delete(pod)  # made later
+
+        shown = self._informers.informer(PODS).store.get
+        return UnconfirmedBindings(self._cache, self._api, shown, self._steering.background, gone, self._clock)
 
     def _watch(self) -> None:
         informers, observers = self._informers, (self._coscheduling, self._preemption)
@@ -194,7 +203,7 @@ class _Assembly:
         def reject_waiting_pod(pod: corev1.Pod) -> bool:
             return self._first.reject_waiting_pod(pod.uid)
 
-        pods = PodHandlers(self._cache, self._nominator, observers, reject_waiting_pod)
+        self._pods = pods = PodHandlers(self._cache, self._nominator, observers, reject_waiting_pod)
         watch_in_tree_groups(informers, self._coscheduling)
         watch_volumes(informers, self._coscheduling.on_volumes)
         informers.informer(PODS).add_handler(pods)

@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 class _Entry:
     info: PodInfo
     state: PodState
-    deadline: float = math.inf  # set by finish_binding where there is a TTL
+    bound: float = math.inf  # set by finish_binding: when
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,8 @@ class Cache:
         with self._lock:
             self._follow(pod, Action.FINISH_BINDING)
             entry = self._pods.get(pod.uid)
-            if entry is not None and self._ttl is not None:
-                entry.deadline = now + self._ttl
+            if entry is not None:
+                entry.bound = now
 
     def forget_pod(self, pod: corev1.Pod) -> None:
         """Takes an assumption back. A pod without a node stands for the one that was assumed, wherever that was."""
@@ -150,12 +150,14 @@ class Cache:
 
     def cleanup_assumed_pods(self) -> Sequence[corev1.Pod]:
         """Expires assumed pods whose binding finished more than a TTL ago; returns them. Go 1.21: cleanupAssumedPods."""
+        if self._ttl is None:
+            return ()
         now = self._clock()
         expired = []
         with self._lock:
             for uid in list(self._assumed):
                 entry = self._pods[uid]
-                if now > entry.deadline:
+                if now > entry.bound + self._ttl:
                     self._follow(entry.info.pod, Action.EXPIRE)
                     self._drop(entry)
                     expired.append(entry.info.pod)
@@ -181,6 +183,12 @@ class Cache:
     def get_pod(self, pod: corev1.Pod) -> corev1.Pod | None:
         """The cached object of the pod with this UID, assumed or added; None if there is none."""
         return self.pod_by_uid(pod.uid)
+
+    def bound_before(self, then: float) -> Sequence[corev1.Pod]:
+        """Pods that are assumed still though their binding was accepted before then, in seconds of the clock."""
+        with self._lock:
+            entries = [self._pods[uid] for uid in self._assumed]
+            return [entry.info.pod for entry in entries if entry.bound < then]
 
     def pod_by_uid(self, uid: str) -> corev1.Pod | None:
         with self._lock:

@@ -202,6 +202,27 @@ def test_expiry(ttl: float | None, finished: bool, seconds: float, gone: bool) -
 
 
 @pytest.mark.parametrize(
+    ("act", "then", "found"),
+    [
+        pytest.param(lambda c: c.finish_binding(POD), 100.0, False, id="at that time: not before it"),
+        pytest.param(lambda c: c.finish_binding(POD), 100.1, True, id="before that time"),
+        pytest.param(lambda c: None, 1e9, False, id="a binding that is under way"),
+        pytest.param(lambda c: (c.finish_binding(POD), c.add_pod(POD)), 1e9, False, id="the watch has shown it"),
+        pytest.param(lambda c: (c.finish_binding(POD), c.forget_pod(POD)), 1e9, False, id="forgotten"),
+    ],
+)
+def test_pods_that_were_bound_and_that_no_watch_has_shown(
+    act: Callable[[Cache], object], then: float, found: bool
+) -> None:
+    clock = FakeClock()
+    cache = Cache(clock=clock)
+    cache.assume_pod(POD)
+    clock.step(100.0 - clock())
+    act(cache)
+    assert (list(cache.bound_before(then)) == [POD]) is found
+
+
+@pytest.mark.parametrize(
     ("act", "told"),
     [
         pytest.param(lambda c: c.update_pod(POD, POD), False, id="an update on its node"),

@@ -75,7 +75,8 @@ class Starts:
             return True
         if policy is MatchPolicy.ONLY_WAITING and len(bound) >= pod_group.spec.min_member:
             known = self._kube.plugin.manager.groups[key].started
-            return mine <= known and (not mine or self._minima_met(key, mine | known) or len(mine) == 1)
+            with_others = mine <= known and (not mine or self._minima_met(key, mine | known) or len(mine) == 1)
+            return with_others or self._minima_met(key, mine)
         return self._minima_met(key, bound | mine)
 
     def _is_free(self, key: str) -> bool:
