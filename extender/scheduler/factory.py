@@ -37,7 +37,7 @@ from extender.scheduler.actions.unreadable_events import UnreadableEvents
 from extender.scheduler.actions.verdicts import GroupVerdicts
 from extender.scheduler.actions.wake_by import WakeBy
 from extender.scheduler.background import Background
-from extender.scheduler.binding_cycle import BindingCycle
+from extender.scheduler.bind_verb import BindVerb
 from extender.scheduler.event_handlers import NodeHandlers, PodGroupHandlers, PodHandlers
 from extender.scheduler.filter_health import FilterHealth
 from extender.scheduler.in_flight import InFlight
@@ -233,7 +233,7 @@ class _Assembly:
             refusals=FilterHealth(self._clock, askers=1, text="every filter call has been refused", hint=""),
             scheduling_cycle=SchedulingCycle(self._cache.snapshot, self._clock),
             preemption_cycle=PreemptionCycle(self._cache.snapshot, self._preemption.guard),
-            binding_cycle=BindingCycle(self._cache),
+            bind_verb=BindVerb(self._cache),
             coscheduling=self._coscheduling,
             steering=self._steering,
             background=self._background,

@@ -35,7 +35,7 @@ from extender.scheduler.actions.evictor import ApiEvictor
 from extender.scheduler.actions.steering import StatusSteering
 from extender.scheduler.actions.verdicts import GroupVerdicts
 from extender.scheduler.background import Background
-from extender.scheduler.binding_cycle import BindingCycle
+from extender.scheduler.bind_verb import BindVerb
 from extender.scheduler.filter_health import LIVENESS_SECONDS, READINESS_SECONDS, USELESS_SECONDS, FilterHealth
 from extender.scheduler.gang_settings import COMMIT_SECONDS
 from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooManyHeldBindsError
@@ -68,7 +68,7 @@ class Parts:
     refusals: FilterHealth
     scheduling_cycle: SchedulingCycle
     preemption_cycle: PreemptionCycle
-    binding_cycle: BindingCycle
+    bind_verb: BindVerb
     coscheduling: Coscheduling
     steering: StatusSteering
     background: Background
@@ -172,7 +172,7 @@ class Scheduler:
             return call.reason
         profile = self._profile(pod)
         started = time.perf_counter()
-        status = self._parts.binding_cycle.run(profile, pod, args.node, call)
+        status = self._parts.bind_verb.run(profile, pod, args.node, call)
         attempts.bound(profile.profile_name, status, time.perf_counter() - started)
         return "" if status.success else status.message or str(status.code)
 
@@ -181,7 +181,7 @@ class Scheduler:
         pod = self._parts.informers.informer(PODS).store.get(f"{args.pod_namespace}/{args.pod_name}")
         if pod is not None and pod.gated and not self._parts.steering.has_ungated(pod):
             pod = None  # kube-scheduler asks about no gated pod: the gate has gone, and our watch is behind
-        if pod is None or pod.uid != args.pod_uid or self._parts.binding_cycle.is_assumed(pod):
+        if pod is None or pod.uid != args.pod_uid or self._parts.bind_verb.is_assumed(pod):
             return self._parts.api.get(PODS, args.pod_name, args.pod_namespace)
         return pod
 

@@ -135,7 +135,7 @@ class Driver:
         if attempt is None or not self._parts.cycles.begin_binding(attempt):
             return
         self._feed.pump()  # its expected node is seen, as it would be before anything slow ends
-        waiting = attempt.framework.waiting_pods.get(entry.uid) if attempt.waits else None
+        waiting = attempt.cycle.framework.waiting_pods.get(entry.uid) if attempt.cycle.status.wait else None
         if waiting is None or waiting.decision is not None:
             self._finish(attempt)
             return
@@ -148,12 +148,12 @@ class Driver:
             return
         sleeper = Sleeper(lambda: self._bind(attempt))
         if not sleeper.go_on():
-            self._asleep[attempt.pod.uid] = sleeper
-            self._progress.held(attempt.pod.uid, self._clock.now + BIND_SECONDS)
+            self._asleep[attempt.cycle.pod.uid] = sleeper
+            self._progress.held(attempt.cycle.pod.uid, self._clock.now + BIND_SECONDS)
 
     def _bind(self, attempt: Attempt) -> None:
         if self._parts.cycles.finish_binding(attempt):
-            self.bound_at[attempt.pod.uid] = self._clock.now
+            self.bound_at[attempt.cycle.pod.uid] = self._clock.now
 
     # Time
 
@@ -187,5 +187,6 @@ class Driver:
 
 def _may_sleep(attempt: Attempt) -> bool:
     """Whether a plugin has something to do in PreBind that can take its time."""
-    skipped = attempt.state.skip_pre_bind_plugins | {names.COSCHEDULING}
-    return attempt.pre_bind and any(plugin.name not in skipped for plugin in attempt.framework.pre_bind_plugins)
+    cycle = attempt.cycle
+    skipped = cycle.state.skip_pre_bind_plugins | {names.COSCHEDULING}
+    return cycle.runs_pre_bind and any(plugin.name not in skipped for plugin in cycle.framework.pre_bind_plugins)

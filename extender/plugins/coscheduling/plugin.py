@@ -47,6 +47,7 @@ from extender.framework.interface import (
 )
 from extender.framework.node_info import NodeInfo
 from extender.framework.node_rows import names_of
+from extender.framework.permit_rejection import rejection_of
 from extender.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from extender.plugins import names
 from extender.plugins.coscheduling import messages, planner
@@ -80,7 +81,6 @@ T = TypeVar("T")
 
 KEPT = "Kept" + names.COSCHEDULING
 PACKING = "Packing" + names.COSCHEDULING
-REJECTION = "Rejection" + names.COSCHEDULING  # the binding cycle leaves why WaitOnPermit ended
 DEFAULT_WAIT_SECONDS = 60.0
 CATCH_UP = Retry(0.005, 0.32, steps=7)
 
@@ -312,7 +312,7 @@ class Coscheduling(
         self.arrivals.send_those_that_wait()
 
     def _unreserve(self, state: CycleState, pod: corev1.Pod) -> None:
-        cause = state.get(REJECTION, str) or messages.REJECTION_IN_UNRESERVE
+        cause = rejection_of(state) or messages.REJECTION_IN_UNRESERVE
         with self.manager.lock:
             group = self.manager.holder_of(pod)
             if group is not None:

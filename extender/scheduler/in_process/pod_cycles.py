@@ -1,11 +1,12 @@
 """One pod's attempt, from the queue to its node: the scheduling cycle, and the binding cycle in two halves.
 
-Who drives it decides what runs where: InProcessScheduler gives each binding cycle a thread, which sleeps while its pod
-waits in Permit; the simulation runs everything on one thread and parks the attempts that wait.
+The steps of the binding cycle, and how they are taken back, are binding_cycle.py's; here is what the queue, the pod's
+events and its status have to do with them. InProcessScheduler gives each binding cycle a thread, which sleeps while its
+pod waits in Permit; the simulation runs everything on one thread and parks the attempts that wait.
 
     schedule_one --> Attempt --> begin_binding --> (waits in Permit) --> finish_binding
          |                            |                                       |
-         +--- refused, failed --------+---------------------------------------+---> undone, FailureHandler
+         +--- refused, failed --------+---------------------------------------+---> taken back, FailureHandler
 
 kube-scheduler: pkg/scheduler/schedule_one.go (scheduleOnePod, schedulingCycle, bindingCycle, handleBindingCycleError)
 """
@@ -15,7 +16,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 
 from extender import metrics
 from extender.api import corev1
@@ -30,7 +32,7 @@ from extender.framework.interface import NominatingMode, PostFilterResult
 from extender.framework.runtime.framework import Framework
 from extender.framework.runtime.metrics_recorder import sampled_state
 from extender.framework.status import SUCCESS, Code, Status, error
-from extender.plugins.coscheduling.plugin import REJECTION
+from extender.scheduler.binding_cycle import BindingCycle, BindingCycles
 from extender.scheduler.in_process import pods_to_activate
 from extender.scheduler.in_process.failure_handler import CLEAR_NOMINATED_NODE, Failure, FailureHandler, update_pod
 from extender.scheduler.in_process.http_extender import ExtenderError, HTTPExtender
@@ -42,21 +44,13 @@ MANY_ATTEMPTS = 15
 """From here on attempts are not told apart in metrics."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """A pod that is assumed on its node, on its way to be bound there. started: by time.perf_counter()."""
 
     entry: QueuedPod
-    framework: Framework
-    state: CycleState
-    pod: corev1.Pod
+    cycle: BindingCycle
     started: float
-    waits: bool = False
-    pre_bind: bool = field(default=True)
-
-    @property
-    def node_name(self) -> str:
-        return self.pod.spec.node_name
 
 
 class PodCycles:
@@ -75,6 +69,7 @@ class PodCycles:
         """profiles: by scheduler name."""
         self._api = api
         self._cache = cache
+        self._bindings = BindingCycles(cache)
         self._queue = queue
         self._profiles = profiles
         self._algorithm = algorithm
@@ -146,85 +141,76 @@ class PodCycles:
     def _prepare_for_binding(
         self, entry: QueuedPod, framework: Framework, state: CycleState, host: str, started: float
     ) -> Attempt | None:
-        """Assume, Reserve, Permit. Go: prepareForBindingCycle."""
+        """Go: prepareForBindingCycle."""
         try:
-            assumed = self._cache.assume_pod(entry.pod, host)
+            cycle = self._bindings.begin(framework, state, entry.pod, host)
         except CacheError as failed:  # a fault in requeueing: the handler sees whether the pod is bound already
             self._failures.handle(entry, Failure(str(failed), False), CLEAR_NOMINATED_NODE, started)
             return None
-        self._queue.nominator.delete_nominated_pod_if_exists(assumed)
-        attempt = Attempt(entry, framework, state, assumed, started)
-        status = framework.run_reserve_plugins_reserve(state, assumed, host)
-        if status.success:
-            status, timeouts = framework.run_permit_plugins(state, assumed, host)
-            if status.wait:
-                framework.add_waiting_pod(assumed, host, timeouts)
-                attempt.waits = True
-        if not (status.success or status.wait):
-            self._unreserve_and_forget(attempt)
-            failure = Failure.of_status(entry.pod, status, host)
+        if not (cycle.status.success or cycle.status.wait):
+            failure = Failure.of_status(entry.pod, cycle.status, host)
             self._failures.handle(entry, failure, CLEAR_NOMINATED_NODE, started)
             return None
         pods_to_activate.activate_stashed(state, self._queue.activate)
-        return attempt
+        return Attempt(entry, cycle, started)
 
     # The binding cycle
 
     def begin_binding(self, attempt: Attempt) -> bool:
         """What comes before the wait in Permit. False if the attempt is over."""
-        framework, pod = attempt.framework, attempt.pod
-        status = framework.run_pre_bind_pre_flights(attempt.state, pod, attempt.node_name)
+        cycle = attempt.cycle
+        status = cycle.run_pre_flights()
         if not (status.success or status.skip):
-            self._binding_failed(attempt, Failure.of_binding(status, attempt.node_name))
+            self._binding_failed(attempt, Failure.of_binding(status, cycle.node_name))
             return False
-        attempt.pre_bind = status.success
-        if attempt.pre_bind or framework.will_wait_on_permit(pod):
+        if cycle.runs_pre_bind or cycle.framework.will_wait_on_permit(cycle.pod):
             # It may take a while: whoever counts free room from outside (an autoscaler) sees where the pod will be.
-            expected = PostFilterResult(attempt.node_name, NominatingMode.OVERRIDE)
-            update_pod(self._api, pod, None, expected)
+            expected = PostFilterResult(cycle.node_name, NominatingMode.OVERRIDE)
+            update_pod(self._api, cycle.pod, None, expected)
         return True
 
     def finish_binding(self, attempt: Attempt) -> bool:
         """Waits in Permit if that is not decided yet, then PreBind, Bind, PostBind. Whether the pod is bound."""
-        framework, state, pod, host = attempt.framework, attempt.state, attempt.pod, attempt.node_name
-        status = framework.wait_on_permit(pod)
+        cycle = attempt.cycle
+        status = cycle.wait_on_permit()
         if not status.success:
-            state.write(REJECTION, status.message)
-            self._binding_failed(attempt, Failure.of_status(pod, status, host))
+            self._binding_failed(attempt, Failure.of_status(cycle.pod, status, cycle.node_name))
             return False
-        self._queue.done(pod.uid)  # from here on a failure is no refusal
-        if attempt.pre_bind:
-            status = framework.run_pre_bind_plugins(state, pod, host)
-        if status.success:
-            status = self._bind(attempt)
+        self._queue.done(cycle.pod.uid)  # from here on a failure is no refusal
+        status = cycle.bind(partial(self._bind, cycle))
         if not status.success:
-            self._binding_failed(attempt, Failure.of_binding(status, host))
+            self._binding_failed(attempt, Failure.of_binding(status, cycle.node_name))
             return False
         self._bound(attempt)
-        framework.run_post_bind_plugins(state, pod, host)
-        pods_to_activate.activate_stashed(state, self._queue.activate)
+        cycle.run_post_bind()
+        pods_to_activate.activate_stashed(cycle.state, self._queue.activate)
         return True
 
-    def _bind(self, attempt: Attempt) -> Status:
+    def abandon(self, attempt: Attempt) -> None:
+        """After an exception that nothing above has handled: the pod keeps no room, and the queue no event for it."""
+        attempt.cycle.take_back()
+        self._queue.done(attempt.entry.uid)
+
+    def _bind(self, cycle: BindingCycle) -> Status:
         """An interested extender that binds comes before the Bind plugins. Go: bind, extendersBinding."""
         for extender in self._extenders:
-            if not extender.is_binder or not extender.is_interested(attempt.pod):
+            if not extender.is_binder or not extender.is_interested(cycle.pod):
                 continue
             try:
-                extender.bind(attempt.pod, attempt.node_name)
+                extender.bind(cycle.pod, cycle.node_name)
             except ExtenderError as failed:
                 if extender.ignorable:
                     log.info("skipping extender in bind as it returned error and has ignorable flag set")
                     continue
                 return error(str(failed))
             return SUCCESS
-        return attempt.framework.run_bind_plugins(attempt.state, attempt.pod, attempt.node_name)
+        return cycle.framework.run_bind_plugins(cycle.state, cycle.pod, cycle.node_name)
 
     def _bound(self, attempt: Attempt) -> None:
-        """Go: finishBinding, and the metrics of a pod that was scheduled."""
-        pod, profile = attempt.pod, attempt.framework.profile_name
-        self._cache.finish_binding(pod)
-        note = f"Successfully assigned {pod.key} to {attempt.node_name}"
+        """The event and the metrics of a pod that was scheduled. Go: finishBinding"""
+        pod, framework = attempt.cycle.pod, attempt.cycle.framework
+        profile = framework.profile_name
+        note = f"Successfully assigned {pod.key} to {pod.node_name}"
         self._recorder.event(pod_reference(pod), "Normal", "Scheduled", "Binding", note)
         metrics.schedule_attempts.labels("scheduled", profile).inc()
         metrics.scheduling_attempt_duration.labels("scheduled", profile).observe(time.perf_counter() - attempt.started)
@@ -232,7 +218,7 @@ class PodCycles:
         metrics.pod_scheduling_attempts.observe(entry.attempts)
         if entry.initial_attempt_timestamp is not None:
             attempts = str(entry.attempts) if entry.attempts < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+"
-            took = attempt.framework.clock() - entry.initial_attempt_timestamp
+            took = framework.clock() - entry.initial_attempt_timestamp
             metrics.pod_scheduling_sli_duration.labels(attempts).observe(took)
 
     def _binding_failed(self, attempt: Attempt, failure: Failure) -> None:
@@ -240,8 +226,8 @@ class PodCycles:
 
         A pod that was refused hears nothing of its own room; after an error it does, and comes to the back-off queue.
         """
-        pod = attempt.pod
-        forgotten = self._unreserve_and_forget(attempt)
+        pod = attempt.cycle.pod
+        forgotten = attempt.cycle.take_back()
         if forgotten and not failure.rejected:
             self._queue.move_all_to_active_or_backoff_queue(events.ASSIGNED_POD_DELETE, pod, None)
         self._failures.handle(attempt.entry, failure, CLEAR_NOMINATED_NODE, attempt.started)
@@ -249,13 +235,3 @@ class PodCycles:
             self._queue.move_all_to_active_or_backoff_queue(
                 events.ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid
             )
-
-    def _unreserve_and_forget(self, attempt: Attempt) -> bool:
-        """Whether the cache has forgotten it: not if the watch has confirmed or removed it meanwhile."""
-        attempt.framework.run_reserve_plugins_unreserve(attempt.state, attempt.pod, attempt.node_name)
-        try:
-            self._cache.forget_pod(attempt.pod)
-        except CacheError as failed:
-            log.info("assumed pod was not forgotten pod=%s reason=%s", attempt.pod.key, failed)
-            return False
-        return True

@@ -153,7 +153,8 @@ class InProcessScheduler:
                 if cycles.begin_binding(attempt):
                     cycles.finish_binding(attempt)
         except Exception:
-            log.exception("binding cycle failed pod=%s", attempt.pod.key)
+            log.exception("binding cycle failed pod=%s", attempt.cycle.pod.key)
+            cycles.abandon(attempt)
         finally:
             self._threads.discard(threading.current_thread())
 

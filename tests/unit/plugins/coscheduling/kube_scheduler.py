@@ -14,8 +14,8 @@ from extender.api.schedulingv1alpha1 import PodGroup
 from extender.framework.binding_annotations import binding_annotations
 from extender.framework.cycle_state import CycleState
 from extender.framework.node_info import NodeInfo
+from extender.framework.permit_rejection import note_rejection
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.plugin import REJECTION
 from extender.plugins.coscheduling.state.phases import phase_of
 from extender.plugins.coscheduling.state.quorum import needs
 from tests.objects import make_pod, make_pod_group
@@ -274,7 +274,7 @@ class KubeScheduler:
     def _let_go(self, pod: corev1.Pod, cause: str) -> None:
         self.world.on_nodes.pop(pod.uid, None)
         state = CycleState()
-        state.write(REJECTION, cause)
+        note_rejection(state, cause)
         self.plugin.unreserve(state, pod, "")
 
     # What can be seen

@@ -10,7 +10,7 @@ import pytest
 from extender.api import corev1
 from extender.cli import explain_text
 from extender.framework.cycle_state import CycleState
-from extender.plugins.coscheduling.plugin import REJECTION
+from extender.framework.permit_rejection import note_rejection
 from extender.plugins.coscheduling.scheduling.kube_schedulers_word import in_tree_reasons
 from extender.plugins.coscheduling.state.preempting import Preempting
 from extender.plugins.coscheduling.state.refutations import How, Refutations
@@ -123,7 +123,7 @@ def let_go(w: World) -> None:
     """Its bind call is answered, and what is undone then is undone."""
     for uid, waiting in list(w.waiting.items()):
         state = CycleState()
-        state.write(REJECTION, waiting.decision.removeprefix("rejected: "))
+        note_rejection(state, waiting.decision.removeprefix("rejected: "))
         del w.waiting[uid]
         w.plugin.unreserve(state, waiting.pod, waiting.node_name)
 

@@ -15,8 +15,8 @@ from extender.framework.binding_deadline import binding_ends_by
 from extender.framework.cycle_state import CycleState
 from extender.framework.runtime.framework import Framework
 from extender.framework.status import SUCCESS, Status, error, unschedulable, wait
-from extender.plugins.coscheduling.plugin import REJECTION
-from extender.scheduler.binding_cycle import BindingCycle
+from extender.framework.permit_rejection import rejection_of
+from extender.scheduler.bind_verb import BindVerb
 from extender.scheduler.gang_settings import COMMIT_SECONDS, bind_seconds
 from extender.scheduler.in_flight import BindCall
 from tests.objects import make_pod
@@ -54,7 +54,7 @@ class Plugins:
 
 def bound(plugins: Plugins, call: BindCall) -> Plugins:
     cache = SimpleNamespace(assume_pod=lambda pod, node: pod, finish_binding=lambda pod: None)
-    assert BindingCycle(cast("Cache", cache)).run(cast("Framework", plugins), POD, "n1", call).success
+    assert BindVerb(cast("Cache", cache)).run(cast("Framework", plugins), POD, "n1", call).success
     return plugins
 
 
@@ -83,22 +83,22 @@ def test_without_a_deadline_permit_decides() -> None:
 def test_no_other_permit_comes_between_a_permit_and_its_waiting_pod() -> None:
     """The member that completes a gang lifts the holds of all others: one without a waiting pod would be missed."""
     cache = SimpleNamespace(assume_pod=lambda pod, node: pod, finish_binding=lambda pod: None)
-    cycle = BindingCycle(cast("Cache", cache))
+    verb = BindVerb(cast("Cache", cache))
     steps: list[tuple[str, bool]] = []
 
     class Watched(Plugins):
         def run_permit_plugins(self, *args: Any) -> tuple[Status, dict[str, float]]:
-            steps.append(("Permit", cycle._permitting.locked()))
+            steps.append(("Permit", verb._cycles._permitting.locked()))
             return super().run_permit_plugins(*args)
 
         def add_waiting_pod(self, *args: Any) -> None:
-            steps.append(("waiting pod", cycle._permitting.locked()))
+            steps.append(("waiting pod", verb._cycles._permitting.locked()))
 
         def wait_on_permit(self, pod: corev1.Pod) -> Status:
-            steps.append(("wait", cycle._permitting.locked()))
+            steps.append(("wait", verb._cycles._permitting.locked()))
             return SUCCESS
 
-    assert cycle.run(cast("Framework", Watched(0.0, 60.0)), POD, "n1", BindCall()).success
+    assert verb.run(cast("Framework", Watched(0.0, 60.0)), POD, "n1", BindCall()).success
     assert steps == [("Permit", True), ("waiting pod", True), ("wait", False)]
 
 
@@ -171,10 +171,10 @@ def test_every_plugin_is_asked_about_the_pod_on_its_node_and_its_state(
 ) -> None:
     clock = FakeClock()
     cache, plugins = Cache(30.0, clock), Asked(**answers)
-    cycle = BindingCycle(cache)
-    assert cycle.run(cast("Framework", plugins), POD, "n1", BindCall()) == answer
+    verb = BindVerb(cache)
+    assert verb.run(cast("Framework", plugins), POD, "n1", BindCall()) == answer
     assert plugins.calls == calls
-    assert cycle.is_assumed(POD) is bool(stays)
+    assert verb.is_assumed(POD) is bool(stays)
     clock.step(31.0)
     assert cache.cleanup_assumed_pods() == stays, "its binding has finished"
 
@@ -182,14 +182,14 @@ def test_every_plugin_is_asked_about_the_pod_on_its_node_and_its_state(
 def test_unreserve_is_told_why_the_hold_has_ended() -> None:
     """Coscheduling tells the other members of the gang."""
     plugins = Asked(end=unschedulable(TIMED_OUT))
-    BindingCycle(Cache()).run(cast("Framework", plugins), POD, "n1", BindCall())
-    assert plugins.state.get(REJECTION, str) == TIMED_OUT
+    BindVerb(Cache()).run(cast("Framework", plugins), POD, "n1", BindCall())
+    assert rejection_of(plugins.state) == TIMED_OUT
 
 
 def test_a_pod_that_is_in_the_cache_already_is_answered_in_the_caches_words() -> None:
     cache, plugins = Cache(), Asked()
     cache.add_pod(ON_NODE)
-    answer = BindingCycle(cache).run(cast("Framework", plugins), POD, "n1", BindCall())
+    answer = BindVerb(cache).run(cast("Framework", plugins), POD, "n1", BindCall())
     assert answer == error(f"pod {POD.uid}({POD.key}) is in the cache, so can't be assumed")
     assert plugins.calls == []
 
@@ -206,5 +206,5 @@ def test_a_call_that_is_superseded_ends_its_hold_in_the_name_of_no_plugin() -> N
             call.abort("superseded")
             return unschedulable("superseded")
 
-    assert not BindingCycle(Cache()).run(cast("Framework", Held(0.0, 60.0)), POD, "n1", call).success
+    assert not BindVerb(Cache()).run(cast("Framework", Held(0.0, 60.0)), POD, "n1", call).success
     assert ended == [(POD.uid, "", "superseded")]
