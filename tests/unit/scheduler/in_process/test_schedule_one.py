@@ -41,6 +41,7 @@ def test_all_extension_points_in_their_order() -> None:
     assert bench.get().node_name == "n"
     assert bench.said == [("Scheduled", "Successfully assigned default/p to n")]
     assert count("scheduled") == before + 1
+    assert not bench.parts.queue.in_flight_pods()
 
 
 ONE_NODE = "0/1 nodes are available: "

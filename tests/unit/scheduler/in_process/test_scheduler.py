@@ -50,3 +50,31 @@ def test_its_loop_outlives_what_nobody_expected(monkeypatch: pytest.MonkeyPatch)
         assert bound.wait(SECONDS)
     finally:
         scheduler.stop()
+
+
+@pytest.mark.faults
+def test_a_pod_whose_binding_raises_what_nobody_expected_keeps_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stayed assumed on its node until the restart."""
+    api = EmbeddedAPI()
+    scheduler = InProcessScheduler(api, KubeSchedulerConfiguration((whole_profile(),)), new_in_tree_registry())
+    cycles, over = scheduler._parts.cycles, threading.Event()
+    abandon = cycles.abandon
+
+    def broken(attempt: Any) -> bool:
+        raise KeyError("a fault of ours")
+
+    def abandoned(attempt: Any) -> None:
+        abandon(attempt)
+        over.set()
+
+    monkeypatch.setattr(cycles, "begin_binding", broken)
+    monkeypatch.setattr(cycles, "abandon", abandoned)
+    scheduler.start()
+    try:
+        room = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+        api.create(NODES, {"metadata": {"name": "n1"}, "status": {"allocatable": room}})
+        api.create(PODS, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}})
+        assert over.wait(SECONDS)
+        assert (scheduler._parts.cache.assumed_count(), len(scheduler._parts.queue.in_flight_pods())) == (0, 0)
+    finally:
+        scheduler.stop()
