@@ -41,9 +41,9 @@ class Books(Cache):
         self._calls.append("forget")
         super().forget_pod(pod)
 
-    def finish_binding(self, pod: corev1.Pod, now: float | None = None) -> None:
+    def finish_binding(self, pod: corev1.Pod) -> None:
         self._calls.append("finish")
-        super().finish_binding(pod, now)
+        super().finish_binding(pod)
 
 
 class Plugins:
@@ -118,7 +118,7 @@ def begun(plugins: Plugins) -> tuple[BindingCycle, Books]:
 def test_behind_the_bind_verb(script: dict[str, Status], calls: tuple[str, ...]) -> None:
     plugins = Plugins(**script)
     cache = Books(plugins.calls)
-    status = BindVerb(cache).run(cast("Framework", plugins), POD, "n1", BindCall("p"))
+    status = BindVerb(cache).run(cast("Framework", plugins), POD, "n1", BindCall())
     assert tuple(plugins.calls) == calls
     assert (status.success, cache.pod_count()) == ((True, 1) if "finish" in calls else (False, 0))
 
@@ -128,7 +128,7 @@ def test_an_exception_leaves_nothing_behind(point: str) -> None:
     plugins = Plugins(**{point: BOOM})
     cache = Books(plugins.calls)
     with pytest.raises(RuntimeError):
-        BindVerb(cache).run(cast("Framework", plugins), POD, "n1", BindCall("p"))
+        BindVerb(cache).run(cast("Framework", plugins), POD, "n1", BindCall())
     reserved = point != "no nomination"
     assert plugins.calls[plugins.calls.index(point) + 1 :] == [*(["Unreserve"] if reserved else []), "forget"]
     assert cache.pod_count() == 0

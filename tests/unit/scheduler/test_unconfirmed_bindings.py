@@ -177,7 +177,7 @@ def test_the_scheduler_gives_the_room_back_and_tells_the_plugins(bench: Bench, m
         assert bench.filter(pod, "n1").node_names == ["n1"]
         assert bench.bind(pod, "n1").result(SECONDS) == ""
         bench.api.delete(PODS, "p", "default")
-    cache = parts.binding_cycle._cache
+    cache = parts.bind_verb._cache
     assert cache.assumed_count() == 1
     monkeypatch.setattr(module, "ASKED_AFTER_SECONDS", -1.0)
     parts.background._ticks["unconfirmed-bindings"]()
