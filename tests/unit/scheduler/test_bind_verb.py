@@ -13,9 +13,9 @@ from extender.api import corev1
 from extender.backend.cache.cache import Cache
 from extender.framework.binding_deadline import binding_ends_by
 from extender.framework.cycle_state import CycleState
+from extender.framework.permit_rejection import rejection_of
 from extender.framework.runtime.framework import Framework
 from extender.framework.status import SUCCESS, Status, error, unschedulable, wait
-from extender.framework.permit_rejection import rejection_of
 from extender.scheduler.bind_verb import BindVerb
 from extender.scheduler.gang_settings import COMMIT_SECONDS, bind_seconds
 from extender.scheduler.in_flight import BindCall
