@@ -96,6 +96,12 @@ plan_refuted = _counter(
     "Planned places that came to nothing: refused by kube-scheduler's own filters, not_offered to us, or did_not_come.",
     "reason",
 )
+impossible_transitions = _counter(
+    "gang_extender_impossible_transitions",
+    "Events that cannot happen in the state that a member was in, which it kept: a fault of the extender's bookkeeping.",
+    "state",
+    "event",
+)
 steering_failures = _counter("gang_extender_steering_failures", "Patches of members that were given up.")
 bind_conflicts = _counter("gang_extender_bind_conflicts", "Bindings answered with 409.")
 shadows = _counter(

@@ -19,6 +19,7 @@ from extender.plugins.coscheduling.scheduling.gates import shut_gate
 from extender.plugins.coscheduling.scheduling.lost_places import refute
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.plan_call import PlanCall
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import is_free, needs
@@ -106,9 +107,10 @@ class Admission:
                 return SUCCESS
             if pod.uid not in group.members:
                 return self._refusal_of_the_gone(group, pod)
-            if pod.uid in group.on_node:
+            if group.members[pod.uid].pod.node_name:
                 return SUCCESS  # the call is late: its bind call will be told the pod's node
             member = group.members[pod.uid]
+            group.happened(pod.uid, MemberEvent.ASKED)
             member.rejected_in_tree = None
             if group.refuted.came(pod.uid, self._manager.cluster_epoch) and self._enough_are_awake(group):
                 self._manager.denied.pop(group.key)  # it may have been decided before this one was awake
@@ -139,7 +141,6 @@ class Admission:
 
     def _decide(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> tuple[str | None, Status] | None:
         """By the places that there are; None if there has to be a plan. Lock held."""
-        group.answered.discard(pod.uid)
         place = self._place(group, pod, offered)
         if place is None and self._arrivals.too_early(group, pod.uid):
             return None, self._refuse(group, pod, unresolvable(messages.TURN_NOT_COME))
@@ -147,9 +148,7 @@ class Admission:
             return None
         if place is not None and not self._arrivals.bind_slots.lets_in(group):
             return None, self._refuse(group, pod, unresolvable(messages.BIND_CALLS_TAKEN))
-        group.refused.discard(pod.uid)
-        if place is not None:
-            group.answered.add(pod.uid)
+        group.happened(pod.uid, MemberEvent.PASSED if place is None else MemberEvent.ADMITTED)
         return place, SUCCESS
 
     def _gates(self, group: Group, pod: corev1.Pod) -> tuple[Status, str]:
@@ -201,9 +200,8 @@ class Admission:
 
     def _refuse(self, group: Group, pod: corev1.Pod, status: Status) -> Status:
         """kube-scheduler parks it, and clears its nomination. Lock held."""
-        group.refused.add(pod.uid)
+        group.happened(pod.uid, MemberEvent.REFUSED)
         group.errors.refused(pod.uid)
-        group.answered.discard(pod.uid)
         member = group.members[pod.uid]
         member.last_rejection = status.message
         member.doubt_nomination()

@@ -36,6 +36,7 @@ from extender.plugins.coscheduling.state.batches import name_batch
 from extender.plugins.coscheduling.state.commit import Commit
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.ledger import Reservation
+from extender.plugins.coscheduling.state.member import Effect, MemberEvent, MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import is_free, needs, note_start
 from extender.plugins.coscheduling.state.starts import record_start
@@ -83,7 +84,7 @@ class Barrier:
             spec = manager.spec(group)
             if pod.uid not in group.members:  # it went after its call had been looked at
                 return unschedulable(messages.MEMBER_DELETED), 0
-            if pod.uid in group.on_node:  # likewise, and the watch shows that it was bound
+            if pod.uid in group.assigned():  # likewise, and it was bound
                 return unschedulable(messages.ALREADY_BOUND), 0
             if spec is None:
                 return unschedulable(messages.POD_GROUP_NOT_FOUND), 0
@@ -94,7 +95,7 @@ class Barrier:
             moved = self._moved(group, pod, node_name)
             if not moved.success:
                 return moved, 0
-            group.held[pod.uid] = node_name
+            group.happened(pod.uid, MemberEvent.HELD, node_name)
             if is_free(group, spec, pod.uid):
                 return self._start([(group, pod.uid)], arriving=pod.uid), 0
             unit = unit_of(manager, group)
@@ -142,21 +143,22 @@ class Barrier:
         waiting = [(group, uid) for group, uid in starting if uid != arriving]
         snapshot = self._with.newest_snapshot()
         for group, uid in starting:
-            info = group.members.get(uid)
-            status = preflight(info.pod, group.held[uid], snapshot) if info is not None else SUCCESS
+            member = group.members.get(uid)
+            status = preflight(member.pod, member.node, snapshot) if member is not None else SUCCESS
             if not status.success:
                 self._reject(waiting, status.message)
                 return status
         commit = Commit(" ".join(sorted({group.key for group, _ in starting})), len(starting))
         for group, uid in starting:
-            group.commits[uid] = commit
+            group.happened(uid, MemberEvent.START_BEGUN)
+            group.members[uid].commit = commit
         try:
             commit.decide(self._lift([uid for _, uid in waiting]))
         finally:
             if not commit.begun:
                 commit.decide(False)  # whatever has happened: those that are lifted ask for it, and wait
                 for group, uid in starting:
-                    group.commits.pop(uid, None)
+                    group.happened(uid, MemberEvent.START_CALLED_OFF)
                 self._reject(waiting, messages.NOT_ENOUGH_LEFT)
         if not commit.begun:
             return unschedulable(messages.NOT_ENOUGH_LEFT)
@@ -199,7 +201,8 @@ class Barrier:
         takes it."""
         with self._manager.lock:
             group = self._manager.holder_of(pod)
-            commit = group.commits.get(pod.uid) if group is not None else None
+            member = group.members.get(pod.uid) if group is not None else None
+            commit = member.commit if member is not None else None
             if group is not None and group.batch:
                 annotate_binding(state, {BATCH: group.batch})
             if group is not None and group.start is not None and pod.uid in group.start.members:
@@ -218,10 +221,8 @@ class Barrier:
             group = self._manager.holder_of(pod)
             if group is None:
                 return
+            group.happened(pod.uid, MemberEvent.BINDING_CONFIRMED, node_name)
             self._manager.hold_is_over(group, pod.uid)
-            info = group.members.get(pod.uid)
-            if info is not None and not info.pod.node_name:
-                group.committed[pod.uid] = node_name
             group.started.discard(pod.uid)
             follow_unit(self._manager, group)
             self._manager.drop_if_empty(group)
@@ -234,12 +235,15 @@ class Barrier:
         manager = self._manager
         with manager.lock:
             group = manager.holder_of(pod)
-            if group is None or pod.uid not in group.held:
+            if group is None:
                 return False
-            node_name, commit = group.held[pod.uid], group.commits.get(pod.uid)
+            node_name = group.held.get(pod.uid, "")
+            effects = group.happened(pod.uid, MemberEvent.BIND_FAILED)
+            if not node_name:
+                return False
             manager.hold_is_over(group, pod.uid)
             try:
-                if commit is not None and commit.begun:
+                if Effect.KEEP_PLACE in effects:
                     self._keep_place(group, pod.uid, node_name)
                     self._tell_not_bound(group, pod, node_name)
                     follow_unit(manager, group)  # where it was the last, and nobody is bound, nothing has started
@@ -314,8 +318,7 @@ class Barrier:
 
     def _reject(self, members: Sequence[Member], cause: str) -> None:
         for group, uid in members:
-            commit = group.commits.get(uid)
-            if commit is not None and commit.begun:
+            if uid in group.starting:
                 continue
             waiting = self._get_waiting_pod(uid)
             if waiting is not None:
@@ -324,4 +327,4 @@ class Barrier:
 
 def _waiting(unit: Sequence[Group]) -> list[Member]:
     """Held members whose start has not begun."""
-    return [(group, uid) for group in unit for uid in group.held if uid in group.members and uid not in group.commits]
+    return [(group, uid) for group in unit for uid in group.held if uid in group.in_state(MemberState.WAITING)]

@@ -98,7 +98,7 @@ class GangPreemption:
         priority = manager.priority_of(group)
         if self.priorities.any_below(priority) or releasable(manager, priority) or self._assumed():
             return True
-        mixed = (each for each in manager.groups.values() if len(each.priorities) > 1 and each.on_node)
+        mixed = (each for each in manager.groups.values() if len(each.priorities) > 1 and each.assigned())
         at = (
             manager.quarantine.for_gang(each.key, "preempt", partial(manager.priority_of, each), None) for each in mixed
         )

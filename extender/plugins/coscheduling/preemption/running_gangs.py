@@ -34,8 +34,8 @@ def running_gang(manager: PodGroupManager, group: Group) -> RunningGang | None:
 
 def _running(group: Group) -> dict[str, tuple[PodInfo, str]]:
     """By UID: the member, and its node."""
-    nodes = {uid: info.pod.node_name or _on_its_way(group, uid) for uid, info in group.members.items()}
-    return {uid: (group.members[uid].info, node_name) for uid, node_name in nodes.items() if node_name}
+    uids = group.assigned() | group.starting
+    return {uid: (member.info, member.node_name) for uid, member in group.members.items() if uid in uids}
 
 
 def _by_what_it_asks_for(manager: PodGroupManager, group: Group) -> RunningGang | None:
@@ -55,7 +55,9 @@ def _by_what_it_asks_for(manager: PodGroupManager, group: Group) -> RunningGang 
 def starting_members(manager: PodGroupManager) -> set[str]:
     """UIDs of those that are being bound, or have been and the watch has not shown it yet: as good as running."""
     groups = manager.groups.values()
-    return {uid for group in groups for uid in (*group.committed, *group.held) if _on_its_way(group, uid)}
+    return {
+        uid for group in groups for uid in (*group.assigned(), *group.starting) if not group.members[uid].pod.node_name
+    }
 
 
 def running_members(manager: PodGroupManager, keys: Iterable[str]) -> dict[str, PodInfo]:
@@ -63,12 +65,6 @@ def running_members(manager: PodGroupManager, keys: Iterable[str]) -> dict[str, 
     groups = (group for key in keys if (group := manager.groups.get(key)) is not None)
     gangs = (running_gang(manager, group) for group in groups)
     return {uid: info for gang in gangs if gang is not None for uid, (info, _) in gang.running.items()}
-
-
-def _on_its_way(group: Group, uid: str) -> str:
-    """The node that a member is being bound to, or has been."""
-    commit = group.commits.get(uid)
-    return group.committed.get(uid) or (group.held.get(uid, "") if commit is not None and commit.begun else "")
 
 
 def releasable(manager: PodGroupManager, priority: int) -> dict[str, str]:
@@ -85,7 +81,7 @@ def releasable(manager: PodGroupManager, priority: int) -> dict[str, str]:
             group.key, "guard", partial(_may_let_go, manager, group, priority), otherwise=False
         )
         for uid in group.held
-        if uid not in group.commits
+        if uid not in group.starting
     }
 
 

@@ -95,13 +95,13 @@ class GangObserver:
     def _look(self, group: Group) -> _Telling | None:
         """Lock held. A gang that runs and that nothing happens to costs nothing."""
         seen = self._seen.get(group.key)
-        idle = not (group.refused or group.gated or group.held or group.commits)
+        idle = not (group.refused or group.gated or group.held)
         if idle and seen is not None and seen.gate is None:
             if seen.phase is Phase.BOUND:
                 wrong = self._says_what_is_not_so(group) or _is_of_another(group, seen)
                 wrong = wrong and self.see(group).phase is Phase.BOUND
                 return self._complete(group) if wrong else None
-            wrong = bool(group.on_node) and (_denies_it(group) or _is_of_another(group, seen))
+            wrong = bool(group.assigned()) and (_denies_it(group) or _is_of_another(group, seen))
             news = wrong or self._object_gate(group) is not None
             if seen.phase is Phase.GATHERING and not news:
                 return None

@@ -19,14 +19,13 @@ from extender.plugins.coscheduling.state.units import missing_group, unit_of
 
 def member_state(manager: PodGroupManager, group: Group, uid: str) -> MemberState:
     """The strongest that holds."""
-    info = group.members[uid]
-    if info.pod.node_name or uid in group.committed:
+    if uid in group.assigned():
         return MemberState.BOUND
     if uid in group.held:
         return MemberState.HELD
     if manager.ledger.get(uid) is not None:
         return MemberState.PLANNED
-    return MemberState.GATED if info.pod.gated else MemberState.WAITING
+    return MemberState.GATED if group.members[uid].pod.gated else MemberState.WAITING
 
 
 def count_members(manager: PodGroupManager, group: Group) -> dict[str, int]:
@@ -40,14 +39,13 @@ def members_by_name(manager: PodGroupManager, group: Group) -> tuple[Member, ...
 
 
 def _members(manager: PodGroupManager, group: Group) -> Iterator[Member]:
-    for uid, info in group.members.items():
+    for uid, member in group.members.items():
         place = manager.ledger.get(uid)
-        node = info.pod.node_name or group.committed.get(uid) or group.held.get(uid)
         yield Member(
-            name=info.pod.name,
+            name=member.pod.name,
             state=member_state(manager, group, uid),
-            node=node or (place.node_name if place is not None else ""),
-            gates=tuple(gate.name for gate in info.pod.spec.scheduling_gates),
+            node=member.node_name or (place.node_name if place is not None else ""),
+            gates=tuple(gate.name for gate in member.pod.spec.scheduling_gates),
         )
 
 

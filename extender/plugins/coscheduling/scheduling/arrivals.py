@@ -20,6 +20,7 @@ from extender.plugins.coscheduling.scheduling.steering_in_order import SteeringI
 from extender.plugins.coscheduling.state.bind_slots import BindSlots
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.ledger import Reservation
+from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.units import unit_of
 
@@ -56,7 +57,7 @@ class Arrivals:
                 member.nomination = node_name
                 member.ungated_without_nomination = pod.uid in unnamed
                 member.rejection_facts = ""
-                group.refused.discard(pod.uid)
+                group.happened(pod.uid, MemberEvent.DISPATCHED)
             group.moved = False
             places = [(pod, node_name) for pod, node_name in places if pod.uid not in on_their_way]
             free = {pod.uid for pod, _ in places if pod.uid in unnamed or (quiet and pod.gated)}
@@ -82,6 +83,7 @@ class Arrivals:
 
     def _forget_sent(self, group: Group, uid: str) -> bool:
         """Returns whether that takes no patch: the member was never nominated. Lock held."""
+        group.happened(uid, MemberEvent.NOMINATION_WITHDRAWN)
         member = group.members[uid]
         unnamed = member.ungated_without_nomination
         member.forget_dispatch()
@@ -175,7 +177,6 @@ class Arrivals:
             group = self._manager.find(pod)
             if group is None:
                 return
-            group.answered.discard(pod.uid)
             if not group.waves:
                 return
             unit = unit_of(self._manager, group)

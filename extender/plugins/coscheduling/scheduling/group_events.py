@@ -24,6 +24,7 @@ from extender.plugins.coscheduling.scheduling.rebuffs import Rebuffs
 from extender.plugins.coscheduling.scheduling.refused_unasked import refused_unasked
 from extender.plugins.coscheduling.spec.group_annotations import asks_for, naming
 from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.pod_conditions import same_refusal, was_refused
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import needs
@@ -235,7 +236,7 @@ class GroupEvents:
             return False
         if self._manager.ledger.get(new.uid) is not None:
             return False  # its place is refuted, or not: that is told by its nomination
-        group.refused.add(new.uid)
+        group.happened(new.uid, MemberEvent.PARKED)
         if refused_unasked(new):
             member.rejected_in_tree = self._manager.cluster_epoch
         return True

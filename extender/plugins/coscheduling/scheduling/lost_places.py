@@ -73,9 +73,7 @@ def refute(
 
 def _nodes_of_others(manager: PodGroupManager, group: Group, uid: str) -> Iterator[str]:
     yield from (place.node_name for place in manager.ledger.of_group(group.key) if place.uid != uid)
-    yield from (node_name for held, node_name in group.held.items() if held != uid)
-    yield from (info.pod.node_name for info in group.members.values() if info.pod.node_name)
-    yield from group.committed.values()
+    yield from (each.node_name for other, each in group.members.items() if other != uid and each.node_name)
 
 
 def lose_place(manager: PodGroupManager, place: Reservation) -> bool:
@@ -91,8 +89,7 @@ def _lose_place(manager: PodGroupManager, place: Reservation) -> bool:
     if group is None or place.uid in group.held:
         return False
     manager.lose_places(group, [place.uid])
-    if place.uid not in group.gated:
-        group.refused.add(place.uid)
+    group.place_lost(place.uid)
     return True
 
 

@@ -99,10 +99,10 @@ class PlanRequests:
         return unplaced, minima
 
     def _nodes(self, group: Group) -> list[str]:
-        """The nodes of members that are bound, committed, held or planned."""
-        bound = [info.pod.node_name for info in group.members.values() if info.pod.node_name]
+        """The nodes of members that are bound, held or planned."""
+        known = [each.node_name for each in group.members.values() if each.node_name]
         planned = [reservation.node_name for reservation in self._manager.ledger.of_group(group.key)]
-        return [*bound, *group.committed.values(), *group.held.values(), *planned]
+        return [*known, *planned]
 
     def _excluded(self, unit: Iterable[Group]) -> frozenset[tuple[str, str]]:
         now = self._manager.clock()

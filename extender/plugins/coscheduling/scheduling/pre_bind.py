@@ -28,7 +28,7 @@ def time_for_siblings(
     coming = (
         group.members[uid].pod
         for group in unit
-        for uid in group.claiming - group.on_node - group.committed.keys() - group.held.keys() - {arriving}
+        for uid in group.claiming - group.assigned() - group.held.keys() - {arriving}
         if uid not in group.refused or ledger.get(uid) is not None
     )
     return _seconds(coming, has_unbound_claims)
@@ -36,7 +36,7 @@ def time_for_siblings(
 
 def time_for_place(group: Group, has_unbound_claims: HasUnboundClaims) -> float:
     """What the group's leases last longer while one that was given its place is in PreBind. The manager's lock is held."""
-    answered = (group.members[uid].pod for uid in (group.claiming & group.answered) - group.held.keys())
+    answered = (group.members[uid].pod for uid in group.claiming & group.answered)
     return _seconds(answered, has_unbound_claims)
 
 

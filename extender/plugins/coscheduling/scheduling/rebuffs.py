@@ -15,6 +15,7 @@ from extender.plugins.coscheduling.scheduling.lost_places import refute
 from extender.plugins.coscheduling.scheduling.refused_unasked import note_refused
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.ledger import Reservation
+from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.pod_conditions import (
     no_candidate_was_left,
     refused_in_tree,
@@ -49,13 +50,16 @@ class Rebuffs:
                 return False
             if taken_back(old, new):
                 return False  # by us, before the place was promised again: that patch is to come
+            group.happened(new.uid, MemberEvent.NOMINATION_CLEARED)
             member.nomination = None
             place = self._manager.ledger.get(new.uid)
             if place is None:
                 return False
             refused = refused_in_tree(old, new, member.last_rejection)
             if self._arrivals.too_early(group, new.uid) or group.preempting is not None:
-                group.refused.add(new.uid)  # sent once more when its turn comes: that says nothing about its place
+                group.happened(
+                    new.uid, MemberEvent.PARKED
+                )  # sent once more when its turn comes: that says nothing about its place
                 return False
             if refused and place.node_name == old.status.nominated_node_name:
                 self._refute(group, place)
@@ -63,7 +67,7 @@ class Rebuffs:
             if not refused and member.renominated:
                 return False
             member.renominated = True
-            group.refused.add(new.uid)
+            group.happened(new.uid, MemberEvent.PARKED)
         self._arrivals.send(group)
         return False
 
@@ -99,13 +103,12 @@ class Rebuffs:
         """Lock held."""
         log.info("planned place refused by kube-scheduler pod=%s node=%s", place.pod.key, place.node_name)
         refute(self._manager, group, place, How.REFUSED)
-        group.refused.add(place.uid)
+        group.happened(place.uid, MemberEvent.PARKED)
         self._manager.lose_places(group, [place.uid])
 
     def _note_parked(self, group: Group, uid: str) -> None:
         """Lock held."""
-        group.refused.add(uid)
-        group.answered.discard(uid)
+        group.happened(uid, MemberEvent.PARKED)
         group.members[uid].doubt_nomination()
 
 

@@ -16,6 +16,7 @@ from extender.plugins.coscheduling.collaborators import CONDITION, QUARANTINED, 
 from extender.plugins.coscheduling.scheduling.arrivals import Arrivals
 from extender.plugins.coscheduling.scheduling.holds import Holds
 from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.pod_conditions import was_refused
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.stops import Reason
@@ -104,8 +105,10 @@ class SetAside:
     def _make_up_for(self, group: Group) -> None:
         """What events would have noted meanwhile: members that came to nodes, or were refused by kube-scheduler's own filters."""
         follow_unit(self._manager, group)
-        waiting = [info.pod for info in group.pending() if info.pod.uid not in self._manager.placed(group)]
-        group.refused.update(pod.uid for pod in waiting if was_refused(pod))
+        placed = self._manager.placed(group)
+        for info in group.pending():
+            if info.pod.uid not in placed and was_refused(info.pod):
+                group.happened(info.pod.uid, MemberEvent.PARKED)
 
     def _tell(self, group: Group) -> None:
         """The condition of a gang that runs still says that it does."""

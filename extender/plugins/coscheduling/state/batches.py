@@ -44,7 +44,7 @@ def _recall(manager: PodGroupManager, group: Group, now: datetime) -> None:
     recall_start(group, spec, now)
     if spec is None or spec.match_policy is not MatchPolicy.ONLY_WAITING or spec.invalid:
         return
-    batch_of = {uid: BATCH.text(group.members[uid].pod.metadata) for uid in group.on_node}
+    batch_of = {uid: BATCH.text(group.members[uid].pod.metadata) for uid in group.on_node()}
     newest = max((name for name in set(batch_of.values()) if _began(name, now)), default="")
     if not newest:
         return

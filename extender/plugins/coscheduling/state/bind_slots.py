@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.member import MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import needs
 from extender.plugins.coscheduling.state.units import unit_of
@@ -111,6 +113,6 @@ def _missing(manager: PodGroupManager, group: Group) -> int:
     return needs(group, spec, group.assigned() | group.started).total if spec is not None and not spec.invalid else 0
 
 
-def _held(group: Group) -> set[str]:
+def _held(group: Group) -> AbstractSet[str]:
     """Those whose start has not begun."""
-    return group.waiting() - group.commits.keys()
+    return group.in_state(MemberState.WAITING)

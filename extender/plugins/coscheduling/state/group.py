@@ -6,21 +6,30 @@ scheduler-plugins: pkg/coscheduling/core/core.go has the like in its caches
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from extender import metrics
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
-from extender.plugins.coscheduling.state.commit import Commit, Start
+from extender.plugins.coscheduling.state.commit import Start
 from extender.plugins.coscheduling.state.error_back_off import ErrorBackOffs
-from extender.plugins.coscheduling.state.member import Member
+from extender.plugins.coscheduling.state.member import Effect, Member, MemberEvent, MemberState, transition
 from extender.plugins.coscheduling.state.plan_call import PlanCall
 from extender.plugins.coscheduling.state.preempting import Preempting
 from extender.plugins.coscheduling.state.refutations import Refutations
 from extender.plugins.coscheduling.state.standing import Standing
 from extender.plugins.coscheduling.state.stops import Stop
+
+log = logging.getLogger(__name__)
+
+NOBODY: frozenset[str] = frozenset()
+HOLDING = frozenset((MemberState.WAITING, MemberState.STARTING))
+WITH_NODE = HOLDING | {MemberState.BOUND}
 
 
 @dataclass(slots=True)
@@ -30,14 +39,10 @@ class Group:
     key: str
     pod_group: PodGroup | None = None
     members: dict[str, Member] = field(default_factory=dict)  # by UID
-    on_node: set[str] = field(default_factory=set)  # UIDs of the members that the API shows on a node
     of_scheduler: dict[str, set[str]] = field(default_factory=dict)  # scheduler name -> UIDs of its members
-    held: dict[str, str] = field(default_factory=dict)  # UID -> node, while the bind call waits
-    committed: dict[str, str] = field(default_factory=dict)  # UID -> node, from our binding to the watch's word
-    commits: dict[str, Commit] = field(default_factory=dict)  # UID -> the start it is part of
-    refused: set[str] = field(default_factory=set)  # parked in kube-scheduler by our word
-    answered: set[str] = field(default_factory=set)  # UIDs: given their place by our filter, and not at bind yet
-    gated: set[str] = field(default_factory=set)  # held back by our gate alone
+    # UID -> node, of members that are Waiting or Starting, and of those that went while they were Waiting, until their call ends
+    held: dict[str, str] = field(default_factory=dict)
+    gated: set[str] = field(default_factory=set)  # held back by our gate alone, as the watch shows them
     waves: list[frozenset[str]] = field(default_factory=list)  # of a plan: who is sent once those before are in place
     moved: bool = False  # a place has changed hands since members were last sent
     claiming: set[str] = field(default_factory=set)  # UIDs of members with claims for volumes
@@ -56,21 +61,88 @@ class Group:
     spec: GroupSpec | None = None  # None: not computed since the last change
     priorities: Counter[int] = field(default_factory=Counter)  # how many members have each
     standing: Standing | None = None  # None: not computed since the last change of a member or of the spec
+    _by_state: dict[MemberState, set[str]] = field(default_factory=dict)  # UIDs; without states that no member is in
 
-    def assigned(self) -> set[str]:
+    def add(self, uid: str, member: Member) -> None:
+        """A member that was not known. One that is held, since it had left and is back, is Waiting."""
+        if node_name := self.held.get(uid):
+            member.state, member.node = MemberState.WAITING, node_name
+        self.members[uid] = member
+        self._by_state.setdefault(member.state, set()).add(uid)
+
+    def happened(self, uid: str, event: MemberEvent, node_name: str = "") -> tuple[Effect, ...]:
+        """Applies the table to a member, and returns what follows for others; nothing for a pod that is no member.
+
+        node_name: where it is held, or was bound.
+        """
+        member = self.members.get(uid)
+        if member is None:
+            return ()
+        found = transition(member.state, event)
+        if not found.possible:
+            metrics.impossible_transitions.labels(member.state, event).inc()
+            log.warning("impossible transition pod=%s state=%s event=%s", member.pod.key, member.state, event)
+            return ()
+        if found.state is not member.state or node_name:
+            self._move(uid, member, found.state, node_name)
+        return found.effects
+
+    def _move(self, uid: str, member: Member, to: MemberState | None, node_name: str) -> None:
+        uids = self._by_state[member.state]
+        uids.discard(uid)
+        if not uids:
+            del self._by_state[member.state]
+        if to is None:
+            del self.members[uid]
+            if member.state is not MemberState.WAITING:
+                self.held.pop(uid, None)
+            return
+        member.state = to
+        self._by_state.setdefault(to, set()).add(uid)
+        member.node = node_name or (member.node if to in WITH_NODE else "")
+        if to is not MemberState.STARTING:
+            member.commit = None
+        if to in HOLDING:
+            self.held[uid] = member.node
+        else:
+            self.held.pop(uid, None)
+
+    def in_state(self, state: MemberState) -> AbstractSet[str]:
+        """UIDs. It changes with the members; whoever changes them while going through it takes a copy."""
+        return self._by_state.get(state, NOBODY)
+
+    @property
+    def refused(self) -> AbstractSet[str]:
+        return self.in_state(MemberState.UNSCHEDULABLE)
+
+    @property
+    def answered(self) -> AbstractSet[str]:
+        return self.in_state(MemberState.ADMITTED)
+
+    @property
+    def starting(self) -> AbstractSet[str]:
+        return self.in_state(MemberState.STARTING)
+
+    def assigned(self) -> AbstractSet[str]:
         """Members on a node: by the API's word or by our own binding."""
-        return self.on_node | self.committed.keys()
+        return self.in_state(MemberState.BOUND)
 
-    def waiting(self) -> set[str]:
-        """Held members; the hold of one that has gone ends of itself."""
-        return self.held.keys() & self.members.keys()
+    def waiting(self) -> AbstractSet[str]:
+        """Held members, those that start among them; the hold of one that has gone ends of itself."""
+        return self.in_state(MemberState.WAITING) | self.in_state(MemberState.STARTING)
 
     def pending(self) -> list[PodInfo]:
-        return [
-            member.info
-            for uid, member in self.members.items()
-            if not member.pod.node_name and uid not in self.committed
-        ]
+        return [each.info for each in self.members.values() if each.state is not MemberState.BOUND]
+
+    def on_node(self) -> list[str]:
+        """UIDs of the members that the API shows on a node."""
+        return [uid for uid in self.assigned() if self.members[uid].pod.node_name]
+
+    def place_lost(self, uid: str) -> None:
+        """The place that was kept for it is given up."""
+        self.happened(uid, MemberEvent.PLACE_LOST)
+        if uid in self.gated:
+            self.happened(uid, MemberEvent.GATE_SEEN)
 
     def nominated(self) -> list[str]:
         """UIDs of the members that we have sent to a place, and not withdrawn since."""

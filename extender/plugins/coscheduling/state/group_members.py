@@ -14,7 +14,7 @@ from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.spec.group_annotations import relevant
 from extender.plugins.coscheduling.spec.membership import GroupRef, foreign_gates
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.member import Member
+from extender.plugins.coscheduling.state.member import Member, MemberEvent, MemberState
 from extender.plugins.coscheduling.state.pod_conditions import was_refused, was_sent
 from extender.plugins.pod_claims import claim_uses
 
@@ -27,47 +27,59 @@ def put(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> None:
         _uncount(group, member.pod)
         member.info, member.ref = PodInfo(pod), ref
     else:
-        group.members[pod.uid] = Member(PodInfo(pod), ref)
+        group.add(pod.uid, Member(PodInfo(pod), ref))
     group.priorities[pod.priority] += 1
     group.standing = None
     if known is not None and known.spec.scheduler_name != pod.spec.scheduler_name:
         _leave_scheduler(group, known)
     group.of_scheduler.setdefault(pod.spec.scheduler_name, set()).add(pod.uid)
-    (group.on_node.add if pod.node_name else group.on_node.discard)(pod.uid)
     if known is None and any(claim_uses(pod)):
         group.claiming.add(pod.uid)
     if (ref.lightweight or (before is not None and before.lightweight)) and (
         known is None or before != ref or relevant(known.metadata) != relevant(pod.metadata)
     ):
         group.spec = None  # what its pods say is what it asks for
-    if pod.gated and not pod.node_name and not foreign_gates(pod, (gate,)):
+    _follow_gate(group, pod, gate)
+    _follow_node(group, pod)
+
+
+def _follow_gate(group: Group, pod: corev1.Pod, gate: str) -> None:
+    gated = pod.gated and not pod.node_name and not foreign_gates(pod, (gate,))
+    if gated and pod.uid not in group.gated:
         group.gated.add(pod.uid)
-    else:
+        group.happened(pod.uid, MemberEvent.GATE_SEEN)
+    elif not gated and pod.uid in group.gated:
         group.gated.discard(pod.uid)
+        group.happened(pod.uid, MemberEvent.GATE_GONE)
 
 
 def recall(group: Group, pod: corev1.Pod) -> None:
     """What a member that is new to us shows of the time before: it was refused, or sent to its place."""
-    if pod.node_name:
+    if pod.node_name or pod.uid in group.held:
         return
-    if was_refused(pod):
-        group.refused.add(pod.uid)
     if pod.status.nominated_node_name and was_sent(pod):
+        group.happened(pod.uid, MemberEvent.DISPATCHED)
         group.members[pod.uid].nomination = ""
+    if was_refused(pod):
+        group.happened(pod.uid, MemberEvent.PARKED)
 
 
-def arrived(group: Group, uid: str) -> None:
-    """The API shows it on a node: what was noted of its way there has served."""
-    if (member := group.members.get(uid)) is not None:
+def _follow_node(group: Group, pod: corev1.Pod) -> None:
+    """Once it is on a node, what was noted of its way there has served."""
+    member = group.members[pod.uid]
+    if pod.node_name:
+        group.happened(pod.uid, MemberEvent.SEEN_BOUND)
+        member.node = ""
         member.forget_dispatch()
         member.rejected_in_tree = None
         member.last_rejection = ""
-    group.committed.pop(uid, None)
-    commit = group.commits.pop(uid, None)
-    if commit is not None and commit.begun:
-        group.held.pop(uid, None)  # the watch is sometimes faster than the binding's own answer
-    group.refused.discard(uid)
-    group.answered.discard(uid)
+        _left_the_line(group, pod.uid)
+    elif member.state is MemberState.BOUND and not member.node:
+        group.happened(pod.uid, MemberEvent.SEEN_UNBOUND)
+
+
+def _left_the_line(group: Group, uid: str) -> None:
+    """It waits for nothing any more."""
     group.started.discard(uid)
     if (call := group.calls.pop(uid, None)) is not None:
         call.close()
@@ -75,18 +87,18 @@ def arrived(group: Group, uid: str) -> None:
 
 def forget(group: Group, uid: str) -> None:
     """It is gone, or of another group now."""
-    member = group.members.pop(uid, None)
+    member = group.members.get(uid)
+    group.happened(uid, MemberEvent.GONE)
     group.standing = None
     if member is not None:
         _uncount(group, member.pod)
         _leave_scheduler(group, member.pod)
         if member.ref.lightweight:
             group.spec = None
-    group.on_node.discard(uid)
     group.earlier.discard(uid)
     if group.start is not None:
         group.start = replace(group.start, members=group.start.members - {uid})
-    arrived(group, uid)  # no longer on its way, either
+    _left_the_line(group, uid)
     group.gated.discard(uid)
     group.claiming.discard(uid)
     group.errors.forget(uid)

@@ -14,6 +14,7 @@ from enum import StrEnum
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.spec.membership import GroupRef
+from extender.plugins.coscheduling.state.commit import Commit
 
 
 class MemberState(StrEnum):
@@ -57,9 +58,8 @@ class MemberEvent(StrEnum):
 class Effect(StrEnum):
     """What follows for others than the member."""
 
-    RELEASE_PLACE = "ReleasePlace"
+    RELEASE_PLACE = "ReleasePlace"  # it needs none any more
     KEEP_PLACE = "KeepPlace"  # at the node that it was to be bound to: a start that is cut short is finished there
-    END_HOLD = "EndHold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ _TABLE: tuple[tuple[str | MemberEvent, ...], ...] = (
     (Q, Q, Q, Q, Q, W, Q, S, B, MemberEvent.PASSED),
     (U, U, U, U, U, W, U, S, B, MemberEvent.REFUSED),
     (G, U, U, U, U, x, U, x, B, MemberEvent.PLACE_LOST),
-    (W, W, W, W, W, x, W, x, x, MemberEvent.HELD),
+    (W, W, W, W, W, W, W, W, x, MemberEvent.HELD),
     (x, x, x, x, x, S, x, x, x, MemberEvent.START_BEGUN),
     (x, x, x, x, x, x, x, W, x, MemberEvent.START_CALLED_OFF),
     (B, B, B, B, B, B, B, B, B, MemberEvent.BINDING_CONFIRMED),
@@ -101,8 +101,6 @@ _TABLE: tuple[tuple[str | MemberEvent, ...], ...] = (
 _EFFECTS: Mapping[tuple[MemberState, MemberEvent], tuple[Effect, ...]] = {
     **{(state, MemberEvent.SEEN_BOUND): (Effect.RELEASE_PLACE,) for state in MemberState},
     **{(state, MemberEvent.GONE): (Effect.RELEASE_PLACE,) for state in MemberState},
-    (W, MemberEvent.SEEN_BOUND): (Effect.RELEASE_PLACE, Effect.END_HOLD),
-    (W, MemberEvent.GONE): (Effect.RELEASE_PLACE, Effect.END_HOLD),
     (S, MemberEvent.BIND_FAILED): (Effect.KEEP_PLACE,),
 }
 
@@ -131,10 +129,13 @@ def transition(state: MemberState, event: MemberEvent) -> Transition:
 
 @dataclass(slots=True)
 class Member:
-    """What is known of one member. The manager's lock guards it."""
+    """What is known of one member. The manager's lock guards it; Group.happened alone writes the state."""
 
     info: PodInfo
     ref: GroupRef
+    state: MemberState = MemberState.QUEUED
+    node: str = ""  # where it is held, is being bound, or was bound by us
+    commit: Commit | None = None  # while it is Starting: the start that it is part of
     nomination: str | None = None  # the node of ours; empty if it may be out of date; None if we have made none
     ungated_without_nomination: bool = False  # and on its way since
     renominated: bool = False  # a nomination that was lost was made once more for this plan
@@ -145,6 +146,11 @@ class Member:
     @property
     def pod(self) -> corev1.Pod:
         return self.info.pod
+
+    @property
+    def node_name(self) -> str:
+        """Where it is, or is held; empty for one that is on its way, or waits."""
+        return self.pod.node_name or self.node
 
     def forget_dispatch(self) -> None:
         """It is on its way no more: it has come, or its nomination is withdrawn."""

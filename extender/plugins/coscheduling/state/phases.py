@@ -34,8 +34,7 @@ def phase_of(manager: PodGroupManager, group: Group) -> Phase:
     """The manager's lock is held."""
     if group.key in manager.quarantine:
         return Phase.QUARANTINED
-    assigned = group.assigned()
-    if group.commits.keys() - assigned:
+    if group.starting:
         return Phase.COMMITTING
     spec = manager.spec(group)
     if spec is not None and not spec.invalid and runs(group, spec):

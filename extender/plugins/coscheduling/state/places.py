@@ -18,11 +18,10 @@ Position = Callable[[str], int | None]
 
 
 def places_of(manager: PodGroupManager, group: Group, but: str = "") -> Iterator[str]:
-    """The node of each member that has one, but for one (a UID): bound, committed, held or promised. Lock held."""
+    """The node of each member that has one, but for one (a UID): bound, held or promised. Lock held."""
     seen = {but}
     places = [
-        *((uid, info.pod.node_name) for uid, info in group.members.items() if info.pod.node_name),
-        *group.committed.items(),
+        *((uid, member.node_name) for uid, member in group.members.items() if member.node_name),
         *group.held.items(),
         *((reservation.uid, reservation.node_name) for reservation in manager.ledger.of_group(group.key)),
     ]
@@ -36,7 +35,7 @@ def promised_to_others(manager: PodGroupManager, uid: str, position: Position) -
     """Places of pods that are not on their node yet, nor assumed there. Lock held."""
     for reservation in manager.ledger:
         group = manager.groups.get(reservation.group)
-        there = group is not None and (reservation.uid in group.held or reservation.uid in group.committed)
+        there = group is not None and (reservation.uid in group.held or reservation.uid in group.assigned())
         at = position(reservation.node_name)
         if at is not None and not there and reservation.uid != uid:
             yield at, reservation.pod_info

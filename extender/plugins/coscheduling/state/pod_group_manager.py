@@ -138,7 +138,6 @@ class PodGroupManager:
     def hold_is_over(self, group: Group, uid: str) -> None:
         """Its bind call waits no longer."""
         group.held.pop(uid, None)
-        group.commits.pop(uid, None)
         self._pods.hold_is_over(uid, group.key)
 
     def unseen(self) -> list[corev1.Pod]:
@@ -174,7 +173,6 @@ class PodGroupManager:
         if not known:
             group_members.recall(group, pod)
         if pod.node_name:
-            group_members.arrived(group, pod.uid)
             self.ledger.release(pod.uid, bound=True)
         return group
 
@@ -316,9 +314,9 @@ class PodGroupManager:
                     group.spec = too_many_together(group.spec, number)
         return group.spec
 
-    def siblings(self, group: Group, scheduler_name: str) -> set[str]:
+    def siblings(self, group: Group, scheduler_name: str) -> AbstractSet[str]:
         """UIDs of the members that count towards the quorum: those on a node, and those that will come to this scheduler."""
-        return group.on_node.union(group.of_scheduler.get(scheduler_name, ()))
+        return group.assigned() | group.of_scheduler.get(scheduler_name, set())
 
     def plannable(self, group: Group, scheduler_name: str) -> list[PodInfo]:
         """Members that can be given a place: pending, ours, and held back by no gate but ours."""
@@ -398,7 +396,8 @@ class PodGroupManager:
         group.waves.clear()
         group.planned = False
         group.preempting = None
-        group.refused.update(uid for uid in uids if uid not in group.gated)
+        for uid in uids:
+            group.place_lost(uid)
         return bool(uids)
 
     def lose_places(self, group: Group, uids: Iterable[str]) -> None:
@@ -407,7 +406,7 @@ class PodGroupManager:
         self.forget_notes(group.key)
         self.queue.active.add(group.key)
 
-    def placed(self, group: Group) -> set[str]:
+    def placed(self, group: Group) -> AbstractSet[str]:
         """Members with a place: on a node, held, or planned."""
         planned = {reservation.uid for reservation in self.ledger.of_group(group.key)}
         return group.assigned() | group.waiting() | planned

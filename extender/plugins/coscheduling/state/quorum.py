@@ -104,7 +104,7 @@ def follow(group: Group, spec: GroupSpec | None) -> None:
     assigned = group.assigned()
     if not _cut_short(group, spec):
         group.earlier.clear()
-    if not assigned and not group.commits:
+    if not assigned and not group.starting:
         group.once_whole = False
         group.started.clear()
     elif not group.once_whole and not needs(group, spec, assigned):

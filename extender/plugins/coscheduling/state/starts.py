@@ -40,7 +40,7 @@ def left_behind(group: Group, spec: GroupSpec) -> AbstractSet[str]:
     start = group.start
     if start is None or spec.invalid:
         return NOBODY
-    bound = group.assigned() | {uid for uid, commit in group.commits.items() if commit.begun}
+    bound = group.assigned() | group.starting
     waiting = (start.members & group.members.keys()) - bound
     counted, asked = _counted(group, spec, bound), _as_of(start, spec)
     if (
@@ -59,7 +59,7 @@ def follow_start(group: Group, spec: GroupSpec | None) -> None:
     if start is None or spec is None or spec.invalid:
         return
     if minima_missed(group, _as_of(start, spec), _counted(group, spec, group.assigned())):
-        under_way = any(uid in group.commits for uid in start.members)
+        under_way = bool(group.starting & start.members)
         if under_way or left_behind(group, spec):
             return
     group.start = None
@@ -84,7 +84,7 @@ def _counted(group: Group, spec: GroupSpec, bound: AbstractSet[str]) -> Abstract
 
 
 def _recalled(group: Group, now: datetime) -> Start | None:
-    records = dict(records_of(group, group.on_node))
+    records = dict(records_of(group, group.on_node()))
     recent = [record for record in records.values() if abs(now - record.began) <= RECENT]
     if not recent:
         return None

@@ -23,7 +23,7 @@ def unit_of(manager: PodGroupManager, group: Group) -> Sequence[Group]:
         return (group,)
     groups = [manager.groups[key] for key in keys if key in manager.groups]
     if manager.gang_groups.was_whole(keys):
-        if any(each.assigned() or each.commits for each in groups):
+        if any(each.assigned() or each.starting for each in groups):
             return (group,)
         manager.gang_groups.start_anew(keys)
     return (group, *(each for each in groups if each is not group))
@@ -48,7 +48,7 @@ def is_complete(manager: PodGroupManager, group: Group) -> bool:
     spec = manager.spec(group)
     if spec is None or spec.invalid:
         return False
-    at_most = len(group.on_node) + len(group.committed) + len(group.held)
+    at_most = len(group.assigned()) + len(group.held)
     if at_most < spec.min_member and not group.once_whole:
         return False  # counting will do: asked for each member that arrives, this is to cost the same for all of them
     return not needs(group, spec, group.assigned() | group.waiting())

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+from extender import metrics
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.spec.membership import foreign_gates
 from extender.plugins.coscheduling.spec.pod_group import too_many_together
-from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.group import HOLDING, Group
 from extender.plugins.coscheduling.state.ledger import Ledger, Reservation
+from extender.plugins.coscheduling.state.member import MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, spec_of
 from extender.plugins.coscheduling.state.quorum import needs
 from extender.plugins.coscheduling.state.standing import standing_of
@@ -33,6 +35,8 @@ def wrong_entries(plugin: Coscheduling) -> Iterator[str]:
                 yield f"{key}: nothing is left of it"
         for name, check in MANAGER_RULES.items():
             yield from (f"{name}: {wrong}" for wrong in check(manager))
+        for metric in metrics.impossible_transitions.collect():
+            yield from (f"impossible: {each.labels}" for each in metric.samples if each.value)
         yield from (f"seen of {key}, which is gone" for key in plugin.observer._seen.keys() - manager.groups.keys())
 
 
@@ -58,7 +62,7 @@ def _of_pending(name: str) -> Rule:
 
     def rule(manager: PodGroupManager, group: Group) -> Iterable[str]:
         yield from _of_members(name)(manager, group)
-        yield from (f"{uid} is on its node" for uid in sorted(set(getattr(group, name)) & group.on_node))
+        yield from (f"{uid} is on its node" for uid in sorted(set(getattr(group, name)) & group.assigned()))
 
     return rule
 
@@ -94,26 +98,42 @@ def _way(manager: PodGroupManager, group: Group) -> Iterable[str]:
 
 def _of_scheduler(manager: PodGroupManager, group: Group) -> Mapping[str, set[str]]:
     counted: dict[str, set[str]] = {}
-    for uid, info in group.members.items():
-        counted.setdefault(info.pod.spec.scheduler_name, set()).add(uid)
+    for uid, member in group.members.items():
+        counted.setdefault(member.pod.spec.scheduler_name, set()).add(uid)
     return counted
 
 
 def _held(manager: PodGroupManager, group: Group) -> Iterable[str]:
-    """Whose pod is gone may be held for the moment until its call ends; the stories look at who waits."""
-    return (f"{uid} is on its node" for uid in group.held.keys() & group.on_node)
+    """A member that is gone may be held until its call ends; the stories look at the calls that wait."""
+    known = {uid: node_name for uid, node_name in group.held.items() if uid in group.members}
+    counted = {uid: group.members[uid].node for uid in group.waiting()}
+    if known != counted:
+        yield f"{known} is noted, {counted} counted"
 
 
-def _commits(manager: PodGroupManager, group: Group) -> Iterable[str]:
-    yield from _of_pending("commits")(manager, group)
-    yield from (f"{uid} is not held" for uid in group.commits.keys() - group.held.keys())
+def _by_state(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    """Each member is in one state, and what is known of it is what that state says."""
+    counted: dict[MemberState, set[str]] = {}
+    for uid, member in group.members.items():
+        counted.setdefault(member.state, set()).add(uid)
+        holding, bound = member.state in HOLDING, member.state is MemberState.BOUND
+        if bound != bool(member.pod.node_name or (member.node and not holding)):
+            yield f"{uid} is {member.state}, and on {member.pod.node_name or 'no node'}"
+        if bool(member.node) != holding and not bound:
+            yield f"{uid} is {member.state}, and is held on {member.node or 'no node'}"
+        if (member.commit is not None) != (member.state is MemberState.STARTING):
+            yield f"{uid} is {member.state}, with the start {member.commit}"
+        if member.state is MemberState.GATED and uid not in group.gated:
+            yield f"{uid} is Gated, and our gate alone does not hold it"
+    if group._by_state != counted:
+        yield f"{group._by_state} is noted, {counted} counted"
 
 
 def _gated(manager: PodGroupManager, group: Group) -> object:
     return {
         uid
-        for uid, info in group.members.items()
-        if info.pod.gated and not info.pod.node_name and not foreign_gates(info.pod, (manager.gate,))
+        for uid, member in group.members.items()
+        if member.pod.gated and not member.pod.node_name and not foreign_gates(member.pod, (manager.gate,))
     }
 
 
@@ -156,7 +176,7 @@ def _start(manager: PodGroupManager, group: Group) -> Iterable[str]:
         yield from (f"{uid} is no member" for uid in sorted(group.start.members - group.members.keys()))
     behind = manager.left_behind(group)
     for place in manager.ledger.of_group(group.key):
-        if place.firm != (place.uid in behind) and not (place.firm and place.uid in group.commits):
+        if place.firm != (place.uid in behind) and not (place.firm and place.uid in group.starting):
             yield f"the place of {place.uid} is {'' if place.firm else 'not '}firm"
 
 
@@ -171,13 +191,9 @@ GROUP_RULES: Mapping[str, Rule] = {
     "pod_group": _nothing,
     "in_tree": _nothing,
     "members": _members,
-    "on_node": _exactly("on_node", lambda _, group: {u for u, each in group.members.items() if each.pod.node_name}),
     "of_scheduler": _exactly("of_scheduler", _of_scheduler),
     "held": _held,
-    "committed": _of_pending("committed"),
-    "commits": _commits,
-    "refused": _of_pending("refused"),
-    "answered": _of_pending("answered"),
+    "_by_state": _by_state,
     "gated": _exactly("gated", _gated),
     "waves": _waves,
     "moved": _nothing,
@@ -222,7 +238,7 @@ def _ledger(manager: PodGroupManager) -> Iterable[str]:
         group = manager.groups.get(place.group)
         if place.group and (group is None or place.uid not in group.members):
             yield f"{place.uid} of {place.group} has a place and is no member"
-        elif group is not None and place.uid in group.on_node:
+        elif group is not None and place.uid in group.on_node():
             yield f"{place.uid} has a place and is on its node"
     yield from _indexes(ledger)
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from extender import metrics
 from extender.api import corev1
 from extender.api.codec import convert
 from extender.api.schedulingv1alpha1 import PodGroup
@@ -176,6 +177,7 @@ class World:
 
     def __init__(self, nodes: Sequence[corev1.Node], **args: Any) -> None:
         self.made.append(self)
+        metrics.impossible_transitions.clear()
         self.nodes = {n.name: n for n in nodes}
         self.on_nodes: dict[str, corev1.Pod] = {}
         self.clock = FakeClock()

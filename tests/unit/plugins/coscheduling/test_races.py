@@ -119,7 +119,7 @@ def test_a_start_that_raises_in_the_middle_is_called_off(kube: KubeScheduler) ->
     status, _ = kube.plugin.permit(CycleState(), kube.pods["default/g2"], "n1")
     assert status.message == messages.INTERNAL_ERROR
     assert not kube.plugin.pre_bind(CycleState(), first.pod, first.node_name).success
-    assert kube.plugin.manager.groups["default/g"].commits == {}
+    assert kube.plugin.manager.groups["default/g"].starting == set()
     assert second.decision.startswith("rejected")
 
 

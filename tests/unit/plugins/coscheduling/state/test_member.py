@@ -31,7 +31,7 @@ ROWS: list[tuple[str, MemberEvent, Moves, Iterable[MemberState]]] = [
     ("without a place it is kube-scheduler's, as any pod", MemberEvent.PASSED, {Q: ON_ITS_WAY}, ()),
     ("our refusal parks it", MemberEvent.REFUSED, {U: ON_ITS_WAY}, ()),
     ("without its place it is parked, if no gate holds it", MemberEvent.PLACE_LOST, {U: {Q, D, A, K}}, {W, S}),
-    ("it has one bind call at a time", MemberEvent.HELD, {W: ON_ITS_WAY}, {W, S, B}),
+    ("the newest bind call counts, whatever became of the last", MemberEvent.HELD, {W: ALL - {B}}, {B}),
     ("only held members start", MemberEvent.START_BEGUN, {S: {W}}, ALL - {W}),
     ("only a start that has begun is called off", MemberEvent.START_CALLED_OFF, {W: {S}}, ALL - {S}),
     ("what is bound is bound", MemberEvent.BINDING_CONFIRMED, {B: ALL}, ()),
@@ -71,8 +71,6 @@ def test_no_row_is_forgotten() -> None:
 
 
 EFFECTS = {
-    (W, MemberEvent.SEEN_BOUND): {Effect.RELEASE_PLACE, Effect.END_HOLD},
-    (W, MemberEvent.GONE): {Effect.RELEASE_PLACE, Effect.END_HOLD},
     (S, MemberEvent.BIND_FAILED): {Effect.KEEP_PLACE},
 }
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.phases import Phase, count_phases
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from tests.objects import make_pod, make_pod_group
@@ -24,19 +24,22 @@ def planned(manager: PodGroupManager, group: Group) -> None:
 
 def held(manager: PodGroupManager, group: Group) -> None:
     group.planned = True
-    group.held["a"] = "n"
+    group.happened(_uid(group), MemberEvent.HELD, "n")
 
 
 def committing(manager: PodGroupManager, group: Group) -> None:
     held(manager, group)
-    commit: Any = object()
-    group.commits["a"] = commit
+    group.happened(_uid(group), MemberEvent.START_BEGUN)
 
 
 def bound(manager: PodGroupManager, group: Group) -> None:
     committing(manager, group)
-    group.committed["a"] = "n"
+    group.happened(_uid(group), MemberEvent.BINDING_CONFIRMED, "n")
     manager.pod_changed(make_pod().name("b").pod_group("g").node("n").obj())
+
+
+def _uid(group: Group) -> str:
+    return next(uid for uid, member in group.members.items() if member.pod.name == "a")
 
 
 def denied(manager: PodGroupManager, group: Group) -> None:
