@@ -14,13 +14,15 @@ from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.spec.group_annotations import relevant
 from extender.plugins.coscheduling.spec.membership import GroupRef, foreign_gates
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.member import Member, MemberEvent, MemberState
+from extender.plugins.coscheduling.state.member import Effect, Member, MemberEvent, MemberState
 from extender.plugins.coscheduling.state.pod_conditions import was_refused, was_sent
 from extender.plugins.pod_claims import claim_uses
 
+Effects = tuple[Effect, ...]
 
-def put(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> None:
-    """The member as it is now, new or changed. gate: the name of ours."""
+
+def put(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> Effects:
+    """The member as it is now, new or changed. gate: the name of ours. Returns what follows for others."""
     member = group.members.get(pod.uid)
     known, before = (member.pod, member.ref) if member is not None else (None, None)
     if member is not None:
@@ -40,7 +42,7 @@ def put(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> None:
     ):
         group.spec = None  # what its pods say is what it asks for
     _follow_gate(group, pod, gate)
-    _follow_node(group, pod)
+    return _follow_node(group, pod)
 
 
 def _follow_gate(group: Group, pod: corev1.Pod, gate: str) -> None:
@@ -64,18 +66,19 @@ def recall(group: Group, pod: corev1.Pod) -> None:
         group.happened(pod.uid, MemberEvent.PARKED)
 
 
-def _follow_node(group: Group, pod: corev1.Pod) -> None:
+def _follow_node(group: Group, pod: corev1.Pod) -> Effects:
     """Once it is on a node, what was noted of its way there has served."""
     member = group.members[pod.uid]
-    if pod.node_name:
-        group.happened(pod.uid, MemberEvent.SEEN_BOUND)
-        member.node = ""
-        member.forget_dispatch()
-        member.rejected_in_tree = None
-        member.last_rejection = ""
-        _left_the_line(group, pod.uid)
-    elif member.state is MemberState.BOUND and not member.node:
-        group.happened(pod.uid, MemberEvent.SEEN_UNBOUND)
+    if not pod.node_name:
+        unbound = member.state is MemberState.BOUND and not member.node
+        return group.happened(pod.uid, MemberEvent.SEEN_UNBOUND) if unbound else ()
+    effects = group.happened(pod.uid, MemberEvent.SEEN_BOUND)
+    member.node = ""
+    member.forget_dispatch()
+    member.rejected_in_tree = None
+    member.last_rejection = ""
+    _left_the_line(group, pod.uid)
+    return effects
 
 
 def _left_the_line(group: Group, uid: str) -> None:
@@ -85,10 +88,10 @@ def _left_the_line(group: Group, uid: str) -> None:
         call.close()
 
 
-def forget(group: Group, uid: str) -> None:
-    """It is gone, or of another group now."""
+def forget(group: Group, uid: str) -> Effects:
+    """It is gone, or of another group now. Returns what follows for others."""
     member = group.members.get(uid)
-    group.happened(uid, MemberEvent.GONE)
+    effects = group.happened(uid, MemberEvent.GONE)
     group.standing = None
     if member is not None:
         _uncount(group, member.pod)
@@ -103,6 +106,7 @@ def forget(group: Group, uid: str) -> None:
     group.claiming.discard(uid)
     group.errors.forget(uid)
     group.refuted.forget(uid)
+    return effects
 
 
 def _leave_scheduler(group: Group, pod: corev1.Pod) -> None:

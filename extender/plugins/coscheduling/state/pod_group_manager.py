@@ -43,6 +43,7 @@ from extender.plugins.coscheduling.state.gang_queue import GangQueue
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.known_pods import KnownPods
 from extender.plugins.coscheduling.state.ledger import Ledger
+from extender.plugins.coscheduling.state.member import Effect
 from extender.plugins.coscheduling.state.quarantine import Quarantine
 from extender.plugins.coscheduling.state.quorum import needs
 from extender.plugins.coscheduling.state.standing import Standing, standing_of
@@ -152,8 +153,10 @@ class PodGroupManager:
         return group
 
     def _put(self, group: Group, pod: corev1.Pod, ref: GroupRef, *, by_call: bool = False) -> None:
-        group_members.put(group, pod, ref, self.gate)
+        effects = group_members.put(group, pod, ref, self.gate)
         self._pods.joins(pod.uid, group.key, by_call=by_call)
+        if Effect.RELEASE_PLACE in effects:
+            self.ledger.release(pod.uid, bound=True)
         names = self.gang_groups.names(group.key) or (ref.lightweight and names_groups(pod.metadata))
         if group.spec is None and (names or group.planned):
             self._asks_anew(group)
@@ -172,8 +175,6 @@ class PodGroupManager:
         self._put(group, pod, ref)
         if not known:
             group_members.recall(group, pod)
-        if pod.node_name:
-            self.ledger.release(pod.uid, bound=True)
         return group
 
     def pod_gone(self, pod: corev1.Pod) -> Group | None:
@@ -190,9 +191,10 @@ class PodGroupManager:
         if not key:
             return None
         group = self.groups[key]
-        group_members.forget(group, uid)
+        effects = group_members.forget(group, uid)
         self._pods.leaves(uid, held=uid in group.held)
-        self.ledger.release(uid)
+        if Effect.RELEASE_PLACE in effects:
+            self.ledger.release(uid)
         self._forget_turns(self.gang_groups.unit(key))
         self.drop_if_empty(group)
         if self.gang_groups.names(key) and group.spec is None:

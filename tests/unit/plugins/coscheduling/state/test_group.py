@@ -1,0 +1,120 @@
+"""What a group keeps of its members' states: who is in which, who is held where, and what can no longer be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from extender import metrics
+from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.spec.membership import GroupRef
+from extender.plugins.coscheduling.state.commit import Commit
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.member import Effect, Member, MemberEvent, MemberState
+from tests.objects import make_pod
+
+HELD, BEGUN, CONFIRMED = MemberEvent.HELD, MemberEvent.START_BEGUN, MemberEvent.BINDING_CONFIRMED
+Event = tuple[MemberEvent, str]
+"""With the node that comes with it."""
+
+
+@pytest.fixture(autouse=True)
+def no_impossible_transitions_yet() -> Iterator[None]:
+    metrics.impossible_transitions.clear()
+    yield
+    metrics.impossible_transitions.clear()
+
+
+@pytest.fixture
+def group() -> Group:
+    made = Group("default/g")
+    join(made, "a")
+    return made
+
+
+def join(group: Group, uid: str) -> None:
+    pod = make_pod().name(uid).uid(uid).obj()
+    group.add(uid, Member(PodInfo(pod), GroupRef("default/g")))
+
+
+def happen(group: Group, *events: Event) -> None:
+    for event, node_name in events:
+        group.happened("a", event, node_name)
+
+
+@pytest.mark.parametrize(
+    ("events", "state", "held"),
+    [
+        pytest.param([], MemberState.QUEUED, {}, id="a new one may be asked about"),
+        pytest.param([(HELD, "n1")], MemberState.WAITING, {"a": "n1"}, id="held on a node"),
+        pytest.param([(HELD, "n1"), (HELD, "n2")], MemberState.WAITING, {"a": "n2"}, id="held anew, on another"),
+        pytest.param(
+            [(HELD, "n1"), (BEGUN, "")], MemberState.STARTING, {"a": "n1"}, id="it keeps its node at the start"
+        ),
+        pytest.param([(HELD, "n1"), (MemberEvent.BIND_FAILED, "")], MemberState.BACKING_OFF, {}, id="let go"),
+        pytest.param([(HELD, "n1"), (BEGUN, ""), (CONFIRMED, "n1")], MemberState.BOUND, {}, id="bound"),
+        pytest.param(
+            [(HELD, "n1"), (MemberEvent.REFUSED, "")], MemberState.WAITING, {"a": "n1"}, id="a hold outlasts a refusal"
+        ),
+    ],
+)
+def test_a_member_is_counted_in_one_state(
+    group: Group, events: Sequence[Event], state: MemberState, held: dict[str, str]
+) -> None:
+    happen(group, *events)
+    assert {each: set(group.in_state(each)) for each in MemberState if group.in_state(each)} == {state: {"a"}}
+    assert group.held == held
+
+
+def test_what_is_bound_is_on_its_node_before_the_watch_says_so(group: Group) -> None:
+    happen(group, (HELD, "n1"), (BEGUN, ""), (CONFIRMED, "n1"))
+    assert (group.members["a"].node_name, group.assigned(), group.on_node()) == ("n1", {"a"}, [])
+
+
+def test_a_start_is_forgotten_with_the_state(group: Group) -> None:
+    happen(group, (HELD, "n1"), (BEGUN, ""))
+    group.members["a"].commit = Commit("default/g", 1)
+    assert group.happened("a", MemberEvent.BIND_FAILED) == (Effect.KEEP_PLACE,)
+    member = group.members["a"]
+    assert member.commit is None
+    assert member.node == ""
+
+
+def test_an_impossible_event_is_counted_and_changes_nothing(group: Group) -> None:
+    group.happened("a", BEGUN)
+    assert group.in_state(MemberState.QUEUED) == {"a"}
+    (metric,) = metrics.impossible_transitions.collect()
+    assert {(*each.labels.values(), each.value) for each in metric.samples} == {("Queued", "StartBegun", 1.0)}
+
+
+def test_what_happens_to_no_member_is_nothing(group: Group) -> None:
+    assert group.happened("other", MemberEvent.REFUSED) == ()
+    assert group.refused == set()
+
+
+def test_a_held_member_that_goes_is_held_until_its_call_ends_and_may_come_back(group: Group) -> None:
+    happen(group, (HELD, "n1"), (MemberEvent.GONE, ""))
+    assert (group.members, group.waiting(), group.held) == ({}, set(), {"a": "n1"})
+    join(group, "a")
+    assert (group.waiting(), group.members["a"].node) == ({"a"}, "n1")
+
+
+def test_nothing_is_left_of_a_member_that_goes_while_it_starts(group: Group) -> None:
+    happen(group, (HELD, "n1"), (BEGUN, ""), (MemberEvent.GONE, ""))
+    assert (group.members, group.held, group.starting) == ({}, {}, set())
+
+
+@pytest.mark.parametrize(
+    ("gated", "state"),
+    [
+        pytest.param(True, MemberState.GATED, id="its gate still holds it"),
+        pytest.param(False, MemberState.UNSCHEDULABLE, id="it was free"),
+    ],
+)
+def test_a_member_that_was_sent_and_lost_its_place(group: Group, gated: bool, state: MemberState) -> None:
+    if gated:
+        group.gated.add("a")
+    happen(group, (MemberEvent.DISPATCHED, ""))
+    group.place_lost("a")
+    assert group.members["a"].state is state
