@@ -30,6 +30,10 @@ CORDON = corev1.Taint(key=TAINT_NODE_UNSCHEDULABLE, effect=NO_SCHEDULE)
 REFUSED = unresolvable("node(s) were unschedulable")
 
 
+def tolerates_cordon(pod: corev1.Pod) -> bool:
+    return any(toleration.tolerates(CORDON) for toleration in pod.spec.tolerations)
+
+
 class NodeUnschedulable(FilterPlugin, FilterColumns, EnqueueExtensions):
     name = names.NODE_UNSCHEDULABLE
 
@@ -38,12 +42,12 @@ class NodeUnschedulable(FilterPlugin, FilterColumns, EnqueueExtensions):
         return cls()
 
     def filter(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> Status:
-        if not node.unschedulable or any(t.tolerates(CORDON) for t in pod.spec.tolerations):
+        if not node.unschedulable or tolerates_cordon(pod):
             return SUCCESS
         return REFUSED
 
     def filter_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> Verdicts | None:
-        if any(t.tolerates(CORDON) for t in pod.spec.tolerations):
+        if tolerates_cordon(pod):
             return ALL_PASS
         return Verdicts.refused(table.unschedulable(), REFUSED)
 
@@ -64,5 +68,5 @@ class NodeUnschedulable(FilterPlugin, FilterColumns, EnqueueExtensions):
     def after_toleration_change(self, pod: corev1.Pod, old: object, new: object) -> QueueingHint:
         """The pod itself tolerates the cordon now; before it did not, or it would not have been refused."""
         _, after = modified(corev1.Pod, old, new)
-        tolerates = after.uid == pod.uid and any(t.tolerates(CORDON) for t in after.spec.tolerations)
+        tolerates = after.uid == pod.uid and tolerates_cordon(after)
         return QUEUE if tolerates else QUEUE_SKIP

@@ -153,10 +153,12 @@ class _Assembly:
         configuration, lease = self._configuration, self._configuration.leader_lease
         namespace = lease.namespace if lease is not None else ""
         most_offered = _most_nodes_offered(configuration)
+        judge = self._judge()
         bell = Bell(self._api, namespace, self._leads, self._steering.background, self._steering.wake)
         return Collaborators(
             newest_snapshot=self._cache.snapshot,
-            judge=self._judge(),
+            judge=judge,
+            hint_rows=judge.hint_rows(),
             topology=gang_settings.topology(configuration),
             pack_single_pods=True,
             steering=self._steering,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from extender.backend.queue.in_flight_events import HappenedEvent
@@ -15,13 +14,13 @@ from extender.backend.queue.queued_pod import QueuedPod
 from extender.crash import plugin_crashed
 from extender.framework import events
 from extender.framework.events import ActionType
+from extender.framework.hint_rows import HintRow
 from extender.framework.interface import (
     ClusterEvent,
     ClusterEventWithHint,
     EnqueueExtensions,
     Plugin,
     QueueingHint,
-    QueueingHintFn,
 )
 
 log = logging.getLogger(__name__)
@@ -36,15 +35,6 @@ class Strategy(Enum):
     SKIP = "skip"
     AFTER_BACKOFF = "after back-off"
     IMMEDIATELY = "immediately"
-
-
-@dataclass(frozen=True, slots=True)
-class HintRow:
-    """A plugin's wish to hear of an event; without a function every such event is worth a try."""
-
-    event: ClusterEvent
-    plugin: str
-    hint: QueueingHintFn | None = None
 
 
 _EVERYTHING = tuple(ClusterEventWithHint(ClusterEvent(resource, ActionType.ALL)) for resource in events.ALL_RESOURCES)

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
+from extender.framework.hint_rows import HintRow
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling.planner import Judge, Topology
 from extender.plugins.coscheduling.state.plan_call import Wait
@@ -125,6 +126,7 @@ class Collaborators:
     plan_beside: runs a turn of planning on a thread of its own, once however often it is asked for before it starts, so that filter
     calls wait for plans only for a moment; None: the one that needs a plan makes it. wait: for an event, for so many seconds.
     max_held_binds: the most bind calls that are held at a time.
+    hint_rows: what the plugins that plans are judged by registered for events; none: every event may help every gang that waits.
     ring: wakes all parked pods that we have refused by one event, these among
     them; None: they are woken one by one."""
 
@@ -148,6 +150,7 @@ class Collaborators:
     plan_beside: Callable[[Callable[[], None]], None] | None = None
     wait: Wait = threading.Event.wait
     max_held_binds: float = math.inf
+    hint_rows: Sequence[HintRow] = ()
     ring: Callable[[Sequence[corev1.Pod]], None] | None = None
 
     def wake_refused(self, pods: Sequence[corev1.Pod]) -> None:

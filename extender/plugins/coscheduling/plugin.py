@@ -68,6 +68,7 @@ from extender.plugins.coscheduling.scheduling.lead_changes import LeadChanges
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.scheduling.set_aside import SetAside
 from extender.plugins.coscheduling.scheduling.stale_refusals import StaleRefusals
+from extender.plugins.coscheduling.scheduling.wake_ups import WakeUps
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.state.bind_slots import BindSlots
 from extender.plugins.coscheduling.state.group import Group
@@ -127,11 +128,13 @@ class Coscheduling(
         self.manager.max_held_binds = collaborators.max_held_binds
         slots = BindSlots(self.manager, collaborators.max_held_binds, self.wait_seconds)
         self.arrivals = Arrivals(self.manager, collaborators, slots)
+        wake_ups = WakeUps(self.manager, collaborators.newest_snapshot, collaborators.hint_rows)
         self.rounds = PlanningRounds(
             self.manager,
             collaborators,
             self._handle.nominator,
             self.arrivals,
+            wake_ups=wake_ups,
             denied_seconds=self._denied_seconds,
             lease_seconds=self.wait_seconds,
         )

@@ -195,9 +195,11 @@ class _Assembly:
         return coscheduling
 
     def _collaborators(self, surroundings: Surroundings) -> Collaborators:
+        judge = new_judge(self._registry, surroundings)
         plain = Collaborators(
             newest_snapshot=self._cache.snapshot,
-            judge=new_judge(self._registry, surroundings),
+            judge=judge,
+            hint_rows=judge.hint_rows(),
             steering=QueueSteering(self._api, self._queue.activate, self._environment.spawn),
             verdicts=self._environment.verdicts,
             submit=self._environment.submit,

@@ -10,10 +10,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 
 from extender.backend.cache.cache import Cache
-from extender.backend.queue.queueing_hints import HintRow, QueueingHints
+from extender.backend.queue.queueing_hints import QueueingHints
 from extender.backend.queue.scheduling_queue import PriorityQueue
 from extender.client.informer import InformerState
 from extender.framework import events
+from extender.framework.hint_rows import HintRow
 from extender.framework.interface import PreEnqueuePlugin
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling.report.largest_gang import Largest

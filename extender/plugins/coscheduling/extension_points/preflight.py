@@ -6,15 +6,15 @@ The API server binds to a node that is gone, cordoned or full without a word, so
 from __future__ import annotations
 
 from extender.api import corev1
-from extender.api.corev1.toleration import NO_EXECUTE, NO_SCHEDULE, TAINT_NODE_UNSCHEDULABLE
+from extender.api.corev1.toleration import NO_EXECUTE, NO_SCHEDULE
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import Resource
 from extender.framework.status import SUCCESS, Status, unschedulable
+from extender.plugins.node_unschedulable import tolerates_cordon
 
 NO_ROOM = "has no room left"
-_CORDON = corev1.Taint(key=TAINT_NODE_UNSCHEDULABLE, effect=NO_SCHEDULE)
 _NOT_READY = corev1.Taint(key="node.kubernetes.io/not-ready", effect=NO_SCHEDULE)
 
 
@@ -30,7 +30,7 @@ def preflight(pod: corev1.Pod, node_name: str, snapshot: NodeInfoLister) -> Stat
     tolerations = pod.spec.tolerations
     if node.not_ready and not any(toleration.tolerates(_NOT_READY) for toleration in tolerations):
         return unschedulable(f'node "{node_name}" is not ready')
-    if node.spec.unschedulable and not any(toleration.tolerates(_CORDON) for toleration in tolerations):
+    if node.spec.unschedulable and not tolerates_cordon(pod):
         return unschedulable(f'node "{node_name}" is unschedulable')
     for taint in node.spec.taints:
         if taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not any(t.tolerates(taint) for t in tolerations):

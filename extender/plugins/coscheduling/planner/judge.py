@@ -12,6 +12,7 @@ from dataclasses import replace
 from extender.api import corev1
 from extender.config.defaults import planning_profile
 from extender.framework.cycle_state import CycleState
+from extender.framework.hint_rows import HintRow, registered_rows
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
@@ -140,6 +141,10 @@ class FrameworkJudge:
         if pod.spec.volumes and self._with_volumes is not None and self._volumes_known():
             framework = self._with_volumes
         return FrameworkTrial(framework, pod, snapshot_of(cluster))
+
+    def hint_rows(self) -> Sequence[HintRow]:
+        """When what its plugins say of a pod may be otherwise."""
+        return registered_rows((self._with_volumes or self._framework).plugins.values())
 
     def ties(self, pod: corev1.Pod) -> object:
         if self._with_volumes is None or not self._volumes_known():

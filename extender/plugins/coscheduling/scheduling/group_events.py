@@ -16,7 +16,7 @@ from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.scheduling.arrivals import Arrivals
-from extender.plugins.coscheduling.scheduling.helpful_events import frees_room, node_may_help
+from extender.plugins.coscheduling.scheduling.helpful_events import of_node, of_pod
 from extender.plugins.coscheduling.scheduling.holds import Holds
 from extender.plugins.coscheduling.scheduling.lost_places import lose_place
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
@@ -56,7 +56,7 @@ class GroupEvents:
 
         That room is free whatever is raised about the pod's own gang.
         """
-        freed = frees_room(old, new)
+        happened = of_pod(old, new)
         void: list[str] = []
         try:
             void, look = self._follow(old, new)
@@ -64,10 +64,12 @@ class GroupEvents:
             if new is not None and new.node_name:
                 self._for_gang_of(new, partial(self._arrivals.settled, new), None)
         finally:
-            if freed or void:
+            if void:
                 self.room_came_free()
+            if happened is not None:
+                self._rounds.happened(happened)
         lost = partial(self._lost_nomination, old, new)
-        if not (freed or void) and (look or (new is not None and self._for_gang_of(new, lost, otherwise=False))):
+        if not void and (look or (new is not None and self._for_gang_of(new, lost, otherwise=False))):
             self._rounds.look()
 
     def _follow(self, old: corev1.Pod | None, new: corev1.Pod | None) -> tuple[list[str], bool]:
@@ -174,11 +176,13 @@ class GroupEvents:
         """A node that came or got better may help; one that went takes the plans on it with it."""
         if new is None and old is not None:
             with self._manager.lock:
-                for place in list(self._manager.ledger.on_node(old.name)):
+                lost = list(self._manager.ledger.on_node(old.name))
+                for place in lost:
                     lose_place(self._manager, place)
-            self._rounds.look()
-        elif node_may_help(old, new):
-            self.room_came_free()
+            if lost:
+                self._rounds.look()
+        if (happened := of_node(old, new)) is not None:
+            self._rounds.happened(happened)
 
     def on_volumes(self) -> None:
         """Volumes, claims or classes changed: groups that wait and bring volumes may fit now. Many changes, one look."""
@@ -266,14 +270,13 @@ def _on_a_node(pod: corev1.Pod | None) -> bool:
 
 
 def _membership_changed(old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
-    """Came, went, is going, lost a gate, or got to a node: what can change a verdict on the group."""
+    """Came, went, is going, lost a gate, asks for something else, or got to a node: what can change a verdict on the group."""
     if old is None or new is None:
         return True
     return (
         old.metadata.labels != new.metadata.labels
         or naming(old.metadata) != naming(new.metadata)
         or old.deleting != new.deleting
-        or old.spec.scheduling_gates != new.spec.scheduling_gates
-        or old.spec.node_name != new.spec.node_name
+        or (old.spec is not new.spec and old.spec != new.spec)
         or old.terminal != new.terminal
     )

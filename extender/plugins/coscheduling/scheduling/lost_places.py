@@ -22,6 +22,7 @@ from extender.plugins.coscheduling.state.ledger import Reservation
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.refutations import NOWHERE, How
 from extender.plugins.coscheduling.state.units import unit_of
+from extender.plugins.node_unschedulable import tolerates_cordon
 
 
 def fits_beside(asked: Amounts, node: NodeInfo, coming: Iterable[PodInfo]) -> bool:
@@ -46,7 +47,8 @@ def no_longer_fit(node: NodeInfo, places: Iterable[Reservation]) -> list[Reserva
     for place in sorted(places, key=lambda place: (not place.firm, -place.priority)):
         if place.uid in here or place.expires == math.inf:
             continue
-        if node.unschedulable or not fits_beside(asked_of(place.pod_info.requests), node, kept):
+        closed = node.unschedulable and not tolerates_cordon(place.pod)
+        if closed or not fits_beside(asked_of(place.pod_info.requests), node, kept):
             lost.append(place)
         else:
             kept.append(place.pod_info)

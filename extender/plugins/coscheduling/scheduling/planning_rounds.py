@@ -21,9 +21,11 @@ from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.scheduling.arrivals import Arrivals
 from extender.plugins.coscheduling.scheduling.gates import shut_gate
+from extender.plugins.coscheduling.scheduling.helpful_events import Happened
 from extender.plugins.coscheduling.scheduling.planning_order import PlanningOrder
 from extender.plugins.coscheduling.scheduling.refused_unasked import refusals_stand
 from extender.plugins.coscheduling.scheduling.unit_planning import UnitPlanning
+from extender.plugins.coscheduling.scheduling.wake_ups import WakeUps
 from extender.plugins.coscheduling.state.batches import recall_batches
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.plan_call import BegunCall, PlanCall, WaitingTime
@@ -47,10 +49,12 @@ class PlanningRounds:
         nominator: Nominator,
         arrivals: Arrivals,
         *,
+        wake_ups: WakeUps,
         denied_seconds: float,
         lease_seconds: float,
     ) -> None:
         self._manager = manager
+        self._wake_ups = wake_ups
         self._with = collaborators
         self._arrivals = arrivals
         self.planning = threading.Lock()
@@ -151,6 +155,13 @@ class PlanningRounds:
         """Whether a thread makes the plans; else the one that needs a plan makes it."""
         return self._with.plan_beside is not None
 
+    def happened(self, happened: Happened) -> None:
+        """Has the gangs planned that this may help: in the next turn, or, where no thread plans beside the verbs, at once."""
+        if not self._wake_ups.note(happened):
+            return
+        if self.beside_the_verbs or self._wake_ups.planning or self._wake_ups.judge():
+            self.look()
+
     def look(self) -> None:
         """Has a turn of plans made beside what the caller does."""
         if self._with.plan_beside is not None:
@@ -181,9 +192,11 @@ class PlanningRounds:
         """
         if not self._with.may_plan():
             return True
+        self._wake_ups.judge()
         with self._manager.lock:
             line = self._order.line()
         while not done():
+            self._wake_ups.judge()
             with self._manager.lock:
                 group = line.next()
             if group is None:
@@ -211,6 +224,7 @@ class PlanningRounds:
         refusal: Status | None = None
         with manager.lock:
             unit = self._now = unit_of(manager, group)
+            self._wake_ups.planning = True
         try:
             with manager.lock:
                 scheduler_name = self._waits(group)
@@ -222,6 +236,7 @@ class PlanningRounds:
         finally:
             with manager.lock:
                 self._now = ()
+                self._wake_ups.planning = False
                 self._close_calls(unit, refusal)
 
     def _plan(self, group: Group, scheduler_name: str, calls: dict[str, frozenset[str] | None]) -> Status | None:

@@ -7,7 +7,7 @@ No counterpart upstream.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
@@ -16,6 +16,8 @@ from extender.framework.listers import NodeInfoLister, Nominator
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.collaborators import REJECTED, Collaborators, Verdict
+from extender.plugins.coscheduling.planner.counting import Counting
+from extender.plugins.coscheduling.planner.waits_for import WaitsFor, kinds_of
 from extender.plugins.coscheduling.scheduling.arrivals import Arrivals, cannot_be_woken, needs_siblings, waves_of
 from extender.plugins.coscheduling.scheduling.closer_look import look_closer
 from extender.plugins.coscheduling.scheduling.extra_members import note_extra_members
@@ -27,7 +29,7 @@ from extender.plugins.coscheduling.scheduling.shadow import Shadows
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.ledger import Reservation
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.stops import Reason, Stop, stop_of_plan
+from extender.plugins.coscheduling.state.stops import OF_CAUSE, Reason, Stop, stop_of_plan
 from extender.plugins.coscheduling.state.units import unit_of
 
 log = logging.getLogger(__name__)
@@ -35,6 +37,8 @@ log = logging.getLogger(__name__)
 EVICTIONS_MAY_CURE = frozenset(
     (planner.Cause.ROOM, planner.Cause.NODES, planner.Cause.AFFINITY, planner.Cause.TOPOLOGY)
 )
+SAID_BY_THE_CLUSTER = frozenset(OF_CAUSE.values()) - {Reason.BUDGET_EXCEEDED} | {Reason.RESERVED_FOR_OTHERS}
+"""Reasons that hold until the cluster, or the places kept in it, change: kube-scheduler and time have no part in them."""
 
 
 class UnitPlanning:
@@ -61,6 +65,7 @@ class UnitPlanning:
         self._look = look
         self._denied_seconds = denied_seconds
         self._lease_seconds = lease_seconds
+        self._counting = Counting()
         self.requests = PlanRequests(manager, nominator, collaborators.topology)
         self.shadows = Shadows(manager, collaborators, self.requests, look, planning)
         self.on_no_room: Callable[[Group, str], None] = lambda group, scheduler_name: None
@@ -82,7 +87,11 @@ class UnitPlanning:
             gap = {name: None for each in unit for name in self._gap(each, request, snapshot)}
         if gap:
             self.on_no_room(group, scheduler_name)
-            return self._deny(unit, Stop(Reason.MIN_RESOURCES, messages.resource_gap(tuple(gap))), epoch)
+            stop = Stop(Reason.MIN_RESOURCES, messages.resource_gap(tuple(gap)))
+            return self._deny(unit, stop, epoch, WaitsFor((), room_anywhere=True))
+        if (known := self._still_short(unit, request, snapshot)) is not None:
+            self.on_no_room(group, scheduler_name)
+            return self._deny(unit, known, epoch, self._waits_for(unit, request, known))
         permitted = self.shadows.without(request, kept, snapshot) if kept else request
         result = self._plan(permitted, snapshot)
         if not isinstance(result, planner.Placement):
@@ -94,7 +103,8 @@ class UnitPlanning:
                 return status
             stop = self._stop_of(unit, request, permitted, result, snapshot)
             log.info("gang refused group=%s reason=%s message=%r", group.key, stop.reason, stop.text)
-            status = self._deny(unit, stop, epoch)
+            anything = self._kept_from_nodes(request, allowed, stop, snapshot)
+            status = self._deny(unit, stop, epoch, self._waits_for(unit, request, stop, anything=anything))
             if isinstance(result, planner.Verdict) and result.cause in EVICTIONS_MAY_CURE:
                 self.on_no_room(group, scheduler_name)
             return status
@@ -104,7 +114,8 @@ class UnitPlanning:
         with manager.lock:
             stuck = cannot_be_woken(unit, waves, caller)
         if stuck:
-            return self._deny(unit, Stop(Reason.NEEDS_GATE, messages.needs_gate(manager.gate)), epoch)
+            stop = Stop(Reason.NEEDS_GATE, messages.needs_gate(manager.gate))
+            return self._deny(unit, stop, epoch, WaitsFor((), anything=True))
         if not self._note(planned, unit, request, result, waves, caller, snapshot):
             return self._changed_meanwhile(unit)
         for each in unit:
@@ -154,7 +165,50 @@ class UnitPlanning:
         with self._manager.lock:
             return bool([group for group in unit if self._manager.give_up_places(group)])
 
-    def _deny(self, unit: Sequence[Group], stop: Stop, epoch: int) -> Status:
+    def _short(self, request: planner.Request, stop: Stop, snapshot: NodeInfoLister) -> bool:
+        """Whether counting alone shows that it finds no room, for want of what ran out when it was planned last."""
+        resource = (
+            stop.verdict.resource if stop.verdict is not None and stop.verdict.cause is planner.Cause.ROOM else ""
+        )
+        return self._counting.too_little(snapshot, request, resource)
+
+    def _still_short(self, unit: Sequence[Group], request: planner.Request, snapshot: NodeInfoLister) -> Stop | None:
+        """Its last stop, where a plan could only come to the same."""
+        last = unit[0].stopped
+        if last is None or last.reason is not Reason.INSUFFICIENT_RESOURCES or last.verdict is None:
+            return None
+        with self._manager.lock:
+            has_places = any(self._manager.ledger.of_group(each.key) for each in unit)  # it might fit without them
+            spec = self._manager.spec(unit[0])
+        if has_places or not self._short(request, last, snapshot):
+            return None
+        minimum = spec.min_member if spec is not None else 0
+        return stop_of_plan([each.key for each in unit], minimum, last.verdict)
+
+    def _kept_from_nodes(
+        self, request: planner.Request, offered: Collection[str], stop: Stop, snapshot: NodeInfoLister
+    ) -> bool:
+        """Whether it may be for nodes that kube-scheduler has refused, or has not offered, that the gang finds no places. offered: the
+        UIDs of members whose filter calls wait for the plan."""
+        confined = {uid: nodes for uid, nodes in request.allowed.items() if uid not in offered}
+        if request.excluded or confined or stop.reason not in SAID_BY_THE_CLUSTER:
+            return True
+        if not offered or self._short(request, stop, snapshot):
+            return False
+        return self._fits(replace(request, allowed={}), snapshot)
+
+    def _waits_for(
+        self, unit: Sequence[Group], request: planner.Request, stop: Stop, *, anything: bool = False
+    ) -> WaitsFor:
+        """anything: kube-scheduler's refusals have a part in it; they, time and other gangs' turns may change with any event."""
+        topology = request.topology
+        keys = frozenset(level.key for level in topology.levels) if topology.required else frozenset[str]()
+        with self._manager.lock:
+            priority = min(map(self._manager.priority_of, unit))
+        anything = anything or stop.reason not in SAID_BY_THE_CLUSTER
+        return WaitsFor(kinds_of(request.members), priority, keys, anything)
+
+    def _deny(self, unit: Sequence[Group], stop: Stop, epoch: int, waits: WaitsFor) -> Status:
         """Noted before anybody hears of it; not noted, but looked at again, if something came free meanwhile."""
         manager = self._manager
         refusal = unresolvable(messages.denied(unit[0].key, self._denied_seconds, stop.message))
@@ -167,6 +221,7 @@ class UnitPlanning:
                 group.stop(replace(stop, since=manager.clock()))
                 if fresh:
                     self._note_denied(group, stop)
+                    manager.queue.unschedulable[group.key] = waits
                 else:
                     manager.queue.active.add(group.key)
                 manager.permitted.pop(group.key, None)
@@ -294,3 +349,4 @@ def note_places(
         for member in group.members.values():
             member.renominated = False
         manager.denied.pop(group.key, None)
+        manager.queue.unschedulable.pop(group.key, None)

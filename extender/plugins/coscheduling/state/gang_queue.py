@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from extender.plugins.coscheduling.planner.waits_for import WaitsFor
+
 
 class GangQueue:
     """Keys of groups. Not locked: the manager's lock guards it. clock: monotonic seconds, in which all times here are."""
@@ -18,6 +20,9 @@ class GangQueue:
         self.active: set[str] = set()  # something has happened to them since they were last looked at
         self.later: dict[str, float] = {}  # key -> when it is to be looked at though nothing happens
         self.backed_off: dict[str, float] = {}  # key -> until when it may not be planned
+        self.unschedulable: dict[
+            str, WaitsFor
+        ] = {}  # key -> what a plan found it to lack: who is in none waits for anything
 
     def back_off(self, key: str, seconds: float) -> None:
         self.backed_off[key] = self._clock() + seconds
@@ -44,3 +49,4 @@ class GangQueue:
         self.active.discard(key)
         self.later.pop(key, None)
         self.backed_off.pop(key, None)
+        self.unschedulable.pop(key, None)

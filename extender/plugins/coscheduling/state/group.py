@@ -152,5 +152,9 @@ class Group:
         """UID -> the cluster epoch: members that kube-scheduler refused before it asked us."""
         return {uid: each.rejected_in_tree for uid, each in self.members.items() if each.rejected_in_tree is not None}
 
+    def waits_for_room(self) -> bool:
+        """Whether room that comes free may be what it waits for."""
+        return bool(self.refused or self.gated)
+
     def stop(self, stop: Stop) -> None:
         self.stopped = stop.after(self.stopped)

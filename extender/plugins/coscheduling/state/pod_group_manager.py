@@ -283,9 +283,17 @@ class PodGroupManager:
         """Denials are void, those that are being decided on an older snapshot too. but: who gave that room up."""
         self.epoch += 1
         self.denied.clear(but)
-        self.queue.active.update(
-            key for key, each in self.groups.items() if (each.refused or each.gated) and key not in but
-        )
+        self.queue.unschedulable = {key: known for key in but if (known := self.queue.unschedulable.get(key))}
+        self.queue.active.update(key for key, each in self.groups.items() if each.waits_for_room() and key not in but)
+
+    def wake(self, keys: Collection[str]) -> None:
+        """What has happened may help these groups: their denials are void, and they are planned again."""
+        if keys:
+            self.epoch += 1
+        for key in keys:
+            self.denied.pop(key, None)
+            self.queue.unschedulable.pop(key, None)
+            self.queue.active.add(key)
 
     def volumes_changed(self) -> bool:
         """Likewise, for groups whose members bring volumes. Returns whether one of them waits. Lock held."""
@@ -294,16 +302,13 @@ class PodGroupManager:
             for group in self.groups.values()
             if (group.refused or group.gated) and any(info.pod.spec.volumes for info in group.members.values())
         ]
-        if waiting:
-            self.epoch += 1
-        for group in waiting:
-            self.denied.pop(group.key, None)
-            self.queue.active.add(group.key)
+        self.wake([group.key for group in waiting])
         return bool(waiting)
 
     def forget_notes(self, key: str) -> None:
         self.denied.pop(key, None)
         self.permitted.pop(key, None)
+        self.queue.unschedulable.pop(key, None)
 
     def spec(self, group: Group) -> GroupSpec | None:
         """What the group asks for; None where it names a PodGroup that does not exist."""

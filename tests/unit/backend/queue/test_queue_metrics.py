@@ -9,9 +9,10 @@ import pytest
 
 from extender import metrics
 from extender.backend.queue.queued_pod import QueuedPod
-from extender.backend.queue.queueing_hints import HintRow, QueueingHints
+from extender.backend.queue.queueing_hints import QueueingHints
 from extender.backend.queue.scheduling_queue import PriorityQueue
 from extender.framework import events
+from extender.framework.hint_rows import HintRow
 from tests.unit.backend.objects import FakeClock, a_pod
 
 HINTS = QueueingHints({"default-scheduler": (HintRow(events.NODE_ADD, "A"),)})

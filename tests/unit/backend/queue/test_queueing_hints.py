@@ -8,9 +8,10 @@ import pytest
 
 from extender.backend.queue.in_flight_events import HappenedEvent
 from extender.backend.queue.queued_pod import QueuedPod
-from extender.backend.queue.queueing_hints import EXTENDER, HintRow, QueueingHints, Strategy, build_hints
+from extender.backend.queue.queueing_hints import EXTENDER, QueueingHints, Strategy, build_hints
 from extender.framework import events
 from extender.framework.events import ActionType
+from extender.framework.hint_rows import HintRow
 from extender.framework.interface import ClusterEvent, ClusterEventWithHint, EnqueueExtensions, Plugin, QueueingHint
 from extender.framework.pod_info import PodInfo
 from tests.unit.backend.objects import a_pod

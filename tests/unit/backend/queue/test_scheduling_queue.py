@@ -10,10 +10,11 @@ import pytest
 from extender.api import corev1
 from extender.backend.queue.nominator import PodRef
 from extender.backend.queue.queued_pod import QueuedPod
-from extender.backend.queue.queueing_hints import HintRow, QueueingHints
+from extender.backend.queue.queueing_hints import QueueingHints
 from extender.backend.queue.scheduling_queue import Place, PriorityQueue, QueueError
 from extender.framework import events
 from extender.framework.events import ActionType
+from extender.framework.hint_rows import HintRow
 from extender.framework.interface import ClusterEvent, PreEnqueuePlugin, QueuedPodInfo, QueueingHint
 from extender.framework.status import SUCCESS, Status, error, unresolvable
 from tests.unit.backend.objects import FakeClock, a_pod

@@ -21,8 +21,10 @@ from extender.framework.status import SUCCESS, Status, unschedulable
 from extender.plugins.coscheduling.collaborators import Collaborators, Verdict
 from extender.plugins.coscheduling.planner.hypothetical import Cluster, snapshot_of
 from extender.plugins.coscheduling.plugin import Coscheduling
+from tests.fakes.planning import planning_judge
 from tests.unit.plugins.coscheduling.bookkeeping import wrong_entries
 
+HINT_ROWS = planning_judge().hint_rows()
 LABEL = "scheduling.x-k8s.io/pod-group"
 
 
@@ -202,6 +204,7 @@ class World:
         own: dict[str, Any] = {
             "newest_snapshot": self.snapshot,
             "judge": Room(),
+            "hint_rows": HINT_ROWS,
             "steering": self,
             "verdicts": self,
             "submit": self.submit,

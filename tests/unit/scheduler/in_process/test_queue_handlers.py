@@ -11,12 +11,13 @@ import pytest
 from extender.api import corev1
 from extender.api.codec import convert
 from extender.backend.cache.cache import Cache
-from extender.backend.queue.queueing_hints import HintRow, QueueingHints
+from extender.backend.queue.queueing_hints import QueueingHints
 from extender.backend.queue.scheduling_queue import Place, PriorityQueue
 from extender.client import interface as kinds
 from extender.client.interface import ResourceType
 from extender.framework import events
 from extender.framework.events import ActionType
+from extender.framework.hint_rows import HintRow
 from extender.framework.interface import ClusterEvent, QueueingHint
 from extender.scheduler.in_process.queue_handlers import WATCHED, watch_all
 from tests.objects import make_node, make_pod, make_pod_group
