@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -165,9 +166,10 @@ class History:
                 continue
             assert group.key in manager.denied, name
             request = self.plugin.rounds.requests.request(unit_of(manager, group), "default-scheduler", {})
-            plan = planner.plan(self.cache.snapshot(), request, JUDGE)
-            if isinstance(plan, planner.Placement):
-                found[name] = plan.nodes
+            alone = replace(request, promised=())  # what is promised is to come, and is told when it does
+            plans = [planner.plan(self.cache.snapshot(), each, JUDGE) for each in (request, alone)]
+            if all(isinstance(plan, planner.Placement) for plan in plans):
+                found[name] = plans
         return found
 
 
