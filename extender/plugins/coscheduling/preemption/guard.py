@@ -135,8 +135,7 @@ class PreemptionGuard:
         if review.release is not None:
             self._let_go(preemptor, review.release)
         if review.breaks is not None:
-            groups = " ".join(sorted(review.breaks.broken))
-            log.info("gang may be preempted preemptor=%s groups=%s", preemptor.key, groups)
+            log.info("gangs may be preempted preemptor=%s groups=%s", preemptor.key, sorted(review.breaks.broken))
             self._rest.expect(preemptor, review.breaks)
         if not review.usable:
             self._take_back_nomination(preemptor)
@@ -254,8 +253,9 @@ class PreemptionGuard:
             for key in release.groups:
                 if (group := manager.groups.get(key)) is not None:
                     self._holds.reject_all(group, messages.PREEMPTED)
-        members = len(release.uids)
-        log.info("held gangs let go preemptor=%s node=%s members=%d", preemptor.key, release.node_name, members)
+        log.info(
+            "held gangs let go preemptor=%s node=%s members=%d", preemptor.key, release.node_name, len(release.uids)
+        )
 
 
 def _release(nodes: Sequence[NodeInfo], reselection: Reselection, concerned: _Concerned) -> Release | None:

@@ -189,6 +189,17 @@ def test_of_what_breaks_no_gang_all_of_the_best_rank_is_offered() -> None:
     assert bench.rest.expect.call_args_list == []
 
 
+def test_all_that_was_chosen_anew_is_told_the_best_first() -> None:
+    """For evaluate, which shows what else there was."""
+    bench = Bench(n1=1, n2=1)
+    bench.group("g", 2)
+    a, lone = bench.run("a", "n1", "g"), bench.run("lone", "n2")
+    bench.run("b", "n1", "g")
+    review = bench.guard().look(vip(), [offer("n1", a), offer("n2", lone)])
+    assert [each.node_name for each in review.selections] == ["n2", "n1"]
+    assert names(review.usable) == [("n2", ["lone"])]
+
+
 def test_budgets_that_the_new_choice_violates_are_told() -> None:
     bench = Bench(n1=3)
     bench.group("g", 2)
@@ -253,6 +264,28 @@ def test_what_may_go_of_a_gang_is_configured(gang_victims: GangVictims, victims:
     assert names(bench.guard(gang_victims).review(vip(), [offer("n1", a)])) == [("n1", victims)]
 
 
+def test_that_any_member_may_go_holds_where_victims_are_chosen_anew() -> None:
+    """Since one of kube-scheduler's is held in a bind."""
+    bench = Bench(n1=4)
+    bench.group("g", 3)
+    members = [bench.run(name, "n1", "g") for name in "abc"]
+    bench.group("h", 2)
+    held = bench.hold("held", "n1", "h")
+    answer = bench.guard(GangVictims.ANY).review(vip(cpu="2"), [offer("n1", held, members[0])])
+    assert [len(victims) for _, victims in names(answer)] == [2]
+
+
+def test_a_member_that_is_let_go_this_moment_is_no_victim() -> None:
+    """It is on its node by our word only, and leaves it of itself."""
+    bench = Bench(n1=1)
+    bench.group("g", 2)
+    member = pod("p0", "g")
+    bench.world.create(member)
+    on_node = bench.cluster.cache.assume_pod(member, "n1")
+    bench.assumed = {member.uid}
+    assert not bench.guard().review(vip(), [offer("n1", on_node)])
+
+
 def test_members_beyond_what_a_finished_gang_needs_are_kube_schedulers_choice() -> None:
     """With minMember 1 no member needs another."""
     bench = Bench(n1=2)
@@ -286,6 +319,16 @@ class TestHeldMembersLetGo:
         held = bench.hold("p0", "n1", "g")
         low = bench.run("low", "n1")
         assert names(bench.guard().review(vip(cpu="2"), [offer("n1", held, low)])) == []
+        assert bench.waiting_for("p0") == ""
+
+    def test_not_where_another_is_to_have_their_room(self) -> None:
+        bench = Bench(n1=1)
+        bench.group("g", 2)
+        held = bench.hold("p0", "n1", "g")
+        other = pod("other", "h", priority=100)
+        bench.world.create(other)
+        bench.manager.ledger.reserve(Reservation(PodInfo(other), "default/h", "n1", math.inf))
+        assert not bench.guard().review(vip(), [offer("n1", held)])
         assert bench.waiting_for("p0") == ""
 
     def test_of_several_nodes_the_one_with_the_fewest_gangs_then_members(self) -> None:
@@ -343,6 +386,30 @@ class TestNominations:
         self.refused(self.nominated("n1"), bench, place=True)
         assert bench.world.given_up == []
 
+    def test_what_a_plan_has_nominated_the_plan_takes_back(self) -> None:
+        """Its place has ended meanwhile."""
+        bench, preemptor = Bench(n1=1), self.nominated("n1")
+        bench.group("waits", 2)
+        bench.world.create(preemptor)
+        bench.manager.groups["default/waits"].members[preemptor.uid].nomination = "n1"
+        assert not bench.guard().review(preemptor, [])
+        assert bench.world.given_up == []
+
+    @pytest.mark.faults
+    @pytest.mark.parametrize(
+        ("group", "set_aside"),
+        [pytest.param("waits", ["default/waits"], id="a member"), pytest.param("", [], id="a lone pod")],
+    )
+    def test_where_that_raises_its_gang_is_set_aside_and_no_other(self, group: str, set_aside: list[str]) -> None:
+        bench = Bench(n1=1)
+        bench.group("waits", 2)
+        preemptor = pod("p0", group)
+        preemptor = replace(preemptor, status=replace(preemptor.status, nominated_node_name="n1"))
+        bench.world.create(preemptor)
+        with patch.object(bench.world, "give_up", side_effect=KeyError("a fault of ours")):
+            assert not bench.guard().review(preemptor, [])
+        assert list(bench.manager.quarantine) == set_aside
+
     def test_where_a_candidate_is_left_it_stays(self) -> None:
         bench = Bench(n1=1)
         low, preemptor = bench.run("low", "n1"), pod("vip", priority=100)
@@ -363,3 +430,23 @@ def test_where_the_look_at_the_gangs_raises_what_concerns_no_gang_goes_on(caplog
         answer = guard.review(vip(), [offer("n1", lone, member), offer("n2", other, higher)])
     assert names(answer) == [("n2", ["higher", "other"])]
     assert "unexpected error where=guard preemptor=default/vip" in caplog.text
+
+
+@pytest.mark.faults
+def test_a_candidate_of_which_nobody_can_say_whether_it_concerns_a_gang_is_not_used(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bench = Bench(n1=1, n2=1)
+    unclear, lone = bench.run("unclear", "n1"), bench.run("lone", "n2")
+    key_of = bench.manager.key_of
+
+    def fault(asked: corev1.Pod) -> str:
+        if asked.name in ("unclear", "vip"):
+            raise KeyError("a fault of ours")
+        return key_of(asked)
+
+    with patch.object(bench.manager, "key_of", fault):
+        answer = bench.guard().review(vip(), [offer("n1", unclear), offer("n2", lone)])
+    assert names(answer) == [("n2", ["lone"])]
+    assert caplog.text.count("unexpected error where=guard") == 2
+    assert list(bench.manager.quarantine) == [], "whose fault it is is not known"
