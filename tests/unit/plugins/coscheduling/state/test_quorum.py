@@ -1,0 +1,193 @@
+"""What a group lacks before it may start, by match policy and by role; and whether it has started, runs, or does so in part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
+from extender.plugins.coscheduling.spec.membership import GroupRef
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
+from extender.plugins.coscheduling.spec.roles import ROLE_LABEL, Roles
+from extender.plugins.coscheduling.state import group_members
+from extender.plugins.coscheduling.state.commit import Commit
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.quorum import (
+    Needs,
+    follow,
+    in_part,
+    is_free,
+    minima_missed,
+    needs,
+    note_start,
+    past,
+    runs,
+)
+from tests.unit.plugins.coscheduling.conftest import pod
+
+RUNNING, ONLY, ONCE = MatchPolicy.WAITING_AND_RUNNING, MatchPolicy.ONLY_WAITING, MatchPolicy.ONCE_SATISFIED
+
+
+def group(members: str, on_node: str = "", committed: str = "", started: str = "", earlier: str = "") -> Group:
+    """Each letter is a member; capitals have the role `worker`, the others `master`."""
+    made = Group("default/g")
+    for name in members:
+        role = "worker" if name.isupper() else "master"
+        member = pod(name, labels={ROLE_LABEL: role}, node_name="n1" if name in on_node else "")
+        group_members.put(made, member, GroupRef("default/g"), "gate")
+    made.committed = dict.fromkeys(committed, "n1")
+    made.started, made.earlier = set(started), set(earlier)
+    return made
+
+
+def spec(min_member: int, policy: MatchPolicy = RUNNING, **minima: int) -> GroupSpec:
+    return GroupSpec("default/g", min_member, match_policy=policy, roles=Roles(tuple(minima.items())))
+
+
+@pytest.mark.parametrize(
+    ("min_member", "minima", "having", "missing"),
+    [
+        pytest.param(2, {}, "ab", Needs(), id="nothing is missing"),
+        pytest.param(2, {}, "abc", Needs(), id="more than enough"),
+        pytest.param(3, {}, "a", Needs(2), id="two members"),
+        pytest.param(2, {"master": 1, "worker": 1}, "aB", Needs(), id="each role has its minimum"),
+        pytest.param(2, {"master": 1, "worker": 2}, "aB", Needs(1, (("worker", 1),)), id="a worker"),
+        pytest.param(
+            2, {"master": 1, "worker": 2}, "ab", Needs(2, (("worker", 2),)), id="roles count beyond minMember"
+        ),
+        pytest.param(5, {"master": 1, "worker": 1}, "B", Needs(4, (("master", 1),)), id="minMember beyond the roles"),
+        pytest.param(
+            2, {"master": 2, "worker": 2}, "", Needs(4, (("master", 2), ("worker", 2))), id="everything, by role"
+        ),
+        pytest.param(1, {"master": 1}, "ax", Needs(), id="a member that is gone has no role"),
+    ],
+)
+def test_what_is_missing(min_member: int, minima: Mapping[str, int], having: str, missing: Needs) -> None:
+    of, asked = group("abcBC"), spec(min_member, **minima)
+    assert minima_missed(of, asked, set(having)) == missing
+    assert needs(of, asked, set(having)) == missing
+    assert bool(missing) is (missing.total > 0)
+
+
+@pytest.mark.parametrize(
+    ("policy", "once_whole", "missing"),
+    [
+        pytest.param(ONCE, True, Needs(), id="a gang that was whole once needs nothing"),
+        pytest.param(ONCE, False, Needs(1), id="before its first start it does"),
+        pytest.param(RUNNING, True, Needs(1), id="with another policy that counts for nothing"),
+    ],
+)
+def test_once_satisfied(policy: MatchPolicy, once_whole: bool, missing: Needs) -> None:
+    of = group("abc")
+    of.once_whole = once_whole
+    assert needs(of, spec(2, policy), {"a"}) == missing
+    assert is_free(of, spec(2, policy), "a") is (not missing)
+
+
+ROWS: list[Any] = [
+    # state, past, in part
+    pytest.param({}, ONLY, "", False, id="nobody runs"),
+    pytest.param({"on_node": "a"}, ONLY, "", True, id="a fraction is completed first, whatever the policy"),
+    pytest.param({"on_node": "a"}, RUNNING, "", True, id="likewise"),
+    pytest.param({"on_node": "ab"}, ONLY, "ab", False, id="a batch that runs counts for no other"),
+    pytest.param({"on_node": "ab"}, RUNNING, "", False, id="but does with other policies"),
+    pytest.param({"on_node": "a", "committed": "b"}, ONLY, "ab", False, id="one that we have bound runs"),
+    pytest.param({"on_node": "a", "started": "b"}, ONLY, "ab", True, id="one whose start has begun counts no more"),
+    pytest.param({"on_node": "abc", "earlier": "ab"}, ONLY, "ab", True, id="a batch that was cut short is completed"),
+    pytest.param({"on_node": "abc", "earlier": "ab"}, RUNNING, "", False, id="batches are of one policy"),
+    pytest.param({"on_node": "abcd", "earlier": "ab"}, ONLY, "abcd", False, id="one that is whole is over"),
+    pytest.param(
+        {"on_node": "ab", "earlier": "ab"}, ONLY, "ab", False, id="none of it runs: there is none to complete"
+    ),
+    pytest.param({"on_node": "ab", "started": "c", "earlier": "ab"}, ONLY, "ab", True, id="a start that has begun"),
+]
+
+
+@pytest.mark.parametrize(("state", "policy", "settled", "part"), ROWS)
+def test_which_members_count_no_more_and_whether_a_part_runs(
+    state: dict[str, str], policy: MatchPolicy, settled: str, part: bool
+) -> None:
+    of = group("abcdef", **state)
+    assert past(of, spec(2, policy)) == set(settled)
+    assert in_part(of, spec(2, policy)) is part
+
+
+def test_with_only_waiting_those_of_earlier_starts_count_for_no_other() -> None:
+    of = group("abcd", on_node="ab")
+    assert needs(of, spec(2, ONLY), set("abc")) == Needs(1)
+    assert needs(of, spec(2, RUNNING), set("abc")) == Needs()
+
+
+def test_with_only_waiting_who_has_started_is_free() -> None:
+    of = group("ab", started="a")
+    assert [is_free(of, spec(2, ONLY), uid) for uid in "ab"] == [True, False]
+    assert not is_free(of, spec(2, RUNNING), "a")
+
+
+@pytest.mark.parametrize(
+    ("state", "policy", "running"),
+    [
+        pytest.param({}, RUNNING, False, id="nobody runs"),
+        pytest.param({"on_node": "a"}, RUNNING, False, id="less than minMember"),
+        pytest.param({"on_node": "ab"}, RUNNING, True, id="minMember, though more could come"),
+        pytest.param({"on_node": "ab"}, ONLY, False, id="with only-waiting the rest is a gang that waits"),
+        pytest.param({"on_node": "abc"}, ONLY, True, id="all of them"),
+        pytest.param({"on_node": "ab", "started": "c"}, ONLY, True, id="or on their way"),
+        pytest.param({"on_node": "a"}, ONLY, False, id="a fraction"),
+    ],
+)
+def test_whether_nobody_waits_any_more(state: dict[str, str], policy: MatchPolicy, running: bool) -> None:
+    assert runs(group("abc", **state), spec(2, policy)) is running
+
+
+def test_a_gang_of_which_nobody_is_needed_runs_only_with_somebody_on_a_node() -> None:
+    assert not runs(group("a"), spec(0))
+
+
+def test_of_those_that_start_the_ones_on_nodes_have_arrived() -> None:
+    of = group("abc", on_node="a", started="c")
+    note_start(of, frozenset("ab"))
+    assert of.started == {"b", "c"}
+
+
+def test_a_group_without_needs_has_started_once_and_starts_anew_when_nobody_is_left() -> None:
+    of, asked = group("abc", on_node="ab", started="c"), spec(2, ONCE)
+    follow(of, asked)
+    assert (of.once_whole, of.started) == (True, {"c"})
+    of.on_node.clear()
+    of.commits = {"c": Commit("default/g", 1)}
+    follow(of, asked)
+    assert of.once_whole, "a start is under way: they are on their way back"
+    of.commits.clear()
+    follow(of, asked)
+    assert (of.once_whole, of.started) == (False, set())
+
+
+@pytest.mark.parametrize(
+    ("state", "asked", "whole"),
+    [
+        pytest.param({"on_node": "a"}, spec(2, ONCE), False, id="a fraction is not whole"),
+        pytest.param({"on_node": "ab"}, spec(2, RUNNING), False, id="the default policy does not ask"),
+        pytest.param({"on_node": "ab"}, None, False, id="no object: nothing is known"),
+        pytest.param(
+            {"on_node": "ab"}, GroupSpec("default/g", 2, invalid="no", match_policy=ONCE), False, id="invalid"
+        ),
+        pytest.param({"on_node": "a", "committed": "b"}, spec(2, ONCE), True, id="one that we have bound counts"),
+    ],
+)
+def test_whether_a_gang_has_been_whole(state: dict[str, str], asked: GroupSpec | None, whole: bool) -> None:
+    of = group("abc", **state)
+    follow(of, asked)
+    assert of.once_whole is whole
+
+
+@pytest.mark.parametrize(
+    ("on_node", "earlier"),
+    [pytest.param("abc", "ab", id="cut short: still told apart"), pytest.param("abcd", "", id="whole: all are past")],
+)
+def test_batches_are_told_apart_while_one_is_cut_short(on_node: str, earlier: str) -> None:
+    of = group("abcd", on_node=on_node, earlier="ab")
+    follow(of, spec(2, ONLY))
+    assert of.earlier == set(earlier)
