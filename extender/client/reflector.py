@@ -133,9 +133,7 @@ class Reflector(Generic[T]):
             crashed(f"informer-{self._resource}")
             came, error = Input.UNEXPECTED, ApiError(f"{type(failure).__name__}: {failure}")
         then = TRANSITIONS[doing][came]
-        if self._stopping.is_set():
-            return then, 0.0
-        if error is not None:
+        if error is not None and not self._stopping.is_set():
             self._report(doing, came, error)
         return then, self._seconds(then.wait, came, error)
 
@@ -259,7 +257,7 @@ class Reflector(Generic[T]):
         if event.resource_version:
             self._version = event.resource_version
         obj = event.object
-        if event.type is EventType.BOOKMARK or obj is None:
+        if obj is None:  # a bookmark
             return
         if event.type is EventType.DELETED:
             self._take_deleted(obj)

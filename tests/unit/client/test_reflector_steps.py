@@ -51,8 +51,8 @@ def real_times(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(reflector_module, name, seconds)
 
 
-def a_node(name: str, version: str = "1", uid: str = "") -> corev1.Node:
-    return convert({"metadata": {"name": name, "uid": uid or name, "resourceVersion": version}}, corev1.Node)
+def a_node(name: str, version: str = "1", uid: str = "", **more: Any) -> corev1.Node:
+    return convert({"metadata": {"name": name, "uid": uid or name, "resourceVersion": version, **more}}, corev1.Node)
 
 
 def no_node(name: str, version: str = "1", uid: str = "") -> Unreadable:
@@ -133,7 +133,7 @@ class Script:
     An answer that can be called is, when it is asked for. story: what was asked for, told and waited, in order.
     """
 
-    def __init__(self, *answers: Answer, may_be_forbidden: bool = False, **selection: Any) -> None:
+    def __init__(self, *answers: Answer, **options: Any) -> None:
         self.answers: list[Answer] = list(answers)
         self.story: list[str] = []
         self.timeouts: list[float] = []
@@ -147,8 +147,7 @@ class Script:
             self.store,
             self,
             clock=self.clock,
-            may_be_forbidden=may_be_forbidden,
-            **selection,
+            **options,
         )
         self.reflector._stopping = Waits(self.clock, self._note)
         self.reflector._backoff = cast("Any", self)
@@ -176,6 +175,7 @@ class Script:
 
     def list_page(self, resource: Any, *, limit: int, continue_token: str = "", **selection: str) -> Page[Any]:
         assert resource is NODES
+        assert isinstance(continue_token, str)
         self.asked.append(selection)
         what = {1: "check", reflector_module.PAGE: "list"}[limit]
         self._note(f"{what} from {continue_token}" if continue_token else what)
@@ -336,6 +336,39 @@ def test_objects_that_cannot_be_read_are_counted_while_they_are_there(events: li
 
 
 @pytest.mark.faults
+def test_what_cannot_be_read_is_named_whatever_page_it_is_on(caplog: pytest.LogCaptureFixture) -> None:
+    script = Script(page(no_node("a"), then="more"), page(no_node("b")))
+    script.run()
+    assert len(script.reflector.unreadable) == 2
+    assert "object cannot be read kind=Node namespace= name=a" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param([page(a_node("a", annotations={"x": "1"}), a_node("b", annotations={"x": "1"}))], id="of a list"),
+        pytest.param(
+            [page(a_node("a", annotations={"y": "2"})), Watched(event(ADDED, a_node("b", annotations={"y": "2"})))],
+            id="of a watch",
+        ),
+    ],
+)
+def test_equal_parts_of_different_objects_are_kept_once(answers: list[Answer]) -> None:
+    script = Script(*answers)
+    script.run()
+    first, second = script.store.list()
+    assert first.metadata.annotations is second.metadata.annotations
+
+
+def test_what_is_known_is_told_first_then_what_is_new_by_its_age() -> None:
+    days = {name: f"2026-01-{day:02}T00:00:00Z" for name, day in (("known", 9), ("old", 1), ("young", 5))}
+    nodes = {name: a_node(name, "7", creationTimestamp=day) for name, day in days.items()}
+    second = page(nodes["young"], nodes["old"], nodes["known"])
+    story = run(page(a_node("known")), Watched(GoneError("too old")), second)
+    assert story[-5:-1] == ["~known@7", "+old@7", "+young@7", "replaced"]
+
+
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("second", "told"),
     [
@@ -349,13 +382,15 @@ def test_objects_that_cannot_be_read_are_counted_while_they_are_there(events: li
 )
 def test_a_second_list_tells_what_was_missed(second: list[Any], told: list[str]) -> None:
     """After a 410."""
-    story = run(page(a_node("a"), a_node("b")), Watched(GoneError("too old")), page(*second, version="9"))
-    assert story == [
+    script = Script(page(a_node("a"), a_node("b")), Watched(GoneError("too old")), page(*second, version="9"))
+    assert script.run() == [
         *("list", "+a@1", "+b@1", "replaced"),
         *("watch from 5", "failed: too old"),
         *("list", *told, "replaced"),
         "watch from 9",
     ]
+    gone = {text[1:] for text in told if text.startswith("-")}
+    assert set(script.store.keys()) == {each.metadata.name for each in (a_node("b"), *second)} - gone
 
 
 @pytest.mark.faults
@@ -456,10 +491,12 @@ REFUSED = [
 
 @pytest.mark.parametrize(("error", "options"), REFUSED)
 def test_a_kind_that_was_never_served_is_absent_and_asked_for_from_time_to_time(
-    error: ApiError, options: dict[str, Any]
+    error: ApiError, options: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, reflector_module.__name__)
     once = ["list", "failed: no", "absent", f"waits {LATER_SECONDS:g}"]
     assert run(error, error, page(), **options) == [*once, *once, "list", "replaced", "watch from 5"]
+    assert caplog.text.count("kind is refused resource=nodes error=no") == 1
 
 
 @pytest.mark.parametrize(("error", "options"), REFUSED)
@@ -494,7 +531,7 @@ def test_where_it_may_not_be_forbidden_it_is_a_failure_as_others(caplog: pytest.
 
 
 @pytest.mark.faults
-def test_a_fault_of_ours_is_told_and_everything_is_listed_again() -> None:
+def test_a_fault_of_ours_is_told_and_everything_is_listed_again(caplog: pytest.LogCaptureFixture) -> None:
     def fault() -> None:
         raise KeyError("a fault of ours")
 
@@ -503,10 +540,11 @@ def test_a_fault_of_ours_is_told_and_everything_is_listed_again() -> None:
         *(*EMPTY_LIST, "watch from 5", "failed: KeyError: 'a fault of ours'", *BACK_OFF),
         *(*EMPTY_LIST, "watch from 5"),
     ]
+    assert "unexpected error where=informer-nodes" in caplog.text
 
 
 @pytest.mark.faults
-def test_a_fault_in_what_follows_is_no_end_either() -> None:
+def test_a_fault_in_what_follows_is_no_end_either(caplog: pytest.LogCaptureFixture) -> None:
     """A check would follow a watch that was cut; after this nothing is certain."""
     script = Script(page(), Watched(ConnectionFailedError("cut")), page())
     script.fault = KeyError("a fault of ours")
@@ -514,6 +552,7 @@ def test_a_fault_in_what_follows_is_no_end_either() -> None:
         *(*EMPTY_LIST, "watch from 5", "failed: cut", f"waits {UNEXPECTED_SECONDS:g}"),
         *(*EMPTY_LIST, "watch from 5"),
     ]
+    assert "unexpected error where=informer-nodes" in caplog.text
 
 
 def test_stop_ends_the_watch_that_is_open_and_no_other() -> None:
@@ -566,3 +605,10 @@ def test_what_fails_because_of_the_stop_is_not_told() -> None:
     script.failed = told.append  # type: ignore[assignment,method-assign]
     script.run()
     assert told == []
+
+
+def test_a_reflector_has_waits_and_a_back_off_of_its_own() -> None:
+    """In the other tests the script stands in for both."""
+    script = Script(ConnectionFailedError("no"), page())
+    script.reflector = Reflector(cast("API", script), NODES, script.store, script, clock=script.clock)
+    assert script.run() == ["list", "failed: no", "list", "replaced", "watch from 5"]

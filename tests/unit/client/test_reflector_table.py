@@ -191,7 +191,10 @@ def test_a_wait_is_spared_once_only(server: FakeAPIServer, run: Any) -> None:
     assert waited.waits[:5] == [AT_ONCE, AT_ONCE, AT_ONCE, BACK_OFF, AT_ONCE]
 
 
-def test_a_kind_that_was_served_a_moment_ago_is_asked_for_again_soon(server: FakeAPIServer, run: Any) -> None:
+def test_a_kind_that_was_served_a_moment_ago_is_asked_for_again_soon(
+    server: FakeAPIServer, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reflector, "REFUSED_SECONDS", 60.0)
     server.lists.extend([LISTED, status_of(404, "NotFound"), LISTED])
     server.watches.extend([status_of(404, "NotFound"), HANGING])
     _, waited = run(Row(Input.NOT_FOUND, Answer(), LIST, BACK_OFF), [LIST, WATCH, LIST, LIST, WATCH])
@@ -256,8 +259,14 @@ def test_each_transition_has_a_row() -> None:
         assert tested[doing] == wanted
 
 
-@pytest.mark.parametrize("code", [400, 401, 403, 404, 405, 409, 410, 422, 429, 451, 500, 502, 503, 504, 599])
-def test_each_answer_is_an_input(code: int) -> None:
+@pytest.mark.parametrize(
+    ("codes", "came"),
+    [
+        pytest.param((400, 401, 403, 404, 405, 409, 410, 422, 429, 451, 499), Input.REFUSED, id="4xx"),
+        pytest.param((500, 501, 502, 503, 504, 599), Input.FAILED, id="5xx"),
+    ],
+)
+def test_each_answer_of_no_kind_of_its_own_is_an_input(codes: Sequence[int], came: Input) -> None:
     """With a transition from everything that a reflector does."""
-    came = input_of(ApiError("no", code=code))
+    assert {input_of(ApiError("no", code=code)) for code in codes} == {came}
     assert all(came in transitions for transitions in TRANSITIONS.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -42,7 +43,7 @@ def group(members: str, on_node: str = "", committed: str = "", started: str = "
     return made
 
 
-def spec(min_member: int, policy: MatchPolicy = RUNNING, **minima: int) -> GroupSpec:
+def spec(min_member: int, policy: MatchPolicy = RUNNING, minima: Mapping[str, int] = MappingProxyType({})) -> GroupSpec:
     return GroupSpec("default/g", min_member, match_policy=policy, roles=Roles(tuple(minima.items())))
 
 
@@ -65,7 +66,7 @@ def spec(min_member: int, policy: MatchPolicy = RUNNING, **minima: int) -> Group
     ],
 )
 def test_what_is_missing(min_member: int, minima: Mapping[str, int], having: str, missing: Needs) -> None:
-    of, asked = group("abcBC"), spec(min_member, **minima)
+    of, asked = group("abcBC"), spec(min_member, minima=minima)
     assert minima_missed(of, asked, set(having)) == missing
     assert needs(of, asked, set(having)) == missing
     assert bool(missing) is (missing.total > 0)
