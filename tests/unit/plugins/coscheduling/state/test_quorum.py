@@ -13,8 +13,8 @@ from extender.plugins.coscheduling.spec.membership import GroupRef
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.roles import ROLE_LABEL, Roles
 from extender.plugins.coscheduling.state import group_members
-from extender.plugins.coscheduling.state.commit import Commit
 from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.quorum import (
     Needs,
     follow,
@@ -38,7 +38,10 @@ def group(members: str, on_node: str = "", committed: str = "", started: str = "
         role = "worker" if name.isupper() else "master"
         member = pod(name, labels={ROLE_LABEL: role}, node_name="n1" if name in on_node else "")
         group_members.put(made, member, GroupRef("default/g"), "gate")
-    made.committed = dict.fromkeys(committed, "n1")
+        if name in on_node:
+            made.happened(name, MemberEvent.SEEN_BOUND)
+        if name in committed:
+            made.happened(name, MemberEvent.BINDING_CONFIRMED, "n1")
     made.started, made.earlier = set(started), set(earlier)
     return made
 
@@ -157,11 +160,13 @@ def test_a_group_without_needs_has_started_once_and_starts_anew_when_nobody_is_l
     of, asked = group("abc", on_node="ab", started="c"), spec(2, ONCE)
     follow(of, asked)
     assert (of.once_whole, of.started) == (True, {"c"})
-    of.on_node.clear()
-    of.commits = {"c": Commit("default/g", 1)}
+    for event in (MemberEvent.HELD, MemberEvent.START_BEGUN):
+        of.happened("c", event, "n1")
+    for uid in "ab":
+        of.happened(uid, MemberEvent.GONE)
     follow(of, asked)
-    assert of.once_whole, "a start is under way: they are on their way back"
-    of.commits.clear()
+    assert of.once_whole, "a start is under way"
+    of.happened("c", MemberEvent.GONE)
     follow(of, asked)
     assert (of.once_whole, of.started) == (False, set())
 
