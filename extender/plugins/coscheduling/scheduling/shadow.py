@@ -3,7 +3,8 @@ not keep it waiting for ever.
 
 Younger gangs and single pods may pass a gang that does not fit now. Once it has waited for shadowAfterSeconds it gets a
 shadow: on these nodes nobody of equal or lower priority is admitted until it starts or shadowMaxSeconds have passed; then
-the next has its turn. One at a time. ReservedRoom keeps single pods out, UnitPlanning other gangs; the tick begins and ends.
+the next has its turn, one at a time. Turns in vain make the pauses before further ones longer (VainTurns).
+ReservedRoom keeps single pods out, UnitPlanning other gangs; the tick begins and ends.
 No counterpart upstream; batch schedulers call the like a reservation for the first job in line (EASY backfill).
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,12 +20,13 @@ from functools import partial
 from extender import metrics
 from extender.api import corev1
 from extender.framework.listers import NodeInfoLister
-from extender.framework.node_selector import METADATA_NAME
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.collaborators import Collaborators, Verdict
+from extender.plugins.coscheduling.planner.room import Amounts
 from extender.plugins.coscheduling.scheduling.gates import shut_gate
 from extender.plugins.coscheduling.scheduling.plan_request import PlanRequests
-from extender.plugins.coscheduling.scheduling.shadow_nodes import DAEMON_SET, Choice, choose_nodes, controlled_by
+from extender.plugins.coscheduling.scheduling.shadow_nodes import Choice, choose_nodes, is_pinned
+from extender.plugins.coscheduling.scheduling.vain_turns import VainTurns, Wish, room_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.phases import Phase, phase_of
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -41,6 +43,7 @@ PAUSE_SECONDS = 15.0
 longest back-off at the latest. Else a few gangs that never fit would keep the nodes idle for good, in turn."""
 AGAIN_SECONDS = 30.0  # until a gang for which no nodes were found is looked at again, at least
 SHADOW = "GangShadow"  # the event's reason
+STARTS = frozenset((Phase.COMMITTING, Phase.BOUND))
 BEGUN, STARTED, EXPIRED, GONE = "begun", "started", "expired", "gone"
 
 
@@ -55,6 +58,7 @@ class Shadow:
     nodes: frozenset[str]
     since: float
     until: float
+    wish: Wish
 
 
 class Shadows:
@@ -79,10 +83,15 @@ class Shadows:
         self._planning = planning
         self.current: Shadow | None = None
         self._waits_since: dict[str, float] = {}  # groups that lack room -> since when, or since their last turn
-        self._turns: dict[str, int] = {}  # how many shadows they have had since then
+        self._turns: dict[str, int] = {}  # how many shadows groups have had since they last started
+        self._vain = VainTurns(self._rules.after_seconds, PAUSE_SECONDS)
+        self._room: Amounts = {}  # of the cluster, when it was last looked at
+        self._room_known_at = -math.inf
+        self._looked_at: Iterator[str] = iter(())  # of those that have had turns, one each tick
         self._not_before: dict[str, float] = {}
         self._ended = False
         self._pause_until = -math.inf
+        manager.on_dropped.append(self._forget)
 
     # What is kept from whom; under the manager's lock
 
@@ -113,13 +122,22 @@ class Shadows:
     # What UnitPlanning decides
 
     def denied(self, group: Group, stop: Stop) -> None:
+        """Groups that start together have their turns as one."""
         if self._rules.on and stop.reason in SHORT_OF_ROOM:
-            self._waits_since.setdefault(group.key, self._manager.clock())
+            key = min(each.key for each in unit_of(self._manager, group))
+            self._waits_since.setdefault(key, self._manager.clock())
 
     def planned(self, unit: Iterable[Group]) -> None:
+        """The turns that it has had are not forgotten before it starts."""
         for group in unit:
-            for notes in (self._waits_since, self._turns, self._not_before):
+            for notes in (self._waits_since, self._not_before):
                 notes.pop(group.key, None)
+
+    def _forget(self, key: str) -> None:
+        """The group is gone, or has started."""
+        for notes in (self._waits_since, self._not_before, self._turns):
+            notes.pop(key, None)
+        self._vain.forget(key)
 
     # Beginning and end
 
@@ -133,8 +151,11 @@ class Shadows:
             return
         manager = self._manager
         with manager.lock:
-            for key in [key for key in self._waits_since if key not in manager.groups]:
-                self.planned([Group(key)])
+            room_is_old = self._turns and manager.clock() - self._room_known_at >= PAUSE_SECONDS
+        if room_is_old:
+            self._know_room(self._with.newest_snapshot())
+        with manager.lock:
+            self._look_at_one()
             over = self._over(self.current) if self.current is not None else ""
             if over:
                 self._end(over)
@@ -145,6 +166,34 @@ class Shadows:
         if group is not None:
             manager.quarantine.for_gang(group.key, "shadow", partial(self._begin, group), None)
 
+    def _know_room(self, snapshot: NodeInfoLister) -> None:
+        room = room_of(snapshot)
+        with self._manager.lock:
+            self._room, self._room_known_at = room, self._manager.clock()
+
+    def _look_at_one(self) -> None:
+        """One of those that have had turns, each time another: they are forgotten where they say nothing any more. Lock held."""
+        key = next(self._looked_at, "")
+        if not key:
+            self._looked_at = iter(list(self._turns))
+            return
+        group = self._manager.groups.get(key)
+        if group is not None and key in self._turns and (self.current is None or key not in self.current.keys):
+            self._manager.quarantine.for_gang(key, "shadow", partial(self._look_at, group), None)
+
+    def _look_at(self, group: Group) -> None:
+        phase = phase_of(self._manager, group)
+        if phase in STARTS:
+            self._forget(group.key)
+        elif phase is Phase.DENIED and self._vain.is_over(group.key, self._wish_of(group), self._room):
+            log.info("shadow may come again group=%s", group.key)
+            self._turns.pop(group.key, None)
+
+    def _wish_of(self, group: Group) -> Wish:
+        unit = sorted(unit_of(self._manager, group), key=lambda each: each.key)
+        specs = [spec for spec in map(self._manager.spec, unit) if spec is not None]
+        return Wish.of(specs, (info for each in unit for info in each.pending()))
+
     def _over(self, shadow: Shadow) -> str:
         """Why it ends now; empty if it does not. Lock held."""
         group = self._manager.groups.get(shadow.group)
@@ -153,7 +202,7 @@ class Shadows:
         return self._manager.quarantine.for_gang(group.key, "shadow", partial(self._over_for, group, shadow), GONE)
 
     def _over_for(self, group: Group, shadow: Shadow) -> str:
-        if phase_of(self._manager, group) in (Phase.COMMITTING, Phase.BOUND):
+        if phase_of(self._manager, group) in STARTS:
             return STARTED
         pods = self._pending([group])
         gate = shut_gate(self._manager, group, pods[0].spec.scheduler_name, pods[0].name) if pods else None
@@ -168,25 +217,45 @@ class Shadows:
         log.info("shadow ends group=%s domain=%s result=%s", shadow.group, shadow.domain, why)
         metrics.shadows.labels(why).inc()
         metrics.shadow_nodes.set(0)
+        now = self._manager.clock()
         if shadow.group in self._waits_since:
-            self._waits_since[shadow.group] = self._manager.clock()
-        self._pause_until = self._manager.clock() + PAUSE_SECONDS
+            self._waits_since[shadow.group] = now
+        self._pause_until = now + PAUSE_SECONDS
+        self._note_end(shadow, why, now)
         self._manager.room_came_free()
 
+    def _note_end(self, shadow: Shadow, why: str, now: float) -> None:
+        """Whether the turn was in vain. One that ends early, because we lead no more or since victims go first, may not have been."""
+        group = self._manager.groups.get(shadow.group)
+        if why == STARTED:
+            self._vain.started(shadow.group)
+            self._turns.pop(shadow.group, None)
+        elif why == EXPIRED or (self._with.may_plan() and (group is None or not group.planned)):
+            turns = self._turns.get(shadow.group, 1)
+            self._vain.ended(shadow.group, turns, now, now - shadow.since, shadow.wish, self._room)
+        if group is None:
+            self._forget(shadow.group)
+
     def _next(self) -> Group | None:
-        """Whose turn it is: the gang that had the fewest, then the first in line. Lock held."""
+        """The gang that has its turn now: of the namespace that had the fewest in vain, the one that had the fewest, then the first
+        in line. Lock held."""
         manager, now = self._manager, self._manager.clock()
         due = [
             manager.groups[key]
             for key, since in self._waits_since.items()
-            if now - since >= self._rules.after_seconds and self._not_before.get(key, now) <= now
+            if now - since >= self._rules.after_seconds
+            and self._not_before.get(key, now) <= now
+            and self._vain.may_begin(key, now)
         ]
         waiting = [
             group
             for group in due
             if manager.quarantine.for_gang(group.key, "shadow", partial(phase_of, manager, group), None) is Phase.DENIED
         ]
-        return min(manager.in_order(waiting), key=lambda group: self._turns.get(group.key, 0), default=None)
+        return min(manager.in_order(waiting), key=self._turns_before, default=None)
+
+    def _turns_before(self, group: Group) -> tuple[int, int]:
+        return self._vain.of_namespace(group.key), self._turns.get(group.key, 0)
 
     def _pending(self, unit: Iterable[Group]) -> list[corev1.Pod]:
         pods = [info.pod for group in unit for info in group.pending() if self._with.ours(info.pod)]
@@ -198,21 +267,24 @@ class Shadows:
         with manager.lock:
             unit = unit_of(manager, group)
             pods = self._pending(unit)
-            if not pods:
+            if not pods or manager.groups.get(group.key) is not group:
                 return
             request = self._requests.request(unit, pods[0].spec.scheduler_name)
         most = len(snapshot.list()) * self._rules.max_nodes_percent // 100
         with self._planning:
             choice = self._with.offload(choose_nodes, snapshot, request, self._with.judge, max(1, most))
+        self._know_room(snapshot)
         with manager.lock:
+            if manager.groups.get(group.key) is not group:
+                return
             if not isinstance(choice, Choice) or phase_of(manager, group) is not Phase.DENIED:
                 self._not_before[group.key] = manager.clock() + max(AGAIN_SECONDS, self._rules.after_seconds)
                 return
             now = manager.clock()
             priority = min(map(manager.priority_of, unit))
             keys = frozenset(each.key for each in unit)
-            until = now + self._rules.max_seconds
-            begun = self.current = Shadow(group.key, keys, priority, choice.domain, choice.nodes, now, until)
+            until, wish = now + self._rules.max_seconds, self._wish_of(group)
+            begun = self.current = Shadow(group.key, keys, priority, choice.domain, choice.nodes, now, until, wish)
             self._turns[group.key] = self._turns.get(group.key, 0) + 1
         self._tell(group, begun)
 
@@ -226,19 +298,3 @@ class Shadows:
         verdict = Verdict(False, SHADOW, messages.shadow_begins(shadow.domain, len(shadow.nodes)), event_only=True)
         member = min(gated, key=lambda pod: pod.name) if gated and pod_group is None else None
         self._with.verdicts.decided(pod_group, group.key, verdict, member)
-
-
-def is_pinned(pod: corev1.Pod) -> bool:
-    """Whether it is a DaemonSet's pod: controlled by one, and its required node affinity names the one node for which it was made.
-
-    The affinity alone, which anyone may write, pins nothing: any pod would pass a shadow by it.
-    """
-    if not controlled_by(pod, DAEMON_SET):
-        return False
-    affinity = pod.spec.affinity
-    preferences = affinity.node_affinity if affinity is not None else None
-    required = preferences.required_during_scheduling_ignored_during_execution if preferences is not None else None
-    if required is None or len(required.node_selector_terms) != 1:
-        return False
-    fields = required.node_selector_terms[0].match_fields
-    return any(field.key == METADATA_NAME and field.operator == "In" and len(field.values) == 1 for field in fields)

@@ -15,6 +15,7 @@ import numpy as np
 from extender.api import corev1
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
+from extender.framework.node_selector import METADATA_NAME
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.planner.domains import Domains
@@ -186,3 +187,19 @@ def _confirmed(
         if count >= len(order):
             return None
         count = min(2 * count, len(order))
+
+
+def is_pinned(pod: corev1.Pod) -> bool:
+    """Whether it is a DaemonSet's pod: controlled by one, and its required node affinity names the one node for which it was made.
+
+    The affinity alone, which anyone may write, pins nothing: any pod would pass a shadow by it.
+    """
+    if not controlled_by(pod, DAEMON_SET):
+        return False
+    affinity = pod.spec.affinity
+    preferences = affinity.node_affinity if affinity is not None else None
+    required = preferences.required_during_scheduling_ignored_during_execution if preferences is not None else None
+    if required is None or len(required.node_selector_terms) != 1:
+        return False
+    fields = required.node_selector_terms[0].match_fields
+    return any(field.key == METADATA_NAME and field.operator == "In" and len(field.values) == 1 for field in fields)
