@@ -15,7 +15,7 @@ from extender.plugins.coscheduling.spec.group_annotations import relevant
 from extender.plugins.coscheduling.spec.membership import GroupRef, foreign_gates
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import Effect, Member, MemberEvent, MemberState
-from extender.plugins.coscheduling.state.pod_conditions import was_refused, was_sent
+from extender.plugins.coscheduling.state.pod_conditions import was_sent
 from extender.plugins.pod_claims import claim_uses
 
 Effects = tuple[Effect, ...]
@@ -56,14 +56,12 @@ def _follow_gate(group: Group, pod: corev1.Pod, gate: str) -> None:
 
 
 def recall(group: Group, pod: corev1.Pod) -> None:
-    """What a member that is new to us shows of the time before: it was refused, or sent to its place."""
+    """What a member that is new to us shows of the time before: it was sent to its place."""
     if pod.node_name or pod.uid in group.held:
         return
     if pod.status.nominated_node_name and was_sent(pod):
         group.happened(pod.uid, MemberEvent.DISPATCHED)
         group.members[pod.uid].nomination = ""
-    if was_refused(pod):
-        group.happened(pod.uid, MemberEvent.PARKED)
 
 
 def _follow_node(group: Group, pod: corev1.Pod) -> Effects:
