@@ -146,7 +146,7 @@ class Admission:
             return None, self._refuse(group, pod, unresolvable(messages.TURN_NOT_COME))
         if place is None and self._rounds.requests.needs_plan(group, pod.uid):
             return None
-        if place is not None and not self._arrivals.bind_slots.lets_in(group):
+        if not self._arrivals.bind_slots.lets_in_member(group, pod.uid):
             return None, self._refuse(group, pod, unresolvable(messages.BIND_CALLS_TAKEN))
         group.happened(pod.uid, MemberEvent.PASSED if place is None else MemberEvent.ADMITTED)
         return place, SUCCESS

@@ -126,6 +126,8 @@ class Arrivals:
             member = group.members.get(uid)
             if member is None or uid in answered or uid in group.held or member.nomination == reservation.node_name:
                 continue
+            if self.bind_slots.is_kept_back(uid):
+                continue
             waits = uid in group.gated or uid in group.refused
             if invited is not None and uid not in invited:
                 if member.nomination:
@@ -140,6 +142,12 @@ class Arrivals:
         """Units that waited for bind calls to come free, where that are enough now."""
         with self._manager.lock:
             groups = [group for unit in self.bind_slots.next_units() for group in unit]
+            for group, uid in self.bind_slots.next_extras():
+                if self._manager.ledger.get(uid) is not None:
+                    groups.append(group)
+                else:
+                    self.steering.wake(group.key, [group.members[uid].pod])
+        self.steering.carry_out()
         for group in groups:
             self._manager.quarantine.for_gang(group.key, "arrivals", partial(self.send, group), None)
 

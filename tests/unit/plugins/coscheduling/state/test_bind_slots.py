@@ -12,7 +12,7 @@ import pytest
 from extender.api import corev1
 from extender.plugins.coscheduling import messages
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, group, members, on_node
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, group, member, members, on_node
 
 Make = Callable[..., World]
 
@@ -171,3 +171,81 @@ def test_a_gang_that_has_lost_its_plan_asks_anew(roomy: World) -> None:
     assert not slots.lets_in(groups["default/a"])
     for name in "ab":
         groups[f"default/{name}"].planned = False
+
+
+def with_more_than_it_needs(kube: Capped, *, gated: bool) -> list[corev1.Pod]:
+    """Two groups that start together, one with six members beyond its minMember; and another gang. 14 members in all."""
+    kube.apply(group("a", 2, groups="b"), group("b", 2), group("c", 4))
+    return [*members(8, "a", gated=gated), *members(2, "b", gated=gated), *members(4, "c", gated=gated)]
+
+
+@pytest.mark.parametrize("gated", [False, True], ids=["plain", "gated"])
+@pytest.mark.parametrize("seed", range(4))
+def test_members_beyond_minmember_that_are_held_for_another_group_count_too(
+    roomy: World, seed: int, gated: bool
+) -> None:
+    """All eight of one group were held, and two of the other gang: no call was left for the two that both waited for."""
+    kube = Capped(roomy, 10)
+    pods = with_more_than_it_needs(kube, gated=gated)
+    random.Random(seed).shuffle(pods)
+    kube.create(*pods)
+    kube.rounds(12)
+    assert (len(kube.running()), kube.too_many) == (14, 0)
+    assert list(broken(kube)) == []
+    slots = kube.plugin.arrivals.bind_slots
+    assert (slots._extra, slots._waiting) == ({}, {})
+
+
+def test_members_of_a_role_that_is_there_already_count_too(roomy: World) -> None:
+    """The workers were all held, and the master, which all waited for, found no call."""
+    kube = Capped(roomy, 6)
+    kube.apply(group(minimum=3, roles="master=1"))
+    kube.create(*members(10, role="worker"), member("master", role="master"))
+    kube.rounds(12)
+    assert (len(kube.running()), kube.too_many) == (11, 0)
+
+
+def test_one_that_is_kept_back_says_so_and_comes_once_its_groups_have_started(roomy: World) -> None:
+    kube = Capped(roomy, 5)
+    pods = with_more_than_it_needs(kube, gated=False)
+    kube.create(*pods[:10])
+    for pod in pods[:6]:
+        kube.attempt(pod.uid)
+    assert kube.held() == {"a0", "a1", "a2"}
+    assert {kube.told[f"a{number}"] for number in (3, 4, 5)} == {messages.BIND_CALLS_TAKEN}
+    kube.plugin.arrivals.send(kube.plugin.manager.groups["default/a"])  # another wave's turn, say
+    kube.wake()
+    assert {kube.pods[f"default/a{number}"].status.nominated_node_name for number in (3, 4, 5)} == {""}
+    for pod in pods[8:10]:
+        kube.attempt(pod.uid)
+    assert kube.starts == [{"a0", "a1", "a2", "b0", "b1"}]
+    kube.rounds(3)
+    assert len(kube.running()) == 10
+
+
+def test_who_is_kept_back_passes_no_gang_that_waits(roomy: World) -> None:
+    kube = Capped(roomy, 9)
+    kube.apply(group("a", 2, groups="b"), group("b", 2), group("large", 6))
+    pods = [*members(8, "a"), *members(2, "b"), *members(6, "large")]
+    kube.create(*pods)
+    kube.attempt(pods[0].uid)
+    kube.attempt("default/large0")
+    for pod in pods[1:5]:
+        kube.attempt(pod.uid)
+    assert kube.held() == {"a0", "a1"}, "the large gang is next"
+    kube.rounds(12)
+    assert (len(kube.running()), kube.too_many) == (16, 0)
+
+
+def test_of_those_that_went_while_they_were_kept_back_nothing_is_left(roomy: World) -> None:
+    kube = Capped(roomy, 5)
+    pods = with_more_than_it_needs(kube, gated=False)
+    kube.create(*pods[:10])
+    for pod in pods[:6]:
+        kube.attempt(pod.uid)
+    kube.delete(*[kube.pods[pod.uid] for pod in pods[:10]])
+    kube.rounds(1)
+    kube.world.clock.now += 11.0
+    kube.plugin.tick()
+    slots = kube.plugin.arrivals.bind_slots
+    assert (slots._extra, slots._passed, slots._let_in, slots._waiting) == ({}, {}, set(), {})
