@@ -159,7 +159,7 @@ class PlanningRounds:
         """Has the gangs planned that this may help: in the next turn, or, where no thread plans beside the verbs, at once."""
         if not self._wake_ups.note(happened):
             return
-        if self.beside_the_verbs or self._wake_ups.planning or self._wake_ups.judge():
+        if self.beside_the_verbs or self._wake_ups.judge(while_planning=False):
             self.look()
 
     def look(self) -> None:

@@ -174,12 +174,12 @@ class UnitPlanning:
 
     def _still_short(self, unit: Sequence[Group], request: planner.Request, snapshot: NodeInfoLister) -> Stop | None:
         """Its last stop, where a plan could only come to the same."""
-        last = unit[0].stopped
-        if last is None or last.reason is not Reason.INSUFFICIENT_RESOURCES or last.verdict is None:
-            return None
         with self._manager.lock:
+            last = unit[0].stopped
             has_places = any(self._manager.ledger.of_group(each.key) for each in unit)  # it might fit without them
             spec = self._manager.spec(unit[0])
+        if last is None or last.reason is not Reason.INSUFFICIENT_RESOURCES or last.verdict is None:
+            return None
         if has_places or not self._short(request, last, snapshot):
             return None
         minimum = spec.min_member if spec is not None else 0

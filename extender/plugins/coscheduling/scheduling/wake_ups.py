@@ -57,18 +57,24 @@ class WakeUps:
         if isinstance(new, corev1.Pod) and new.spec.affinity is not None and len(self._hated_keys) < MOST_KEYS:
             self._hated_keys.update(term.topology_key for term in PodInfo(new).required_anti_affinity_terms)
 
-    def judge(self) -> bool:
-        """Has the gangs planned that something has happened for. Returns whether there are any."""
+    def judge(self, *, while_planning: bool = True) -> bool:
+        """Has the gangs planned that something has happened for. Returns whether there are any.
+
+        while_planning: else True while a gang is being planned, after which this is called.
+        """
         manager = self._manager
         with manager.lock:
+            if self.planning and not while_planning:
+                return True
             noted, too_many = list(self._noted), self._too_many
             self._noted.clear()
             self._too_many = False
+            hated_keys = frozenset(self._hated_keys)
             waiting = [key for key, group in manager.groups.items() if group.waits_for_room()]
         if not waiting or not (noted or too_many):
             return False
         snapshot = self._newest_snapshot()
-        judges = [self._hints.judge(each, snapshot, self._stays, self._hated_keys) for each in noted]
+        judges = [self._hints.judge(each, snapshot, self._stays, hated_keys) for each in noted]
         woken = False
         for first in range(0, len(waiting), AT_ONCE):
             with manager.lock:

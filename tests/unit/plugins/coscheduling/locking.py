@@ -47,6 +47,9 @@ EXEMPT: Mapping[str, str] = {
     "SteeringInOrder": "a deque: taken from under a lock of its own",
     "Commit": "decided once, and read after its event",
     "LeadChanges": "the tick's thread alone",
+    "GangHints": "stateless",
+    "EventJudge": "lives for one event, in one thread",
+    "PlanningRounds.planning": "a lock",
 }
 
 
