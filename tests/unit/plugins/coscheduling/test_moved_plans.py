@@ -80,6 +80,21 @@ def test_nor_where_others_have_taken_the_room_meanwhile(kube: KubeScheduler) -> 
     assert pods[0].uid not in kube.plugin.manager.groups["default/g"].held
 
 
+def test_nor_where_it_has_no_place_any_more_and_no_room(kube: KubeScheduler) -> None:
+    """The plan was dropped while the member was on its way to Permit, and the room went to others."""
+    kube.apply(group(minimum=3))
+    kube.create(*(pods := members(3)))
+    before = kube.world.filter(pods[0])
+    kube.plugin.rounds.drop_plan("default/g")
+    assert kube.plugin.manager.ledger.get(pods[0].uid) is None
+    cpu = kube.world.nodes[before].status.allocatable["cpu"].value
+    kube.world.on_nodes["other"] = on_node(member("other", "", cpu=cpu), before)
+    kube.world.on_nodes["assumed"] = on_node(pods[0], before)
+    status, _ = kube.plugin.permit(CycleState(), pods[0], before)
+    assert status.message == f'node "{before}" has no room left: insufficient cpu'
+    assert not kube.plugin.manager.groups["default/g"].held
+
+
 def test_a_member_of_a_gang_that_may_be_anywhere_is_held_wherever_it_comes(kube: KubeScheduler) -> None:
     kube.apply(group(minimum=3))
     kube.create(*(pods := members(3)))
