@@ -26,7 +26,7 @@ from extender.plugins.coscheduling.planner.room import Amounts
 from extender.plugins.coscheduling.scheduling.gates import shut_gate
 from extender.plugins.coscheduling.scheduling.plan_request import PlanRequests
 from extender.plugins.coscheduling.scheduling.shadow_nodes import Choice, choose_nodes, is_pinned
-from extender.plugins.coscheduling.scheduling.vain_turns import VainTurns, Wish, room_of
+from extender.plugins.coscheduling.scheduling.vain_turns import Turn, VainTurns, Wish, room_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.phases import Phase, phase_of
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -232,7 +232,8 @@ class Shadows:
             self._turns.pop(shadow.group, None)
         elif why == EXPIRED or (self._with.may_plan() and (group is None or not group.planned)):
             turns = self._turns.get(shadow.group, 1)
-            self._vain.ended(shadow.group, turns, now, now - shadow.since, shadow.wish, self._room)
+            turn = Turn(now - shadow.since, shadow.wish, self._room, shadow.nodes)
+            self._vain.ended(shadow.group, turns, now, turn)
         if group is None:
             self._forget(shadow.group)
 
@@ -270,9 +271,13 @@ class Shadows:
             if not pods or manager.groups.get(group.key) is not group:
                 return
             request = self._requests.request(unit, pods[0].spec.scheduler_name)
+            tried = self._vain.tried(group.key)
         most = len(snapshot.list()) * self._rules.max_nodes_percent // 100
-        with self._planning:
-            choice = self._with.offload(choose_nodes, snapshot, request, self._with.judge, max(1, most))
+        for but in dict.fromkeys((tried, NO_NODES)):
+            with self._planning:
+                choice = self._with.offload(choose_nodes, snapshot, request, self._with.judge, max(1, most), but)
+            if choice is not None:
+                break
         self._know_room(snapshot)
         with manager.lock:
             if manager.groups.get(group.key) is not group:

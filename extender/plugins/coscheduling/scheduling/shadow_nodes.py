@@ -52,11 +52,17 @@ def controlled_by(pod: corev1.Pod, *kinds: tuple[str, str]) -> bool:
     return owner is not None and (owner.api_version, owner.kind) in kinds
 
 
-def choose_nodes(snapshot: NodeInfoLister, request: planner.Request, judge: planner.Judge, most: int) -> Choice | None:
-    """At most `most` nodes; None where no domain would hold the gang on so few, however empty."""
+def choose_nodes(
+    snapshot: NodeInfoLister,
+    request: planner.Request,
+    judge: planner.Judge,
+    most: int,
+    but: frozenset[str] = frozenset(),
+) -> Choice | None:
+    """At most `most` nodes, and none of `but`; None where no domain would hold the gang on so few, however empty."""
     promised = with_pods(snapshot, request.promised).list()
     emptied = [_emptied(node) for node in promised]
-    kinds = _kinds(request, promised, emptied, judge)
+    kinds = _kinds(request, promised, emptied, judge, but)
     found = []
     for name, at in _domains(snapshot, request):
         chosen = _fewest(kinds, at, most)
@@ -81,7 +87,11 @@ def _emptied(node: NodeInfo) -> NodeInfo:
 
 
 def _kinds(
-    request: planner.Request, now: Sequence[NodeInfo], emptied: Sequence[NodeInfo], judge: planner.Judge
+    request: planner.Request,
+    now: Sequence[NodeInfo],
+    emptied: Sequence[NodeInfo],
+    judge: planner.Judge,
+    but: frozenset[str],
 ) -> list[_Kind]:
     """The largest first, of as many members as have to be placed."""
     members: dict[object, list[PodInfo]] = {}
@@ -103,7 +113,8 @@ def _kinds(
         left -= count
         asked = asked_of(alike[0].requests)
         statuses = judge.begin(alike[0].pod, empty_cluster).filter_all()
-        usable = np.array([status.success for status in statuses], dtype=np.int64)
+        passed = (status.success and node.name not in but for status, node in zip(statuses, emptied, strict=True))
+        usable = np.fromiter(passed, dtype=np.int64, count=len(emptied))
         kinds.append(_Kind(count, weight, room.capacity(asked) * usable, empty_room.capacity(asked) * usable))
     return kinds
 

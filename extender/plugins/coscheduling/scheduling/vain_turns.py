@@ -1,10 +1,11 @@
 """Turns in vain: nodes were kept free for a gang, and it did not start. They make the pauses before further turns longer.
 
-Shadows keeps it, asks it which gang may have a turn now, and tells it how each turn ended. Three rules:
+Shadows keeps it, asks it which gang may have a turn now, and tells it how each turn ended. Four rules:
 
 - After each turn in vain a gang waits four times as long as after the one before, from the fifth on for a day.
 - After the third turn in vain in a row, whichever gangs had them, all gangs wait, twice as long after each further one. Those of a
   namespace that has had none wait no longer than after the third.
+- In its next turn a gang has other nodes kept free for it, as long as there are others that would do.
 - What a gang has had is forgotten when it starts, when it asks for less, and when the cluster has got larger.
 
 No counterpart upstream.
@@ -58,12 +59,26 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """One that was in vain. lasted: seconds. wish: the gang's. room: what the cluster has. nodes: those that were kept free."""
+
+    lasted: float
+    wish: Wish
+    room: Amounts
+    nodes: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class _Vain:
-    """until: seconds of the clock, before which it gets no further turn. room: the most that the cluster has had."""
+    """until: seconds of the clock, before which it gets no further turn. room: the most that the cluster has had.
+
+    tried: the nodes that were kept free for it in vain.
+    """
 
     until: float
     wish: Wish
     room: Amounts
+    tried: frozenset[str]
 
 
 class VainTurns:
@@ -92,23 +107,27 @@ class VainTurns:
         """How many turns gangs of the group's namespace have had in vain."""
         return self._of_namespace.get(_namespace(key), 0)
 
-    def ended(self, key: str, turns: int, now: float, lasted: float, wish: Wish, room: Amounts) -> None:
-        """The gang's turn was in vain. turns: how many it has had. One that was over at once has kept nothing idle, and does not count.
+    def tried(self, key: str) -> frozenset[str]:
+        """The nodes that were kept free for the gang in vain, since all that would do were tried once."""
+        vain = self._gangs.get(key)
+        return vain.tried if vain is not None else frozenset()
 
-        lasted: seconds. room: what the cluster has.
-        """
-        if lasted < self._pause_seconds:
+    def ended(self, key: str, turns: int, now: float, turn: Turn) -> None:
+        """The gang's turn was in vain. turns: how many it has had. One that was over at once has kept nothing idle, and does not count."""
+        if turn.lasted < self._pause_seconds:
             return
         if now - self._ended >= A_DAY:
             self._begin_anew()
         before = self._gangs.get(key)
         until = now + Retry(self._after_seconds, max(A_DAY, self._after_seconds), GROWTH).seconds(turns)
         known = before.room if before is not None else {}
-        most = {name: max(amount, known.get(name, 0)) for name, amount in room.items()}
-        self._gangs[key] = _Vain(until, wish, most)
+        most = {name: max(amount, known.get(name, 0)) for name, amount in turn.room.items()}
+        tried = self.tried(key)
+        tried = turn.nodes | tried if turn.nodes.isdisjoint(tried) else turn.nodes
+        self._gangs[key] = _Vain(until, turn.wish, most, tried)
         self._of_namespace[_namespace(key)] = self.of_namespace(key) + 1
         self._in_a_row += 1
-        self._ended, self._lasted = now, lasted
+        self._ended, self._lasted = now, turn.lasted
 
     def started(self, key: str) -> None:
         """The gang's turn was not in vain."""

@@ -12,7 +12,7 @@ from msgspec import structs
 from extender.api import corev1
 from extender.plugins.coscheduling.collaborators import ShadowRules
 from extender.plugins.coscheduling.scheduling.shadow import PAUSE_SECONDS
-from extender.plugins.coscheduling.scheduling.vain_turns import A_DAY, VainTurns, Wish
+from extender.plugins.coscheduling.scheduling.vain_turns import A_DAY, Turn, VainTurns, Wish
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.kube_scheduler import group, members
 from tests.unit.plugins.coscheduling.short_of_room import RULES, Story
@@ -268,6 +268,18 @@ def test_a_start_clears_the_record(story: Story) -> None:
     assert story.w.plugin.rounds.shadows._vain._gangs == {}
 
 
+def test_each_turn_keeps_other_nodes_free_while_there_are_others_that_would_do(story: Story) -> None:
+    story.gang("g")
+    found = []
+    for _ in range(4):
+        turns(story, 300)
+        while story.shadow is None:
+            story.after(STEP)
+        found.append(sorted(story.shadow.nodes))
+        turns(story, 600)
+    assert found == [["n0", "n1"], ["n2", "n3"], ["n0", "n1"], ["n2", "n3"]]
+
+
 def test_a_gang_that_goes_while_its_nodes_are_chosen_leaves_nothing(world: Make) -> None:
     story = Story(world)
     members = story.gang("g")
@@ -306,7 +318,7 @@ class Turns:
     def in_vain(self, *keys: str, turns: int = 1, lasted: float = 600) -> None:
         for key in keys:
             self.now += lasted
-            self.vain.ended(key, turns, self.now, lasted, NOTHING, ROOM)
+            self.vain.ended(key, turns, self.now, Turn(lasted, NOTHING, ROOM))
 
     def waits(self, key: str) -> float:
         """Seconds from the end of the last turn until the gang may have one, to the next ten."""
@@ -386,5 +398,5 @@ def test_the_turns_are_over(wish: Wish, room: dict[str, int], over: bool, waitin
 
 def test_a_cluster_that_shrinks_and_grows_again_is_not_larger(waiting: Turns) -> None:
     waiting.in_vain("a/1")
-    waiting.vain.ended("a/1", 2, waiting.now + 600, 600, NOTHING, {"cpu": 4000})
+    waiting.vain.ended("a/1", 2, waiting.now + 600, Turn(600, NOTHING, {"cpu": 4000}))
     assert not waiting.vain.is_over("a/1", NOTHING, {"cpu": 8000})
