@@ -158,7 +158,6 @@ class Informer(Generic[T]):
 
     def replaced(self) -> None:
         self._progress.synced = self._progress.served = True
-        self._progress.error = ""
         self.heard()
         self._synced.set()
 

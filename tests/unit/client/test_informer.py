@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from extender.api import corev1
+from extender.api.metav1 import ObjectMeta
 from extender.client.embedded import EmbeddedAPI
-from extender.client.errors import ApiError
+from extender.client.errors import ApiError, ForbiddenError
 from extender.client.informer import NON_TERMINAL_PODS, STALE_SECONDS, Informer, InformerFactory, InformerState
-from extender.client.interface import NODES, POD_GROUPS, PODS
+from extender.client.interface import LEASES, NODES, POD_GROUPS, PODS, Page, ResourceType, Unreadable
 from tests.objects import make_node
 
 READ = "objects that cannot be read: 2, see the log"
@@ -215,3 +216,118 @@ def test_while_one_has_not_synced_they_have_not() -> None:
     factory.informer(POD_GROUPS).replaced()
     assert factory.has_synced()
     assert factory.wait_for_sync(0.0)
+
+
+def test_a_wait_for_all_takes_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, asked = Clock(), []
+
+    def wait(self: Informer[Any], timeout: float) -> bool:
+        asked.append(timeout)
+        clock.now += 4.0
+        return True
+
+    monkeypatch.setattr(Informer, "wait_for_sync", wait)
+    factory = InformerFactory(EmbeddedAPI(), clock)
+    for resource in (PODS, NODES, POD_GROUPS):
+        factory.informer(resource)
+    assert factory.wait_for_sync(6.0)
+    assert asked == [6.0, 2.0, 0.0]
+
+
+class Silent:
+    """A watch that shows nothing."""
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+
+    def __iter__(self) -> Iterator[Any]:
+        self._stopped.wait()
+        return iter(())
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+
+class Asked:
+    """Notes what it is asked for, until the watch; refuses every list if it is told to."""
+
+    def __init__(self, refusal: ApiError | None = None) -> None:
+        self.refusal = refusal
+        self.calls: list[dict[str, Any]] = []
+        self.enough = threading.Event()
+
+    def list_page(self, resource: Any, **how: Any) -> Page[Any]:
+        self.calls.append(how)
+        if self.refusal is None:
+            return Page((), "1")
+        if len(self.calls) > 1:
+            self.enough.set()
+        raise self.refusal
+
+    def watch(self, resource: Any, **how: Any) -> Silent:
+        self.calls.append(how)
+        self.enough.set()
+        return Silent()
+
+
+def asked(api: Asked, make: Callable[[Any], Informer[Any]]) -> Informer[Any]:
+    """Once the watch is open, or the second list was refused; it has stopped then."""
+    made = make(api)
+    made.start()
+    try:
+        assert api.enough.wait(5.0)
+    finally:
+        made.stop()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("resource", "options", "selection", "longest"),
+    [
+        pytest.param(NODES, {}, {"namespace": "", "field_selector": ""}, 30.0, id="everything"),
+        pytest.param(
+            PODS,
+            {"namespace": "a", "field_selector": "x=y"},
+            {"namespace": "a", "field_selector": "x=y"},
+            30.0,
+            id="some",
+        ),
+        pytest.param(LEASES, {}, {"namespace": "", "field_selector": ""}, 5.0, id="the Lease, a few seconds at a time"),
+    ],
+)
+def test_what_is_listed_and_watched(
+    resource: Any, options: dict[str, Any], selection: dict[str, str], longest: float
+) -> None:
+    api = Asked()
+    asked(api, lambda api: InformerFactory(api).informer(resource, **options))
+    listed, watched = api.calls
+    assert {key: listed[key] for key in selection} == {key: watched[key] for key in selection} == selection
+    assert 0.8 * longest <= watched["timeout_seconds"] <= longest
+
+
+def of_a_factory(api: Any, resource: ResourceType[Any], **how: Any) -> Informer[Any]:
+    return InformerFactory(api).informer(resource, **how)
+
+
+@pytest.mark.parametrize("make", [Informer, of_a_factory])
+def test_a_kind_that_we_may_not_read_is_absent_where_that_was_said_and_only_there(make: Any) -> None:
+    may_be: dict[str, Any] = {"optional": True, "may_be_forbidden": True}
+    assert asked(Asked(ForbiddenError("no")), lambda api: make(api, POD_GROUPS, **may_be)).has_synced
+    assert not asked(Asked(ForbiddenError("no")), lambda api: make(api, POD_GROUPS, optional=True)).has_synced
+
+
+def test_one_informer_alone_watches_everything_for_half_a_minute() -> None:
+    api = Asked()
+    asked(api, lambda api: Informer(api, NODES))
+    assert [(each["namespace"], each["field_selector"]) for each in api.calls] == [("", "")] * 2
+    assert 24.0 <= api.calls[1]["timeout_seconds"] <= 30.0
+    api = Asked()
+    asked(api, lambda api: Informer(api, NODES, watch_seconds=1.0))
+    assert api.calls[1]["timeout_seconds"] <= 1.0
+
+
+@pytest.mark.faults
+def test_objects_that_cannot_be_read_are_counted() -> None:
+    made, _ = informer()
+    made._reflector.unreadable.put(Unreadable(ObjectMeta(name="a"), "nonsense"))
+    assert made.state.unreadable == 1

@@ -72,7 +72,11 @@ def watch(response: Response) -> tuple[WatchStream[corev1.Node], list[Any]]:
 
 
 def told(events: Iterable[WatchEvent[Any]]) -> list[str]:
-    return [f"{each.type.value} {each.object.metadata.name} {each.resource_version}" for each in events if each.object]
+    story = []
+    for each in events:
+        assert isinstance(each.object, corev1.Node)
+        story.append(f"{each.type.value} {each.object.metadata.name} {each.resource_version}")
+    return story
 
 
 TWO = line("ADDED", "a", "5") + line("MODIFIED", "b", "6")

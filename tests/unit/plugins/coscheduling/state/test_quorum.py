@@ -146,6 +146,15 @@ def test_whether_nobody_waits_any_more(state: dict[str, str], policy: MatchPolic
     assert runs(group("abc", **state), spec(2, policy)) is running
 
 
+def test_all_members_of_a_fraction_run_and_wait_for_more() -> None:
+    assert not runs(group("a", on_node="a"), spec(2, ONLY))
+
+
+def test_a_batch_is_whole_with_its_roles() -> None:
+    of = group("abcD", on_node="abc", earlier="a")
+    assert in_part(of, spec(2, ONLY, {"master": 1, "worker": 1})), "its worker has been left behind"
+
+
 def test_a_gang_of_which_nobody_is_needed_runs_only_with_somebody_on_a_node() -> None:
     assert not runs(group("a"), spec(0))
 
