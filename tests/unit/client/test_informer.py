@@ -281,6 +281,10 @@ def asked(api: Asked, make: Callable[[Any], Informer[Any]]) -> Informer[Any]:
     return made
 
 
+def of_a_factory(api: Any, resource: ResourceType[Any], **how: Any) -> Informer[Any]:
+    return InformerFactory(api).informer(resource, **how)
+
+
 @pytest.mark.parametrize(
     ("resource", "options", "selection", "longest"),
     [
@@ -299,14 +303,10 @@ def test_what_is_listed_and_watched(
     resource: Any, options: dict[str, Any], selection: dict[str, str], longest: float
 ) -> None:
     api = Asked()
-    asked(api, lambda api: InformerFactory(api).informer(resource, **options))
+    asked(api, lambda api: of_a_factory(api, resource, **options))
     listed, watched = api.calls
     assert {key: listed[key] for key in selection} == {key: watched[key] for key in selection} == selection
     assert 0.8 * longest <= watched["timeout_seconds"] <= longest
-
-
-def of_a_factory(api: Any, resource: ResourceType[Any], **how: Any) -> Informer[Any]:
-    return InformerFactory(api).informer(resource, **how)
 
 
 @pytest.mark.parametrize("make", [Informer, of_a_factory])
