@@ -228,8 +228,9 @@ def test_a_wait_for_all_takes_no_longer_than_it_may(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(Informer, "wait_for_sync", wait)
     factory = InformerFactory(EmbeddedAPI(), clock)
-    for resource in (PODS, NODES, POD_GROUPS):
-        factory.informer(resource)
+    factory.informer(PODS)
+    factory.informer(NODES)
+    factory.informer(POD_GROUPS)
     assert factory.wait_for_sync(6.0)
     assert asked == [6.0, 2.0, 0.0]
 

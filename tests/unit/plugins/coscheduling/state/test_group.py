@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from unittest.mock import Mock
 
 import pytest
 
@@ -118,3 +119,63 @@ def test_a_member_that_was_sent_and_lost_its_place(group: Group, gated: bool, st
     happen(group, (MemberEvent.DISPATCHED, ""))
     group.place_lost("a")
     assert group.members["a"].state is state
+
+
+def test_who_moves_leaves_the_others_where_they_are(group: Group) -> None:
+    join(group, "b")
+    happen(group, (HELD, "n1"))
+    assert (group.in_state(MemberState.QUEUED), group.in_state(MemberState.WAITING)) == ({"b"}, {"a"})
+
+
+ASKED: dict[str, list[MemberState]] = {
+    "refused": [MemberState.UNSCHEDULABLE],
+    "answered": [MemberState.ADMITTED],
+    "starting": [MemberState.STARTING],
+    "assigned": [MemberState.BOUND],
+    "waiting": [MemberState.WAITING, MemberState.STARTING],
+    "pending": [state for state in MemberState if state is not MemberState.BOUND],
+}
+
+
+@pytest.mark.parametrize(
+    "events", [[], [MemberEvent.REFUSED], [MemberEvent.ADMITTED], [HELD], [HELD, BEGUN], [CONFIRMED]]
+)
+def test_each_question_is_answered_by_the_states(group: Group, events: list[MemberEvent]) -> None:
+    happen(group, *((event, "n1") for event in events))
+    answers = {
+        "refused": group.refused,
+        "answered": group.answered,
+        "starting": group.starting,
+        "assigned": group.assigned(),
+        "waiting": group.waiting(),
+        "pending": {info.pod.uid for info in group.pending()},
+    }
+    state = group.members["a"].state
+    assert {question: bool(found) for question, found in answers.items()} == {
+        question: state in states for question, states in ASKED.items()
+    }
+
+
+def test_who_was_sent_and_who_was_refused_in_tree(group: Group) -> None:
+    join(group, "b")
+    assert (group.nominated(), group.rejected_in_tree()) == ([], {})
+    group.members["a"].nomination, group.members["b"].rejected_in_tree = "", 0
+    assert (group.nominated(), group.rejected_in_tree()) == (["a"], {"b": 0})
+
+
+def test_a_group_waits_for_room_while_one_is_refused_or_gated(group: Group) -> None:
+    assert not group.waits_for_room()
+    group.gated.add("a")
+    assert group.waits_for_room()
+    group.gated.clear()
+    happen(group, (MemberEvent.REFUSED, ""))
+    assert group.waits_for_room()
+
+
+def test_a_stop_knows_the_one_before(group: Group) -> None:
+    stops = [Mock(), Mock()]
+    for stop in stops:
+        group.stop(stop)
+    stops[0].after.assert_called_once_with(None)
+    stops[1].after.assert_called_once_with(stops[0].after.return_value)
+    assert group.stopped is stops[1].after.return_value

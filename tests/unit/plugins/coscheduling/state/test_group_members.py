@@ -142,7 +142,7 @@ def test_a_gate_is_taken_in_once() -> None:
     group = group_with(pod("p", schedulingGates=GATED))
     group.happened("p", MemberEvent.DISPATCHED)
     put(group, pod("p", schedulingGates=GATED, priority=1))
-    assert state_of(group) is MemberState.DISPATCHED
+    assert (group.gated, state_of(group)) == ({"p"}, MemberState.DISPATCHED)
 
 
 def conditioned(*conditions: corev1.PodCondition, nominated: str = "", node_name: str = "") -> corev1.Pod:
