@@ -154,12 +154,12 @@ def conditioned(*conditions: corev1.PodCondition, nominated: str = "", node_name
     ("shown", "state", "nomination"),
     [
         pytest.param(conditioned(), MemberState.QUEUED, None, id="nothing"),
-        pytest.param(conditioned(REFUSED), MemberState.UNSCHEDULABLE, None, id="kube-scheduler has refused it"),
+        pytest.param(conditioned(REFUSED), MemberState.QUEUED, None, id="a refusal is taken in elsewhere"),
         pytest.param(conditioned(SENT, nominated="n1"), MemberState.DISPATCHED, "", id="we have sent it to a place"),
         pytest.param(conditioned(SENT), MemberState.QUEUED, None, id="and taken the nomination back"),
         pytest.param(conditioned(nominated="n1"), MemberState.QUEUED, None, id="a nomination that is not ours"),
         pytest.param(
-            conditioned(REFUSED, SENT, nominated="n1"), MemberState.UNSCHEDULABLE, "", id="sent, and refused there"
+            conditioned(REFUSED, SENT, nominated="n1"), MemberState.DISPATCHED, "", id="sent, and refused there"
         ),
         pytest.param(conditioned(REFUSED, node_name="n1"), MemberState.BOUND, None, id="on a node, it waits no more"),
     ],

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from extender.api import corev1
 from extender.api.codec import convert
+from extender.api.schedulingv1alpha1 import GANG_READY
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.spec.keys import GROUPS
@@ -209,14 +210,14 @@ def test_one_that_goes_gives_its_room_up(manager: PodGroupManager) -> None:
 
 
 def test_what_a_new_member_shows_of_the_time_before_counts_once(manager: PodGroupManager) -> None:
-    refused = corev1.PodCondition(type="PodScheduled", status="False", reason="Unschedulable")
-    shown = replace(POD, status=replace(POD.status, conditions=(refused,)))
+    sent = corev1.PodCondition(type=GANG_READY, status="True")
+    shown = replace(POD, status=replace(POD.status, conditions=(sent,), nominated_node_name="n1"))
     group = manager.pod_changed(shown)
     assert group is not None
-    assert group.refused == {"p"}
-    group.happened("p", MemberEvent.ADMITTED)
+    assert group.nominated() == ["p"]
+    group.members["p"].nomination = None
     manager.pod_changed(shown)
-    assert group.answered == {"p"}
+    assert group.nominated() == [], "taken back: the watch is behind"
 
 
 # Objects
