@@ -22,6 +22,7 @@ from extender.plugins.coscheduling.state.member import Effect, Member, MemberEve
 from extender.plugins.coscheduling.state.plan_call import PlanCall
 from extender.plugins.coscheduling.state.preempting import Preempting
 from extender.plugins.coscheduling.state.refutations import Refutations
+from extender.plugins.coscheduling.state.role_counts import RoleCounts
 from extender.plugins.coscheduling.state.standing import Standing
 from extender.plugins.coscheduling.state.stops import Stop
 
@@ -60,6 +61,7 @@ class Group:
     stopped: Stop | None = None  # what the last attempt came to, if that was nothing; None after a plan
     spec: GroupSpec | None = None  # None: not computed since the last change
     priorities: Counter[int] = field(default_factory=Counter)  # how many members have each
+    roles: RoleCounts = field(default_factory=RoleCounts)  # how many members have each
     standing: Standing | None = None  # None: not computed since the last change of a member or of the spec
     _by_state: dict[MemberState, set[str]] = field(default_factory=dict)  # UIDs; without states that no member is in
 

@@ -31,6 +31,7 @@ def put(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> Effects:
     else:
         group.add(pod.uid, Member(PodInfo(pod), ref))
     group.priorities[pod.priority] += 1
+    group.roles.add(pod)
     group.standing = None
     if known is not None and known.spec.scheduler_name != pod.spec.scheduler_name:
         _leave_scheduler(group, known)
@@ -115,6 +116,7 @@ def _leave_scheduler(group: Group, pod: corev1.Pod) -> None:
 
 
 def _uncount(group: Group, pod: corev1.Pod) -> None:
+    group.roles.remove(pod)
     group.priorities[pod.priority] -= 1
     if not group.priorities[pod.priority]:
         del group.priorities[pod.priority]

@@ -7,7 +7,6 @@ Koordinator: pkg/scheduler/plugins/coscheduling/core/gang.go (isGangValidForPerm
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -42,7 +41,7 @@ def minima_missed(group: Group, spec: GroupSpec, counted: AbstractSet[str]) -> N
     total = max(0, spec.min_member - len(counted))
     if not spec.roles.minima:
         return Needs(total)
-    present = Counter(spec.roles.role_of(group.members[uid].pod) for uid in counted if uid in group.members)
+    present = group.roles.among(counted, group.members, spec.roles)
     roles = tuple((role, minimum - present[role]) for role, minimum in spec.roles.minima if minimum > present[role])
     return Needs(max(total, sum(number for _, number in roles)), roles)
 

@@ -180,6 +180,13 @@ def _start(manager: PodGroupManager, group: Group) -> Iterable[str]:
             yield f"the place of {place.uid} is {'' if place.firm else 'not '}firm"
 
 
+def _roles(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    """Under the label that was asked for last."""
+    counted = Counter(each.pod.labels.get(group.roles._label, "") for each in group.members.values())
+    if group.roles._counts != counted:
+        yield f"{group.roles._counts} is noted, {counted} counted"
+
+
 def _standing(manager: PodGroupManager, group: Group) -> Iterable[str]:
     found = standing_of(group.members, group.priorities, spec_of(group))
     if group.standing is not None and group.spec is not None and group.standing != found:
@@ -213,6 +220,7 @@ GROUP_RULES: Mapping[str, Rule] = {
     "priorities": _exactly(
         "priorities", lambda _, group: Counter(each.pod.priority for each in group.members.values())
     ),
+    "roles": _roles,
     "standing": _standing,
 }
 
