@@ -1,6 +1,8 @@
-"""What the watch says, brought to the cache, the nominator, the waiting pods and the plugins, in this order.
+"""What a change in the cluster means, for both schedulers: for the cache, nominations, pods that wait in Permit and plugins.
 
-Each informer calls from its own thread, one event at a time.
+They hear of it in this order, and last the queue, where there is one: a pod that the in-process scheduler's queue wakes
+(in_process/queue_handlers.py) sees the change. Behind a kube-scheduler the queue is kube-scheduler's own.
+Each informer calls from its own thread, one event at a time. An event may come twice (client/deliveries.py).
 kube-scheduler: pkg/scheduler/eventhandlers.go
 """
 
@@ -9,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
@@ -19,9 +21,12 @@ from extender.crash import every
 
 log = logging.getLogger(__name__)
 
+Listener = Callable[[Any, Any], object]
+"""Called with an object as it was and as it is: None for one that was not, or is no more, there. Both have one UID."""
+
 
 class Observer(Protocol):
-    """A plugin that keeps state of its own: None for an object that was not, or is no more, there."""
+    """A plugin that keeps state of its own: a Listener for each kind."""
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None: ...
 
@@ -30,92 +35,143 @@ class Observer(Protocol):
     def on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None: ...
 
 
+class ObjectHandlers:
+    """The listeners in their order: each hears of a change though another raises. Then the event comes again."""
+
+    def __init__(self, *listeners: Listener) -> None:
+        self._listeners = listeners
+
+    def on_add(self, obj: Any) -> None:
+        self.tell(None, obj)
+
+    def on_update(self, old: Any, new: Any) -> None:
+        if old.metadata.uid == new.metadata.uid:
+            self.tell(old, new)
+        else:  # deleted and made again between two looks
+            every(partial(self.tell, old, None), partial(self.tell, None, new))
+
+    def on_delete(self, obj: Any) -> None:
+        self.tell(obj, None)
+
+    def tell(self, old: Any, new: Any) -> None:
+        every(*(partial(listener, old, new) for listener in self._listeners))
+
+
+class NodeHandlers(ObjectHandlers):
+    """Unlike kube-scheduler's, the cache hears of a deletion first: a pod that is woken by it must not choose the node again."""
+
+    def __init__(self, cache: Cache, *listeners: Listener) -> None:
+        super().__init__(*listeners)
+        self._cache = cache
+
+    def on_add(self, node: corev1.Node) -> None:
+        self._cache.add_node(node)
+        super().on_add(node)
+
+    def on_update(self, old: corev1.Node, new: corev1.Node) -> None:
+        self._cache.update_node(old, new)
+        super().on_update(old, new)
+
+    def on_delete(self, node: corev1.Node) -> None:
+        _ignoring_missing_edge(self._cache.remove_node, node)
+        super().on_delete(node)
+
+
 class PodHandlers:
-    """Assigned pods go to the cache; the others only to the nominator and the observers."""
+    """A pod with a node counts in the cache; one without may be nominated, or assumed by a binding cycle."""
 
     def __init__(
         self,
         cache: Cache,
-        nominator: Nominator,
+        nominator: Nominator | None,
         observers: Sequence[Observer],
         reject_waiting_pod: Callable[[corev1.Pod], bool],
+        queue: Listener | None = None,
     ) -> None:
-        """reject_waiting_pod: ends a wait in Permit; returns whether there was one."""
+        """nominator: None where the queue keeps the nominations of its pods. reject_waiting_pod: ends a wait in Permit; returns
+        whether there was one.
+
+        queue: hears of each event once, after all others; of an assumed pod only that it goes, and then with its node.
+        """
         self._cache = cache
         self._nominator = nominator
-        self._observers = observers
+        self._plugins = ObjectHandlers(*(observer.on_pod for observer in observers))
         self._reject_waiting_pod = reject_waiting_pod
+        self._queue = ObjectHandlers(*([] if queue is None else [queue]))
 
     def on_add(self, pod: corev1.Pod) -> None:
-        if pod.node_name:
-            on_its_node(self._cache, pod)
-            self._nominator.delete_nominated_pod_if_exists(pod)
-        elif pod.status.nominated_node_name:
-            self._nominator.add_nominated_pod(pod, pod.status.nominated_node_name)
-        self._tell(None, pod)
+        self._changed(None, pod)
 
     def on_update(self, old: corev1.Pod, new: corev1.Pod) -> None:
         if old.uid != new.uid:  # deleted and made again between two looks
             self.on_delete(old)
             self.on_add(new)
-            return
-        if new.node_name:
-            on_its_node(self._cache, new, known=bool(old.node_name))
-            if not old.node_name:
-                self._nominator.delete_nominated_pod_if_exists(new)
         else:
-            self._nominator.update_nominated_pod(old, new)
-        ends = new.deleting and not old.deleting and not new.node_name
-        self._tell(old, new, *((partial(self._reject_waiting_pod, new),) if ends else ()))
+            self._changed(old, new)
 
     def on_delete(self, pod: corev1.Pod) -> None:
-        self._nominator.delete_nominated_pod_if_exists(pod)
-        forget_deleted(self._cache, pod, lambda gone: self._tell(gone, None), self._reject_waiting_pod)
+        """Whatever the cache has of a deleted pod goes, on whatever node.
 
-    def _tell(self, old: corev1.Pod | None, new: corev1.Pod | None, *more: Callable[[], object]) -> None:
-        """Each hears of it though another raises; then the event comes again."""
-        every(*(partial(observer.on_pod, old, new) for observer in self._observers), *more)
+        The event's pod may be stale: after a relist it is the last that the watch has shown, and it may have been bound since.
+        Go: deletePod (DeletedFinalStateUnknown: the state may be stale, and is cleaned up anyway)
+        """
+        if self._nominator is not None:
+            self._nominator.delete_nominated_pod_if_exists(pod)
+        assumed = self._assumed(pod)
+        placed = pod if pod.node_name else self._cache.get_pod(pod)
+        if placed is not None and assumed is None:
+            _ignoring_missing_edge(self._cache.remove_pod, placed)
+        every(
+            partial(self._plugins.tell, pod if placed is None or assumed is not None else placed, None),
+            partial(self._end_binding_cycle, pod, assumed),
+            partial(self._queue.tell, pod if placed is None else placed, None),
+        )
+
+    def _changed(self, old: corev1.Pod | None, new: corev1.Pod) -> None:
+        """old: None for a pod that was not known, or that is told of once more."""
+        if new.node_name:
+            _ensure_cached(self._cache, new, known=old is not None and bool(old.node_name))
+        assumed = None if new.node_name else self._assumed(new)
+        if assumed is not None:
+            self._assumed_changed(old, new, assumed)
+            return
+        self._nominate(old, new)
+        every(partial(self._plugins.tell, old, new), partial(self._queue.tell, old, new))
+
+    def _assumed_changed(self, old: corev1.Pod | None, new: corev1.Pod, assumed: corev1.Pod) -> None:
+        """Its room and its nomination are the binding cycle's matter, until the pod is to go. Go: updatePodInSchedulingQueue"""
+        ends = new.deleting and not (old is not None and old.deleting)
+        steps = (
+            partial(self._end_binding_cycle, new, assumed),
+            partial(self._queue.tell, assumed, None),
+        )
+        every(partial(self._plugins.tell, old, new), *(steps if ends else ()))
+
+    def _end_binding_cycle(self, pod: corev1.Pod, assumed: corev1.Pod | None) -> None:
+        """A wait in Permit ends, and the cycle forgets its pod. A binding that is under way fails by itself, the API server binds
+        no pod that is being deleted: its room is free at once. Go: handleAssumedPodDeletion
+        """
+        if not self._reject_waiting_pod(pod) and assumed is not None:
+            _ignoring_missing_edge(self._cache.forget_pod, assumed)
+            self._plugins.tell(assumed, None)
+
+    def _assumed(self, pod: corev1.Pod) -> corev1.Pod | None:
+        """With the node that it is assumed on."""
+        return self._cache.get_pod(pod) if self._cache.is_assumed_pod(pod) else None
+
+    def _nominate(self, old: corev1.Pod | None, new: corev1.Pod) -> None:
+        if self._nominator is None:
+            return
+        if new.node_name:
+            if old is None or not old.node_name:
+                self._nominator.delete_nominated_pod_if_exists(new)
+        elif old is not None:
+            self._nominator.update_nominated_pod(old, new)
+        elif new.status.nominated_node_name:
+            self._nominator.add_nominated_pod(new, new.status.nominated_node_name)
 
 
-class NodeHandlers:
-    def __init__(self, cache: Cache, observers: Sequence[Observer]) -> None:
-        self._cache = cache
-        self._observers = observers
-
-    def on_add(self, node: corev1.Node) -> None:
-        self._cache.add_node(node)
-        self._tell(None, node)
-
-    def on_update(self, old: corev1.Node, new: corev1.Node) -> None:
-        self._cache.update_node(old, new)
-        self._tell(old, new)
-
-    def on_delete(self, node: corev1.Node) -> None:
-        kept(self._cache.remove_node, node)
-        self._tell(node, None)
-
-    def _tell(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
-        every(*(partial(observer.on_node, old, new) for observer in self._observers))
-
-
-class PodGroupHandlers:
-    def __init__(self, observers: Sequence[Observer]) -> None:
-        self._observers = observers
-
-    def on_add(self, group: PodGroup) -> None:
-        self._tell(None, group)
-
-    def on_update(self, old: PodGroup, new: PodGroup) -> None:
-        self._tell(old, new)
-
-    def on_delete(self, group: PodGroup) -> None:
-        self._tell(group, None)
-
-    def _tell(self, old: PodGroup | None, new: PodGroup | None) -> None:
-        every(*(partial(observer.on_pod_group, old, new) for observer in self._observers))
-
-
-def on_its_node(cache: Cache, pod: corev1.Pod, *, known: bool = False) -> None:
+def _ensure_cached(cache: Cache, pod: corev1.Pod, *, known: bool) -> None:
     """The cache has the assigned pod as it is now, whatever it had of it: an event may come twice, or for one that was lost.
 
     known: whether the cache is to have it already, by the watch's word.
@@ -126,41 +182,10 @@ def on_its_node(cache: Cache, pod: corev1.Pod, *, known: bool = False) -> None:
         first(pod)
     except CacheError as error:
         log.warning("cache event out of order error=%s", error)
-        kept(second, pod)
+        _ignoring_missing_edge(second, pod)
 
 
-def forget_deleted(
-    cache: Cache,
-    pod: corev1.Pod,
-    tell: Callable[[corev1.Pod], None],
-    reject_waiting_pod: Callable[[corev1.Pod], bool],
-) -> None:
-    """Whatever the cache has of a deleted pod goes, on whatever node.
-
-    The event's pod may be stale: after a relist it is the last that the watch has shown, and it may have been bound since. One
-    that waits in Permit is forgotten by its binding cycle, when that ends. tell: has the plugins hear of the deletion, and
-    once more with the pod on its node where its room comes free only after that.
-    Go: deletePod and handleAssumedPodDeletion (DeletedFinalStateUnknown: the state may be stale, and is cleaned up anyway)
-    """
-    known = on_node(cache, pod)
-    assumed = cache.is_assumed_pod(pod)
-    if known is not None and not assumed:
-        kept(cache.remove_pod, known)
-
-    def end_of_its_call() -> None:
-        if not reject_waiting_pod(pod) and assumed and known is not None:
-            kept(cache.forget_pod, known)
-            tell(known)
-
-    every(partial(tell, pod if assumed or known is None else known), end_of_its_call)
-
-
-def on_node(cache: Cache, pod: corev1.Pod) -> corev1.Pod | None:
-    """The pod on its node, by the event's word or the cache's; None if it is on none."""
-    return pod if pod.node_name else cache.get_pod(pod)
-
-
-def kept(change: Callable[..., None], *objects: object) -> None:
+def _ignoring_missing_edge(change: Callable[..., None], *objects: object) -> None:
     """An edge that the cache's state machine does not have is logged: what was to be so is so already."""
     try:
         change(*objects)

@@ -38,7 +38,7 @@ from extender.scheduler.actions.verdicts import GroupVerdicts
 from extender.scheduler.actions.wake_by import WakeBy
 from extender.scheduler.background import Background
 from extender.scheduler.bind_verb import BindVerb
-from extender.scheduler.event_handlers import NodeHandlers, PodGroupHandlers, PodHandlers
+from extender.scheduler.event_handlers import NodeHandlers, ObjectHandlers, PodHandlers
 from extender.scheduler.filter_health import FilterHealth
 from extender.scheduler.in_flight import InFlight
 from extender.scheduler.leadership import Leadership, LeaseHandlers
@@ -209,8 +209,9 @@ class _Assembly:
         watch_in_tree_groups(informers, self._coscheduling)
         watch_volumes(informers, self._coscheduling.on_volumes)
         informers.informer(PODS).add_handler(pods)
-        informers.informer(NODES).add_handler(NodeHandlers(self._cache, observers))
-        informers.informer(POD_GROUPS, optional=True).add_handler(PodGroupHandlers(observers))
+        informers.informer(NODES).add_handler(NodeHandlers(self._cache, *(each.on_node for each in observers)))
+        pod_groups = ObjectHandlers(*(each.on_pod_group for each in observers))
+        informers.informer(POD_GROUPS, optional=True).add_handler(pod_groups)
         informers.informer(NAMESPACES)
         informers.informer(POD_DISRUPTION_BUDGETS, optional=True)
         lease = self._configuration.leader_lease

@@ -25,6 +25,7 @@ from extender.client.interface import (
 from extender.plugins.pod_claims import claim_uses
 from extender.plugins.volume_binding.matching import fully_bound
 from extender.scheduler.actions import bell
+from extender.scheduler.event_handlers import Listener, ObjectHandlers
 
 KINDS: tuple[ResourceType[Any], ...] = (
     PERSISTENT_VOLUMES,
@@ -37,30 +38,20 @@ KINDS: tuple[ResourceType[Any], ...] = (
 )
 
 
-class VolumeHandlers:
+def any_volume(changed: Callable[[], None]) -> Listener:
     """Whatever it was: a plan looks at all of them. The bell alone means nothing."""
 
-    def __init__(self, changed: Callable[[], None]) -> None:
-        self._changed = changed
+    def happened(old: Any, new: Any) -> None:
+        if (old if new is None else new).metadata.name != bell.NAME:
+            changed()
 
-    def on_add(self, obj: Any) -> None:
-        self._happened(obj)
-
-    def on_update(self, old: Any, new: Any) -> None:
-        self._happened(new)
-
-    def on_delete(self, obj: Any) -> None:
-        self._happened(obj)
-
-    def _happened(self, obj: Any) -> None:
-        if obj.metadata.name != bell.NAME:
-            self._changed()
+    return happened
 
 
 def watch_volumes(informers: InformerFactory, changed: Callable[[], None]) -> None:
     """Before the informers start."""
     for kind in KINDS:
-        informers.informer(kind, optional=True, may_be_forbidden=True).add_handler(VolumeHandlers(changed))
+        informers.informer(kind, optional=True, may_be_forbidden=True).add_handler(ObjectHandlers(any_volume(changed)))
 
 
 def has_unbound_claims(informers: InformerFactory, pod: corev1.Pod) -> bool:

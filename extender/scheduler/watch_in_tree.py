@@ -5,28 +5,14 @@ The factories call it beside what they watch anyway. A server that does not serv
 
 from __future__ import annotations
 
-from extender.api.schedulingv1alpha2 import PodGroup
 from extender.client.informer import InformerFactory
 from extender.client.interface import IN_TREE_POD_GROUPS
 from extender.plugins.coscheduling.plugin import Coscheduling
-
-
-class InTreePodGroupHandlers:
-    def __init__(self, coscheduling: Coscheduling) -> None:
-        self._coscheduling = coscheduling
-
-    def on_add(self, group: PodGroup) -> None:
-        self._coscheduling.on_in_tree_pod_group(None, group)
-
-    def on_update(self, old: PodGroup, new: PodGroup) -> None:
-        self._coscheduling.on_in_tree_pod_group(old, new)
-
-    def on_delete(self, group: PodGroup) -> None:
-        self._coscheduling.on_in_tree_pod_group(group, None)
+from extender.scheduler.event_handlers import ObjectHandlers
 
 
 def watch_in_tree_groups(informers: InformerFactory, coscheduling: Coscheduling | None) -> None:
     """Before the informers start."""
     if coscheduling is not None and coscheduling.manager.labels.in_tree:
         groups = informers.informer(IN_TREE_POD_GROUPS, optional=True)
-        groups.add_handler(InTreePodGroupHandlers(coscheduling))
+        groups.add_handler(ObjectHandlers(coscheduling.on_in_tree_pod_group))

@@ -34,7 +34,6 @@ from msgspec.structs import replace
 from extender.api import corev1
 from extender.backend.cache.image_states import ImageStates
 from extender.backend.cache.node_tree import NodeTree
-from extender.backend.cache.pod_update import is_binding_echo
 from extender.backend.cache.snapshot import Snapshot
 from extender.backend.cache.transitions import TRANSITIONS, Action, CacheError, PodState
 from extender.framework.handle import Clock
@@ -162,14 +161,6 @@ class Cache:
                     self._drop(entry)
                     expired.append(entry.info.pod)
         return expired
-
-    def skip_pod_update(self, pod: corev1.Pod) -> bool:
-        """Whether an update of an assumed pod only tells what assuming it foresaw. Go until 1.2x: skipPodUpdate."""
-        with self._lock:
-            entry = self._pods.get(pod.uid)
-        if entry is None or entry.state is not PodState.ASSUMED:
-            return False
-        return is_binding_echo(entry.info.pod, pod)
 
     def is_assumed_pod(self, pod: corev1.Pod) -> bool:
         with self._lock:

@@ -11,9 +11,10 @@ from extender.client.embedded.api import EmbeddedAPI
 from extender.client.informer import InformerFactory
 from extender.client.interface import CSI_STORAGE_CAPACITIES, STORAGE_CLASSES
 from extender.scheduler.actions import bell
+from extender.scheduler.event_handlers import ObjectHandlers
 from extender.scheduler.volume_handlers import (
     KINDS,
-    VolumeHandlers,
+    any_volume,
     has_unbound_claims,
     volumes_known,
     watch_volumes,
@@ -31,7 +32,7 @@ from tests.unit.plugins.storage import make_capacity, make_claim
 )
 def test_what_is_heard(name: str, heard: int) -> None:
     told: list[None] = []
-    handlers = VolumeHandlers(lambda: told.append(None))
+    handlers = ObjectHandlers(any_volume(lambda: told.append(None)))
     capacity = make_capacity(name, "fast", "z", "1Gi")
     handlers.on_add(capacity)
     handlers.on_update(capacity, capacity)

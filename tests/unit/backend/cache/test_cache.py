@@ -294,21 +294,6 @@ def test_dump_is_a_copy() -> None:
     assert len(dump.nodes["n1"].pods) == 1
 
 
-@pytest.mark.parametrize(
-    ("assumed", "update", "skip"),
-    [
-        pytest.param(True, a_pod("p", "n1"), True, id="the same object"),
-        pytest.param(True, a_pod("p"), True, id="only the node is not there yet"),
-        pytest.param(True, a_pod("p", annotations={"a": "b"}), True, id="annotations do not matter"),
-        pytest.param(True, a_pod("p", labels={"a": "b"}), False, id="labels matter"),
-        pytest.param(False, a_pod("p"), False, id="a pod that is not assumed is never skipped"),
-    ],
-)
-def test_skip_pod_update(assumed: bool, update: corev1.Pod, skip: bool) -> None:
-    cache = a_cache_in(PodState.ASSUMED if assumed else PodState.INITIAL)
-    assert cache.skip_pod_update(update) is skip
-
-
 def test_removing_one_of_two_pods_with_one_port_frees_it() -> None:
     node = NodeInfo(a_node("n1"), [PodInfo(a_pod("a", "n1", port=80)), PodInfo(a_pod("b", "n1", port=80))])
     node.remove_pod(a_pod("a", "n1", port=80))
