@@ -129,7 +129,7 @@ class Heard:
 
     def __init__(self, *, waits: bool = False) -> None:
         self.cache, self.nominator, self.waits = Cache(), Nominator(), waits
-        self.log: list[tuple[str, str, str, str]] = []
+        self.log: list[tuple[str, ...]] = []
         plugin: Any = SimpleNamespace(on_pod=partial(self._note, "plugin"))
         self.pods = PodHandlers(self.cache, self.nominator, [plugin], self._reject, partial(self._note, "queue"))
 
@@ -338,17 +338,20 @@ def test_where_the_queue_keeps_nominations_the_handlers_do_not() -> None:
 
 def test_the_cache_hears_of_a_node_before_the_listeners_do() -> None:
     cache = Cache()
-    seen: list[tuple[bool, bool, list[str]]] = []
+    seen: list[tuple[bool, bool, list[int]]] = []
 
     def listener(old: corev1.Node | None, new: corev1.Node | None) -> None:
-        seen.append((old is not None, new is not None, [each.name for each in cache.snapshot().list()]))
+        seen.append(
+            (old is not None, new is not None, [each.allocatable.milli_cpu for each in cache.snapshot().list()])
+        )
 
-    nodes, node = NodeHandlers(cache, listener), make_node().name("n").uid("n").obj()
+    nodes, made = NodeHandlers(cache, listener), make_node().name("n").uid("n")
+    node, larger = made.capacity(cpu="1").obj(), made.capacity(cpu="2").obj()
     nodes.on_add(node)
-    nodes.on_update(node, node)
-    nodes.on_delete(node)
-    nodes.on_delete(node)  # told once more
-    assert seen == [(False, True, ["n"]), (True, True, ["n"]), (True, False, []), (True, False, [])]
+    nodes.on_update(node, larger)
+    nodes.on_delete(larger)
+    nodes.on_delete(larger)  # told once more
+    assert seen == [(False, True, [1000]), (True, True, [2000]), (True, False, []), (True, False, [])]
 
 
 @pytest.mark.faults

@@ -161,6 +161,23 @@ def test_a_pod_that_is_bound_leaves_the_queue_for_the_cache() -> None:
     assert story.cache.get_pod(bound) is bound
 
 
+def test_a_pod_that_is_deleted_leaves_the_queue() -> None:
+    story = Story()
+    story.pods.on_add(POD.obj())
+    story.pods.on_delete(POD.obj())
+    assert story.place(POD.obj()) is None
+
+
+def test_a_pod_of_another_scheduler_that_is_deleted_is_an_event_for_its_room_alone() -> None:
+    story = Story(everything(events.ASSIGNED_POD), everything(events.UNSCHEDULABLE_POD))
+    story.refuse(POD.obj())
+    other = make_pod().name("q").scheduler_name("other")
+    story.pods.on_delete(other.obj())
+    assert (story.asked, story.profile.rejected) == ([], [])
+    story.pods.on_delete(other.node("n").obj())
+    assert len(story.asked) == 1
+
+
 def test_a_pod_made_again_under_its_name_is_a_new_one() -> None:
     story = Story()
     story.pods.on_add(POD.node("n").obj())
@@ -268,13 +285,17 @@ def test_kinds_that_nobody_waits_for_are_not_handled() -> None:
     assert set(Story(observed=False).handlers) == {kinds.PODS, kinds.NODES}
 
 
-def test_only_the_actions_that_somebody_waits_for_move_pods() -> None:
+def test_only_the_actions_that_somebody_waits_for_move_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     story = Story(ClusterEvent(events.CSI_NODE, ActionType.ADD))
     story.refuse(POD.obj())
+    moved: list[object] = []
+    monkeypatch.setattr(story.queue, "move_all_to_active_or_backoff_queue", lambda *args: moved.append(args))
     obj = convert({"metadata": {"name": "x"}}, kinds.NODES.type)
     story.handlers[kinds.CSI_NODES].on_update(obj, obj)
     story.handlers[kinds.CSI_NODES].on_delete(obj)
-    assert story.asked == []
+    assert (story.asked, moved) == ([], [])
+    story.handlers[kinds.CSI_NODES].on_add(obj)
+    assert len(moved) == 1
 
 
 def test_plugins_that_keep_state_hear_of_everything() -> None:
