@@ -48,7 +48,7 @@ def suffix(seed: str) -> str:
 def with_pod_defaults(pod: Raw, classes: Mapping[str, Raw]) -> None:
     """In place. Raises ForbiddenError for a priority class that does not exist."""
     spec = pod["spec"] = dict(pod.get("spec") or {})
-    spec.setdefault("schedulerName", "default-scheduler")
+    spec["schedulerName"] = spec.get("schedulerName") or "default-scheduler"
     name = spec.get("priorityClassName", "")
     if name in BUILT_IN_PRIORITIES:
         spec.setdefault("priority", BUILT_IN_PRIORITIES[name])

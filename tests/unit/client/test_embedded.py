@@ -96,6 +96,19 @@ def test_a_priority_class_gives_its_value_and_has_to_exist() -> None:
     assert (pod.priority, pod.spec.preemption_policy) == (7, "Never")
 
 
+@pytest.mark.parametrize(
+    ("spec", "scheduler"),
+    [
+        pytest.param({}, "default-scheduler", id="not named"),
+        pytest.param({"schedulerName": ""}, "default-scheduler", id="named by an empty text"),
+        pytest.param({"schedulerName": "other"}, "other", id="named"),
+    ],
+)
+def test_a_pod_s_scheduler_is_the_default_one_unless_it_names_another(spec: dict[str, str], scheduler: str) -> None:
+    """`simulate` had no profile for the empty name, and ended. Go: SetDefaults_PodSpec"""
+    assert EmbeddedAPI().create(PODS, {"metadata": {"name": "p"}, "spec": spec}).spec.scheduler_name == scheduler
+
+
 def test_a_kind_that_is_not_served_is_not_found() -> None:
     with pytest.raises(NotFoundError):
         EmbeddedAPI(absent=[POD_GROUPS]).list_page(POD_GROUPS)
