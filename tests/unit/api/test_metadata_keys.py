@@ -26,6 +26,8 @@ WHOLE: dict[str, str] = {
     "pod_columns.py _add_pod_class": "pods are alike if all are the same",
     "api.py EmbeddedAPI.bind": "plays the API server: a binding's go to its pod",
     "hints.py _standing": "two versions are compared",
+    "helpful_events.py changed_labels": "two versions of a node are compared",
+    "waits_for.py kinds_of": "members are of one kind if their labels are the same",
     "members.py shape_of": "members are alike if those that selectors look at are",
     "group_annotations.py relevant": "whether any declared key is there",
     "group_annotations.py asked_by": "whether any declared key is there",
