@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
+from extender.framework.resource import Resource
 from extender.plugins.coscheduling.planner.room import Amounts, asked_of
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.retry import Retry
@@ -167,12 +168,11 @@ class VainTurns:
 
 def room_of(snapshot: NodeInfoLister) -> Amounts:
     """What all nodes that are not cordoned have of each resource, whatever runs on them."""
-    room: dict[str, int] = {}
+    room = Resource()
     for node in snapshot.list():
         if node.node is not None and not node.unschedulable:
-            for name, amount in asked_of(node.allocatable).items():
-                room[name] = room.get(name, 0) + amount
-    return room
+            room.add(node.allocatable)
+    return asked_of(room)
 
 
 def _namespace(key: str) -> str:
