@@ -13,6 +13,7 @@ from typing import Any
 
 from extender.cli import main as command
 from extender.plugins.coscheduling.plugin import Coscheduling
+from extender.scheduler import filter_health
 from extender.scheduler.filter_health import FilterHealth
 from tests.e2e.kubelet import SCALE
 
@@ -36,6 +37,7 @@ def in_less_time(init: Any) -> Any:
 def main(file: str, *arguments: str) -> int:
     setattr(Coscheduling, "pre_filter", errs_while(Path(file), Coscheduling.pre_filter))  # noqa: B010
     setattr(FilterHealth, "__init__", in_less_time(FilterHealth.__init__))  # noqa: B010
+    filter_health.QUIET_SECONDS /= SCALE  # kube-scheduler's back-off is as shipped
     return command.main(arguments)
 
 
