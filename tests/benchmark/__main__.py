@@ -27,6 +27,7 @@ BENCHMARKS = (
     "gang_churn",
     "gang_sets",
     "real_objects",
+    "loop_stalls",
 )
 
 

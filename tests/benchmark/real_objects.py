@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing import get_context
 from pathlib import Path
@@ -28,6 +29,8 @@ from tests.e2e.processes import free_port
 Json = dict[str, Any]
 
 WANTED_MIB = 400
+EXPIRED = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
+WATCHES_END_SECONDS = 0.5
 SINCE = "2026-01-05T12:00:00Z"
 NODES_PATH, PODS_PATH = "/api/v1/nodes", "/api/v1/pods"
 
@@ -91,6 +94,8 @@ def _pod(number: int) -> Json:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    expired: Any  # events of multiprocessing: all watches end, with 410; and how many pages of a path were asked for
+    pages: Any
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         pass
@@ -103,10 +108,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             self.wfile.flush()
-            time.sleep(3600)
+            self.expired.wait()
+            line = json.dumps({"type": "ERROR", "object": EXPIRED}).encode() + b"\n"
+            self.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(line), line))
         elif parts.path == "/version":
             self._answer({"major": "1", "minor": "36"})
         else:
+            if parts.path == PODS_PATH and int(query.get("limit", "500")) > 1:
+                with self.pages.get_lock():
+                    self.pages.value += 1
             self._answer(_page(parts.path, int(query.get("limit", "500")), int(query.get("continue") or 0)))
 
     def do_POST(self) -> None:
@@ -134,15 +144,33 @@ def _page(path: str, limit: int, start: int) -> Json:
     return {"metadata": {"resourceVersion": "1", "continue": following}, "items": [make(i) for i in range(start, end)]}
 
 
-def _play(port: int) -> None:
+def _play(port: int, expired: Any, pages: Any) -> None:
+    _Handler.expired, _Handler.pages = expired, pages
     ThreadingHTTPServer(("127.0.0.1", port), _Handler).serve_forever()
 
 
+@dataclass(frozen=True)
+class Played:
+    kubeconfig: Path
+    expired: Any
+    pages: Any
+
+    def expire(self) -> None:
+        """Every watch ends, once: the version that it goes on from is too old."""
+        self.expired.set()
+        time.sleep(WATCHES_END_SECONDS)
+        self.expired.clear()
+
+    def pages_of_pods(self) -> int:
+        """How many were asked for by now."""
+        return int(self.pages.value)
+
+
 @contextmanager
-def _api_server(folder: Path) -> Iterator[Path]:
-    """Its kubeconfig."""
-    port = free_port()
-    process = get_context("fork").Process(target=_play, args=(port,), daemon=True)
+def played_api_server(folder: Path) -> Iterator[Played]:
+    port, context = free_port(), get_context("fork")
+    expired, pages = context.Event(), context.Value("i", 0)
+    process = context.Process(target=_play, args=(port, expired, pages), daemon=True)
     process.start()
     config = {
         "apiVersion": "v1", "kind": "Config", "current-context": "played",
@@ -153,7 +181,7 @@ def _api_server(folder: Path) -> Iterator[Path]:
     file = folder / "kubeconfig"
     file.write_text(yaml.safe_dump(config))
     try:
-        yield file
+        yield Played(file, expired, pages)
     finally:
         process.terminate()
         process.join()
@@ -179,8 +207,8 @@ def run() -> None:
     print(
         f"serve with {cluster.NODES} nodes and {cluster.NODES * cluster.PODS_PER_NODE} pods; wanted: {WANTED_MIB} MiB"
     )
-    with tempfile.TemporaryDirectory() as temporary, _api_server(Path(temporary)) as kubeconfig:
-        extender = Extender(Path(temporary), kubeconfig)
+    with tempfile.TemporaryDirectory() as temporary, played_api_server(Path(temporary)) as played:
+        extender = Extender(Path(temporary), played.kubeconfig)
         started = time.perf_counter()
         extender.start(wait=False)
         try:

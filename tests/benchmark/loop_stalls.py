@@ -1,0 +1,59 @@
+"""How long the event loop of `serve` is kept busy at a time while 5,000 nodes and 50,000 pods are listed, and listed again.
+
+No verb and no probe is answered meanwhile. A process of its own plays the API server (real_objects); a heart on the loop
+(beating_extender) measures, in CPU of the loop's own thread. Target: at most 100 ms.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+from tests.benchmark import scheduling_cluster as cluster
+from tests.benchmark.real_objects import played_api_server
+from tests.e2e.extender import Extender
+
+WANTED_MS = 100
+QUIET_SECONDS = 5.0
+
+
+def _tell(what: str, file: Path) -> None:
+    """And begins anew."""
+    cpu, took, *ran = file.read_text().split(" ", 2)
+    file.unlink()
+    print(
+        f"  {what:24} {float(cpu) * 1e3:6.0f} ms of CPU, {float(took) * 1e3:6.0f} ms by the clock   {' '.join(ran)}",
+        flush=True,
+    )
+
+
+def run() -> None:
+    pods = cluster.NODES * cluster.PODS_PER_NODE
+    print(f"the longest work on the event loop, with {cluster.NODES} nodes and {pods} pods; wanted: {WANTED_MS} ms")
+    with tempfile.TemporaryDirectory() as temporary, played_api_server(Path(temporary)) as played:
+        beats = Path(temporary) / "beats"
+        extender = Extender(Path(temporary), played.kubeconfig)
+        command = extender.program.command
+        at = command.index("extender.cli.main")
+        command[at : at + 1] = ["tests.benchmark.beating_extender", str(beats)]
+        extender.start(wait=False)
+        try:
+            extender.program.await_ready(lambda: extender.ops("/readyz")[0] == 200, within=600)
+            _tell("first lists", beats)
+            time.sleep(QUIET_SECONDS)
+            _tell("after them", beats)
+            pages = played.pages_of_pods()
+            played.expire()
+            while played.pages_of_pods() < 2 * pages:
+                time.sleep(0.1)
+            time.sleep(QUIET_SECONDS)
+            _tell("listed again", beats)
+            time.sleep(QUIET_SECONDS)
+            _tell("nothing happens", beats)
+        finally:
+            extender.stop()
+
+
+if __name__ == "__main__":
+    run()
