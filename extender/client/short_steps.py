@@ -1,4 +1,4 @@
-"""Long work of an informer's thread in short steps, so that all else goes on in between.
+"""Long work of one thread in short steps, so that all else goes on in between.
 
 A list of thousands of objects is decoded and handed on without any I/O. Under gevent no other greenlet would run meanwhile:
 no verb and no probe would be answered.
@@ -11,6 +11,13 @@ import time
 from collections.abc import Callable
 
 STEP_SECONDS = 0.005
+# Not 0: gevent runs up to fifty callbacks, of which each sleep(0) is one, before it looks for I/O and timers again.
+PAUSE_SECONDS = 1e-6
+
+
+def pause() -> None:
+    """Between two pieces of work: other threads have their turn, and under gevent whatever the event loop waits for. Never under a lock."""
+    time.sleep(PAUSE_SECONDS)
 
 
 class ShortSteps:
@@ -26,5 +33,5 @@ class ShortSteps:
     def pause_if_due(self) -> None:
         """After each object: lets others run once a step's time has been worked. Never under a lock."""
         if self._clock() >= self._until:
-            self._sleep(0)
+            self._sleep(PAUSE_SECONDS)
             self._until = self._clock() + STEP_SECONDS

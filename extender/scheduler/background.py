@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from extender.client.fair_queue import FairQueue
+from extender.client.short_steps import pause
 from extender.crash import guarded
 from extender.retry import Retry
 
@@ -100,7 +101,7 @@ class Background:
             for name, tick in self._ticks.items():
                 self._turned = time.monotonic()
                 guarded(f"{name}-tick", tick)
-        time.sleep(0)  # a task that asks for itself again and again starves nobody
+        pause()  # a task that asks for itself again and again starves nobody
 
     def _await_due(self) -> list[str]:
         """The names of what is to run now; none where it is time for the tick, or to stop."""

@@ -20,12 +20,14 @@ QUIET_SECONDS = 5.0
 
 def _tell(what: str, file: Path) -> None:
     """And begins anew."""
-    cpu, took, *ran = file.read_text().split(" ", 2)
+    cpu, took, collected, *ran = file.read_text().split(" ", 3)
     file.unlink()
-    print(
-        f"  {what:24} {float(cpu) * 1e3:6.0f} ms of CPU, {float(took) * 1e3:6.0f} ms by the clock   {' '.join(ran)}",
-        flush=True,
-    )
+    times = f"{_ms(cpu)} of CPU, {_ms(took)} by the clock, {_ms(collected)} collecting cycles"
+    print(f"  {what:16} {times}   {' '.join(ran)}", flush=True)
+
+
+def _ms(seconds: str) -> str:
+    return f"{float(seconds) * 1e3:4.0f} ms"
 
 
 def run() -> None:

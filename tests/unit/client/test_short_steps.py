@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 from extender.client import short_steps
 from extender.client.short_steps import ShortSteps
 
@@ -17,4 +20,34 @@ def test_others_run_after_each_step_of_some_milliseconds() -> None:
     for _ in range(12):
         now[0] += short_steps.STEP_SECONDS / 4
         steps.pause_if_due()
-    assert pauses == [(0.005, 0), (1.01, 0), (2.015, 0)]
+    assert [at for at, _ in pauses] == [0.005, 1.01, 2.015]
+    assert {seconds for _, seconds in pauses} == {short_steps.PAUSE_SECONDS}
+
+
+EVENT_LOOP = """
+from gevent import monkey; monkey.patch_all()
+import threading, time
+from extender.client.short_steps import ShortSteps, pause
+beats, over = [], threading.Event()
+def heart():
+    while not over.is_set():
+        beats.append(1)
+        time.sleep(0.0001)
+def work(steps):
+    for _ in range(20):
+        until = time.perf_counter() + 0.005
+        while time.perf_counter() < until: pass
+        steps.pause_if_due() if steps else pause()
+threads = [threading.Thread(target=work, args=(steps,)) for steps in (ShortSteps(), ShortSteps(), None)]
+threading.Thread(target=heart).start()
+for each in threads: each.start()
+for each in threads: each.join()
+over.set()
+print(len(beats))
+"""
+
+
+def test_timers_of_the_event_loop_have_their_turn_after_each_step() -> None:
+    """Sixty pieces of work by three threads: with sleep(0) the loop looks at its timers after fifty."""
+    done = subprocess.run([sys.executable, "-c", EVENT_LOOP], capture_output=True, text=True, timeout=30, check=True)
+    assert int(done.stdout) > 10

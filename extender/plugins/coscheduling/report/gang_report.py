@@ -7,13 +7,13 @@ No counterpart upstream.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
 from msgspec.structs import replace
 
+from extender.client.short_steps import pause
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.report.fit_analyses import FitAnalyses
@@ -227,5 +227,5 @@ def _by_turns(keys: Iterable[str]) -> Iterator[Sequence[str]]:
     """Between two parts others have their turn."""
     for number, some in enumerate(in_parts(keys)):
         if number:
-            time.sleep(0)
+            pause()
         yield some

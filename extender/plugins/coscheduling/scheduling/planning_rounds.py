@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from extender.api import corev1
+from extender.client.short_steps import pause
 from extender.crash import guarded
 from extender.framework.listers import Nominator
 from extender.framework.status import Status, unresolvable
@@ -202,7 +202,7 @@ class PlanningRounds:
             if group is None:
                 return True
             self._plan_one(group)
-            time.sleep(0)  # whoever waits for `planning` has its turn
+            pause()  # whoever waits for `planning` has its turn
             if self._manager.clock() >= at:
                 return False
         return True
