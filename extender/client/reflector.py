@@ -196,10 +196,11 @@ class Reflector(Generic[T]):
         self.unreadable.keep_only({each.metadata.key for each in unreadable})
         for each in unreadable:
             self._take_unreadable(each)
-        for gone in self._store.missing_from(found):
-            if self.unreadable.get(gone.metadata.key) is None:
-                self._store.remove(gone.metadata.key)
-                self._changes.changed(gone, None)
+        before = self._store.keys()
+        for key in before:
+            if key not in found and self.unreadable.get(key) is None:  # deleted while there was no watch
+                self._changes.changed(self._store.remove(key), None)
+            self._steps.pause_if_due()
         for obj in sorted(found.values(), key=self._told_in_order):
             old = self._store.put(obj)
             if old is None or old.metadata.resource_version != obj.metadata.resource_version:

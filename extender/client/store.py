@@ -6,7 +6,7 @@ Written by the reflector, read by all. kube-scheduler: k8s.io/client-go/tools/ca
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
 from extender.api.metav1 import ObjectMeta
@@ -66,8 +66,3 @@ class Store(Generic[T]):
                 if not in_namespace:
                     del self._by_namespace[meta.namespace]
             return old
-
-    def missing_from(self, found: Mapping[str, T]) -> tuple[T, ...]:
-        """What is here and not there: deleted while there was no watch."""
-        with self._lock:
-            return tuple(obj for key, obj in self._objects.items() if key not in found)

@@ -58,7 +58,7 @@ class Cluster:
         for resource in WATCHED:
             shown = self.handle.lister(resource.type)
             objects = {obj.metadata.key: obj for obj in self.api.list_page(resource).items}
-            for gone in shown.missing_from(objects):
+            for gone in [obj for obj in shown.list() if obj.metadata.key not in objects]:
                 self.handle.remove(gone)
             for obj in objects.values():
                 self.handle.put(obj)
