@@ -54,11 +54,6 @@ def test_a_list_stays_as_it_was_while_the_store_changes() -> None:
     assert [list(each) for each in lists] == [[first], [first], ["a/first"]]
 
 
-def test_what_a_new_list_does_not_have_is_missing() -> None:
-    gone, stays = a_pod("gone"), a_pod("stays")
-    assert of(gone, stays).missing_from({"a/stays": stays, "a/new": a_pod("new")}) == (gone,)
-
-
 def test_namespaces_that_come_and_go_leave_nothing() -> None:
     """Thousands do in a cluster of short-lived ones."""
     store = of()
