@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test control-plane e2e check benchmark storm parity-oracle mutants clean
+.PHONY: install demo test control-plane e2e check benchmark storm parity-oracle mutants mutants-by-hand clean
 
 install: $(VENV)/.installed
 
@@ -47,6 +47,9 @@ parity-oracle: install
 mutants: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[mutants]'
 	$(BIN)/python -m tests.mutation $(FILES) $(if $(TESTS),--tests $(TESTS))
+
+mutants-by-hand: install
+	$(BIN)/python -m tests.mutation.by_hand
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info
