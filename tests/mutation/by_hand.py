@@ -26,9 +26,11 @@ class Mutation:
     test: str
 
     def is_seen(self, tree: Path) -> bool:
-        """Whether the test fails with it; the tree is as before then."""
+        """Whether the test fails with it; the tree is as before then. Raises ValueError where the code is another by now."""
         path = tree / self.file
         before = path.read_text()
+        if before.count(self.removed) != 1:
+            raise ValueError(f"{self.file} does not have once: {self.removed}")
         path.write_text(before.replace(self.removed, self.added))
         try:
             command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", self.test]
@@ -46,9 +48,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copy_tree(Path(folder))
         for each in mutations():
-            seen = each.is_seen(Path(folder))
-            print(f"{'dies ' if seen else 'LIVES'} {each.breaks} ({each.file})", flush=True)
-            lives += [] if seen else [each]
+            try:
+                outcome = "dies" if each.is_seen(Path(folder)) else "LIVES"
+            except ValueError as error:
+                outcome = f"CANNOT BE MADE ({error})"
+            print(f"{outcome}: {each.breaks} ({each.file})", flush=True)
+            lives += [] if outcome == "dies" else [each]
     print(f"{len(mutations()) - len(lives)} of {len(mutations())} die")
     return bool(lives)
 
