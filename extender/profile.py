@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from extender.config.types import KubeSchedulerProfile
 from extender.framework.interface import Plugin
-from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.framework.runtime.registry import Registry
 from extender.plugins import names
 
@@ -24,7 +24,7 @@ class ProfileError(ValueError):
 def new_map(
     profiles: Iterable[KubeSchedulerProfile],
     registry: Registry,
-    surroundings: Surroundings,
+    dependencies: FrameworkDependencies,
     *,
     shared: Collection[str] = SHARED,
 ) -> dict[str, Framework]:
@@ -36,7 +36,7 @@ def new_map(
     built: dict[str, Plugin] = {}
     first: Framework | None = None
     for profile in profiles:
-        framework = Framework(profile, registry, surroundings, shared=built)
+        framework = Framework(profile, registry, dependencies, shared=built)
         _check(framework, frameworks, first)
         first = first or framework
         frameworks[profile.scheduler_name] = framework

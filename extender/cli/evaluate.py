@@ -83,16 +83,16 @@ def _chosen(entries: list[tuple[str, Any]], wanted: list[str], source: str) -> l
 def _answer(entry: Any, path: str, registry: Any, args: argparse.Namespace) -> Json:
     from extender.scheduler.in_process.schedule_one import NoNodesAvailableError
     from extender.simulation.evaluation import EvaluationError, evaluate
-    from extender.simulation.scenario import World
+    from extender.simulation.scenario import BuiltScenario
     from extender.simulation.scenario_fields import ScenarioError
 
     name = entry.get("name", path) if isinstance(entry, dict) else path
     try:
-        world = World(entry, registry, path=path, call_extenders=args.call_extenders)
-        for warning in world.warnings:
+        built = BuiltScenario(entry, registry, path=path, call_extenders=args.call_extenders)
+        for warning in built.warnings:
             print(f"gang-extender: {args.scenarios}: {path}.config.extenders: {warning}", file=sys.stderr)
-        with contextlib.closing(world):
-            return {"name": name, **evaluate(world)}
+        with contextlib.closing(built):
+            return {"name": name, **evaluate(built)}
     except (ScenarioError, EvaluationError, NoNodesAvailableError) as error:
         return {"name": name, "error": str(error)}
 

@@ -20,7 +20,7 @@ from extender.client.interface import API, LEASES, NAMESPACES, NODES, POD_DISRUP
 from extender.config.defaults import behind_profile
 from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile
 from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND
-from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.framework.runtime.metrics_recorder import record
 from extender.plugins import names
 from extender.plugins.coscheduling.collaborators import Collaborators, here
@@ -45,7 +45,7 @@ from extender.scheduler.leadership import Leadership, LeaseHandlers
 from extender.scheduler.live_metrics import LiveMetrics, of_cache, of_gangs, of_informers, of_leadership, of_room
 from extender.scheduler.preemption_cycle import PreemptionCycle
 from extender.scheduler.preemption_parts import build_preemption, preemption_rules
-from extender.scheduler.scheduler import Parts, Scheduler
+from extender.scheduler.scheduler import Scheduler, SchedulerDependencies
 from extender.scheduler.scheduling_cycle import SchedulingCycle
 from extender.scheduler.unconfirmed_bindings import UnconfirmedBindings
 from extender.scheduler.volume_handlers import has_unbound_claims, volumes_known, watch_volumes
@@ -97,15 +97,15 @@ class _Assembly:
         return self._leadership.leading
 
     def scheduler(self, settled: Callable[[], None] | None) -> Scheduler:
-        self._surroundings = self._new_surroundings()
-        self._frameworks = new_map(_profiles(self._configuration), new_registry(), self._surroundings)
+        self._framework_dependencies = self._new_framework_dependencies()
+        self._frameworks = new_map(_profiles(self._configuration), new_registry(), self._framework_dependencies)
         self._first = next(iter(self._frameworks.values()))
         self._coscheduling = _coscheduling_of(self._first)
         self._connect(settled)
         self._preemption = build_preemption(
             self._coscheduling,
             new_registry(),
-            self._surroundings,
+            self._framework_dependencies,
             judge=self._judge(),
             evictor=self._evictor,
             rules=preemption_rules(self._configuration),
@@ -113,10 +113,10 @@ class _Assembly:
         )
         self._watch()
         metrics.held_binds_limit.set(self._configuration.max_held_binds)
-        return Scheduler(self._parts())
+        return Scheduler(self._dependencies())
 
-    def _new_surroundings(self) -> Surroundings:
-        return Surroundings(
+    def _new_framework_dependencies(self) -> FrameworkDependencies:
+        return FrameworkDependencies(
             api=self._api,
             events=self._recorder,
             newest_snapshot=self._cache.snapshot,
@@ -129,7 +129,7 @@ class _Assembly:
 
     def _judge(self) -> FrameworkJudge:
         """With frameworks of its own, for one plan at a time."""
-        return new_judge(new_registry(), self._surroundings, lambda: volumes_known(self._informers))
+        return new_judge(new_registry(), self._framework_dependencies, lambda: volumes_known(self._informers))
 
     def _connect(self, settled: Callable[[], None] | None) -> None:
         """Coscheduling with what it works with; behind it the threads that act on the API."""
@@ -220,9 +220,9 @@ class _Assembly:
             leases = informers.informer(LEASES, namespace=lease.namespace, field_selector=selector)
             leases.add_handler(LeaseHandlers(self._leadership))
 
-    def _parts(self) -> Parts:
+    def _dependencies(self) -> SchedulerDependencies:
         bind_seconds = gang_settings.bind_seconds(self._configuration.bind_timeout_seconds)
-        return Parts(
+        return SchedulerDependencies(
             api=self._api,
             informers=self._informers,
             profiles=self._frameworks,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from extender.api import policyv1
 from extender.config.defaults import planning_profile
 from extender.config.types import ExtenderConfiguration
-from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.framework.runtime.registry import Registry
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.plugin import Coscheduling
@@ -35,7 +35,7 @@ def preemption_rules(configuration: ExtenderConfiguration) -> PreemptionRules:
 def build_preemption(
     coscheduling: Coscheduling,
     registry: Registry,
-    surroundings: Surroundings,
+    dependencies: FrameworkDependencies,
     *,
     judge: planner.Judge,
     evictor: Evictor,
@@ -48,9 +48,9 @@ def build_preemption(
         judge=judge,
         evictor=evictor,
         rules=rules,
-        pdbs=lambda: list(surroundings.lister(policyv1.PodDisruptionBudget).list()),
+        pdbs=lambda: list(dependencies.lister(policyv1.PodDisruptionBudget).list()),
         assumed=assumed,
         wall=wall,
     )
-    in_tree = Framework(planning_profile(), registry, replace(surroundings, record=None))
+    in_tree = Framework(planning_profile(), registry, replace(dependencies, record=None))
     return Preemption(coscheduling, in_tree, world)

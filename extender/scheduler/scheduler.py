@@ -53,9 +53,9 @@ _BINDING = metrics.goroutines.labels("binding")
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """What the factory puts together. serves: whether pods that name this scheduler are ours. planning: the thread that plans
-    gangs beside the verbs."""
+class SchedulerDependencies:
+    """What a Scheduler is given by the factory. serves: whether pods that name this scheduler are ours. planning: the thread that
+    plans gangs beside the verbs."""
 
     api: API
     informers: InformerFactory
@@ -84,8 +84,8 @@ class Parts:
 class Scheduler:
     """Fulfils interface.Verbs. Threads come with start and go with stop."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, dependencies: SchedulerDependencies) -> None:
+        self._dependencies = dependencies
         self._stopped = False
 
     def filter(self, args: ExtenderArgs) -> ExtenderFilterResult:
@@ -94,24 +94,24 @@ class Scheduler:
         if self._not_ours(args.pod):
             return ExtenderFilterResult(node_names=list(args.node_names))
         reason = self._not_ready()
-        self._parts.refusals.answered("kube-scheduler", error=bool(reason))
+        self._dependencies.refusals.answered("kube-scheduler", error=bool(reason))
         if reason:
             return ExtenderFilterResult(error=reason)
         profile = self._profile(args.pod)
         started = time.perf_counter()
         error = True
         try:
-            result = self._parts.scheduling_cycle.filter(profile, args.pod, args.node_names)
+            result = self._dependencies.scheduling_cycle.filter(profile, args.pod, args.node_names)
             error = bool(result.error)
         finally:
-            self._parts.filter_health.answered(self._asker(args.pod), error=error)
+            self._dependencies.filter_health.answered(self._asker(args.pod), error=error)
         attempts.filtered(profile.profile_name, result, time.perf_counter() - started)
         return result
 
     def _asker(self, pod: corev1.Pod) -> str:
         """The gang, or the single pod."""
         try:
-            return self._parts.coscheduling.manager.key_of(pod) or pod.key
+            return self._dependencies.coscheduling.manager.key_of(pod) or pod.key
         except Exception:
             return pod.key
 
@@ -121,22 +121,22 @@ class Scheduler:
         names = args.node_names or ()
         if self._not_ours(args.pod) or self._not_ready():
             return [HostPriority(host=name, score=0) for name in names]
-        return self._parts.scheduling_cycle.prioritize(self._profile(args.pod), args.pod, names)
+        return self._dependencies.scheduling_cycle.prioritize(self._profile(args.pod), args.pod, names)
 
     def preempt(self, args: ExtenderPreemptionArgs) -> ExtenderPreemptionResult:
         if args.node_name_to_meta_victims is None and args.node_name_to_victims is not None:
             raise NotCacheCapableError("NodeNameToMetaVictims")
         if args.node_name_to_meta_victims is None or self._not_ready():
             return ExtenderPreemptionResult()
-        with self._parts.scheduling_cycle.lock:
-            victims = self._parts.preemption_cycle.run(args.pod, args.node_name_to_meta_victims)
+        with self._dependencies.scheduling_cycle.lock:
+            victims = self._dependencies.preemption_cycle.run(args.pod, args.node_name_to_meta_victims)
         return ExtenderPreemptionResult(node_name_to_meta_victims=victims)
 
     def bind(self, args: ExtenderBindingArgs, caller: Caller) -> ExtenderBindingResult:
         if reason := self._not_ready():
             return ExtenderBindingResult(error=reason)
         try:
-            with self._parts.in_flight.enter(args.pod_uid) as call:
+            with self._dependencies.in_flight.enter(args.pod_uid) as call:
                 cancel = caller.on_gone(lambda: call.abort("the caller has hung up"))
                 try:
                     with metrics.held_binds.track_inprogress(), _BINDING.track_inprogress():
@@ -162,50 +162,51 @@ class Scheduler:
             return "" if pod.node_name == args.node else f'pod "{key}" is already assigned to node "{pod.node_name}"'
         if pod.deleting or pod.terminal:
             return f'pod "{key}" is being deleted'
-        if pod.gated and not self._parts.steering.has_ungated(pod):
+        if pod.gated and not self._dependencies.steering.has_ungated(pod):
             return f'pod "{key}" has scheduling gates'
         if self._not_ours(pod):
             return f'pod "{key}" is not of this scheduler: {pod.spec.scheduler_name}'
-        if not self._parts.informers.informer(NODES).store.get(args.node):
+        if not self._dependencies.informers.informer(NODES).store.get(args.node):
             return f'node "{args.node}" not found'
         if call.reason:
             return call.reason
         profile = self._profile(pod)
         started = time.perf_counter()
-        status = self._parts.bind_verb.run(profile, pod, args.node, call)
+        status = self._dependencies.bind_verb.run(profile, pod, args.node, call)
         attempts.bound(profile.profile_name, status, time.perf_counter() - started)
         return "" if status.success else status.message or str(status.code)
 
     def _pod(self, args: ExtenderBindingArgs) -> corev1.Pod:
         """As the watch has it; where the watch is behind, kube-scheduler's or our own binding, as the API server has it."""
-        pod = self._parts.informers.informer(PODS).store.get(f"{args.pod_namespace}/{args.pod_name}")
-        if pod is not None and pod.gated and not self._parts.steering.has_ungated(pod):
+        pod = self._dependencies.informers.informer(PODS).store.get(f"{args.pod_namespace}/{args.pod_name}")
+        if pod is not None and pod.gated and not self._dependencies.steering.has_ungated(pod):
             pod = None  # kube-scheduler asks about no gated pod: the gate has gone, and our watch is behind
-        if pod is None or pod.uid != args.pod_uid or self._parts.bind_verb.is_assumed(pod):
-            return self._parts.api.get(PODS, args.pod_name, args.pod_namespace)
+        if pod is None or pod.uid != args.pod_uid or self._dependencies.bind_verb.is_assumed(pod):
+            return self._dependencies.api.get(PODS, args.pod_name, args.pod_namespace)
         return pod
 
     def _profile(self, pod: corev1.Pod) -> Framework:
-        return self._parts.profiles.get(pod.spec.scheduler_name, self._parts.default_profile)
+        return self._dependencies.profiles.get(pod.spec.scheduler_name, self._dependencies.default_profile)
 
     def _not_ours(self, pod: corev1.Pod) -> bool:
-        return not self._parts.serves(pod.spec.scheduler_name)
+        return not self._dependencies.serves(pod.spec.scheduler_name)
 
     def _not_ready(self) -> str:
-        if not self._parts.informers.has_synced():
+        if not self._dependencies.informers.has_synced():
             return CACHE_NOT_SYNCED
-        if reason := self._parts.leadership.reason:
+        if reason := self._dependencies.leadership.reason:
             return f"not the leader: {reason}"
         return ""
 
     def readiness(self) -> Sequence[Check]:
         checks = [
-            Check(f"informer-{state.resource}", state.ok, state.reason) for state in self._parts.informers.states()
+            Check(f"informer-{state.resource}", state.ok, state.reason)
+            for state in self._dependencies.informers.states()
         ]
-        served = self._parts.informers.informer(POD_GROUPS).state.served
+        served = self._dependencies.informers.informer(POD_GROUPS).state.served
         if not served:
             checks.append(Check("podgroup-crd", True, "not served: groups come from labels only"))
-        if self._parts.verdicts.events_only:
+        if self._dependencies.verdicts.events_only:
             checks.append(
                 Check("podgroup-conditions", True, "the CRD has no status.conditions: verdicts are events only")
             )
@@ -213,7 +214,7 @@ class Scheduler:
         return [*checks, Check("draining", not self._stopped, "draining" if self._stopped else "")]
 
     def liveness(self) -> Sequence[Check]:
-        threads = {"background": self._parts.background.trouble, "planning": self._parts.planning.trouble}
+        threads = {"background": self._dependencies.background.trouble, "planning": self._dependencies.planning.trouble}
         checks = [Check(name, not trouble, trouble) for name, trouble in threads.items()]
         trouble = self._trouble_of_kube_scheduler()
         return [*checks, self._filter_check(LIVENESS_SECONDS), Check(KUBE_SCHEDULER, not trouble, trouble)]
@@ -223,25 +224,25 @@ class Scheduler:
 
         It hears of Errors before our own probe fails: each restart of ours would let its probe pass for a while.
         """
-        if refused := self._parts.refusals.trouble(USELESS_SECONDS):
+        if refused := self._dependencies.refusals.trouble(USELESS_SECONDS):
             return f"{refused}: {self._not_ready() or 'ready by now'}"
-        return self._parts.filter_health.trouble(USELESS_SECONDS)
+        return self._dependencies.filter_health.trouble(USELESS_SECONDS)
 
     def _filter_check(self, seconds: float) -> Check:
-        trouble = self._parts.filter_health.trouble(seconds)
+        trouble = self._dependencies.filter_health.trouble(seconds)
         return Check("filter", not trouble, trouble)
 
     def pages(self) -> Mapping[str, Page]:
         return {
-            GANGS: self._once_synced(self._parts.report.summaries),
-            GANG: self._once_synced(self._parts.report.status),
+            GANGS: self._once_synced(self._dependencies.report.summaries),
+            GANG: self._once_synced(self._dependencies.report.status),
         }
 
     def _once_synced(self, page: Page) -> Page:
         """Of half a cluster it would say that PodGroups do not exist, or that gangs have no pods."""
 
         def show(*args: str) -> object:
-            informers = self._parts.informers
+            informers = self._dependencies.informers
             if not informers.has_synced():
                 raise NotSyncedError(
                     [f"{each.resource} {each.reason}" for each in informers.states() if not each.synced]
@@ -251,25 +252,25 @@ class Scheduler:
         return show
 
     def start(self) -> None:
-        self._parts.live_metrics.start()
-        self._parts.informers.start()
-        self._parts.evictor.tick()
-        self._parts.background.start()
-        self._parts.planning.start()
-        self._parts.recorder.start()
+        self._dependencies.live_metrics.start()
+        self._dependencies.informers.start()
+        self._dependencies.evictor.tick()
+        self._dependencies.background.start()
+        self._dependencies.planning.start()
+        self._dependencies.recorder.start()
 
     def drain(self, message: str) -> None:
         self._stopped = True
-        self._parts.in_flight.drain(message)
-        self._parts.evictor.stop()
+        self._dependencies.in_flight.drain(message)
+        self._dependencies.evictor.stop()
 
     def stop(self) -> None:
         self.drain("shutting down")
-        self._parts.background.stop()
-        self._parts.planning.stop()
-        self._parts.steering.stop()
-        self._parts.informers.stop()
-        self._parts.verdicts.stop()
-        self._parts.recorder.stop()
-        self._parts.api.close()
-        self._parts.live_metrics.stop()
+        self._dependencies.background.stop()
+        self._dependencies.planning.stop()
+        self._dependencies.steering.stop()
+        self._dependencies.informers.stop()
+        self._dependencies.verdicts.stop()
+        self._dependencies.recorder.stop()
+        self._dependencies.api.close()
+        self._dependencies.live_metrics.stop()

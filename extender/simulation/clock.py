@@ -42,7 +42,7 @@ class VirtualClock:
 
 @dataclass(frozen=True, slots=True)
 class VirtualTime:
-    """Fulfils Environment of the factory. What is handed in waits for the driver: jobs in order, tasks each once."""
+    """Fulfils InProcessDependencies. What is handed in waits for the driver: jobs in order, tasks each once."""
 
     clock: VirtualClock
     journal: Journal

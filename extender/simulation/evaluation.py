@@ -25,7 +25,7 @@ from extender.plugins.default_preemption import DefaultPreemption
 from extender.scheduler.in_process.schedule_one import Algorithm, NoNodesAvailableError, SchedulingError
 from extender.simulation.gang_evaluation import chosen, gang_answer, guard_answer
 from extender.simulation.gangs import Gangs
-from extender.simulation.scenario import World
+from extender.simulation.scenario import BuiltScenario
 
 Json = dict[str, Any]
 
@@ -34,25 +34,25 @@ class EvaluationError(Exception):
     """A plugin broke its promise; the text is the status'."""
 
 
-def evaluate(world: World) -> Json:
+def evaluate(built: BuiltScenario) -> Json:
     """`nodeOrder` to `preemption`. Raises EvaluationError, NoNodesAvailableError."""
-    return _Evaluation(world).answer()
+    return _Evaluation(built).answer()
 
 
 class _Evaluation:
     """One pod's cycle over one snapshot, looked at from all sides."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._framework = world.framework
-        self._pod = world.pod
-        self._nodes = world.snapshot.list()
+    def __init__(self, built: BuiltScenario) -> None:
+        self._scenario = built
+        self._framework = built.framework
+        self._pod = built.pod
+        self._nodes = built.snapshot.list()
         self._state = CycleState()
         self._statuses = NodeToStatus({}, unresolvable())
         self._verdicts: dict[str, Status] = {}
         self._candidates: Sequence[Candidate] = ()
-        self._extenders = Algorithm(world.extenders)
-        self._framework.set_snapshot(world.snapshot)
+        self._extenders = Algorithm(built.extenders)
+        self._framework.set_snapshot(built.snapshot)
 
     def answer(self) -> Json:
         if not self._nodes:
@@ -82,8 +82,8 @@ class _Evaluation:
         else:
             answer["fitError"] = str(FitError(self._pod, len(self._nodes), diagnosis))
             answer["preemption"] = self._preemption()
-        if self._world.gangs is not None:
-            self._with_gangs(self._world.gangs, answer)
+        if self._scenario.gangs is not None:
+            self._with_gangs(self._scenario.gangs, answer)
         return answer
 
     def _with_gangs(self, gangs: Gangs, answer: Json) -> None:
@@ -144,9 +144,9 @@ class _Evaluation:
         return list(feasible)
 
     def _extender_says(self, name: str) -> Status:
-        if (message := self._world.extender_unresolvable.get(name)) is not None:
+        if (message := self._scenario.extender_unresolvable.get(name)) is not None:
             return unresolvable(message)
-        if (message := self._world.extender_failed.get(name)) is not None:
+        if (message := self._scenario.extender_failed.get(name)) is not None:
             return unschedulable(message)
         return SUCCESS
 

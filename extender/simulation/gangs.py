@@ -16,7 +16,7 @@ from extender.api import corev1, schedulingv1alpha1, schedulingv1alpha2
 from extender.config.defaults import behind_profile
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration
-from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.framework.runtime.registry import Registry
 from extender.plugins import names
 from extender.plugins.coscheduling.collaborators import Collaborators, NoSteering, Verdict, here
@@ -62,7 +62,7 @@ class Gangs:
         self,
         coscheduling: Coscheduling,
         registry: Registry,
-        surroundings: Surroundings,
+        dependencies: FrameworkDependencies,
         configuration: ExtenderConfiguration,
         *,
         may_evict: bool,
@@ -70,17 +70,17 @@ class Gangs:
     ) -> None:
         """coscheduling: not connected yet. may_evict: whether we are permitted to. scores: whether single pods are scored."""
         self._coscheduling = coscheduling
-        coscheduling.connect(_collaborators(registry, surroundings, configuration, scores=scores))
+        coscheduling.connect(_collaborators(registry, dependencies, configuration, scores=scores))
         self._preemption = build_preemption(
             coscheduling,
             registry,
-            surroundings,
-            judge=new_judge(registry, surroundings),
+            dependencies,
+            judge=new_judge(registry, dependencies),
             evictor=_Evictor(may_evict),
             rules=preemption_rules(configuration),
             assumed=frozenset,
         )
-        self._report = coscheduling.report(new_judge(registry, surroundings), self._explain)
+        self._report = coscheduling.report(new_judge(registry, dependencies), self._explain)
         self._plan: VictimPlan | None = None
         self._names: dict[str, str] = {}
 
@@ -140,21 +140,21 @@ class Gangs:
         return looked.view
 
 
-def new_coscheduling(args: CoschedulingArgs, registry: Registry, surroundings: Surroundings) -> Coscheduling:
+def new_coscheduling(args: CoschedulingArgs, registry: Registry, dependencies: FrameworkDependencies) -> Coscheduling:
     """As behind a kube-scheduler: in a framework of its own. Raises RegistryError where the registry does not have it."""
     profile = replace(behind_profile("gang-extender"), plugin_config={names.COSCHEDULING: args})
-    plugin = Framework(profile, registry, surroundings).plugins[names.COSCHEDULING]
+    plugin = Framework(profile, registry, dependencies).plugins[names.COSCHEDULING]
     if not isinstance(plugin, Coscheduling):
         raise TypeError(f"{names.COSCHEDULING} is {type(plugin).__name__}")
     return plugin
 
 
 def _collaborators(
-    registry: Registry, surroundings: Surroundings, configuration: ExtenderConfiguration, *, scores: bool
+    registry: Registry, dependencies: FrameworkDependencies, configuration: ExtenderConfiguration, *, scores: bool
 ) -> Collaborators:
     return Collaborators(
-        newest_snapshot=surroundings.newest_snapshot,
-        judge=new_judge(registry, surroundings),
+        newest_snapshot=dependencies.newest_snapshot,
+        judge=new_judge(registry, dependencies),
         topology=gang_settings.topology(configuration),
         pack_single_pods=scores,
         steering=NoSteering(),

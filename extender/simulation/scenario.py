@@ -20,7 +20,7 @@ from extender.client.store import Store
 from extender.config.kube_scheduler import read_kube_scheduler_configuration
 from extender.config.types import KubeSchedulerConfiguration, KubeSchedulerProfile
 from extender.config.yaml_file import ConfigurationError, Document
-from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.framework.runtime.plugin_sets import PluginSetError
 from extender.framework.runtime.registry import Registry, RegistryError
 from extender.scheduler.in_process import http_extender
@@ -54,7 +54,7 @@ DEFAULT_CONFIG: Json = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": 
 Narrow = Callable[[KubeSchedulerProfile], KubeSchedulerProfile]
 
 
-class World:
+class BuiltScenario:
     """A scenario, built. Raises ScenarioError. extender_failed, extender_unresolvable: node -> what an extender said.
 
     gangs: None where no pod is of a group. extenders: those that may be asked. warnings: what there is to say of `config`.
@@ -88,7 +88,7 @@ class World:
         configuration, own = self._configuration(scenario, path, call_extenders=call_extenders)
         profile = _profile(configuration, self.pod, path)
         api = EmbeddedAPI()
-        surroundings = Surroundings(
+        dependencies = FrameworkDependencies(
             api=api,
             events=Recorder(api),
             newest_snapshot=lambda: self.snapshot,
@@ -98,8 +98,8 @@ class World:
             rng=random.Random(0),
         )
         try:
-            self.framework = Framework(narrow(profile) if narrow is not None else profile, registry, surroundings)
-            self.gangs = gangs_of(scenario, self.pod, self.framework, registry, surroundings, path, scores=own)
+            self.framework = Framework(narrow(profile) if narrow is not None else profile, registry, dependencies)
+            self.gangs = gangs_of(scenario, self.pod, self.framework, registry, dependencies, path, scores=own)
         except (RegistryError, PluginSetError) as error:
             raise ScenarioError(f"{path}.config: {error}") from error
 
@@ -145,9 +145,9 @@ def _cache(scenario: Json, path: str) -> Cache:
     return cache
 
 
-def _pods(world: World, scenario: Json, path: str) -> Store[Any]:
+def _pods(built: BuiltScenario, scenario: Json, path: str) -> Store[Any]:
     store: Store[Any] = Store()
-    for pod in [*many(scenario, "pods", corev1.Pod, path), *many(scenario, "nominated", corev1.Pod, path), world.pod]:
+    for pod in [*many(scenario, "pods", corev1.Pod, path), *many(scenario, "nominated", corev1.Pod, path), built.pod]:
         store.put(pod)
     return store
 

@@ -14,7 +14,7 @@ from extender.config.load import read_extender_configuration
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration
 from extender.config.yaml_file import ConfigurationError, Document
-from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.framework.runtime.registry import Registry
 from extender.plugins import names
 from extender.plugins.coscheduling.plugin import Coscheduling
@@ -36,7 +36,7 @@ def gangs_of(
     pending: corev1.Pod,
     framework: Framework,
     registry: Registry,
-    surroundings: Surroundings,
+    dependencies: FrameworkDependencies,
     path: str,
     *,
     scores: bool = False,
@@ -51,8 +51,8 @@ def gangs_of(
     pod_groups = _pod_groups(scenario, args, path)
     if not _any_group(pods, pod_groups, args, path) and own is None:
         return None
-    coscheduling = own if isinstance(own, Coscheduling) else new_coscheduling(args, registry, surroundings)
-    gangs = Gangs(coscheduling, registry, surroundings, configuration, may_evict=may_evict, scores=scores)
+    coscheduling = own if isinstance(own, Coscheduling) else new_coscheduling(args, registry, dependencies)
+    gangs = Gangs(coscheduling, registry, dependencies, configuration, may_evict=may_evict, scores=scores)
     gangs.see(Members([pod for _, pod in pods], pod_groups))
     return gangs
 

@@ -27,7 +27,7 @@ from extender.config.defaults import MULTI_POINT
 from extender.config.types import KubeSchedulerProfile, Plugins, PluginSet
 from extender.framework.cycle_state import CycleState
 from extender.framework.listers import NodeInfoLister
-from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.plugins import registry
 from extender.scheduler.in_process.schedule_one import Algorithm
 from tests.benchmark import scheduling_cluster as cluster
@@ -61,7 +61,7 @@ def framework(cache: Cache, stores: Mapping[type[Any], Store[Any]]) -> Framework
     return Framework(
         KubeSchedulerProfile("default-scheduler", Plugins(PluginSet(refs))),
         registry.new_in_tree_registry(),
-        Surroundings(
+        FrameworkDependencies(
             api=api,
             events=Recorder(api),
             newest_snapshot=cache.snapshot,

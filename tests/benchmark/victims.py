@@ -16,7 +16,7 @@ from extender.client.embedded import EmbeddedAPI
 from extender.client.events import Recorder
 from extender.client.store import Store
 from extender.config.defaults import planning_profile
-from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.planner import Request
 from extender.plugins.coscheduling.planner.judge import FrameworkJudge
@@ -31,7 +31,7 @@ NODES, PODS_PER_NODE, MEMBERS, ROUNDS = 1000, 10, 64, 5
 def run() -> None:
     cache = _cluster()
     snapshot = cache.snapshot()
-    judge = FrameworkJudge(Framework(planning_profile(), new_registry(), _around(cache)))
+    judge = FrameworkJudge(Framework(planning_profile(), new_registry(), _dependencies(cache)))
     members = [make_pod().name(f"m{i}").priority(100).req(cpu="4").info() for i in range(MEMBERS)]
     request = Request(members=members, needed=MEMBERS)
     evictable = evictable_pods(snapshot.list(), (), Rules(100))
@@ -68,9 +68,9 @@ def _cluster() -> Cache:
     return cache
 
 
-def _around(cache: Cache) -> Surroundings:
+def _dependencies(cache: Cache) -> FrameworkDependencies:
     api = EmbeddedAPI()
-    return Surroundings(
+    return FrameworkDependencies(
         api=api,
         events=Recorder(api),
         newest_snapshot=cache.snapshot,

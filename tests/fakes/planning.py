@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from extender.config.defaults import planning_profile
 from extender.framework.node_info import NodeInfo
-from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot
 from extender.plugins.coscheduling.planner.judge import FrameworkJudge
 from extender.plugins.registry import new_in_tree_registry
@@ -35,11 +35,11 @@ class Nothing:
 def planning_judge() -> FrameworkJudge:
     nothing = cast("Any", Nothing())
     nodes: Sequence[NodeInfo] = ()
-    surroundings = Surroundings(
+    dependencies = FrameworkDependencies(
         api=nothing,
         events=nothing,
         newest_snapshot=lambda: HypotheticalSnapshot(nodes),
         lister=lambda type_: nothing,
         nominator=nothing,
     )
-    return FrameworkJudge(Framework(planning_profile(), new_in_tree_registry(), surroundings))
+    return FrameworkJudge(Framework(planning_profile(), new_in_tree_registry(), dependencies))

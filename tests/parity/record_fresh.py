@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from extender.plugins.registry import new_in_tree_registry
 from extender.scheduler.in_process.schedule_one import NoNodesAvailableError
 from extender.simulation.evaluation import EvaluationError, evaluate
-from extender.simulation.scenario import World
+from extender.simulation.scenario import BuiltScenario
 from tests.parity.corpus import DATA, Json, comparable
 from tests.parity.random_clusters import scenarios
 from tests.parity.random_pods import Breadth
@@ -40,7 +40,7 @@ def answered(scenario: Json) -> Json:
     """What `evaluate` answers, with a broken promise's text where there is one."""
     name = scenario["name"]
     try:
-        return {"name": name, **evaluate(World(scenario, new_in_tree_registry()))}
+        return {"name": name, **evaluate(BuiltScenario(scenario, new_in_tree_registry()))}
     except (EvaluationError, NoNodesAvailableError) as error:
         return {"name": name, "error": str(error)}
 

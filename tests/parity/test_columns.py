@@ -11,7 +11,7 @@ from extender.framework.node_rows import NodeRows
 from extender.framework.runtime import columnar_filtering, columnar_scoring
 from extender.framework.status import Status
 from extender.plugins.registry import new_in_tree_registry
-from extender.simulation.scenario import World
+from extender.simulation.scenario import BuiltScenario
 from tests.parity.corpus import Json, fresh, scenarios
 
 
@@ -37,10 +37,10 @@ CASES = [*scenarios(), *((s, e) for s, e in fresh() if "error" not in e)]
 )
 def test_columns_answer_as_the_real_plugins(scenario: Json, expected: Json) -> None:
     extended = {**scenario.get("extenderFailed", {}), **scenario.get("extenderUnresolvable", {})}
-    world = World(scenario, new_in_tree_registry())
-    framework, pod, nodes = world.framework, world.pod, world.snapshot.list()
+    built = BuiltScenario(scenario, new_in_tree_registry())
+    framework, pod, nodes = built.framework, built.pod, built.snapshot.list()
     state = CycleState()
-    framework.set_snapshot(world.snapshot)
+    framework.set_snapshot(built.snapshot)
     result, status, _ = framework.run_pre_filter_plugins(state, pod, nodes)
     if not status.success:
         return

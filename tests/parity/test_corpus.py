@@ -9,14 +9,14 @@ import pytest
 
 from extender.plugins.registry import new_in_tree_registry
 from extender.simulation.evaluation import evaluate
-from extender.simulation.scenario import World
+from extender.simulation.scenario import BuiltScenario
 from tests.parity.corpus import Json, comparable, node_is_of_the_best, scenarios
 
 CORPUS = [pytest.param(s, e, id=s["name"]) for s, e in scenarios()]
 
 
 def _answer(scenario: Json) -> Json:
-    return {"name": scenario["name"], **evaluate(World(scenario, new_in_tree_registry()))}
+    return {"name": scenario["name"], **evaluate(BuiltScenario(scenario, new_in_tree_registry()))}
 
 
 @pytest.mark.parametrize(("scenario", "expected"), CORPUS)

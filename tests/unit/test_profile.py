@@ -10,7 +10,7 @@ import pytest
 from extender.config.types import KubeSchedulerProfile, Plugins, PluginSet
 from extender.framework.runtime.registry import Registry, RegistryError
 from extender.profile import ProfileError, new_map
-from tests.unit.framework.runtime.fakes import Binder, FakePlugin, Scorer, Sort, refs, surroundings
+from tests.unit.framework.runtime.fakes import Binder, FakePlugin, Scorer, Sort, make_dependencies, refs
 
 
 def registry() -> Registry:
@@ -30,7 +30,9 @@ def profile(name: str, *plugins: str, config: dict[str, Any] | None = None) -> K
 
 def test_each_scheduler_name_has_its_framework() -> None:
     frameworks = new_map(
-        [profile("one", "queue-sort", "bind"), profile("two", "queue-sort", "bind", "own")], registry(), surroundings()
+        [profile("one", "queue-sort", "bind"), profile("two", "queue-sort", "bind", "own")],
+        registry(),
+        make_dependencies(),
     )
     assert [(name, framework.profile_name) for name, framework in frameworks.items()] == [
         ("one", "one"),
@@ -41,7 +43,7 @@ def test_each_scheduler_name_has_its_framework() -> None:
 
 def test_a_group_is_one_thing_whoever_asks() -> None:
     plugins = ("queue-sort", "bind", "Coscheduling", "own")
-    frameworks = new_map([profile("one", *plugins), profile("two", *plugins)], registry(), surroundings())
+    frameworks = new_map([profile("one", *plugins), profile("two", *plugins)], registry(), make_dependencies())
     one, two = frameworks["one"].plugins, frameworks["two"].plugins
     assert one["Coscheduling"] is two["Coscheduling"]
     assert one["own"] is not two["own"]
@@ -84,5 +86,5 @@ def test_profiles_that_do_not_go_together_are_refused(
     profiles: Sequence[KubeSchedulerProfile], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error) as caught:
-        new_map(profiles, registry(), surroundings())
+        new_map(profiles, registry(), make_dependencies())
     assert str(caught.value) == message

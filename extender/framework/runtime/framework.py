@@ -45,7 +45,7 @@ def _on_a_thread(job: Callable[[], None]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class FrameworkDependencies:
     """What a framework is given. newest_snapshot: the cluster now. lister: an informer's objects of one struct type.
 
     spawn: runs a job beside the cycles. sleep: how a plugin waits; on virtual time the cluster moves on meanwhile.
@@ -76,7 +76,7 @@ class Framework(SchedulingPoints, ScoringPoints, BindingPoints):
         self,
         profile: KubeSchedulerProfile,
         registry: Registry,
-        surroundings: Surroundings,
+        dependencies: FrameworkDependencies,
         *,
         shared: Mapping[str, Plugin] | None = None,
     ) -> None:
@@ -86,14 +86,14 @@ class Framework(SchedulingPoints, ScoringPoints, BindingPoints):
         """
         self.profile = profile
         self.profile_name = profile.scheduler_name
-        self.record = surroundings.record
-        self._around = surroundings
+        self.record = dependencies.record
+        self._dependencies = dependencies
         self._snapshot: NodeInfoLister | None = None
-        self.nominator = surroundings.nominator
-        self.clock = surroundings.clock
-        self.waiting_pods = surroundings.waiting_pods
-        self.pods_in_pre_bind = surroundings.pods_in_pre_bind
-        self.rng = surroundings.rng
+        self.nominator = dependencies.nominator
+        self.clock = dependencies.clock
+        self.waiting_pods = dependencies.waiting_pods
+        self.pods_in_pre_bind = dependencies.pods_in_pre_bind
+        self.rng = dependencies.rng
         self.plugins = self._build(registry, shared or {})
         points = expand(profile.plugins, self.plugins)
         check(points, profile.scheduler_name)
@@ -123,34 +123,34 @@ class Framework(SchedulingPoints, ScoringPoints, BindingPoints):
 
     @property
     def api(self) -> API:
-        return self._around.api
+        return self._dependencies.api
 
     @property
     def events(self) -> EventRecorder:
-        return self._around.events
+        return self._dependencies.events
 
     @property
     def extenders(self) -> Sequence[PreemptionExtender]:
-        return self._around.extenders
+        return self._dependencies.extenders
 
     def spawn(self, job: Callable[[], None]) -> None:
-        self._around.spawn(job)
+        self._dependencies.spawn(job)
 
     def sleep(self, seconds: float) -> None:
-        self._around.sleep(seconds)
+        self._dependencies.sleep(seconds)
 
     def set_snapshot(self, snapshot: NodeInfoLister | None) -> None:
         """The snapshot of the cycle that begins; None between cycles."""
         self._snapshot = snapshot
 
     def snapshot(self) -> NodeInfoLister:
-        return self._snapshot if self._snapshot is not None else self._around.newest_snapshot()
+        return self._snapshot if self._snapshot is not None else self._dependencies.newest_snapshot()
 
     def lister(self, type_: type[Any]) -> Lister[Any]:
-        return self._around.lister(type_)
+        return self._dependencies.lister(type_)
 
     def activate(self, pods: Iterable[corev1.Pod]) -> None:
-        self._around.activate(pods)
+        self._dependencies.activate(pods)
 
     @property
     def enqueue_plugins(self) -> list[Plugin]:

@@ -22,7 +22,7 @@ from extender.client.informer import InformerFactory
 from extender.client.interface import API, LEASES, NODES, PODS, RESOURCE_TYPES, EventRecorder
 from extender.config.types import ExtenderConfiguration, KubeSchedulerConfiguration
 from extender.framework.handle import Clock
-from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.framework.runtime.plugin_calls import Recorder as MetricsRecorder
 from extender.framework.runtime.registry import Registry
 from extender.plugins import names
@@ -44,8 +44,8 @@ from extender.scheduler.preemption_parts import build_preemption, preemption_rul
 from extender.scheduler.watch_in_tree import watch_in_tree_groups
 
 
-class Environment(Protocol):
-    """Where time comes from and where work beside the cycles goes. rng: for every choice among equals.
+class InProcessDependencies(Protocol):
+    """What the parts are given: where time comes from, and where work beside the cycles goes. rng: for every choice among equals.
 
     spawn: a job of a plugin. sleep: how a plugin waits in PreBind. submit: a named task of the gangs' planner. record: told
     of extension points' runs, or None.
@@ -99,7 +99,7 @@ def build_parts(
     api: API,
     configuration: KubeSchedulerConfiguration,
     registry: Registry,
-    environment: Environment,
+    dependencies: InProcessDependencies,
     extender: ExtenderConfiguration | None = None,
     wall: Callable[[], float] = time.time,
 ) -> InProcessParts:
@@ -108,7 +108,7 @@ def build_parts(
     extender: the settings of the extender that Coscheduling stands for; None where it is a plugin as any other. wall: the
     time of day, in seconds since 1970.
     """
-    return _Assembly(api, configuration, registry, environment, extender, wall).parts()
+    return _Assembly(api, configuration, registry, dependencies, extender, wall).parts()
 
 
 class _Assembly:
@@ -119,7 +119,7 @@ class _Assembly:
         api: API,
         configuration: KubeSchedulerConfiguration,
         registry: Registry,
-        environment: Environment,
+        dependencies: InProcessDependencies,
         extender: ExtenderConfiguration | None,
         wall: Callable[[], float],
     ) -> None:
@@ -128,44 +128,44 @@ class _Assembly:
         self._extender = extender
         self._wall = wall
         self._registry = registry
-        self._environment = environment
+        self._dependencies = dependencies
         self._extenders = in_calling_order(HTTPExtender(entry) for entry in configuration.extenders)
-        self._informers = _informers(api, environment.clock)
-        self._cache = Cache(clock=environment.clock)
+        self._informers = _informers(api, dependencies.clock)
+        self._cache = Cache(clock=dependencies.clock)
         self._nominator = Nominator(self._informers.informer(PODS).store)
         self._guard = GuardExtender()
 
     def parts(self) -> InProcessParts:
-        environment, configuration = self._environment, self._configuration
-        surroundings = self._surroundings()
-        profiles = new_map(configuration.profiles, self._registry, surroundings)
+        dependencies, configuration = self._dependencies, self._configuration
+        framework_dependencies = self._framework_dependencies()
+        profiles = new_map(configuration.profiles, self._registry, framework_dependencies)
         self._queue = self._new_queue(profiles)
-        coscheduling = self._connected(profiles, surroundings)
-        preemption = self._preemption(coscheduling, surroundings)
+        coscheduling = self._connected(profiles, framework_dependencies)
+        preemption = self._preemption(coscheduling, framework_dependencies)
         self._watch(profiles, coscheduling, preemption)
         pods = self._informers.informer(PODS).store
-        algorithm = Algorithm(self._extenders, configuration.percentage_of_nodes_to_score, environment.rng)
-        failures = FailureHandler(self._api, self._cache, self._queue, pods, environment.recorder)
-        cycles = PodCycles(self._api, self._cache, self._queue, profiles, algorithm, failures, environment.recorder)
+        algorithm = Algorithm(self._extenders, configuration.percentage_of_nodes_to_score, dependencies.rng)
+        failures = FailureHandler(self._api, self._cache, self._queue, pods, dependencies.recorder)
+        cycles = PodCycles(self._api, self._cache, self._queue, profiles, algorithm, failures, dependencies.recorder)
         return InProcessParts(
             self._informers, self._cache, self._queue, profiles, self._extenders, cycles, coscheduling, preemption
         )
 
-    def _surroundings(self) -> Surroundings:
-        environment = self._environment
-        return Surroundings(
+    def _framework_dependencies(self) -> FrameworkDependencies:
+        dependencies = self._dependencies
+        return FrameworkDependencies(
             api=self._api,
-            events=environment.recorder,
+            events=dependencies.recorder,
             newest_snapshot=self._cache.snapshot,
             lister=self._informers.store_of,
             nominator=self._nominator,
-            clock=environment.clock,
+            clock=dependencies.clock,
             activate=lambda pods: self._queue.activate(pods),
             extenders=[*self._extenders, self._guard],
-            spawn=environment.spawn,
-            sleep=environment.sleep,
-            rng=environment.rng,
-            record=environment.record,
+            spawn=dependencies.spawn,
+            sleep=dependencies.sleep,
+            rng=dependencies.rng,
+            record=dependencies.record,
         )
 
     def _new_queue(self, profiles: Mapping[str, Framework]) -> PriorityQueue:
@@ -183,26 +183,28 @@ class _Assembly:
             pre_enqueue={name: framework.pre_enqueue_plugins for name, framework in profiles.items()},
             hints=self._hints,
             backoff=Backoff(configuration.pod_initial_backoff_seconds, configuration.pod_max_backoff_seconds),
-            clock=self._environment.clock,
+            clock=self._dependencies.clock,
         )
 
-    def _connected(self, profiles: Mapping[str, Framework], surroundings: Surroundings) -> Coscheduling | None:
+    def _connected(
+        self, profiles: Mapping[str, Framework], framework_dependencies: FrameworkDependencies
+    ) -> Coscheduling | None:
         """All profiles share one Coscheduling; it is given what it works with."""
         found = [framework.plugins.get(names.COSCHEDULING) for framework in profiles.values()]
         coscheduling = next((plugin for plugin in found if isinstance(plugin, Coscheduling)), None)
         if coscheduling is not None:
-            coscheduling.connect(self._collaborators(surroundings))
+            coscheduling.connect(self._collaborators(framework_dependencies))
         return coscheduling
 
-    def _collaborators(self, surroundings: Surroundings) -> Collaborators:
-        judge = new_judge(self._registry, surroundings)
+    def _collaborators(self, framework_dependencies: FrameworkDependencies) -> Collaborators:
+        judge = new_judge(self._registry, framework_dependencies)
         plain = Collaborators(
             newest_snapshot=self._cache.snapshot,
             judge=judge,
             hint_rows=judge.hint_rows(),
-            steering=QueueSteering(self._api, self._queue.activate, self._environment.spawn),
-            verdicts=self._environment.verdicts,
-            submit=self._environment.submit,
+            steering=QueueSteering(self._api, self._queue.activate, self._dependencies.spawn),
+            verdicts=self._dependencies.verdicts,
+            submit=self._dependencies.submit,
             offload=here,
             may_commit=lambda: True,
             hold_limit=lambda members: math.inf,
@@ -221,24 +223,26 @@ class _Assembly:
             shadow=gang_settings.shadow_rules(settings),
         )
 
-    def _preemption(self, coscheduling: Coscheduling | None, surroundings: Surroundings) -> Preemption | None:
+    def _preemption(
+        self, coscheduling: Coscheduling | None, framework_dependencies: FrameworkDependencies
+    ) -> Preemption | None:
         if coscheduling is None:
             return None
-        environment, settings = self._environment, self._extender or ExtenderConfiguration()
+        dependencies, settings = self._dependencies, self._extender or ExtenderConfiguration()
         evictor = ApiEvictor(
             self._api,
-            environment.recorder,
+            dependencies.recorder,
             lambda: True,
-            environment.clock,
-            run=environment.spawn,
+            dependencies.clock,
+            run=dependencies.spawn,
             by_eviction_api=settings.evict_through == "eviction",
         )
         evictor.ask()
         preemption = build_preemption(
             coscheduling,
             self._registry,
-            surroundings,
-            judge=new_judge(self._registry, surroundings),
+            framework_dependencies,
+            judge=new_judge(self._registry, framework_dependencies),
             evictor=evictor,
             rules=preemption_rules(settings),
             assumed=self._cache.assumed_uids,

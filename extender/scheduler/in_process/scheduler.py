@@ -39,7 +39,7 @@ JOBS_AT_A_TIME = 16
 
 @dataclass(frozen=True, slots=True)
 class _RealTime:
-    """Fulfils Environment of the factory."""
+    """Fulfils InProcessDependencies."""
 
     clock: Clock
     recorder: Recorder
@@ -71,10 +71,10 @@ class InProcessScheduler:
     ) -> None:
         """Raises as build_parts does."""
         recorder = Recorder(api, clock=clock)
-        self._environment = _RealTime(
+        self._dependencies = _RealTime(
             clock, recorder, GroupVerdicts(api, recorder, lambda: True, clock), Background({"scheduler": self._tick})
         )
-        self._parts: InProcessParts = build_parts(api, configuration, registry, self._environment)
+        self._parts: InProcessParts = build_parts(api, configuration, registry, self._dependencies)
         self._live_metrics = LiveMetrics(_gauges(self._parts))
         self._stopping = threading.Event()
         self._threads: set[threading.Thread] = set()
@@ -82,8 +82,8 @@ class InProcessScheduler:
 
     def start(self) -> None:
         self._live_metrics.start()
-        self._environment.recorder.start()
-        self._environment.background.start()
+        self._dependencies.recorder.start()
+        self._dependencies.background.start()
         self._parts.informers.start()
         self._loop = threading.Thread(target=self._run, name="schedule-one", daemon=True)
         self._loop.start()
@@ -100,10 +100,10 @@ class InProcessScheduler:
                 thread.join(LET_GO_SECONDS)
                 self._let_go()
         self._parts.informers.stop()
-        self._environment.background.stop()
-        self._environment.jobs.stop()
-        self._environment.verdicts.stop()
-        self._environment.recorder.stop()
+        self._dependencies.background.stop()
+        self._dependencies.jobs.stop()
+        self._dependencies.verdicts.stop()
+        self._dependencies.recorder.stop()
         for framework in self._parts.profiles.values():
             framework.close()
         for extender in self._parts.extenders:
@@ -120,7 +120,7 @@ class InProcessScheduler:
 
     def _tick(self) -> None:
         self._parts.tick()
-        self._environment.verdicts.tick()
+        self._dependencies.verdicts.tick()
 
     def _run(self) -> None:
         while not self._stopping.is_set() and not self._parts.informers.wait_for_sync(POP_SECONDS):

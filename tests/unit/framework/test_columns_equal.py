@@ -34,7 +34,7 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.node_rows import NodeRows
 from extender.framework.runtime import columnar_filtering, columnar_scoring
 from extender.framework.runtime.columnar_scoring import NodeScores
-from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.plugins.registry import new_in_tree_registry
 from tests.fakes.without_columns import WithoutColumns
 from tests.objects import PREFERRED, REQUIRED, ZONE
@@ -115,7 +115,7 @@ def make_framework(cluster: RandomCluster, nominator: Nominator, args: dict[str,
     return Framework(
         KubeSchedulerProfile("default-scheduler", Plugins(PluginSet(PLUGINS)), args),
         new_in_tree_registry(),
-        Surroundings(
+        FrameworkDependencies(
             api=api,
             events=Recorder(api),
             newest_snapshot=cluster.cache.snapshot,

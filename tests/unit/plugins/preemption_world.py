@@ -21,7 +21,7 @@ from extender.config.types import KubeSchedulerProfile, PluginRef, Plugins, Plug
 from extender.framework.cycle_state import CycleState
 from extender.framework.interface import NodeToStatus, PostFilterResult
 from extender.framework.preemption.interface import PreemptionExtender
-from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.framework.status import Status, unresolvable
 from extender.plugins import names
 from extender.plugins.default_preemption import DefaultPreemption
@@ -78,7 +78,7 @@ class PreemptionWorld:
         self.framework = Framework(
             KubeSchedulerProfile("default-scheduler", Plugins(PluginSet(enabled=refs)), config),
             new_in_tree_registry(),
-            Surroundings(
+            FrameworkDependencies(
                 api=self.api,
                 events=self.events,
                 newest_snapshot=self.cache.snapshot,

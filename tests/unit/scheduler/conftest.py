@@ -60,7 +60,7 @@ class Bench:
         self.api = api or EmbeddedAPI()
         self.scheduler: Scheduler = factory.build(configuration or ExtenderConfiguration(), self.api, offload=offload)
         self.scheduler.start()
-        assert self.scheduler._parts.informers.wait_for_sync(SECONDS)
+        assert self.scheduler._dependencies.informers.wait_for_sync(SECONDS)
         self._threads: list[threading.Thread] = []
 
     def stop(self) -> None:
@@ -68,7 +68,7 @@ class Bench:
         for thread in self._threads:
             thread.join(SECONDS)
             assert not thread.is_alive()
-        assert list(wrong_entries(self.scheduler._parts.coscheduling)) == []
+        assert list(wrong_entries(self.scheduler._dependencies.coscheduling)) == []
 
     def node(self, name: str, cpu: str = "4", **spec: Any) -> None:
         room = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
@@ -98,12 +98,12 @@ class Bench:
         made = self.api.create(PODS, body)
         self.until(lambda: self.store(PODS).get(made.key) is not None, f"pod {name} is seen")
         if group:
-            manager = self.scheduler._parts.coscheduling.manager
+            manager = self.scheduler._dependencies.coscheduling.manager
             self.until(lambda: made.uid in manager.groups[f"default/{group}"].members, f"pod {name} is a member")
         return made
 
     def store(self, resource: Any) -> Any:
-        return self.scheduler._parts.informers.informer(resource).store
+        return self.scheduler._dependencies.informers.informer(resource).store
 
     @staticmethod
     def until(true: Callable[[], bool], what: str) -> None:
@@ -138,7 +138,7 @@ class Bench:
         return answer
 
     def held(self, *pods: corev1.Pod) -> None:
-        waiting = self.scheduler._parts.default_profile.waiting_pods
+        waiting = self.scheduler._dependencies.default_profile.waiting_pods
         for pod in pods:
             self.until(lambda pod=pod: waiting.get(pod.uid) is not None, f"{pod.name} is held")  # type: ignore[misc]
 
@@ -160,14 +160,14 @@ class Bench:
 
     def flush(self) -> None:
         """All that was asked of the threads beside the verbs by now has been done."""
-        parts = self.scheduler._parts
+        parts = self.scheduler._dependencies
         for thread in (parts.planning, parts.background, parts.planning):  # each may ask the other
             done = threading.Event()
             thread.submit("flush", done.set)
             assert done.wait(SECONDS)
 
     def may_evict(self) -> bool:
-        return self.scheduler._parts.evictor.allowed()
+        return self.scheduler._dependencies.evictor.allowed()
 
     def node_of(self, pod: corev1.Pod) -> str:
         return self.api.get(PODS, pod.name, pod.namespace).node_name
@@ -177,7 +177,7 @@ class Bench:
 
     def node_of_seen(self, pod: corev1.Pod) -> str:
         """As the groups know it."""
-        groups = self.scheduler._parts.coscheduling.manager.groups
+        groups = self.scheduler._dependencies.coscheduling.manager.groups
         return groups[f"default/{pod.labels[GROUP_LABEL]}"].members[pod.uid].pod.node_name
 
 

@@ -39,8 +39,8 @@ def marked(bench: Bench, pod: corev1.Pod) -> None:
 
 
 def ticked(bench: Bench) -> None:
-    bench.scheduler._parts.preemption.tick()
-    bench.scheduler._parts.evictor._pool.flush()
+    bench.scheduler._dependencies.preemption.tick()
+    bench.scheduler._dependencies.evictor._pool.flush()
 
 
 def test_what_is_left_goes(bench: Bench) -> None:
@@ -115,7 +115,7 @@ def test_a_drain_lets_an_eviction_that_began_come_to_its_end(bench: Bench, monke
 
     monkeypatch.setattr(bench.api, "delete", deleting)
     eviction = Eviction(victims, "PodGroup default/g", pod_reference(victims[0]), "gang-scheduler")
-    bench.scheduler._parts.evictor.evict(eviction, lambda failure: None)
+    bench.scheduler._dependencies.evictor.evict(eviction, lambda failure: None)
     assert first_told.wait(SECONDS)
     draining = threading.Thread(target=drain)
     draining.start()

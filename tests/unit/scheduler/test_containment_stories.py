@@ -50,9 +50,9 @@ def bench(fault: Fault) -> Iterator[Bench]:
         made.node("n1", "8")
         yield made
         fault.armed = False
-        manager = made.scheduler._parts.coscheduling.manager
+        manager = made.scheduler._dependencies.coscheduling.manager
         made.until(lambda: "default/bad" not in manager.quarantine, "its back-off is over")
-        made.scheduler._parts.informers.catch_up()
+        made.scheduler._dependencies.informers.catch_up()
 
 
 def reason_of(bench: Bench, name: str) -> str:
@@ -70,7 +70,7 @@ def test_others_start_and_the_bad_one_says_why_it_does_not(bench: Bench, fault: 
     bench.pod_group("bad", 2)
     bench.pod_group("good", 2)
     bad = as_member(bench.pod("bad0"))
-    manager = bench.scheduler._parts.coscheduling.manager
+    manager = bench.scheduler._dependencies.coscheduling.manager
     bench.until(lambda: reason_of(bench, "bad") == "InternalError", "the condition says so")
     bench.until(lambda: "GangQuarantined" in {each["reason"] for each in bench.api.events()}, "so does an event")
     assert start(bench, bench.pod("good0", "good"), bench.pod("good1", "good")) == ["", ""]
@@ -92,7 +92,7 @@ def test_it_starts_by_itself_when_the_fault_has_gone(bench: Bench, fault: Fault)
     bench.until(lambda: reason_of(bench, "bad") == "InternalError", "the condition says so")
     fault.armed = False
     pods = [bench.pod(f"bad{number}", "bad") for number in range(2)]
-    manager = bench.scheduler._parts.coscheduling.manager
+    manager = bench.scheduler._dependencies.coscheduling.manager
     bench.until(lambda: "default/bad" not in manager.quarantine, "its back-off is over")
     assert start(bench, *pods) == ["", ""]
     bench.until(lambda: reason_of(bench, "bad") == "GangScheduled", "and says that it runs")

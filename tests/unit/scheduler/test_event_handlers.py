@@ -107,7 +107,7 @@ def test_a_priority_is_counted_once_for_each_pod() -> None:
 def test_the_scheduler_hears_again_of_a_pod_whose_event_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench()
     try:
-        manager = bench.scheduler._parts.coscheduling.manager
+        manager = bench.scheduler._dependencies.coscheduling.manager
         taken, faults = manager.pod_changed, iter([True])
 
         def once_broken(pod: corev1.Pod) -> Any:

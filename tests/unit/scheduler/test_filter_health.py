@@ -79,7 +79,7 @@ def sick(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sick]:
 
     with running() as bench:
         bench.node("n1")
-        monkeypatch.setattr(bench.scheduler._parts.filter_health, "_clock", clock)
+        monkeypatch.setattr(bench.scheduler._dependencies.filter_health, "_clock", clock)
         made = Sick(bench, clock)
         with monkeypatch.context() as patched:
             patched.setattr(Coscheduling, "pre_filter", raises)
@@ -117,7 +117,7 @@ def test_errors_of_who_does_not_lead_are_not_counted(sick: Sick, monkeypatch: py
 def test_a_kube_scheduler_that_asks_and_is_refused_should_not_lead(sick: Sick, monkeypatch: pytest.MonkeyPatch) -> None:
     """It alone holds the Lease, so nobody else can schedule: its own probe of /livez fails, one pod is enough for it."""
     del sick.pods[1:]
-    monkeypatch.setattr(sick.scheduler._parts.refusals, "_clock", sick.clock)
+    monkeypatch.setattr(sick.scheduler._dependencies.refusals, "_clock", sick.clock)
     with monkeypatch.context() as patched:
         patched.setattr(Scheduler, "_not_ready", lambda self: "cache not synced")
         sick.everybody_asks_for(30)
@@ -132,7 +132,7 @@ def test_a_kube_scheduler_that_asks_and_is_refused_should_not_lead(sick: Sick, m
 
 @pytest.mark.faults
 def test_a_kube_scheduler_that_is_answered_is_no_longer_refused(sick: Sick, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sick.scheduler._parts.refusals, "_clock", sick.clock)
+    monkeypatch.setattr(sick.scheduler._dependencies.refusals, "_clock", sick.clock)
     with monkeypatch.context() as patched:
         patched.setattr(Scheduler, "_not_ready", lambda self: "cache not synced")
         sick.everybody_asks_for(35)

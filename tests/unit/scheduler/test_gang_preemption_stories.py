@@ -86,12 +86,12 @@ def refused(bench: Bench, pod: corev1.Pod) -> str:
 
 
 def group(bench: Bench) -> Group:
-    return bench.scheduler._parts.coscheduling.manager.groups[KEY]
+    return bench.scheduler._dependencies.coscheduling.manager.groups[KEY]
 
 
 def reserved(bench: Bench) -> dict[str, str]:
     """Member -> node."""
-    ledger = bench.scheduler._parts.coscheduling.manager.ledger
+    ledger = bench.scheduler._dependencies.coscheduling.manager.ledger
     return {place.pod.name: place.node_name for place in ledger}
 
 
@@ -111,7 +111,7 @@ def searched_in_vain() -> float:
 
 def looked_for_victims(bench: Bench) -> None:
     """For every gang that wants it."""
-    bench.scheduler._parts.background.submit("preempt", bench.scheduler._parts.preemption.gangs.look)
+    bench.scheduler._dependencies.background.submit("preempt", bench.scheduler._dependencies.preemption.gangs.look)
     bench.flush()
 
 
@@ -154,7 +154,7 @@ def test_nobody_goes_where_not_all_members_would_fit_or_may_preempt(
         assert all(bench.there(pod) for pod in pods)
         assert reserved(bench) == {}
         if why:
-            looked = bench.scheduler._parts.preemption.gangs
+            looked = bench.scheduler._dependencies.preemption.gangs
             with looked._manager.lock:
                 assert looked.search.barred([group(bench)]) == why
 
@@ -212,7 +212,7 @@ def test_victims_that_had_only_just_begun_go_once_they_have_run_for_long_enough(
         bench.until(lambda: searched_in_vain() >= before + 2, "nothing that has happened wants another look")
         looked_for_victims(bench)
         assert all(bench.there(pod) for pod in pods)
-        search = bench.scheduler._parts.preemption.gangs.search
+        search = bench.scheduler._dependencies.preemption.gangs.search
         search._around = replace(search._around, wall=lambda: time.time() + 3600.0)  # and nothing else happens
         looked_for_victims(bench)
         gone(bench, *pods)
@@ -228,7 +228,7 @@ def test_without_permission_it_is_off_and_says_so() -> None:
         refused(bench, gang(bench, 1)[0])
         bench.flush()
         assert bench.there(victim)
-        looked = bench.scheduler._parts.preemption.gangs
+        looked = bench.scheduler._dependencies.preemption.gangs
         with looked._manager.lock:
             assert looked.search.barred([group(bench)]) == messages.PREEMPTION_NOT_PERMITTED
 
@@ -356,7 +356,7 @@ class _NEVER:
 
 
 def explained(bench: Bench) -> PreemptionView | None:
-    status = bench.scheduler._parts.report.status(KEY)
+    status = bench.scheduler._dependencies.report.status(KEY)
     assert status is not None
     return status.preemption
 
@@ -387,7 +387,7 @@ def test_nobody_goes_for_a_gang_whose_min_resources_the_cluster_would_not_have_e
     bench.pod_group("high", 2, minResources={"cpu": "1000"})
     members = [bench.pod(f"h{i}", "high", priority=VIP) for i in range(2)]
     assert "resource gap: cpu" in refused(bench, members[0])
-    bench.scheduler._parts.background.submit("preempt", bench.scheduler._parts.preemption.gangs.look)
+    bench.scheduler._dependencies.background.submit("preempt", bench.scheduler._dependencies.preemption.gangs.look)
     bench.flush()
     assert all(bench.there(pod) for pod in victims)
     assert explained(bench) == PreemptionView(why_not="resource gap: cpu")
@@ -407,7 +407,10 @@ def _begun(bench: Bench, node: str) -> corev1.Pod:
     bench.pod_group("begun", 2)
     bench.pod("b0", "begun", node=node)
     member = bench.pod("b1", "begun")
-    rounds, manager = bench.scheduler._parts.coscheduling.rounds, bench.scheduler._parts.coscheduling.manager
+    rounds, manager = (
+        bench.scheduler._dependencies.coscheduling.rounds,
+        bench.scheduler._dependencies.coscheduling.manager,
+    )
     rounds.finish_begun()  # else what it finds on the pods takes the place of this
     cut_short(manager, "default/begun")
     return member
@@ -433,7 +436,7 @@ def test_a_gang_that_preempts_leaves_the_places_of_one_that_has_begun(slow: Benc
     victim = slow.pod("low", node="n0", priority=-1)
     member = _begun(slow, "n1")
     assert slow.filter(member, "n0").node_names == ["n0"]
-    ledger = slow.scheduler._parts.coscheduling.manager.ledger
+    ledger = slow.scheduler._dependencies.coscheduling.manager.ledger
     place = ledger.get(member.uid)
     refused(slow, gang(slow, 1)[0])
     going(slow, victim)
@@ -504,7 +507,7 @@ def test_extra_members_that_ask_while_their_gang_starts_are_not_forgotten(bench:
     bench.node("n1", cpu="1")
     pods = two_behind_our_gate(bench)
     bench.until(lambda: len(reserved(bench)) == 1, "one has its place")
-    gangs = bench.scheduler._parts.preemption.gangs
+    gangs = bench.scheduler._dependencies.preemption.gangs
     gangs.refused(group(bench), pods[0].spec.scheduler_name)
     looked_for_victims(bench)
     with gangs._manager.lock:

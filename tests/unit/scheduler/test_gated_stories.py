@@ -91,7 +91,7 @@ def test_a_bind_call_that_is_ahead_of_our_watch_is_taken_at_the_api_s_word(bench
     bench.node("n1")
     pod = bench.pod("single", **GATED)
     late = threading.Event()
-    informer = bench.scheduler._parts.informers.informer(PODS)
+    informer = bench.scheduler._dependencies.informers.informer(PODS)
     seen = informer.store.get(pod.key)
     assert seen is not None
     assert seen.gated

@@ -118,7 +118,7 @@ def check(hostile: list[Hostile]) -> None:
         for each in hostile:
             if each.resource is PODS and each.possible:
                 cluster.ask_all(each.document, victim)
-        bench.scheduler._parts.coscheduling.tick()
+        bench.scheduler._dependencies.coscheduling.tick()
         single = bench.pod("single")
         assert cluster.starts([single])
         bench.pod_group("honest", 2)
@@ -141,8 +141,8 @@ def names(api: EmbeddedAPI, resource: ResourceType[Any]) -> set[str]:
 
 def seen(bench: Bench, each: Hostile) -> bool:
     """What nothing watches need not be."""
-    watched = bench.scheduler._parts.informers.store_of(each.resource.type)
-    informers = [made for made in bench.scheduler._parts.informers.all() if made.store is watched]
+    watched = bench.scheduler._dependencies.informers.store_of(each.resource.type)
+    informers = [made for made in bench.scheduler._dependencies.informers.all() if made.store is watched]
     return not informers or watched.get(f"hostile/{each.document['metadata']['name']}") is not None or gone(each)
 
 
@@ -153,7 +153,7 @@ def gone(each: Hostile) -> bool:
 
 
 def tell_what_is_wrong(bench: Bench, pages: dict[str, GangStatus]) -> None:
-    manager = bench.scheduler._parts.coscheduling.manager
+    manager = bench.scheduler._dependencies.coscheduling.manager
     with manager.lock:
         specs = {key: manager.spec(group) for key, group in manager.groups.items() if group.pending()}
     for key, spec in specs.items():

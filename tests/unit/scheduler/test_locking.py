@@ -42,7 +42,7 @@ def bench(watch: Watch) -> Iterator[Bench]:
 
 def looked_at(bench: Bench) -> None:
     """Everything that asks how gangs are doing, and all that happens once a second."""
-    parts, pages = bench.scheduler._parts, bench.scheduler.pages()
+    parts, pages = bench.scheduler._dependencies, bench.scheduler.pages()
     for each in pages[GANGS]():  # type: ignore[attr-defined]
         pages[GANG](each.key)
     assert b"gang_extender_gangs" in generate_latest(metrics.REGISTRY)

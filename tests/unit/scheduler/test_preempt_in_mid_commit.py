@@ -139,7 +139,7 @@ def test_a_gang_that_is_refused_while_a_single_pod_is_being_bound_takes_its_room
 
 def refused_for_room(bench: Bench) -> None:
     """Once the first tick has had all that waits looked at."""
-    bench.until(lambda: bench.scheduler._parts.coscheduling.lead_changes._planning, "it leads")
+    bench.until(lambda: bench.scheduler._dependencies.coscheduling.lead_changes._planning, "it leads")
     bench.pod_group("vips", 1)
     vip = bench.pod("vip", "vips", priority=100)
     assert bench.filter(vip, "n1").node_names == []

@@ -217,7 +217,7 @@ def test_who_wants_what_a_gang_needs_is_roused_when_the_gang_has_grown() -> None
 def _roused(bench: Bench) -> list[str]:
     """The names of those, as they come."""
     names: list[str] = []
-    preemption = bench.scheduler._parts.preemption
+    preemption = bench.scheduler._dependencies.preemption
     preemption._vetoed._steering = Mock(rouse=lambda places: names.extend(pod.name for pod, _ in places))
     return names
 
@@ -236,7 +236,7 @@ def test_held_members_of_a_gang_that_has_begun_to_run_stay(bench: Bench) -> None
     bench.pod_group("begun", 3)
     bench.pod("b0", "begun", node="n2")
     members = [bench.pod(f"b{i}", "begun") for i in (1, 2)]
-    coscheduling = bench.scheduler._parts.coscheduling
+    coscheduling = bench.scheduler._dependencies.coscheduling
     coscheduling.rounds.finish_begun()
     cut_short(coscheduling.manager, "default/begun")
     answer = bench.bind(members[0], "n1")
@@ -284,7 +284,7 @@ def test_a_planned_member_keeps_its_nomination(bench: Bench) -> None:
     (planned,) = bench.filter(gang[0], "n1", "n2").node_names
     nominated = patch_pod_status(bench.api, gang[0], nominated_node_name=planned)
     assert bench.preempt(nominated, {"n3": [victim]}) == {}
-    bench.scheduler._parts.steering.stop()  # what was asked of it has been done
+    bench.scheduler._dependencies.steering.stop()  # what was asked of it has been done
     assert bench.nomination_of(nominated) == planned
 
 

@@ -41,7 +41,7 @@ def postings(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Postings:
 
 def bind_again(bench: Bench, pod: corev1.Pod, node: str) -> Future[str]:
     """Returns when the newer call has taken the older one's turn."""
-    calls = bench.scheduler._parts.in_flight._calls
+    calls = bench.scheduler._dependencies.in_flight._calls
     older = calls[pod.uid]
     answer = bench.bind(pod, node)
     bench.until(lambda: calls[pod.uid] is not older, "the newer call is there")

@@ -168,7 +168,7 @@ def test_the_scheduler_gives_the_room_back_and_tells_the_plugins(bench: Bench, m
     """The watch shows nothing of the pod from its creation to its end; the next of its gang is counted with it no longer."""
     bench.node("n1", cpu="1")
     bench.pod_group("g", 1)
-    parts = bench.scheduler._parts
+    parts = bench.scheduler._dependencies
     watch = parts.informers.informer(PODS)
     with monkeypatch.context() as silent:
         silent.setattr(watch, "changed", lambda old, new: None)

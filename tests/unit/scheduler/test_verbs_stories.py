@@ -77,7 +77,7 @@ def test_a_hold_whose_time_is_up_says_so_and_its_gang_lets_go(bench: Bench) -> N
     rejected = "rejected while waiting on permit: rejected due to timeout after waiting 1s at plugin Coscheduling"
     assert texts == {f'pod "{pod.name}" {rejected}' for pod in members[:2]}
     assert {bench.node_of(pod) for pod in members} == {""}
-    assert not bench.scheduler._parts.default_profile.waiting_pods.get(members[0].uid)
+    assert not bench.scheduler._dependencies.default_profile.waiting_pods.get(members[0].uid)
 
 
 def test_a_caller_that_hangs_up_takes_its_gang_with_it(bench: Bench) -> None:

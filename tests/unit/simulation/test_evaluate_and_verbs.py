@@ -16,7 +16,7 @@ from extender.client.interface import NODES, POD_DISRUPTION_BUDGETS, POD_GROUPS,
 from extender.config.types import ExtenderConfiguration
 from extender.plugins.registry import new_registry
 from extender.simulation.evaluation import evaluate
-from extender.simulation.scenario import World
+from extender.simulation.scenario import BuiltScenario
 from tests.unit.scheduler.conftest import Bench, running
 from tests.unit.simulation.scenarios import Json, gang, node, pod, pod_group
 
@@ -127,7 +127,7 @@ def test_the_guard_in_evaluate_answers_as_the_verb_preempt(seed: int) -> None:
     scenario = _scenario(rng, [vip])
     api = _cluster(scenario)
     scenario = _as_served(scenario, api)
-    preemption = evaluate(World(scenario, new_registry())).get("preemption", {})
+    preemption = evaluate(BuiltScenario(scenario, new_registry())).get("preemption", {})
     if not preemption.get("candidates"):
         return
     usable = {
@@ -148,7 +148,7 @@ def test_who_goes_for_a_gang_is_who_evaluate_says(seed: int) -> None:
     scenario = _scenario(rng, members)
     api = _cluster(scenario)
     scenario = _as_served(scenario, api)
-    said = evaluate(World(scenario, new_registry()))["preemption"]["gang"]
+    said = evaluate(BuiltScenario(scenario, new_registry()))["preemption"]["gang"]
     expected = set() if "whyNot" in said else {victim["pod"] for victim in said.get("victims", ())}
     before = {each.key for each in api.list_page(PODS).items}
     with _bench(scenario, api) as bench:
@@ -158,7 +158,7 @@ def test_who_goes_for_a_gang_is_who_evaluate_says(seed: int) -> None:
         answer = bench.filter(api.get(PODS, "train-0", "default"), *names)
         assert bool(answer.node_names) == said["fits"]
         bench.flush()
-        bench.scheduler._parts.evictor._pool.flush()
+        bench.scheduler._dependencies.evictor._pool.flush()
         assert before - {each.key for each in api.list_page(PODS).items} == expected
 
 
@@ -168,12 +168,12 @@ def test_the_clusters_are_of_all_kinds() -> None:
     for seed in range(24):
         rng = random.Random(seed)
         vip = pod("vip", priority=rng.choice((2, 6, 100)), cpu=rng.choice(("1", "2")))
-        preemption = evaluate(World(_scenario(rng, [vip]), new_registry())).get("preemption", {})
+        preemption = evaluate(BuiltScenario(_scenario(rng, [vip]), new_registry())).get("preemption", {})
         verdicts |= {each.get("takes", "own") for each in preemption.get("guard", {}).get("candidates", ())}
         verdicts.add(preemption.get("guard", {}).get("verdict", "fits"))
         rng = random.Random(seed)
         members = gang(members=rng.randint(2, 3), priority=rng.choice((2, 6, 100)), cpu=rng.choice(("1", "2")))
-        said = evaluate(World(_scenario(rng, members), new_registry()))["preemption"]["gang"]
+        said = evaluate(BuiltScenario(_scenario(rng, members), new_registry()))["preemption"]["gang"]
         whys.add("fits" if said["fits"] else said.get("whyNot") or ("a gang" if said["brokenGangs"] else "pods"))
     assert verdicts >= {"own_choice", "reselected", "gang_fraction", "lonePods", "surplus", "wholeGangs"}
     assert whys >= {"fits", "a gang", "pods", "it would not fit whichever pods of lower priority went"}

@@ -9,13 +9,13 @@ import pytest
 from extender.api.schedulingv1alpha1 import POD_GROUP_LABEL
 from extender.plugins.registry import new_registry
 from extender.simulation.evaluation import evaluate
-from extender.simulation.scenario import World
+from extender.simulation.scenario import BuiltScenario
 from extender.simulation.scenario_fields import ScenarioError
 from tests.unit.simulation.scenarios import RUNNING, VIP, Json, gang, node, nodes, pod, pod_group, waiting
 
 
 def _preemption(scenario: Json) -> Json:
-    answer: Json = evaluate(World(scenario, new_registry()))["preemption"]
+    answer: Json = evaluate(BuiltScenario(scenario, new_registry()))["preemption"]
     return answer
 
 
@@ -352,11 +352,11 @@ def test_a_profile_that_has_coscheduling_itself() -> None:
         "kind": "KubeSchedulerConfiguration",
         "profiles": [{"plugins": plugins}],
     }
-    answer = evaluate(World(waiting("", gang(), 3, nodes=nodes(3), pods=LOW, config=config), new_registry()))
+    answer = evaluate(BuiltScenario(waiting("", gang(), 3, nodes=nodes(3), pods=LOW, config=config), new_registry()))
     assert "minMember of 3 does not fit" in answer["fitError"]
     assert len(answer["preemption"]["gang"]["victims"]) == 3
     alone = {"nodes": nodes(1), "pods": [], "pending": VIP, "config": config}
-    assert evaluate(World(alone, new_registry()))["bestSet"] == ["n1"]
+    assert evaluate(BuiltScenario(alone, new_registry()))["bestSet"] == ["n1"]
 
 
 @pytest.mark.parametrize(
@@ -367,9 +367,9 @@ def test_a_profile_that_has_coscheduling_itself() -> None:
     ],
 )
 def test_a_scenario_without_groups_is_answered_as_ever(scenario: Json) -> None:
-    plain = evaluate(World(scenario, new_registry()))
+    plain = evaluate(BuiltScenario(scenario, new_registry()))
     more = {**scenario, "podGroups": [], "pendingPods": [pod("other")], "mayEvict": False, "extender": _extender()}
-    assert evaluate(World(more, new_registry())) == plain
+    assert evaluate(BuiltScenario(more, new_registry())) == plain
 
 
 @pytest.mark.parametrize(
@@ -446,5 +446,5 @@ def test_a_scenario_without_groups_is_answered_as_ever(scenario: Json) -> None:
 )
 def test_bad_input_is_named_with_its_place(more: Json, error: str) -> None:
     with pytest.raises(ScenarioError) as raised:
-        World({"nodes": nodes(1), "pods": [LOW[0]], "pending": VIP, **more}, new_registry())
+        BuiltScenario({"nodes": nodes(1), "pods": [LOW[0]], "pending": VIP, **more}, new_registry())
     assert str(raised.value) == error

@@ -16,7 +16,7 @@ from extender.framework.hint_rows import HintRow, registered_rows
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
-from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.framework.runtime.registry import Registry
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins import names
@@ -105,16 +105,16 @@ class FrameworkTrial:
 
 
 def new_judge(
-    registry: Registry, surroundings: Surroundings, volumes_known: Callable[[], bool] = lambda: True
+    registry: Registry, dependencies: FrameworkDependencies, volumes_known: Callable[[], bool] = lambda: True
 ) -> FrameworkJudge:
     """With frameworks of its own."""
-    around = replace(surroundings, record=None)
+    unrecorded = replace(dependencies, record=None)
     with_volumes = Registry(registry)
     with_volumes[names.VOLUME_BINDING] = PlannedVolumeBinding.create
     with_volumes[names.NODE_VOLUME_LIMITS] = PlannedNodeVolumeLimits.create
     return FrameworkJudge(
-        Framework(planning_profile(), registry, around),
-        Framework(planning_profile(volumes=True), with_volumes, around),
+        Framework(planning_profile(), registry, unrecorded),
+        Framework(planning_profile(volumes=True), with_volumes, unrecorded),
         volumes_known,
     )
 

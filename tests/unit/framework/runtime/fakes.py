@@ -31,7 +31,7 @@ from extender.framework.interface import (
 )
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
-from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.framework.runtime.plugin_calls import Recorder
 from extender.framework.runtime.registry import PluginFactory, Registry
 from extender.framework.status import SUCCESS, Code, Status
@@ -247,13 +247,13 @@ def refs(*names: str) -> tuple[PluginRef, ...]:
     return tuple(PluginRef(name) for name in names)
 
 
-def surroundings(
+def make_dependencies(
     *,
     nominator: Nominations | None = None,
     clock: Callable[[], float] | None = None,
     record: Recorder | None = None,
-) -> Surroundings:
-    return Surroundings(
+) -> FrameworkDependencies:
+    return FrameworkDependencies(
         api=cast(Any, None),
         events=cast(Any, None),
         newest_snapshot=lambda: cast(Any, "the newest"),
@@ -275,10 +275,10 @@ def registry_of(*plugins: Plugin) -> Registry:
     return registry
 
 
-def make_framework(point: str, *plugins: Plugin, around: Surroundings | None = None) -> Framework:
+def make_framework(point: str, *plugins: Plugin, dependencies: FrameworkDependencies | None = None) -> Framework:
     """The plugins at one extension point, in their order; a queue sort and a binder so that the profile is valid."""
     sort, binder = Sort(), Binder()
     points = {"queue_sort": PluginSet(refs(sort.name)), "bind": PluginSet(refs(binder.name))}
     points[point] = PluginSet(refs(*(plugin.name for plugin in plugins)))
     profile = KubeSchedulerProfile("test", Plugins(points=points))
-    return Framework(profile, registry_of(sort, binder, *plugins), around or surroundings())
+    return Framework(profile, registry_of(sort, binder, *plugins), dependencies or make_dependencies())

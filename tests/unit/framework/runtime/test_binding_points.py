@@ -21,8 +21,8 @@ from tests.unit.framework.runtime.fakes import (
     Binder,
     FakeClock,
     FakePlugin,
+    make_dependencies,
     make_framework,
-    surroundings,
 )
 
 OK, E, U, UU, SK, W = (
@@ -187,7 +187,7 @@ def test_wait_on_permit(signal: Callable[[WaitingPod], bool], expected: Status) 
 
 def test_the_wait_ends_with_the_smallest_timeout() -> None:
     clock = FakeClock()
-    framework = make_framework("permit", around=surroundings(clock=clock))
+    framework = make_framework("permit", dependencies=make_dependencies(clock=clock))
     framework.add_waiting_pod(POD, "n1", {"slow": 60.0, "Coscheduling": 10.0})
     clock.step(10)
     text = "rejected due to timeout after waiting 10s at plugin Coscheduling"
@@ -212,8 +212,8 @@ def test_all_waiting_pods_can_be_seen() -> None:
 
 def test_how_long_a_pod_waited_is_reported() -> None:
     seen = []
-    around = surroundings(record=lambda point, code, profile, seconds: seen.append((point, code, profile)))
-    framework = make_framework("permit", around=around)
+    dependencies = make_dependencies(record=lambda point, code, profile, seconds: seen.append((point, code, profile)))
+    framework = make_framework("permit", dependencies=dependencies)
     framework.add_waiting_pod(POD, "n1", {"p": 10.0})
     waiting(framework).allow("p")
     framework.wait_on_permit(POD)

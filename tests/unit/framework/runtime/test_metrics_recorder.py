@@ -10,7 +10,7 @@ from extender import metrics
 from extender.framework.cycle_state import CycleState
 from extender.framework.runtime.metrics_recorder import record, record_plugin, sampled_state
 from extender.framework.status import Code
-from tests.unit.framework.runtime.fakes import POD, FakePlugin, make_framework, surroundings
+from tests.unit.framework.runtime.fakes import POD, FakePlugin, make_dependencies, make_framework
 
 
 def runs_of(point: str, code: str) -> float:
@@ -25,14 +25,14 @@ def waits_with(result: str) -> float:
 
 
 def test_a_run_is_counted_under_its_point_and_code() -> None:
-    framework = make_framework("permit", FakePlugin(permit=Code.WAIT), around=surroundings(record=record))
+    framework = make_framework("permit", FakePlugin(permit=Code.WAIT), dependencies=make_dependencies(record=record))
     before = runs_of("Permit", "Wait")
     framework.run_permit_plugins(CycleState(), POD, "n1")
     assert runs_of("Permit", "Wait") == before + 1
 
 
 def test_a_wait_is_counted_under_how_it_ended() -> None:
-    framework = make_framework("permit", around=surroundings(record=record))
+    framework = make_framework("permit", dependencies=make_dependencies(record=record))
     before = waits_with("Unschedulable")
     framework.add_waiting_pod(POD, "n1", {"p": 0.0})
     framework.wait_on_permit(POD)

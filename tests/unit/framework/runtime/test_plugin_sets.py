@@ -18,10 +18,10 @@ from tests.unit.framework.runtime.fakes import (
     OnlyScore,
     Scorer,
     Sort,
+    make_dependencies,
     make_framework,
     refs,
     registry_of,
-    surroundings,
 )
 
 EVERYWHERE = dict.fromkeys(EXTENSION_POINTS, ("test-plugin",))
@@ -35,7 +35,7 @@ def build(plugins: Plugins) -> Framework:
     everything = registry_of(
         FakePlugin(), Sort(), Binder(), Scorer("score-1"), Scorer("score-2"), OnlyScore("normalizing-1")
     )
-    return Framework(KubeSchedulerProfile("test", plugins), everything, surroundings())
+    return Framework(KubeSchedulerProfile("test", plugins), everything, make_dependencies())
 
 
 def run_where(framework: Framework) -> dict[str, tuple[str, ...]]:
@@ -203,7 +203,7 @@ def test_a_factory_that_fails_is_named() -> None:
     registry.register("broken", lambda args, handle: 1 / 0)  # type: ignore[arg-type, return-value]
     profile = KubeSchedulerProfile("test", Plugins(PluginSet(refs("queue-sort", "bind", "broken"))))
     with pytest.raises(RegistryError, match='initializing plugin "broken": division by zero'):
-        Framework(profile, registry, surroundings())
+        Framework(profile, registry, make_dependencies())
 
 
 def test_a_name_can_be_registered_once() -> None:
@@ -222,7 +222,7 @@ def test_a_factory_gets_the_profiles_arguments_and_the_handle() -> None:
 
     registry.register("own", create)
     plugins = Plugins(PluginSet(refs("queue-sort", "bind", "own")))
-    framework = Framework(KubeSchedulerProfile("test", plugins, {"own": {"a": 1}}), registry, surroundings())
+    framework = Framework(KubeSchedulerProfile("test", plugins, {"own": {"a": 1}}), registry, make_dependencies())
     assert got == [({"a": 1}, framework)]
 
 
@@ -275,7 +275,7 @@ def stand_in(name: str, points: str) -> Plugin:
 
 def test_the_default_profile_expands_as_kube_schedulers_does() -> None:
     registry = registry_of(*(stand_in(name, points) for name, points in HAS.items()))
-    framework = Framework(whole_profile(), registry, surroundings())
+    framework = Framework(whole_profile(), registry, make_dependencies())
     node_filters = ("NodeAffinity", "NodePorts", "NodeResourcesFit")
     pre_filter = (
         *node_filters,

@@ -21,8 +21,8 @@ from tests.unit.framework.runtime.fakes import (
     REASON,
     FakePlugin,
     Nominations,
+    make_dependencies,
     make_framework,
-    surroundings,
 )
 
 E, U, UU, SK, W, P = (
@@ -279,8 +279,8 @@ def test_filter_with_nominated_pods(
     pod: corev1.Pod, nominated: Sequence[corev1.Pod], codes: dict[str, Code], expected: Status, passes: list[list[str]]
 ) -> None:
     plugin = FakePlugin("a", answers=codes)
-    around = surroundings(nominator=Nominations({"n1": nominated}))
-    framework = make_framework("filter", plugin, around=around)
+    dependencies = make_dependencies(nominator=Nominations({"n1": nominated}))
+    framework = make_framework("filter", plugin, dependencies=dependencies)
     framework.pre_filter_plugins = [plugin]
     node = make_node().name("n1").info(make_pod().name("resident").obj())
     state = CycleState()
@@ -291,7 +291,7 @@ def test_filter_with_nominated_pods(
 
 def test_the_second_pass_decides_where_the_first_succeeds() -> None:
     plugin = FakePlugin("a")
-    framework = make_framework("filter", plugin, around=surroundings(nominator=Nominations({"n1": [HIGH]})))
+    framework = make_framework("filter", plugin, dependencies=make_dependencies(nominator=Nominations({"n1": [HIGH]})))
     outcomes = iter([SUCCESS, unschedulable("only with the other")])
     plugin.filter = lambda state, pod, node: next(outcomes)  # type: ignore[method-assign]
     status = framework.run_filter_plugins_with_nominated_pods(CycleState(), LOW, make_node().name("n1").info())
@@ -361,8 +361,8 @@ def test_what_there_is_at_a_point_can_be_asked() -> None:
 
 def test_runs_are_reported_with_the_code_that_they_ended_with() -> None:
     seen = []
-    around = surroundings(record=lambda point, code, profile, seconds: seen.append((point, code, profile)))
-    framework = make_framework("pre_filter", FakePlugin("a", pre_filter=U), around=around)
+    dependencies = make_dependencies(record=lambda point, code, profile, seconds: seen.append((point, code, profile)))
+    framework = make_framework("pre_filter", FakePlugin("a", pre_filter=U), dependencies=dependencies)
     framework.run_pre_filter_plugins(CycleState(), POD, NODES)
     framework.run_reserve_plugins_unreserve(CycleState(), POD, "n1")
     assert seen == [("PreFilter", "Unschedulable", "test"), ("Unreserve", "Success", "test")]

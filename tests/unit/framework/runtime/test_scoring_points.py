@@ -19,10 +19,10 @@ from tests.unit.framework.runtime.fakes import (
     OnlyScore,
     Scorer,
     Sort,
+    make_dependencies,
     make_framework,
     refs,
     registry_of,
-    surroundings,
 )
 
 E, U, SK = Code.ERROR, Code.UNSCHEDULABLE, Code.SKIP
@@ -33,7 +33,7 @@ def scoring(*plugins: Plugin, weights: dict[str, int] | None = None) -> Framewor
     sort, binder = Sort(), Binder()
     weighted = tuple(PluginRef(plugin.name, (weights or {}).get(plugin.name, 0)) for plugin in plugins)
     profile = KubeSchedulerProfile("test", Plugins(PluginSet((*refs(sort.name, binder.name), *weighted))))
-    return Framework(profile, registry_of(sort, binder, *plugins), surroundings())
+    return Framework(profile, registry_of(sort, binder, *plugins), make_dependencies())
 
 
 @pytest.mark.parametrize(

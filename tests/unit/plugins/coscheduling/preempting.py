@@ -24,7 +24,7 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from extender.framework.preemption.ordering import sort_by_importance
-from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.plugins.coscheduling.preemption.eviction import Done, Eviction
 from extender.plugins.coscheduling.preemption.guard import OfferedCandidate
 from extender.plugins.coscheduling.preemption.preemption import Preemption
@@ -72,7 +72,7 @@ class Preempting(KubeScheduler):
         world.nominator = self
         world.plugin.rounds.requests._nominator = self  # type: ignore[assignment]
         api = EmbeddedAPI()
-        around = Surroundings(
+        around = FrameworkDependencies(
             api=api,
             events=Recorder(api),
             newest_snapshot=world.snapshot,

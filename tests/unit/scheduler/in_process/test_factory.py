@@ -30,7 +30,7 @@ DEFAULT = "default-scheduler"
 
 
 @dataclass
-class Environment:
+class Dependencies:
     """One thread, and time that stands still unless it is moved."""
 
     now: float = 1000.0
@@ -87,13 +87,13 @@ def profile(name: str = DEFAULT, *more: str) -> KubeSchedulerProfile:
 
 
 def built(
-    environment: Environment, profiles: Sequence[KubeSchedulerProfile] = (), **options: Any
+    dependencies: Dependencies, profiles: Sequence[KubeSchedulerProfile] = (), **options: Any
 ) -> tuple[InProcessParts, EmbeddedAPI]:
     api = EmbeddedAPI()
     registry = new_in_tree_registry()
     registry.merge({"Theirs": lambda args, handle: Theirs(handle)})
     configuration = KubeSchedulerConfiguration(tuple(profiles) or (profile(),), **options)
-    return build_parts(api, configuration, registry, environment), api
+    return build_parts(api, configuration, registry, dependencies), api
 
 
 @pytest.mark.parametrize(
@@ -104,32 +104,32 @@ def built(
     ],
 )
 def test_back_offs(failures: int, seconds: int) -> None:
-    environment = Environment()
-    parts, _ = built(environment, pod_initial_backoff_seconds=3, pod_max_backoff_seconds=5)
+    dependencies = Dependencies()
+    parts, _ = built(dependencies, pod_initial_backoff_seconds=3, pod_max_backoff_seconds=5)
     parts.queue.add(make_pod().name("p").obj())
     for _ in range(failures):
-        environment.now += 100
+        dependencies.now += 100
         entry = parts.queue.pop_ready()
         assert entry is not None
         parts.queue.add_unschedulable_if_not_present(entry.rejected_by([]))
     wakeup = parts.queue.next_wakeup()
     assert wakeup is not None
-    assert seconds <= wakeup - environment.now <= seconds + 1  # rounded up to the window of a second
+    assert seconds <= wakeup - dependencies.now <= seconds + 1  # rounded up to the window of a second
 
 
 def test_every_profile_has_its_framework_and_all_share_one_queue() -> None:
-    parts, _ = built(Environment(), [profile("one"), profile("two")])
+    parts, _ = built(Dependencies(), [profile("one"), profile("two")])
     assert set(parts.profiles) == {"one", "two"}
     assert parts.profiles["one"] is not parts.profiles["two"]
 
 
 def test_two_profiles_of_one_name_are_an_error() -> None:
     with pytest.raises(ProfileError, match='duplicate profile with scheduler name "one"'):
-        built(Environment(), [profile("one"), profile("one")])
+        built(Dependencies(), [profile("one"), profile("one")])
 
 
 def test_a_plugin_from_outside_refuses_pods() -> None:
-    parts, _ = built(Environment(), [profile(DEFAULT, "Theirs")])
+    parts, _ = built(Dependencies(), [profile(DEFAULT, "Theirs")])
     parts.cache.add_node(make_node().name("n").capacity(cpu="4").obj())
     parts.queue.add(make_pod().name("refused").obj())
     entry = parts.queue.pop_ready()
@@ -139,7 +139,7 @@ def test_a_plugin_from_outside_refuses_pods() -> None:
 
 def test_a_plugin_that_nobody_brought_is_an_error() -> None:
     with pytest.raises(RegistryError, match='plugin "Nobodys" does not exist'):
-        built(Environment(), [profile(DEFAULT, "Nobodys")])
+        built(Dependencies(), [profile(DEFAULT, "Nobodys")])
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_plugin_that_nobody_brought_is_an_error() -> None:
 def test_siblings_that_a_plugin_stashes_are_activated(
     point: str, woken_by_scheduling: bool, woken_by_binding: bool
 ) -> None:
-    parts, api = built(Environment(), [profile(DEFAULT, "Theirs")])
+    parts, api = built(Dependencies(), [profile(DEFAULT, "Theirs")])
     sibling = make_pod().name("refused").obj()
     plugin = parts.profiles[DEFAULT].plugins["Theirs"]
     assert isinstance(plugin, Theirs)

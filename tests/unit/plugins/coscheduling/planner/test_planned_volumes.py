@@ -16,7 +16,7 @@ from extender.config.plugin_args import VolumeBindingArgs
 from extender.framework.columnar import table_of
 from extender.framework.cycle_state import CycleState
 from extender.framework.pod_info import PodInfo
-from extender.framework.runtime.framework import Surroundings
+from extender.framework.runtime.framework import FrameworkDependencies
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.planner.judge import FrameworkJudge, new_judge
 from extender.plugins.coscheduling.planner.planned_volumes import PlannedVolumeBinding
@@ -66,7 +66,7 @@ def member(name: str, *claims: str) -> corev1.Pod:
 def judge_of(objects: Sequence[Any], snapshot: Snapshot, *, known: bool = True) -> FrameworkJudge:
     nothing = cast("Any", Nothing())
     handle = StorageHandle(objects)
-    around = Surroundings(
+    around = FrameworkDependencies(
         api=nothing,
         events=nothing,
         newest_snapshot=lambda: snapshot,

@@ -15,7 +15,7 @@ from extender.client.events import Recorder
 from extender.client.store import Store
 from extender.config.defaults import planning_profile
 from extender.framework.pod_info import PodInfo
-from extender.framework.runtime.framework import Framework, Surroundings
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.plugins.coscheduling.planner import Request, Verdict
 from extender.plugins.coscheduling.planner.judge import FrameworkJudge
 from extender.plugins.coscheduling.preemption.evictable import Rules, RunningGang, evictable_pods
@@ -42,7 +42,7 @@ class Cluster:
                 running[key][pod.uid] = PodInfo(pod), pod.node_name
         self._gangs = [RunningGang(key, count, running[key]) for key, count in (gangs or {}).items()]
         api = EmbeddedAPI()
-        around = Surroundings(
+        around = FrameworkDependencies(
             api=api,
             events=Recorder(api),
             newest_snapshot=self._cache.snapshot,
