@@ -291,7 +291,7 @@ class PodGroupManager:
         if keys:
             self.epoch += 1
         for key in keys:
-            self.denied.pop(key, None)
+            self.denied.pop(key)
             self.queue.unschedulable.pop(key, None)
             self.queue.active.add(key)
 
@@ -306,7 +306,7 @@ class PodGroupManager:
         return bool(waiting)
 
     def forget_notes(self, key: str) -> None:
-        self.denied.pop(key, None)
+        self.denied.pop(key)
         self.permitted.pop(key, None)
         self.queue.unschedulable.pop(key, None)
 

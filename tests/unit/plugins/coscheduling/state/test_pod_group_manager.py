@@ -20,6 +20,7 @@ from extender.plugins.coscheduling.spec.keys import GROUPS
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.spec.start_record import start_record
 from extender.plugins.coscheduling.state.commit import Start
+from extender.plugins.coscheduling.state.gang_groups import GangGroups
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.known_pods import UNSEEN_SECONDS
 from extender.plugins.coscheduling.state.ledger import Reservation
@@ -58,6 +59,17 @@ def places(manager: PodGroupManager) -> set[str]:
 
 def hold(group: Group, uid: str) -> None:
     group.happened(uid, MemberEvent.HELD, "n1")
+
+
+def test_a_manager_begins_with_nothing_and_goes_by_its_clock(manager: PodGroupManager, clock: FakeClock) -> None:
+    assert (manager.clock, manager.max_held_binds) == (clock, math.inf)
+    assert (manager.epoch, manager.cluster_epoch) == (0, 0)
+    assert manager.wall().tzinfo is UTC
+    manager.permitted[KEY] = True
+    manager.queue.back_off(KEY, 10.0)
+    assert (KEY in manager.permitted, manager.queue.flush()) == (True, False)
+    clock.now += 10.0
+    assert (KEY in manager.permitted, manager.queue.flush()) == (False, True)
 
 
 # Who is in which group
@@ -114,6 +126,13 @@ def test_a_call_may_show_a_member_before_the_watch_does(manager: PodGroupManager
     group = manager.group_of(POD)
     assert group is manager.groups[KEY]
     assert members(group) == ["p"]
+
+
+def test_a_second_call_changes_nothing(manager: PodGroupManager) -> None:
+    manager.group_of(POD)
+    place(manager, POD)
+    assert members(manager.group_of(POD)) == ["p"]
+    assert places(manager) == {"p"}
 
 
 def test_a_call_that_is_late_brings_no_pod_back(manager: PodGroupManager) -> None:
@@ -186,6 +205,7 @@ def test_the_group_that_holds_a_pod_keeps_it_while_it_is_held(manager: PodGroupM
     manager.hold_is_over(group, "p")
     assert group.held == {}
     assert manager.holder_of(pod("p", "h")) is moved
+    manager.hold_is_over(group, "p")
 
 
 def test_who_is_not_held_is_in_its_own_group(manager: PodGroupManager) -> None:
@@ -279,7 +299,7 @@ def test_with_labels_alone_the_pods_say_it(manager: PodGroupManager) -> None:
     assert group is not None
     spec = manager.spec(group)
     assert spec is not None
-    assert (spec.min_member, spec.invalid) == (2, "")
+    assert (spec.key, spec.min_member, spec.invalid) == (KEY, 2, "")
     assert manager.spec(group) is spec, "until something changes"
 
 
@@ -349,6 +369,83 @@ def test_groups_that_name_each_other_are_one_set_until_one_names_it_no_more(mana
     assert set(manager.gang_groups.unit(KEY)) == {KEY}
 
 
+def test_a_group_whose_object_is_gone_names_no_other(manager: PodGroupManager) -> None:
+    manager.pod_group_changed(naming("g", "h"))
+    manager.pod_changed(POD)
+    assert set(manager.gang_groups.unit("default/h")) == {KEY, "default/h"}
+    manager.pod_group_gone(naming("g", "h"))
+    assert manager.gang_groups.unit("default/h") == ("default/h",)
+
+
+def light(name: str, *others: str) -> corev1.Pod:
+    """Of a group that its pods' labels alone make, and that names others."""
+    bare = pod(name, labels=LIGHT)
+    listed = ",".join(f"default/{each}" for each in others)
+    return replace(bare, metadata=replace(bare.metadata, annotations={GROUPS: listed} if others else {}))
+
+
+def test_what_pods_name_counts_at_once(manager: PodGroupManager) -> None:
+    """The other groups are planned with this one from now on, whether anybody has asked about it or not."""
+    manager.pod_changed(light("p", "g", "h"))
+    assert set(manager.gang_groups.unit(KEY)) == {KEY, "default/h"}
+    manager.pod_changed(light("p"))
+    assert manager.gang_groups.unit(KEY) == (KEY,)
+
+
+def test_names_that_do_not_agree_count_once_they_do(manager: PodGroupManager) -> None:
+    manager.pod_changed(light("p", "g", "h"))
+    manager.pod_changed(light("q", "g", "i"))
+    group = manager.groups[KEY]
+    spec = manager.spec(group)
+    assert spec is not None
+    assert "do not match" in spec.invalid
+    manager.pod_changed(light("q", "g", "h"))
+    assert set(manager.gang_groups.unit(KEY)) == {KEY, "default/h"}
+    manager.pod_gone(light("p", "g", "h"))
+    assert set(manager.gang_groups.unit(KEY)) == {KEY, "default/h"}
+    manager.pod_gone(light("q", "g", "h"))
+    assert manager.gang_groups.unit(KEY) == (KEY,)
+    assert manager.groups == {}
+
+
+def test_a_plan_of_pods_that_ask_for_something_else_falls_at_once(manager: PodGroupManager) -> None:
+    group = manager.pod_changed(light("p"))
+    assert group is not None
+    manager.pod_changed(light("q"))
+    place(manager, light("p"), light("q"))
+    group.planned = True
+    manager.pod_changed(light("r", "g", "h"))
+    assert not group.planned, "their annotations do not match any more"
+
+
+def test_a_set_that_grows_too_large_is_refused_with_its_number_and_tried_again(manager: PodGroupManager) -> None:
+    manager.gang_groups = GangGroups(most=2)
+    manager.pod_group_changed(naming("g", "h"))
+    group = manager.pod_group_changed(naming("x", "h"))
+    spec = manager.spec(group)
+    assert spec is not None
+    assert spec.invalid.startswith(f"PodGroup default/x is invalid: annotation {GROUPS}: ")
+    assert "3" in spec.invalid
+    assert manager.try_names_again("default/x") is None
+    assert manager.try_names_again("default/unknown") is None
+    for name in "xh":
+        manager.pod_changed(pod(name, name))
+    group.waves = [frozenset("xh"), frozenset("gone")]
+    manager.pod_group_changed(pod_group("g", 1))
+    assert manager.try_names_again("default/x") is group
+    assert set(manager.gang_groups.unit("default/x")) == {"default/x", "default/h"}
+    assert group.waves == [frozenset("xh")]
+    spec = manager.spec(group)
+    assert spec is not None
+    assert spec.invalid == ""
+
+
+def test_a_group_that_is_dropped_names_no_other(manager: PodGroupManager) -> None:
+    manager.pod_changed(light("p", "g", "h"))
+    manager.pod_gone(light("p", "g", "h"))
+    assert manager.gang_groups.unit("default/h") == ("default/h",)
+
+
 def test_waves_are_of_members_of_the_set_alone(manager: PodGroupManager) -> None:
     group = manager.pod_group_changed(naming("g", "h"))
     other = manager.pod_group_changed(naming("h", "g"))
@@ -401,6 +498,10 @@ def test_a_standing_is_kept_until_a_member_changes(manager: PodGroupManager) -> 
     assert manager.standing(group) is standing
     manager.pod_changed(pod("p", "g", priority=7))
     assert manager.standing(group).priority == 7
+    manager.pod_changed(pod("q", "g", priority=9))
+    assert manager.standing(group).priority == 9, "of a quorum of one the most important"
+    manager.pod_group_changed(pod_group("g", 2))
+    assert manager.standing(group).priority == 7, "and of two the other"
 
 
 # Whose turn it is
@@ -416,14 +517,14 @@ def gang(manager: PodGroupManager, name: str, priority: int = 0, day: int = 1) -
 
 def test_what_has_begun_comes_first_then_priority_then_age_then_the_name(manager: PodGroupManager) -> None:
     groups = [
-        gang(manager, "young", day=5),
+        gang(manager, "a-young", day=5),
         gang(manager, "b"),
         gang(manager, "a"),
         gang(manager, "high", priority=9, day=7),
         cut_short(manager, "begun"),
     ]
     first = [each.key.partition("/")[2] for each in manager.in_order(groups)]
-    assert first == ["begun", "high", "a", "b", "young"]
+    assert first == ["begun", "high", "a", "b", "a-young"]
 
 
 @pytest.mark.faults
@@ -464,6 +565,7 @@ def test_places_of_those_that_a_start_left_behind_are_firm_and_no_others(manager
 def test_a_group_without_object_has_begun_nothing(manager: PodGroupManager) -> None:
     group = manager.pod_changed(POD)
     assert group is not None
+    group.start = Start(start_record(datetime(2026, 1, 1, tzinfo=UTC), 2, frozenset("p")), frozenset("p"))
     assert manager.left_behind(group) == frozenset()
 
 
@@ -481,7 +583,10 @@ def refuse(manager: PodGroupManager, *names: str) -> None:
 def test_room_that_comes_free_is_for_all_that_wait_but_those_that_gave_it_up(manager: PodGroupManager) -> None:
     refuse(manager, "g", "h")
     manager.pod_changed(pod("i-0", "i"))
-    manager.room_came_free(but=["default/h"])
+    lack: Any = object()
+    manager.queue.unschedulable = {KEY: lack, "default/h": lack}
+    manager.room_came_free(but=["default/h", "default/other"])
+    assert manager.queue.unschedulable == {"default/h": lack}
     assert (list(manager.denied), manager.queue.active, manager.epoch) == (["default/h"], {KEY}, 1)
     manager.room_came_free()
     assert (list(manager.denied), manager.queue.active, manager.epoch) == ([], {KEY, "default/h"}, 2)
@@ -497,15 +602,22 @@ def test_volumes_help_those_that_bring_volumes_and_wait(manager: PodGroupManager
     manager.groups["default/with"].happened("with-0", MemberEvent.REFUSED)
     manager.pod_changed(pod("gated-0", "gated", volumes=volumes, schedulingGates=[{"name": "gate"}]))
     manager.denied["default/with"] = "no volume"
+    lack: Any = object()
+    manager.queue.unschedulable = {"default/with": lack, "default/without": lack}
     assert manager.volumes_changed()
     assert (list(manager.denied), manager.epoch) == (["default/without"], 1)
+    assert list(manager.queue.unschedulable) == ["default/without"]
     assert manager.queue.active == {"default/with", "default/gated"}
+    assert manager.volumes_changed()
+    assert manager.epoch == 2
 
 
 def test_notes_of_one_group_are_forgotten_alone(manager: PodGroupManager) -> None:
+    lack: Any = object()
     for key in (KEY, "default/h"):
-        manager.denied[key], manager.permitted[key] = "no room", True
+        manager.denied[key], manager.permitted[key], manager.queue.unschedulable[key] = "no room", True, lack
     manager.forget_notes(KEY)
+    assert list(manager.queue.unschedulable) == ["default/h"]
     assert (list(manager.denied), list(manager.permitted)) == (["default/h"], ["default/h"])
 
 
