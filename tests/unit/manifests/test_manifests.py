@@ -185,6 +185,15 @@ def test_one_lease_alone_may_be_read() -> None:
     assert lease["verbs"] == ["get", "list", "watch"]
 
 
+def test_an_alert_about_a_counter_with_labels_hears_of_the_first_event() -> None:
+    """Its series begins with that, at 1, and Prometheus sees no increase in it."""
+    (rule_file,) = documents("monitoring/rules.yaml")
+    for rule in (rule for group in rule_file["spec"]["groups"] for rule in group["rules"]):
+        for name, window in re.findall(r"increase\((\w+)\[(\w+)\]", rule["expr"]):
+            if REGISTRY.get_sample_value(name) is None:  # one without labels is there from the start
+                assert f"or ({name} unless {name} offset {window}) > 0" in rule["expr"], rule["alert"]
+
+
 def test_every_alert_is_about_a_metric_that_there_is() -> None:
     (rule_file,) = documents("monitoring/rules.yaml")
     asked = {
