@@ -7,6 +7,7 @@ kube-scheduler: k8s.io/client-go/tools/events
 from __future__ import annotations
 
 import logging
+import re
 import socket
 import threading
 import time
@@ -32,6 +33,9 @@ CONTROLLER = "gang-extender"
 MAX_QUEUE = 1000
 SERIES_SECONDS = 360.0
 NOTE_LIMIT = 1024
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+_NO_NAME = re.compile(r"[^a-z0-9]+")
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 LONGEST_PREFIX = 200  # of an event's name, in characters; the API server takes 253 in all
 
 
@@ -98,8 +102,8 @@ class Recorder:
         note: str,
         related: corev1.ObjectReference | None = None,
     ) -> None:
-        if not self._enabled():
-            return
+        if not self._enabled() or not _NAMESPACE.fullmatch(regarding.namespace or "default"):
+            return  # no such namespace can exist: what was read of the object is nonsense
         with self._changed:
             if not self._queue.put(
                 regarding.namespace, _Event(regarding, event_type, reason, action, cut(note), related)
@@ -167,11 +171,14 @@ class Recorder:
 
 
 def event_name(regarding: str) -> str:
-    """A new name for an event about the object of that name: a DNS-1123 subdomain whatever Kubernetes allows as a name.
+    """A new name for an event about the object of that name: a DNS-1123 subdomain, whatever stands there as a name.
 
     client-go: tools/internal/events/helper.go (GenerateEventName)
     """
-    return f"{regarding[:LONGEST_PREFIX].rstrip('-.')}.{uuid.uuid4().hex[:16]}"  # cut, it may end in a mark
+    prefix = regarding[:LONGEST_PREFIX].rstrip("-.")  # cut, it may end in a mark
+    if not _SUBDOMAIN.fullmatch(prefix):  # the value of a label that names a group may have capitals
+        prefix = _NO_NAME.sub("-", prefix.lower()).strip("-") or "unnamed"
+    return f"{prefix}.{uuid.uuid4().hex[:16]}"
 
 
 def cut(note: str) -> str:

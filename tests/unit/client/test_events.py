@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from extender import metrics
@@ -106,6 +106,30 @@ def test_an_event_about_any_pod_has_a_name_that_the_api_server_takes(pod: str) -
     assert SUBDOMAIN.fullmatch(name), name
     assert len(name) <= 253
     assert name != event_name(pod)
+
+
+@given(st.text() | st.text("aB_.-/ é\n\0", max_size=400))
+@example("")
+@example("..")
+@example("Train_A")
+@example("-" * 300)
+@example("a.-b")
+def test_an_event_about_anything_has_a_name_that_the_api_server_takes(text: str) -> None:
+    """The value of a label that names a group is no subdomain, and what cannot be read may say anything."""
+    name = event_name(text)
+    assert SUBDOMAIN.fullmatch(name), name
+    assert len(name) <= 253
+
+
+@pytest.mark.parametrize("namespace", ["a/../b", "A", "a b", "-a", "a" * 64, "a.b", "é", "\n"])
+def test_an_event_in_a_namespace_that_cannot_be_is_not_written(
+    api: EmbeddedAPI, recorder: Recorder, namespace: str
+) -> None:
+    """It would be part of the call's path."""
+    recorder.event(corev1.ObjectReference("Pod", "v1", namespace, "p", "uid"), "Warning", "A", "B", "c")
+    recorder.event(POD, "Warning", "A", "B", "c")
+    assert recorder.flush(5)
+    assert [event["metadata"]["namespace"] for event in api.events()] == ["default"]
 
 
 @pytest.mark.faults
