@@ -194,6 +194,10 @@ class Admission:
         if call is not None:
             return (None, pending), call
         metrics.filter_plan_waits.labels("late").inc()
+        last = group.stopped
+        if last is not None and last.verdict is not None:  # stands until the new plan is there: another text costs a patch
+            text = messages.denied(group.key, self._denied_seconds, last.message)
+            return (None, self._refuse(group, pod, unresolvable(text))), None
         refusal = self._refuse(group, pod, pending)
         group.members[pod.uid].rejection_facts = messages.PLAN_PENDING
         return (None, refusal), None

@@ -180,13 +180,15 @@ def test_a_call_waits_only_a_moment_where_another_gang_is_being_planned(beside: 
     assert beside.waited == [BESIDE_OTHERS_SECONDS]
 
 
-def test_a_member_that_was_told_to_wait_is_left_alone_though_its_gang_was_refused_before(beside: Beside) -> None:
+def test_the_last_verdict_is_told_until_the_new_plan_is_there(beside: Beside) -> None:
+    """Another text for a moment would be two patches of kube-scheduler's for each member."""
     pods = beside.gang("g", members=3)
     beside.meanwhile = beside.world.run_tasks
-    assert "does not fit" in beside.filter(pods[0])
+    refusal = beside.filter(pods[0])
+    assert "does not fit" in refusal
     beside.meanwhile = lambda: None
     beside.world.plugin.events.room_came_free()
-    assert beside.filter(pods[0]) == PENDING
+    assert beside.filter(pods[0]) == refusal
     for _ in range(4):
         beside.world.plugin.stale_refusals.tick()
         beside.world.clock.now += 1.0
