@@ -12,6 +12,7 @@ BENCHMARKS = (
     "snapshot",
     "scheduling",
     "planner",
+    "planned_gangs",
     "room_calls",
     "victims",
     "simulate",

@@ -184,6 +184,12 @@ def pod_body(contender: Contender, name: str, group: str, cpu: str = "1") -> Jso
     return {"metadata": metadata, "spec": spec}
 
 
+def only(*contenders: Contender) -> tuple[Contender, ...]:
+    """Those whose name has BENCHMARK_ONLY in it; all where that is not set."""
+    wanted = os.environ.get("BENCHMARK_ONLY", "")
+    return tuple(contender for contender in contenders if wanted in contender.name)
+
+
 def for_each_round(contenders: tuple[T, ...], act: Callable[[T, int], None]) -> None:
     """Interleaved: every contender once, then every contender again."""
     for number in range(rounds()):

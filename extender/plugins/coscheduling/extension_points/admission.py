@@ -195,7 +195,9 @@ class Admission:
             return (None, pending), call
         metrics.filter_plan_waits.labels("late").inc()
         last = group.stopped
-        if last is not None and last.verdict is not None:  # stands until the new plan is there: another text costs a patch
+        if (
+            last is not None and last.verdict is not None
+        ):  # stands until the new plan is there: another text costs a patch
             text = messages.denied(group.key, self._denied_seconds, last.message)
             return (None, self._refuse(group, pod, unresolvable(text))), None
         refusal = self._refuse(group, pod, pending)
