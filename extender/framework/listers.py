@@ -5,7 +5,7 @@ kube-scheduler: k8s.io/kube-scheduler/framework/listers.go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Protocol, TypeVar
 
 from extender.api import corev1
@@ -53,6 +53,10 @@ class Nominator(Protocol):
         ...
 
     def nominated_pods_for_node(self, node_name: str) -> Sequence[corev1.Pod]: ...
+
+    def nominated_pods_but(self, uids: Set[str]) -> Sequence[tuple[str, corev1.Pod]]:
+        """Node name and pod, of all but these."""
+        ...
 
     def add_nominated_pod(self, pod: corev1.Pod, node_name: str) -> None: ...
 

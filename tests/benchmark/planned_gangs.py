@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from extender.api import corev1
 from extender.backend.cache.cache import Cache
@@ -38,6 +38,9 @@ class Cluster(World):
 
     def nominated_pods_for_node(self, name: str) -> list[corev1.Pod]:
         return list(self._nominated.nominated_pods_for_node(name))
+
+    def nominated_pods_but(self, uids: Set[str]) -> list[tuple[str, corev1.Pod]]:
+        return list(self._nominated.nominated_pods_but(uids))
 
     def steer(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
         for pod, node_name in places:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, cast
 
 from extender.config.defaults import planning_profile
@@ -29,6 +29,9 @@ class Nothing:
         return ()
 
     def nominated_pods_for_node(self, node_name: str) -> Sequence[Any]:
+        return ()
+
+    def nominated_pods_but(self, uids: Set[str]) -> Sequence[Any]:
         return ()
 
 

@@ -7,7 +7,7 @@ kube-scheduler: pkg/scheduler/backend/queue/nominator.go
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from extender.api import corev1
@@ -91,6 +91,14 @@ class Nominator:
         with self._lock:
             refs = tuple(self._pods_of.get(node_name, ()))
         return [self._lookup(ref) or ref.to_pod() for ref in refs]
+
+    def nominated_pods_but(self, uids: Set[str]) -> Sequence[tuple[str, corev1.Pod]]:
+        """Node name and pod, of all but these; one that is found nowhere is a bare pod."""
+        with self._lock:
+            others = self._node_of.keys() - uids
+            nodes = {name for uid in others if (name := self._node_of[uid])}
+            refs = [(name, ref) for name in sorted(nodes) for ref in self._pods_of[name] if ref.uid in others]
+        return [(name, self._lookup(ref) or ref.to_pod()) for name, ref in refs]
 
     def nominated_node(self, uid: str) -> str | None:
         with self._lock:

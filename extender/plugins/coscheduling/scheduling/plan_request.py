@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from extender.api import corev1
 from extender.framework.listers import NodeInfoLister, Nominator
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import Resource
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.scheduling.group_topology import topology_of
+from extender.plugins.coscheduling.scheduling.promised_room import PromisedRooms
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -29,6 +29,7 @@ class PlanRequests:
         self._manager = manager
         self._nominator = nominator
         self._topology = topology
+        self._rooms = PromisedRooms(manager.ledger)
 
     def lacks(self, group: Group, without: str = "") -> Needs:
         """How many members the group still needs a place for, if one of them (a UID) has none."""
@@ -114,30 +115,33 @@ class PlanRequests:
 
     def _promised(self, unit: Sequence[Group]) -> list[tuple[str, PodInfo]]:
         """Places that hold against this unit: its own, others' of equal or higher priority, and nominations likewise."""
-        keys = {group.key for group in unit}
         priority = min(map(self._manager.priority_of, unit))
+        held = self._rooms.against(priority).places()
+        own = [place for group in unit for place in self._manager.ledger.of_group(group.key) if place.uid not in held]
         return [
-            (reservation.node_name, reservation.pod_info)
-            for reservation in self._manager.ledger
-            if reservation.group in keys or reservation.holds_against(priority)
-        ] + self._nominated(unit, priority)
+            *held.values(),
+            *((place.node_name, place.pod_info) for place in own),
+            *self._nominated(unit, priority),
+        ]
+
+    def laid(
+        self, unit: Sequence[Group], request: planner.Request, snapshot: NodeInfoLister
+    ) -> tuple[NodeInfoLister, Sequence[tuple[str, PodInfo]]]:
+        """The snapshot with what is promised in place, and what of the request's promises is not: the same question, and the plan has
+        no need to go through all places. Right after `request`, under the same hold of the lock."""
+        room = self._rooms.against(min(map(self._manager.priority_of, unit)))
+        return room.over(snapshot), request.promised[len(room.places()) :]
 
     def _nominated(self, unit: Sequence[Group], priority: int) -> list[tuple[str, PodInfo]]:
         """Nominations made by others; ours are in the ledger."""
         ledger = self._manager.ledger
         return [
             (node_name, PodInfo(pod))
-            for node_name, pod in self._nominator_pods()
+            for node_name, pod in self._nominator.nominated_pods_but(ledger.uids())
             if pod.priority >= priority
-            and ledger.get(pod.uid) is None
             and not self._manager.is_nominated(pod.uid)
             and not any(pod.uid in group.members for group in unit)
         ]
-
-    def _nominator_pods(self) -> Iterable[tuple[str, corev1.Pod]]:
-        for name in self._nominator.nominated_nodes():
-            for pod in self._nominator.nominated_pods_for_node(name):
-                yield name, pod
 
     def resource_gap(self, group: Group, spec: GroupSpec, snapshot: NodeInfoLister) -> tuple[str, ...]:
         """The names of what the whole cluster has too little of for minResources, less what placed members hold."""

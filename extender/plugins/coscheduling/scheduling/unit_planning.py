@@ -83,6 +83,7 @@ class UnitPlanning:
             unit = unit_of(manager, group)
             planned = PlannedUnit.of(manager, unit)
             request = self.requests.request(unit, scheduler_name, allowed, caller=caller)
+            laid, beside = self.requests.laid(unit, request, snapshot)
             kept = self.shadows.kept_from_unit(unit)
             gap = {name: None for each in unit for name in self._gap(each, request, snapshot)}
         if gap:
@@ -93,7 +94,7 @@ class UnitPlanning:
             self.on_no_room(group, scheduler_name)
             return self._deny(unit, known, epoch, self._waits_for(unit, request, known))
         permitted = self.shadows.without(request, kept, snapshot) if kept else request
-        result = self._plan(permitted, snapshot)
+        result = self._plan(replace(permitted, promised=beside), laid)
         if not isinstance(result, planner.Placement):
             # perhaps the gang fits otherwise than beside the places that it still has
             if not _gave_up(result) and self._let_go(unit):

@@ -6,7 +6,7 @@ its nominated pods vanish on a restart or a preemption, so they are only the hin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from extender.api import corev1
@@ -54,12 +54,31 @@ class Ledger:
         self._by_group: dict[str, dict[str, Reservation]] = {}
         self._against: dict[int, Mapping[str, Sequence[PodInfo]]] = {}  # priority -> ..., until the next change
         self._given_up = False
+        self._followers: list[set[str]] = []
+
+    def follow(self) -> set[str]:
+        """A set that the node of each place is put into, of those that there are and as they come and go; to be emptied at will."""
+        changed = set(self._by_node)
+        self._followers.append(changed)
+        return changed
+
+    def unfollow(self, changed: set[str]) -> None:
+        self._followers = [each for each in self._followers if each is not changed]
+
+    def _changed(self, node_name: str) -> None:
+        self._against.clear()
+        for follower in self._followers:
+            follower.add(node_name)
 
     def __len__(self) -> int:
         return len(self._by_uid)
 
     def __iter__(self) -> Iterator[Reservation]:
         return iter(self._by_uid.values())
+
+    def uids(self) -> Set[str]:
+        """Of the pods that have a place."""
+        return self._by_uid.keys()
 
     def get(self, uid: str) -> Reservation | None:
         return self._by_uid.get(uid)
@@ -72,7 +91,7 @@ class Ledger:
         before = self._by_uid.get(reservation.uid)
         if before is not None:
             self.release(before.uid, bound=before.node_name == reservation.node_name)
-        self._against.clear()
+        self._changed(reservation.node_name)
         self._by_uid[reservation.uid] = reservation
         self._by_node.setdefault(reservation.node_name, {})[reservation.uid] = reservation
         self._by_group.setdefault(reservation.group, {})[reservation.uid] = reservation
@@ -81,7 +100,7 @@ class Ledger:
         """bound: the pod is on that node now, so the room does not come free for others."""
         reservation = self._by_uid.pop(uid, None)
         if reservation is not None:
-            self._against.clear()
+            self._changed(reservation.node_name)
             self._given_up = self._given_up or not bound
             _drop(self._by_node, reservation.node_name, uid)
             _drop(self._by_group, reservation.group, uid)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, cast
 
 from extender.api import corev1
@@ -235,6 +235,10 @@ class Nominations:
 
     def nominated_pods_for_node(self, node_name: str) -> Sequence[corev1.Pod]:
         return self._nominated.get(node_name, ())
+
+    def nominated_pods_but(self, uids: Set[str]) -> list[tuple[str, corev1.Pod]]:
+        names = self.nominated_nodes()
+        return [(name, pod) for name in names for pod in self.nominated_pods_for_node(name) if pod.uid not in uids]
 
     def add_nominated_pod(self, pod: corev1.Pod, node_name: str) -> None:
         raise AssertionError("not expected")

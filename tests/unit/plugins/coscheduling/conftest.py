@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, ClassVar
 
 import pytest
@@ -222,6 +222,10 @@ class World:
 
     def nominated_pods_for_node(self, name: str) -> list[corev1.Pod]:
         return []
+
+    def nominated_pods_but(self, uids: Set[str]) -> list[tuple[str, corev1.Pod]]:
+        names = self.nominated_nodes()
+        return [(name, pod) for name in names for pod in self.nominated_pods_for_node(name) if pod.uid not in uids]
 
     def _offload(self, function: Callable[..., object], *args: object) -> object:
         self.plans += 1

@@ -7,7 +7,7 @@ room alone, as by real queueing hints.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -107,6 +107,10 @@ class Preempting(KubeScheduler):
 
     def nominated_pods_for_node(self, name: str) -> list[corev1.Pod]:
         return [pod for pod in self._unbound() if pod.status.nominated_node_name == name]
+
+    def nominated_pods_but(self, uids: Set[str]) -> list[tuple[str, corev1.Pod]]:
+        names = self.nominated_nodes()
+        return [(name, pod) for name in names for pod in self.nominated_pods_for_node(name) if pod.uid not in uids]
 
     def _unbound(self) -> Iterable[corev1.Pod]:
         return (pod for uid, pod in self.pods.items() if uid not in self.world.on_nodes)
