@@ -7,7 +7,7 @@ kube-scheduler: pkg/scheduler/backend/cache (AssumePod, UpdateSnapshot) changes 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
@@ -51,7 +51,7 @@ class PromisedRoom:
         self._places: dict[str, Place] = {}  # by UID
         self._behind: set[str] = set()  # nodes that are not as they should be in the snapshot
         self._base: NodeInfoLister | None = None
-        self._laid: NodeInfoLister | None = None
+        self._laid: Replaceable | None = None
 
     def places(self) -> Mapping[str, Place]:
         """By UID. Not to be changed, nor kept."""
@@ -72,16 +72,15 @@ class PromisedRoom:
         places = self.places()
         if not isinstance(base, Replaceable):
             return with_pods(base, places.values())
-        moved = self._moved(base)
-        if moved is None or not isinstance(self._laid, Replaceable):
-            laid: Replaceable = base
-            behind: Collection[str] = self._on.keys()
+        laid, moved = self._laid, self._moved(base)
+        if laid is None or moved is None:
+            fresh = base.replaced(dict(self._nodes(base, self._on)))
         else:
-            laid, behind = self._laid, self._behind.union(moved)
-        self._laid = laid.replaced(dict(self._nodes(base, behind))) if behind else _lister(laid)
+            fresh = laid.replaced(dict(self._nodes(base, self._behind.union(moved))))
+        self._laid = fresh if isinstance(fresh, Replaceable) else None
         self._base = base
         self._behind.clear()
-        return self._laid
+        return fresh
 
     def _moved(self, base: NodeInfoLister) -> Sequence[str] | None:
         """The nodes that are others than in the last snapshot; None where it has not the same nodes in the same order."""
@@ -109,7 +108,3 @@ class PromisedRoom:
                 for info in coming:
                     node.add_pod(info)
             yield name, node
-
-
-def _lister(laid: Replaceable) -> NodeInfoLister:
-    return laid.replaced({})

@@ -67,11 +67,13 @@ class WakeUps:
             if self.planning and not while_planning:
                 return True
             noted, too_many = list(self._noted), self._too_many
+            if not (noted or too_many):
+                return False
             self._noted.clear()
             self._too_many = False
             hated_keys = frozenset(self._hated_keys)
             waiting = [key for key, group in manager.groups.items() if group.waits_for_room()]
-        if not waiting or not (noted or too_many):
+        if not waiting:
             return False
         snapshot = self._newest_snapshot()
         judges = [self._hints.judge(each, snapshot, self._stays, hated_keys) for each in noted]
