@@ -39,7 +39,7 @@ class History:
         self.world.connect(newest_snapshot=self.cache.snapshot, judge=JUDGE)
         self.plugin = self.world.plugin
         observers: Any = (self.plugin,)
-        self.on_nodes = NodeHandlers(self.cache, observers)
+        self.on_nodes = NodeHandlers(self.cache, self.plugin.on_node)
         self.on_pods = PodHandlers(self.cache, Nominator(), observers, lambda pod: False)
         self.nodes: dict[str, corev1.Node] = {}
         self.pods: dict[str, corev1.Pod] = {}
