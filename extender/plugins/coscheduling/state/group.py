@@ -1,6 +1,6 @@
-"""One group's state: its members, where each is on its way to a node, and what was decided of all of them.
+"""One group's state: its members, how many are in each state and role, and what was decided of all of them.
 
-PodGroupManager keeps it, and says which state of a member counts; everybody else reads it under the manager's lock.
+PodGroupManager keeps it under its lock. `Group.happened` is the one place that moves a member from state to state.
 scheduler-plugins: pkg/coscheduling/core/core.go has the like in its caches
 """
 

@@ -1,7 +1,6 @@
-"""A member's way through its group's state: it comes or changes, it gets to a node, it goes.
+"""What the watch and the verbs show of a pod, brought to its group: a member comes or changes, gets to a node, goes.
 
-PodGroupManager calls these for what the watch and the verbs show; what a field of Group means stands there. Each touches one
-group and nothing else. All run under the manager's lock.
+PodGroupManager calls these under its lock. Each touches one group and nothing else.
 scheduler-plugins: pkg/coscheduling/core/core.go keeps pods in its informer's cache alone
 """
 

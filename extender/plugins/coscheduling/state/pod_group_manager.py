@@ -2,10 +2,8 @@
 
 Fed by pod and PodGroup events; asked and told by the Coscheduling plugin. A group exists while it has members,
 held ones among them, or a PodGroup.
+Each member has one state (member); whether a place is kept for it is in the ledger.
 scheduler-plugins: pkg/coscheduling/core/core.go
-
-A member's strongest state counts, in this order: assigned (the API says so) > committed (we bound it, the watch has
-not said so yet) > held (its bind call waits in Permit) > planned (the ledger has its place) > pending.
 """
 
 from __future__ import annotations
