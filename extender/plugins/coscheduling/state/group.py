@@ -28,7 +28,7 @@ from extender.plugins.coscheduling.state.stops import Stop
 
 log = logging.getLogger(__name__)
 
-NOBODY: frozenset[str] = frozenset()
+NONE: frozenset[str] = frozenset()
 HOLDING = frozenset((MemberState.WAITING, MemberState.STARTING))
 WITH_NODE = HOLDING | {MemberState.BOUND}
 
@@ -44,14 +44,16 @@ class Group:
     # UID -> node, of members that are Waiting or Starting, and of those that went while they were Waiting, until their call ends
     held: dict[str, str] = field(default_factory=dict)
     gated: set[str] = field(default_factory=set)  # held back by our gate alone, as the watch shows them
-    waves: list[frozenset[str]] = field(default_factory=list)  # of a plan: who is sent once those before are in place
+    waves: list[frozenset[str]] = field(
+        default_factory=list
+    )  # of a plan: UIDs that are sent once those of the waves before are in place
     moved: bool = False  # a place has changed hands since members were last sent
     claiming: set[str] = field(default_factory=set)  # UIDs of members with claims for volumes
     errors: ErrorBackOffs = field(default_factory=ErrorBackOffs)  # members that kube-scheduler has in error back-off
     refuted: Refutations = field(default_factory=Refutations)  # places that kube-scheduler did not take
     calls: dict[str, PlanCall] = field(default_factory=dict)  # UID -> the filter call that needs a plan
     planned: bool = False
-    preempting: Preempting | None = None  # planned too, but somebody has to go first
+    preempting: Preempting | None = None  # planned too, but victims have to go first
     in_tree: InTreePodGroup | None = None
     started: set[str] = field(default_factory=set)  # UIDs: their start has begun, and they are not on a node yet
     start: Start | None = None  # the last one, while it may yet turn out to have been cut short
@@ -110,8 +112,8 @@ class Group:
             self.held.pop(uid, None)
 
     def in_state(self, state: MemberState) -> AbstractSet[str]:
-        """UIDs. It changes with the members; whoever changes them while going through it takes a copy."""
-        return self._by_state.get(state, NOBODY)
+        """UIDs, as they are now; a caller that moves members meanwhile takes a copy."""
+        return self._by_state.get(state, NONE)
 
     @property
     def refused(self) -> AbstractSet[str]:

@@ -1,4 +1,4 @@
-"""What a group keeps of its members' states: who is in which, who is held where, and what can no longer be."""
+"""What a group keeps of its members' states: which members are in which, which are held where, and what cannot be."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ ROWS: list[tuple[str, MemberEvent, Moves, Iterable[MemberState]]] = [
     ("only a start that has begun is called off", MemberEvent.START_CALLED_OFF, {W: {S}}, ALL - {S}),
     ("what is bound is bound", MemberEvent.BINDING_CONFIRMED, {B: ALL}, ()),
     ("after an error it comes back by itself", MemberEvent.BIND_FAILED, {K: ALL - {U, B}}, ()),
-    ("the API server's word counts, whoever has bound it", MemberEvent.SEEN_BOUND, {B: ALL}, ()),
+    ("the API server's word counts, whatever has bound it", MemberEvent.SEEN_BOUND, {B: ALL}, ()),
     ("only what was seen on a node can be seen without", MemberEvent.SEEN_UNBOUND, {Q: {B}}, ALL - {B}),
 ]
 

@@ -65,7 +65,7 @@ def test_the_fewer_are_looked_at(number: int, looks: int, gang: tuple[RoleCounts
     assert Looked.looks == looks
 
 
-def test_who_is_no_member_has_no_role(gang: tuple[RoleCounts, dict[str, Member]]) -> None:
+def test_a_pod_that_is_no_member_has_no_role(gang: tuple[RoleCounts, dict[str, Member]]) -> None:
     counts, members = gang
     assert counts.among({"p0", "gone"}, members, Roles(MINIMA))["leader"] == 1
     assert counts.among({*members, "gone"}, members, Roles(MINIMA))["worker"] == 99
