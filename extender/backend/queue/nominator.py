@@ -95,6 +95,8 @@ class Nominator:
     def nominated_pods_but(self, uids: Set[str]) -> Sequence[tuple[str, corev1.Pod]]:
         """Node name and pod, of all but these; one that is found nowhere is a bare pod."""
         with self._lock:
+            if self._node_of.keys() <= uids:  # as a rule, and quickly seen
+                return ()
             others = {uid: name for uid, name in self._node_of.items() if uid not in uids and name}
             nodes = set(others.values())
             refs = [(name, ref) for name in sorted(nodes) for ref in self._pods_of[name] if ref.uid in others]

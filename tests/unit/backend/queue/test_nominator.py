@@ -122,3 +122,20 @@ def test_without_a_queue_the_informer_knows_the_pods_but_not_one_made_anew() -> 
     assert nominator.nominated_pods_for_node("n1")[0].priority == 7
     pods.pods["default/p"] = a_pod("p", uid="new", priority=8)
     assert nominator.nominated_pods_for_node("n1")[0].priority == 0
+
+
+@pytest.mark.parametrize(
+    ("known", "others"),
+    [
+        pytest.param({"uid-a", "uid-b"}, [], id="all are known"),
+        pytest.param({"uid-a", "uid-b", "uid-c"}, [], id="and more"),
+        pytest.param({"uid-a"}, [("n1", "b")], id="one is not"),
+        pytest.param(set(), [("n1", "a"), ("n1", "b")], id="none is"),
+    ],
+)
+def test_nominated_pods_but_those_that_are_known(known: set[str], others: list[tuple[str, str]]) -> None:
+    nominator = Nominator()
+    for name in ("a", "b"):
+        nominator.add(a_pod(name, nominated="n1"))
+    nominator.add(a_pod("nowhere", nominated="n1"), override(""))
+    assert [(name, pod.name) for name, pod in nominator.nominated_pods_but(known)] == others
