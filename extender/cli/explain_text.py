@@ -65,6 +65,8 @@ def _fields(status: GangStatus, now: datetime) -> Iterator[str]:
     gang = status.gang
     if gang.reason:
         yield from _field("reason", [gang.reason, *([gang.message] if gang.message else [])])
+    if status.not_asked:
+        yield from _field("not asked", [status.not_asked])
     yield from _field("minMember", [f"{gang.min_member or 'not known'}; there are {counts(gang) or 'no pods'}"])
     if status.roles:
         texts = [f"{each.role} {each.members} of {each.minimum}" for each in status.roles]

@@ -6,6 +6,7 @@ kube-scheduler: pkg/scheduler/framework/types.go (Diagnosis), for one pod
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from extender.plugins.coscheduling import messages
@@ -15,6 +16,8 @@ from extender.plugins.coscheduling.scheduling.extra_members import extra_members
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.stops import Reason, Stop
+
+MAX_SHOWN, MAX_SHOWN_NAME = 3, 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,21 @@ def diagnose(
         return GangDiagnosis(since=seen.since)
     behind = place > 1 and group.key in manager.queue.active
     return GangDiagnosis(Reason.ORDERED_AFTER_OTHERS if behind else Reason.NOT_TRIED, since=seen.since)
+
+
+def not_asked(running: int, minimum: int, elsewhere: Collection[str]) -> str:
+    """Why kube-scheduler asks about no member, in words for the group; empty where that is not known.
+
+    running: how many are on nodes, fewer than the quorum. elsewhere: the schedulers that the others name.
+    """
+    parts = []
+    if running:
+        parts.append(f"{running} of minMember {minimum} run, and no other pod is to come to this scheduler")
+    if elsewhere:
+        names = sorted(name[:MAX_SHOWN_NAME] for name in elsewhere)
+        more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
+        parts.append(f"pods name another scheduler: {', '.join(names[:MAX_SHOWN])}{more}")
+    return "; ".join(parts)
 
 
 def _of_stop(manager: PodGroupManager, group: Group, stop: Stop, denied_seconds: float) -> GangDiagnosis:

@@ -17,7 +17,7 @@ from extender.client.short_steps import pause
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.report.fit_analyses import FitAnalyses
-from extender.plugins.coscheduling.report.gang_diagnosis import GangDiagnosis, diagnose
+from extender.plugins.coscheduling.report.gang_diagnosis import GangDiagnosis, diagnose, not_asked
 from extender.plugins.coscheduling.report.gang_observer import WAITING_PHASES, GangObserver
 from extender.plugins.coscheduling.report.gang_status import (
     GangStatus,
@@ -181,6 +181,17 @@ class GangReport:
         place = line.get(group.key, 0)
         return diagnose(self._manager, self._observer, group, place, self._denied_seconds)
 
+    def _why_not_asked(self, group: Group, why: GangDiagnosis) -> str:
+        """Why kube-scheduler asks about no member of it, where that is known: none is left to come to it."""
+        if why.reason not in (Reason.NOT_TRIED, Reason.ORDERED_AFTER_OTHERS):
+            return ""
+        spec = self._manager.spec(group)
+        to_come = [info.pod for info in group.pending()]
+        if spec is None or any(self._with.ours(pod) for pod in to_come):
+            return ""
+        elsewhere = {pod.spec.scheduler_name for pod in to_come}
+        return not_asked(len(group.assigned()), spec.min_member, elsewhere)
+
     def _summary(self, group: Group, why: GangDiagnosis, line: Line) -> GangSummary:
         seen = self._observer.see(group)
         spec = self._manager.spec(group)
@@ -216,6 +227,7 @@ class GangReport:
             starts_with=starts_with(manager, group),
             roles=role_counts(manager, group),
             match_policy=str(spec.match_policy) if spec is not None else "",
+            not_asked=self._why_not_asked(group, why),
         )
 
     def _at(self, then: float) -> datetime:

@@ -135,7 +135,7 @@ class GangStatus(Shown, frozen=True):
     fits_now: a plan is found at this moment, and the gang is about to be looked at. standby: who answers does not lead, plans
     nothing, and knows of no plan or refusal. kept_free: its shadow, while it has one. preemption: None where room of others
     would not help, or none is needed.
-    starts_with: the groups that it starts together with, until all have.
+    starts_with: the groups that it starts together with, until all have. not_asked: why kube-scheduler asks about no member, where known.
     """
 
     gang: GangSummary
@@ -154,6 +154,7 @@ class GangStatus(Shown, frozen=True):
     starts_with: tuple[str, ...] = ()
     roles: tuple[RoleCount, ...] = ()
     match_policy: str = ""
+    not_asked: str = ""
 
 
 def amount_text(resource: str, amount: int) -> str:

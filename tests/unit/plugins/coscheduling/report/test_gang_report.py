@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 import pytest
 from msgspec import structs
 
+from extender.api.corev1.pod import DEFAULT_SCHEDULER_NAME
 from extender.cli import explain_text
 from extender.plugins.coscheduling.report.gang_status import GangStatus
 from tests.unit.plugins.coscheduling.conftest import World, node, pod_group
-from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members, on_node
 
 Make = Callable[..., World]
 
@@ -59,6 +60,43 @@ def test_pods_that_would_come_to_another_scheduler_do_not_count_and_are_told_of(
     kube.create(*members(2, prefix="w", role="worker"), stranger)
     kube.run()
     assert status(kube).gang.message == f"{cause}; not counted: 1 with another schedulerName"
+
+
+@pytest.mark.parametrize(
+    ("bound", "elsewhere", "message"),
+    [
+        pytest.param(
+            2,
+            (),
+            "2 of minMember 3 run, and no other pod is to come to this scheduler",
+            id="a part that another scheduler has bound",
+        ),
+        pytest.param(3, (), "", id="a gang that runs"),
+        pytest.param(
+            0, ("gang-schduler",), "pods name another scheduler: gang-schduler", id="a misspelt schedulerName"
+        ),
+        pytest.param(
+            0,
+            tuple(f"{name}" * 1000 for name in "abcde"),
+            f"pods name another scheduler: {'a' * 63}, {'b' * 63}, {'c' * 63} and 2 more",
+            id="many long names",
+        ),
+        pytest.param(1, ("x",), "1 of minMember 3 run, and no other pod is to come to this scheduler", id="both"),
+    ],
+)
+def test_why_nothing_is_asked_about_a_gang_is_said_where_no_member_is_to_come(
+    kube: KubeScheduler, bound: int, elsewhere: tuple[str, ...], message: str
+) -> None:
+    kube.world.connect(ours=lambda pod: pod.spec.scheduler_name == DEFAULT_SCHEDULER_NAME)
+    kube.apply(group(minimum=3))
+    kube.create(*(on_node(each, "n1") for each in members(bound)))
+    for number, name in enumerate(elsewhere):
+        stranger = member(f"x{number}")
+        kube.create(structs.replace(stranger, spec=structs.replace(stranger.spec, scheduler_name=name)))
+    said = status(kube).not_asked
+    assert said.startswith(message)
+    assert bool(said) == bool(message) == ("not asked" in page(kube))
+    assert len(said) < 400
 
 
 def test_a_role_that_does_not_fit_is_named_with_the_minimum_that_would(kube: KubeScheduler) -> None:
