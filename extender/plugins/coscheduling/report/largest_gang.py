@@ -48,8 +48,12 @@ class LargestGang:
         self._manager = manager
         self._newest_snapshot = newest_snapshot
         self._domains = DomainCache(topology.levels)
-        self._lock = threading.Lock()  # guards _kept; taken before the manager's
+        self._lock = threading.Lock()  # guards both below; taken before the manager's
         self._kept: tuple[object, Largest] = (None, Largest())
+        self._reference: tuple[int, Amounts] = (
+            -1,
+            {},
+        )  # at which version of the members, and what one of them asks for
 
     def __call__(self) -> Largest:
         """Computed once for a snapshot, what is promised on it, and a reference."""
@@ -58,8 +62,12 @@ class LargestGang:
         with self._lock:
             with self._manager.lock:
                 promised = list(promised_to_others(self._manager, "", position))
-                members = [each for group in list(self._manager.groups.values()) for each in self._members(group)]
-            reference = reference_of(members)
+                version, members = self._manager.members_version, []
+                if version != self._reference[0]:
+                    members = [each for group in list(self._manager.groups.values()) for each in self._members(group)]
+            if version != self._reference[0]:
+                self._reference = version, reference_of(members)
+            reference = self._reference[1]
             places = tuple((at, info.pod.uid) for at, info in promised)
             key = (snapshot.generation, places, tuple(sorted(reference.items())))
             if self._kept[0] != key:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
@@ -12,6 +12,7 @@ from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.planner.domains import Domains
 from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot
+from extender.plugins.coscheduling.report import largest_gang
 from extender.plugins.coscheduling.report.largest_gang import ONE_CPU, LargestGang, largest, reference_of
 from tests.objects import NodeBuilder, make_pod
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
@@ -108,3 +109,28 @@ def test_a_planned_gang_has_its_room_taken(world: Callable[..., World]) -> None:
     made.filter(members[0])
     assert gauge().members == {"cluster": 1, "node": 1}
     assert gauge() is gauge()
+
+
+def test_members_are_looked_through_once_for_each_change_of_them(
+    world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There are tens of thousands, and each scrape asks."""
+    w = world([node("n1", "8")])
+    looked: list[int] = []
+
+    def reference(members: Sequence[tuple[PodInfo, bool]]) -> Mapping[str, int]:
+        looked.append(len(members))
+        return reference_of(members)
+
+    monkeypatch.setattr(largest_gang, "reference_of", reference)
+    asked = LargestGang(w.plugin.manager, w.snapshot, planner.Topology())
+    w.create(pod("p0", "g", cpu="1"))
+    assert asked().members["cluster"] == 8
+    asked()
+    assert looked == [1]
+    w.create(pod("p1", "g", cpu="2"), pod("p2", "g", cpu="2"))
+    assert asked().reference["cpu"] == 2000
+    w.plugin.on_pod(pod("p1", "g", cpu="2"), None)
+    w.plugin.on_pod(pod("p2", "g", cpu="2"), None)
+    assert asked().reference["cpu"] == 1000
+    assert looked == [1, 3, 1]
