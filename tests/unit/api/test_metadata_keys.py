@@ -31,6 +31,8 @@ WHOLE: dict[str, str] = {
     "members.py shape_of": "members are alike if those that selectors look at are",
     "group_annotations.py relevant": "whether any declared key is there",
     "group_annotations.py asked_by": "whether any declared key is there",
+    "role_counts.py RoleCounts.add": "the owner names the label; the value is counted with the roles",
+    "role_counts.py RoleCounts.remove": "likewise",
     "roles.py Roles.role_of": "the owner names the label; the value is compared with the roles",
     "csi_translation.py with_csi_topology": "a volume's: of the cluster, not of a namespace",
     "csi_translation.py _labels_in_use": "a volume's",

@@ -64,6 +64,7 @@ TRUSTED = (
     "state.group_members:_uncount",
     "state.known_pods:",
     "state.ledger:",
+    "state.role_counts:",
 )
 """What holds for a gang of which nothing else is known; arithmetic on pods that might be victims: where that raises the preemptor
 finds none, or gives up once their time is over; single assignments to dictionaries, which nothing could make good."""
