@@ -50,7 +50,8 @@ class Story:
         self.cache.forget_pod(pod)
 
     def bound(self, name: str) -> corev1.Pod:
-        pod = self.api.create(PODS, {"metadata": {"name": name}, "spec": {"containers": [{"name": "c"}]}})
+        metadata = {"name": name, "namespace": "team"}
+        pod = self.api.create(PODS, {"metadata": metadata, "spec": {"containers": [{"name": "c"}]}})
         self.cache.finish_binding(self.cache.assume_pod(pod, "n1"))
         return pod
 
@@ -84,7 +85,8 @@ def test_one_that_is_deleted_unseen_is_forgotten(s: Story) -> None:
 
 def test_so_is_one_whose_name_another_pod_has_by_now(s: Story) -> None:
     s.deleted(s.bound("p"))
-    s.shown["default/p"] = s.api.create(PODS, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}})
+    metadata = {"name": "p", "namespace": "team"}
+    s.shown["team/p"] = s.api.create(PODS, {"metadata": metadata, "spec": {"containers": [{"name": "c"}]}})
     s.passes(31.0)
     assert s.gone == ["p"]
 
@@ -133,7 +135,9 @@ def test_where_the_api_server_does_not_answer_it_is_asked_again_and_the_others_a
 
 
 @pytest.mark.faults
-def test_where_the_end_of_one_raises_the_others_end(s: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_end_of_one_raises_the_others_end(
+    s: Story, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     for name in ("p", "q"):
         s.deleted(s.bound(name))
     end, faults = s._is_gone, [KeyError("a fault of ours")]
@@ -145,8 +149,17 @@ def test_where_the_end_of_one_raises_the_others_end(s: Story, monkeypatch: pytes
 
     monkeypatch.setattr(s.bindings, "_gone", once_broken)
     s.passes(31.0)
+    assert "unexpected error where=unconfirmed-binding" in caplog.text
     s.passes(31.0)
     assert sorted(s.gone) == ["p", "q"]
+
+
+def test_those_that_are_there_are_not_asked_about_again_for_the_others_sake(s: Story) -> None:
+    for number in range(AT_ONCE + 1):
+        s.bound(f"p{number}")
+    for seconds in (31.0, 1.0, 1.0, 1.0):
+        s.passes(seconds)
+    assert len(s.api.about) == len(set(s.api.about)) == AT_ONCE + 1
 
 
 def test_so_many_are_asked_about_at_a_time_and_the_others_in_the_next_turn(s: Story) -> None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from unittest.mock import Mock, call
 
 import pytest
 
@@ -160,7 +161,16 @@ def test_who_decides_while_another_thread_carries_out_does_not_wait_for_it(heard
 
 
 @pytest.mark.faults
-def test_where_a_decision_cannot_be_carried_out_its_gang_is_set_aside_and_the_next_is_carried_out() -> None:
+@pytest.mark.parametrize(
+    ("key", "set_aside", "logged"),
+    [
+        pytest.param("default/g", ["default/g"], "unexpected error where=steering group=default/g", id="of a gang"),
+        pytest.param("", [], "unexpected error where=steering", id="of a single pod"),
+    ],
+)
+def test_where_a_decision_cannot_be_carried_out_its_gang_is_set_aside_and_the_next_is_carried_out(
+    key: str, set_aside: list[str], logged: str, caplog: pytest.LogCaptureFixture
+) -> None:
     class Fails(Heard):
         def steer(self, places: object) -> None:
             raise KeyError("a fault of ours")
@@ -168,10 +178,32 @@ def test_where_a_decision_cannot_be_carried_out_its_gang_is_set_aside_and_the_ne
     fails = Fails()
     quarantine = Quarantine(threading.RLock(), lambda: 0.0)
     steering = SteeringInOrder(fails, quarantine)
-    steering.steer("default/g", [(pod("p"), "n1")])
+    steering.steer(key, [(pod("p"), "n1")])
     steering.release("default/h", [pod("q")])
     steering.carry_out()
-    assert (list(quarantine), fails.said) == (["default/g"], {"q": ["released"]})
+    assert (list(quarantine), fails.said) == (set_aside, {"q": ["released"]})
+    assert [record.getMessage().rstrip() for record in caplog.records] == [logged]
+
+
+def test_each_decision_is_the_steering_s_of_that_name() -> None:
+    inner = Mock(spec_set=NoSteering)
+    steering = SteeringInOrder(inner, Quarantine(threading.RLock(), lambda: 0.0))
+    pods = [pod("p")]
+    steering.give_up("g", pods)
+    steering.wake("g", pods)
+    steering.ungate("g", pods)
+    steering.release("g", pods)
+    steering.steer("g", [(pods[0], "n1")])
+    assert inner.mock_calls == []
+    steering.carry_out()
+    expected = [
+        call.give_up(pods),
+        call.wake(pods),
+        call.ungate(pods),
+        call.release(pods),
+        call.steer([(pods[0], "n1")]),
+    ]
+    assert inner.mock_calls == expected
 
 
 def test_nothing_is_decided_of_no_pods(heard: Heard) -> None:
