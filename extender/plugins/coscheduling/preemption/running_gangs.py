@@ -54,10 +54,7 @@ def _by_what_it_asks_for(manager: PodGroupManager, group: Group) -> RunningGang 
 
 def starting_members(manager: PodGroupManager) -> set[str]:
     """UIDs of those that are being bound, or have been and the watch has not shown it yet: as good as running."""
-    groups = manager.groups.values()
-    return {
-        uid for group in groups for uid in (*group.assigned(), *group.starting) if not group.members[uid].pod.node_name
-    }
+    return {uid for group in manager.groups.values() for uid in (*group.unconfirmed, *group.starting)}
 
 
 def running_members(manager: PodGroupManager, keys: Iterable[str]) -> dict[str, PodInfo]:

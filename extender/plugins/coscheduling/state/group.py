@@ -43,6 +43,7 @@ class Group:
     of_scheduler: dict[str, set[str]] = field(default_factory=dict)  # scheduler name -> UIDs of its members
     # UID -> node, of members that are Waiting or Starting, and of those that went while they were Waiting, until their call ends
     held: dict[str, str] = field(default_factory=dict)
+    unconfirmed: set[str] = field(default_factory=set)  # UIDs of members that are Bound by our word alone
     gated: set[str] = field(default_factory=set)  # held back by our gate alone, as the watch shows them
     waves: list[frozenset[str]] = field(
         default_factory=list
@@ -96,6 +97,7 @@ class Group:
         uids.discard(uid)
         if not uids:
             del self._by_state[member.state]
+        self.unconfirmed.discard(uid)
         if to is None:
             del self.members[uid]
             if member.state is not MemberState.WAITING:
@@ -110,6 +112,8 @@ class Group:
             self.held[uid] = member.node
         else:
             self.held.pop(uid, None)
+        if to is MemberState.BOUND and not member.pod.node_name:
+            self.unconfirmed.add(uid)
 
     def in_state(self, state: MemberState) -> AbstractSet[str]:
         """UIDs, as they are now; a caller that moves members meanwhile takes a copy."""
@@ -138,9 +142,9 @@ class Group:
     def pending(self) -> list[PodInfo]:
         return [each.info for each in self.members.values() if each.state is not MemberState.BOUND]
 
-    def on_node(self) -> list[str]:
+    def on_node(self) -> AbstractSet[str]:
         """UIDs of the members that the API shows on a node."""
-        return [uid for uid in self.assigned() if self.members[uid].pod.node_name]
+        return self.assigned() - self.unconfirmed
 
     def place_lost(self, uid: str) -> None:
         """The place that was kept for it is given up."""

@@ -72,6 +72,7 @@ def _follow_node(group: Group, pod: corev1.Pod) -> Effects:
         return group.happened(pod.uid, MemberEvent.SEEN_UNBOUND) if unbound else ()
     effects = group.happened(pod.uid, MemberEvent.SEEN_BOUND)
     member.node = ""
+    group.unconfirmed.discard(pod.uid)
     member.forget_dispatch()
     member.rejected_in_tree = None
     member.last_rejection = ""

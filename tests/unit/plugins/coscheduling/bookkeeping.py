@@ -20,6 +20,7 @@ from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManage
 from extender.plugins.coscheduling.state.quorum import needs
 from extender.plugins.coscheduling.state.standing import standing_of
 
+BOUND = MemberState.BOUND
 Rule = Callable[[PodGroupManager, Group], Iterable[str]]
 """What is wrong with one field of a group."""
 
@@ -203,6 +204,10 @@ GROUP_RULES: Mapping[str, Rule] = {
     "of_scheduler": _exactly("of_scheduler", _of_scheduler),
     "held": _held,
     "_by_state": _by_state,
+    "unconfirmed": _exactly(
+        "unconfirmed",
+        lambda _, group: {u for u, each in group.members.items() if each.state is BOUND and not each.pod.node_name},
+    ),
     "gated": _exactly("gated", _gated),
     "waves": _waves,
     "moved": _nothing,

@@ -70,7 +70,9 @@ def test_a_member_is_counted_in_one_state(
 
 def test_what_is_bound_is_on_its_node_before_the_watch_says_so(group: Group) -> None:
     happen(group, (HELD, "n1"), (BEGUN, ""), (CONFIRMED, "n1"))
-    assert (group.members["a"].node_name, group.assigned(), group.on_node()) == ("n1", {"a"}, [])
+    assert (group.members["a"].node_name, group.assigned(), group.on_node()) == ("n1", {"a"}, set())
+    happen(group, (MemberEvent.GONE, ""))
+    assert group.unconfirmed == set()
 
 
 def test_a_start_is_forgotten_with_the_state(group: Group) -> None:
