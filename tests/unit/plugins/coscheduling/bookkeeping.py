@@ -330,6 +330,7 @@ MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
     "on_dropped": _no_rule,
     "epoch": _no_rule,
     "cluster_epoch": _no_rule,
+    "members_version": _no_rule,
     "leaving": _no_rule,  # victims; that they are no members is checked there
     "_pods": _pods,
 }
