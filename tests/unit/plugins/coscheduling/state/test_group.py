@@ -34,8 +34,8 @@ def group() -> Group:
     return made
 
 
-def join(group: Group, uid: str) -> None:
-    pod = make_pod().name(uid).uid(uid).obj()
+def join(group: Group, uid: str, node_name: str = "") -> None:
+    pod = make_pod().name(uid).uid(uid).node(node_name).obj()
     group.add(uid, Member(PodInfo(pod), GroupRef("default/g")))
 
 
@@ -73,6 +73,13 @@ def test_what_is_bound_is_on_its_node_before_the_watch_says_so(group: Group) -> 
     assert (group.members["a"].node_name, group.assigned(), group.on_node()) == ("n1", {"a"}, set())
     happen(group, (MemberEvent.GONE, ""))
     assert group.unconfirmed == set()
+
+
+def test_a_binding_that_the_watch_has_shown_first_is_not_waited_for() -> None:
+    made = Group("default/g")
+    join(made, "a", "n1")
+    happen(made, (MemberEvent.SEEN_BOUND, ""), (CONFIRMED, "n1"))
+    assert (made.unconfirmed, made.on_node()) == (set(), {"a"})
 
 
 def test_a_start_is_forgotten_with_the_state(group: Group) -> None:
