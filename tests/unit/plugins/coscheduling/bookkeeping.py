@@ -310,7 +310,8 @@ def _pods(manager: PodGroupManager) -> Iterable[str]:
 
 
 def _queue(manager: PodGroupManager) -> Collection[str]:
-    return {*manager.queue.active, *manager.queue.later, *manager.queue.backed_off}
+    queue = manager.queue
+    return {*queue.active, *queue.later, *queue.backed_off, *queue.unschedulable}
 
 
 MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
