@@ -83,7 +83,8 @@ class Plugins:
     def wait_on_permit(self, pod: corev1.Pod) -> Status:
         return self.says("wait")
 
-    def run_pre_bind_pre_flights(self, *args: Any) -> Status:
+    def run_pre_bind_pre_flights(self, state: CycleState, pod: corev1.Pod, node: str) -> Status:
+        assert (pod.node_name, node) == ("n1", "n1")
         return self.says("PreBindPreFlight")
 
     def run_pre_bind_plugins(self, *args: Any) -> Status:
@@ -193,6 +194,13 @@ def test_pre_bind_is_left_out_where_a_driver_has_asked_for_its_pre_flight(
     cycle.wait_on_permit()
     assert cycle.bind().success
     assert plugins.calls[len(BEGUN) :] == calls
+
+
+def test_a_driver_may_bind_in_place_of_the_plugins() -> None:
+    plugins = Plugins()
+    cycle, _ = begun(plugins)
+    assert cycle.bind(lambda: plugins.says("extender")).success
+    assert plugins.calls[len(BEGUN) :] == ["PreBind", "extender", "finish"]
 
 
 # The in-process driver: its outcomes are in in_process/test_schedule_one.py
