@@ -264,6 +264,7 @@ def test_the_places_are_kept_while_the_victims_take_their_time(slow: Bench) -> N
     third = slow.pod("third", priority=VIP)
     assert messages.ROOM_RESERVED in refused(slow, third), "the place is not lost to another"
     finish(slow, victims[1])
+    slow.until(lambda: group(slow).preempting is None, "the second has gone as well")
     slow.until(lambda: nominated(slow, members[0]) == {reserved(slow)["h0"]}, "the parked member is sent")
     assert slow.filter(members[0], "n0", "n1").node_names == [reserved(slow)["h0"]]
 
