@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from extender import metrics
 from extender.api import corev1
 from extender.api.metav1 import ObjectMeta
-from extender.client.errors import ApiError, ConflictError, NotFoundError, may_pass
+from extender.client.errors import ApiError, ConflictError, NotFoundError, is_transient
 from extender.client.interface import API, PODS
 from extender.client.time_limit import within
 from extender.retry import Retry
@@ -64,7 +64,7 @@ def bind_pod(
         except ApiError as error:
             if isinstance(error, ConflictError):
                 metrics.bind_conflicts.inc()
-            elif not may_pass(error):
+            elif not is_transient(error):
                 return BindOutcome(False, error.message)
             with within(deadline - clock()):
                 settled = _look(api, pod, node_name, error)

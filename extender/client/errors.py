@@ -82,6 +82,6 @@ class UnreadableError(ConnectionFailedError):
     """The answer is not what was asked for: no JSON, or another form."""
 
 
-def may_pass(error: ApiError) -> bool:
+def is_transient(error: ApiError) -> bool:
     """Whether the same call may succeed a little later: the server was not there, or had too much to do."""
     return isinstance(error, (ConnectionFailedError, TooManyRequestsError)) or error.code >= 500

@@ -123,7 +123,7 @@ class _Assembly:
             lister=self._informers.store_of,
             nominator=self._nominator,
             clock=self._clock,
-            activate=lambda pods: self._steering.wake(list(pods)),
+            activate=lambda pods: self._steering.activate(list(pods)),
             record=record,
         )
 
@@ -154,7 +154,7 @@ class _Assembly:
         namespace = lease.namespace if lease is not None else ""
         most_offered = _most_nodes_offered(configuration)
         judge = self._judge()
-        bell = Bell(self._api, namespace, self._leads, self._steering.background, self._steering.wake)
+        bell = Bell(self._api, namespace, self._leads, self._steering.background, self._steering.activate)
         return Collaborators(
             newest_snapshot=self._cache.snapshot,
             judge=judge,
@@ -175,7 +175,7 @@ class _Assembly:
             has_unbound_claims=lambda pod: has_unbound_claims(self._informers, pod),
             errors_back_off=True,
             offers_all=lambda: self._cache.node_count() <= most_offered,
-            ring=bell.ring,
+            ring=bell.activate_all,
             max_held_binds=configuration.max_held_binds,
         )
 

@@ -6,7 +6,7 @@ Both factories call it, and evaluate. No counterpart upstream.
 from __future__ import annotations
 
 from extender.config.types import ExtenderConfiguration
-from extender.plugins.coscheduling.collaborators import ShadowRules
+from extender.plugins.coscheduling.collaborators import BackfillRules
 from extender.plugins.coscheduling.planner import Topology
 
 COMMIT_SECONDS = 5.0  # what a commit may take before the caller's own timeout, and 10 ms more a member
@@ -22,8 +22,8 @@ def topology(configuration: ExtenderConfiguration) -> Topology:
     return Topology(configuration.topology, packing=configuration.packing)
 
 
-def shadow_rules(configuration: ExtenderConfiguration) -> ShadowRules:
-    return ShadowRules(
+def shadow_rules(configuration: ExtenderConfiguration) -> BackfillRules:
+    return BackfillRules(
         configuration.shadow_after_seconds, configuration.shadow_max_seconds, configuration.shadow_max_nodes_percent
     )
 

@@ -20,7 +20,7 @@ from extender.crash import guarded
 from extender.framework.resource import CPU
 from extender.metrics import REGISTRY
 from extender.plugins.coscheduling.report.largest_gang import Largest
-from extender.plugins.coscheduling.state.phases import count_phases
+from extender.plugins.coscheduling.scheduling.phases import count_phases
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.scheduler.leadership import Leadership
 

@@ -17,9 +17,8 @@ from extender.framework.runtime.registry import Registry
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.preemption.evictable import GangVictims
-from extender.plugins.coscheduling.preemption.eviction import Evictor
+from extender.plugins.coscheduling.preemption.eviction import Evictor, PreemptionRules
 from extender.plugins.coscheduling.preemption.preemption import Preemption
-from extender.plugins.coscheduling.preemption.rules import PreemptionRules
 from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
 
 

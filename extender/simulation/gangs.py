@@ -22,12 +22,12 @@ from extender.plugins import names
 from extender.plugins.coscheduling.collaborators import Collaborators, NoSteering, Verdict, here
 from extender.plugins.coscheduling.planner.judge import new_judge
 from extender.plugins.coscheduling.plugin import Coscheduling
+from extender.plugins.coscheduling.pod_conditions import POD_SCHEDULED, UNSCHEDULABLE
 from extender.plugins.coscheduling.preemption.eviction import Done, Eviction
 from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.report.gang_status import GangStatus, PreemptionView
-from extender.plugins.coscheduling.state.pod_conditions import POD_SCHEDULED, UNSCHEDULABLE
-from extender.plugins.coscheduling.state.units import unit_of
+from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.scheduler import gang_settings
 from extender.scheduler.preemption_parts import build_preemption, preemption_rules
 
@@ -120,8 +120,8 @@ class Gangs:
                 and not self._coscheduling.rounds.requests.needs_plan(group, pod.uid)
             ):
                 return None
-            unit = unit_of(manager, group) if group.planned else ()
-            nodes = {place.pod.key: place.node_name for each in unit for place in manager.ledger.of_group(each.key)}
+            gang_set = gang_set_of(manager, group) if group.planned else ()
+            nodes = {place.pod.key: place.node_name for each in gang_set for place in manager.ledger.of_group(each.key)}
         self._plan = None
         status = self._report.status(group.key)
         return GangAnswer(status, nodes, self._plan, self._names) if status is not None else None

@@ -15,9 +15,9 @@ from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.collaborators import TIMED_OUT, Verdict
 from extender.plugins.coscheduling.collaborators import WAITING as GANG_WAITING
 from extender.plugins.coscheduling.plugin import Coscheduling
+from extender.plugins.coscheduling.scheduling.phases import Phase
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.phases import Phase
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.simulation.driver import Driver
 from extender.simulation.journal import Journal

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL, PodGroup
-from extender.plugins.coscheduling.state.known_pods import GONE_SECONDS
+from extender.plugins.coscheduling.state.group_members import GONE_SECONDS
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import group, member, on_node
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from extender.plugins.coscheduling.spec.named_groups import MAX_GROUPS, Keys
-from extender.plugins.coscheduling.state.gang_groups import GangGroups
+from extender.plugins.coscheduling.state.gang_set_index import GangSetIndex
 from tests.benchmark.table import Table
 
 ROUNDS = 3
@@ -68,7 +68,7 @@ def _clique(number: int) -> Iterator[Change]:
 SHAPES: dict[str, Callable[[int], Iterator[Change]]] = {"star": _star, "chain": _chain, "clique": _clique}
 
 
-def _milliseconds(groups: GangGroups | _AllAnew, changes: Sequence[Change]) -> float:
+def _milliseconds(groups: GangSetIndex | _AllAnew, changes: Sequence[Change]) -> float:
     start = time.process_time()
     for key, others in changes:
         groups.name(key, others)
@@ -77,7 +77,7 @@ def _milliseconds(groups: GangGroups | _AllAnew, changes: Sequence[Change]) -> f
 
 def _beside(tenant: Sequence[Change]) -> tuple[float, float]:
     """Milliseconds of CPU: the tenant's changes; and as many pairs beside them, while the first of its groups comes and goes."""
-    groups = GangGroups()
+    groups = GangSetIndex()
     own = _milliseconds(groups, tenant)
     spent = 0.0
     for pair in _pairs(BESIDE):
@@ -92,12 +92,12 @@ def run() -> None:
     table = Table("links of groups that start together, milliseconds of CPU in all")
     for _ in range(ROUNDS):
         for number in PAIRS:
-            table.add(f"{number} pairs", new=_milliseconds(GangGroups(), list(_pairs(number))))
+            table.add(f"{number} pairs", new=_milliseconds(GangSetIndex(), list(_pairs(number))))
         for number in OLD_PAIRS:
             changes = list(_pairs(number))
-            old, new = _milliseconds(_AllAnew(), changes), _milliseconds(GangGroups(), changes)
+            old, new = _milliseconds(_AllAnew(), changes), _milliseconds(GangSetIndex(), changes)
             table.add(f"{number} pairs", old=old, new=new)
-        table.add("pairs alone", beside=_milliseconds(GangGroups(), list(_pairs(BESIDE))))
+        table.add("pairs alone", beside=_milliseconds(GangSetIndex(), list(_pairs(BESIDE))))
         for shape, changes_of in SHAPES.items():
             for number in LINKED:
                 own, beside = _beside(list(changes_of(number)))

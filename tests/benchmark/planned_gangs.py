@@ -42,7 +42,7 @@ class Cluster(World):
     def nominated_pods_but(self, uids: Set[str]) -> list[tuple[str, corev1.Pod]]:
         return list(self._nominated.nominated_pods_but(uids))
 
-    def steer(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+    def nominate(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
         for pod, node_name in places:
             self._nominated.add_nominated_pod(pod, node_name)
 

@@ -15,8 +15,8 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.framework.hint_rows import HintRow
 from extender.framework.listers import NodeInfoLister
+from extender.plugins.coscheduling.plan_call import Wait
 from extender.plugins.coscheduling.planner import Judge, Topology
-from extender.plugins.coscheduling.state.plan_call import Wait
 
 T = TypeVar("T")
 UNTOLD = Topology()
@@ -28,24 +28,24 @@ class Steering(Protocol):
     Of several wishes for one pod the last counts, so that what is decided of members comes by SteeringInOrder.
     """
 
-    def steer(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+    def nominate(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
         """Nominates each pod to its node, and wakes it; one that our gate holds loses the gate after that."""
         ...
 
-    def release(self, pods: Sequence[corev1.Pod]) -> None:
+    def clear_nominations(self, pods: Sequence[corev1.Pod]) -> None:
         """Takes our nominations back."""
         ...
 
-    def give_up(self, pods: Sequence[corev1.Pod]) -> None:
+    def clear_foreign_nominations(self, pods: Sequence[corev1.Pod]) -> None:
         """Takes back nominations that kube-scheduler has made, and keeps up though they are good for nothing."""
         ...
 
-    def rouse(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+    def activate_by_nomination(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
         """Has pods tried again that kube-scheduler's own filters have refused: only room that comes free wakes these, be it
         that of a nomination to the node, made for a moment."""
         ...
 
-    def wake(self, pods: Sequence[corev1.Pod]) -> None:
+    def activate(self, pods: Sequence[corev1.Pod]) -> None:
         """Has each pod tried again, with no nomination."""
         ...
 
@@ -92,7 +92,7 @@ class Verdicts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ShadowRules:
+class BackfillRules:
     """When the first gang in line that finds no room has nodes kept free for it, for how long, and how many at most."""
 
     after_seconds: float = 0.0
@@ -104,7 +104,7 @@ class ShadowRules:
         return self.max_seconds > 0 and self.max_nodes_percent > 0
 
 
-NO_SHADOWS = ShadowRules()
+NO_BACKFILL = BackfillRules()
 
 
 def here(function: Callable[..., Any], *args: Any) -> Any:
@@ -143,7 +143,7 @@ class Collaborators:
     ungate_refused: bool = False
     topology: Topology = UNTOLD
     pack_single_pods: bool = False
-    shadow: ShadowRules = NO_SHADOWS
+    shadow: BackfillRules = NO_BACKFILL
     has_unbound_claims: Callable[[corev1.Pod], bool] = lambda pod: False
     errors_back_off: bool = False
     offers_all: Callable[[], bool] = lambda: False
@@ -154,25 +154,25 @@ class Collaborators:
     ring: Callable[[Sequence[corev1.Pod]], None] | None = None
 
     def wake_refused(self, pods: Sequence[corev1.Pod]) -> None:
-        (self.ring or self.steering.wake)(pods)
+        (self.ring or self.steering.activate)(pods)
 
 
 class NoSteering:
     """For a framework that only answers questions."""
 
-    def steer(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+    def nominate(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
         return
 
-    def release(self, pods: Sequence[corev1.Pod]) -> None:
+    def clear_nominations(self, pods: Sequence[corev1.Pod]) -> None:
         return
 
-    def give_up(self, pods: Sequence[corev1.Pod]) -> None:
+    def clear_foreign_nominations(self, pods: Sequence[corev1.Pod]) -> None:
         return
 
-    def rouse(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+    def activate_by_nomination(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
         return
 
-    def wake(self, pods: Sequence[corev1.Pod]) -> None:
+    def activate(self, pods: Sequence[corev1.Pod]) -> None:
         return
 
     def ungate(self, pods: Sequence[corev1.Pod]) -> None:

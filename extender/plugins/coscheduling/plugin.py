@@ -2,7 +2,7 @@
 
 PreFilter admits by plan, Filter guards the places promised to others, Score keeps single pods off free domains, Permit
 holds until the quorum is there, PreBind starts only whole gangs. What it knows of groups is in pod_group_manager, the gates
-in admission, the holds in barrier.
+in admission, the holds in permit.
 scheduler-plugins: pkg/coscheduling/coscheduling.go
 """
 
@@ -52,30 +52,30 @@ from extender.framework.status import SKIP, SUCCESS, Status, unresolvable, unsch
 from extender.plugins import names
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.dispatch.bind_slots import BindSlots
+from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
+from extender.plugins.coscheduling.events.expired_plans import ExpiredPlans
+from extender.plugins.coscheduling.events.group_events import GroupEvents
+from extender.plugins.coscheduling.events.lead_changes import LeadChanges
+from extender.plugins.coscheduling.events.scheduler_feedback import StaleRefusals
+from extender.plugins.coscheduling.events.set_aside import SetAside
 from extender.plugins.coscheduling.extension_points.admission import Admission, Decision
-from extender.plugins.coscheduling.extension_points.barrier import Barrier
+from extender.plugins.coscheduling.extension_points.permit import GangPermit
 from extender.plugins.coscheduling.extension_points.preflight import lacks_room
 from extender.plugins.coscheduling.extension_points.reserved_room import Kept, ReservedRoom
 from extender.plugins.coscheduling.extension_points.single_pods import PackingScores, SinglePods, outside_domain
-from extender.plugins.coscheduling.hints import GroupHints
+from extender.plugins.coscheduling.hints.group_hints import GroupHints
+from extender.plugins.coscheduling.hints.wake_ups import WakeUps
+from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.report.gang_observer import GangObserver
 from extender.plugins.coscheduling.report.gang_report import ExplainPreemption, GangReport, nothing_to_preempt
 from extender.plugins.coscheduling.report.priority_remark import RemarkedVerdicts
-from extender.plugins.coscheduling.scheduling.arrivals import Arrivals
-from extender.plugins.coscheduling.scheduling.expired_plans import ExpiredPlans
-from extender.plugins.coscheduling.scheduling.group_events import GroupEvents
-from extender.plugins.coscheduling.scheduling.lead_changes import LeadChanges
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
-from extender.plugins.coscheduling.scheduling.set_aside import SetAside
-from extender.plugins.coscheduling.scheduling.stale_refusals import StaleRefusals
-from extender.plugins.coscheduling.scheduling.wake_ups import WakeUps
 from extender.plugins.coscheduling.spec.membership import GroupLabels
-from extender.plugins.coscheduling.state.bind_slots import BindSlots
+from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.plan_call import PlanCall
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import needs
-from extender.plugins.coscheduling.state.stops import Reason, Stop
 from extender.retry import Retry
 
 T = TypeVar("T")
@@ -127,33 +127,33 @@ class Coscheduling(
         self.collaborators = collaborators = replace(collaborators, verdicts=verdicts)
         self.manager.max_held_binds = collaborators.max_held_binds
         slots = BindSlots(self.manager, collaborators.max_held_binds, self.wait_seconds)
-        self.arrivals = Arrivals(self.manager, collaborators, slots)
+        self.dispatcher = Dispatcher(self.manager, collaborators, slots)
         wake_ups = WakeUps(self.manager, collaborators.newest_snapshot, collaborators.hint_rows)
         self.rounds = PlanningRounds(
             self.manager,
             collaborators,
             self._handle.nominator,
-            self.arrivals,
+            self.dispatcher,
             wake_ups=wake_ups,
             denied_seconds=self._denied_seconds,
             lease_seconds=self.wait_seconds,
         )
-        self.admission = Admission(self.manager, self.rounds, self.arrivals, denied_seconds=self._denied_seconds)
+        self.admission = Admission(self.manager, self.rounds, self.dispatcher, denied_seconds=self._denied_seconds)
         self.observer = GangObserver(self.manager, collaborators)
-        self.stale_refusals = StaleRefusals(self.manager, self.arrivals.steering)
+        self.stale_refusals = StaleRefusals(self.manager, self.dispatcher.steering)
         self.single_pods = SinglePods(self.manager, collaborators.topology)
-        self.barrier = Barrier(
+        self.gang_permit = GangPermit(
             self.name, self.manager, collaborators, self._handle.get_waiting_pod, lease_seconds=self.wait_seconds
         )
-        self.rounds.on_denied(self.barrier.reject_all)
+        self.rounds.on_denied(self.gang_permit.reject_all)
         self.set_aside = SetAside(
-            self.manager, collaborators, self.arrivals, self.barrier, self.observer.forget, self.rounds.look
+            self.manager, collaborators, self.dispatcher, self.gang_permit, self.observer.forget, self.rounds.look
         )
-        self.room = ReservedRoom(self.manager, collaborators, self.rounds.shadows, self.rounds.look)
+        self.room = ReservedRoom(self.manager, collaborators, self.rounds.reservations, self.rounds.look)
         self.expired_plans = ExpiredPlans(self.manager, self.rounds, collaborators.has_unbound_claims, slots)
-        self.events = GroupEvents(self.manager, self.rounds, self.arrivals, self.barrier, collaborators)
+        self.events = GroupEvents(self.manager, self.rounds, self.dispatcher, self.gang_permit, collaborators)
         self.lead_changes = LeadChanges(
-            self.manager, self.rounds, self.observer.tell_anew, collaborators.may_plan, self.events.room_came_free
+            self.manager, self.rounds, self.observer.tell_anew, collaborators.may_plan, self.events.on_capacity_freed
         )
 
     def report(self, judge: planner.Judge, explain_preemption: ExplainPreemption = nothing_to_preempt) -> GangReport:
@@ -273,8 +273,8 @@ class Coscheduling(
                 return unschedulable()
             self._back_off(group)
             text = messages.rejected_after_post_filter(group.key, pod.name)
-            group.stop(Stop(Reason.REFUTED_BY_SCHEDULER, text, self.manager.clock()))
-            self.barrier.reject_all(group, messages.OPTIMISTIC_REJECTION)
+            group.stop(Diagnosis(UnschedulableReason.REFUTED_BY_SCHEDULER, text, self.manager.clock()))
+            self.gang_permit.reject_all(group, messages.OPTIMISTIC_REJECTION)
         self.rounds.drop_plan(group.key)
         return unschedulable(text)
 
@@ -312,7 +312,7 @@ class Coscheduling(
         """Releases the whole group: none of it can start now."""
         with self.manager.quarantine.blame(self.manager.key_of(pod)):
             self._unreserve(state, pod)
-        self.arrivals.send_those_that_wait()
+        self.dispatcher.send_those_that_wait()
 
     def _unreserve(self, state: CycleState, pod: corev1.Pod) -> None:
         cause = rejection_of(state) or messages.REJECTION_IN_UNRESERVE
@@ -320,7 +320,7 @@ class Coscheduling(
             group = self.manager.holder_of(pod)
             if group is not None:
                 self._note_error(group, pod)
-            if group is None or not self.barrier.leave(pod, cause):
+            if group is None or not self.gang_permit.unreserve(pod, cause):
                 return
             self._back_off(group)
         self.rounds.drop_plan(group.key)
@@ -334,11 +334,11 @@ class Coscheduling(
 
     def permit(self, state: CycleState, pod: corev1.Pod, node_name: str) -> tuple[Status, float]:
         key = self.manager.key_of(pod)
-        step = partial(self.barrier.arrive, pod, node_name, self.wait_seconds)
+        step = partial(self.gang_permit.permit, pod, node_name, self.wait_seconds)
         set_aside = unschedulable(messages.INTERNAL_ERROR), 0.0
         decided = self.manager.quarantine.for_gang(key, "permit", step, set_aside if key else (SUCCESS, 0.0))
-        self.manager.quarantine.for_gang(key, "arrivals", partial(self.arrivals.settled, pod), None)
-        self.arrivals.send_those_that_wait()
+        self.manager.quarantine.for_gang(key, "arrivals", partial(self.dispatcher.on_waiting_or_bound, pod), None)
+        self.dispatcher.send_those_that_wait()
         return decided
 
     def pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
@@ -347,18 +347,18 @@ class Coscheduling(
             return self._pre_bind(state, pod, node_name)
 
     def _pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
-        status = self.barrier.check_commit(state, pod, node_name)
+        status = self.gang_permit.check_commit(state, pod, node_name)
         for pause in CATCH_UP.pauses():
             if not lacks_room(status):
                 break
             self._handle.sleep(pause)
-            status = self.barrier.check_commit(state, pod, node_name)
+            status = self.gang_permit.check_commit(state, pod, node_name)
         return status
 
     def post_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:
         with self.manager.quarantine.blame(self.manager.key_of(pod)):
-            self.barrier.bound(pod, node_name)
-            self.arrivals.settled(pod)
+            self.gang_permit.bound(pod, node_name)
+            self.dispatcher.on_waiting_or_bound(pod)
 
     # What the watch says
 
@@ -398,12 +398,12 @@ class Coscheduling(
             ("quarantine", self.set_aside.tick),
             ("unseen", self.events.tick),
             ("due", self._look_at_what_is_due),
-            ("bind-slots", self.arrivals.send_those_that_wait),
+            ("bind-slots", self.dispatcher.send_those_that_wait),
             ("leadership", self.lead_changes.tick),
             ("stale-refusals", self.stale_refusals.tick),
             ("observer", self.observer.tick),
             ("expired", self.expired_plans.tick),
-            ("shadows", self.rounds.shadows.tick),
+            ("shadows", self.rounds.reservations.tick),
         )
 
     def _look_at_what_is_due(self) -> None:

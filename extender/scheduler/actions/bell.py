@@ -43,7 +43,7 @@ class Bell:
         self._one_by_one = one_by_one
         self._rings = count(1)  # next() is atomic: the planner's thread rings, and the ticks
 
-    def ring(self, pods: Sequence[corev1.Pod]) -> None:
+    def activate_all(self, pods: Sequence[corev1.Pod]) -> None:
         """Returns at once. pods: those that are known to wait for it."""
         if not self._leading():
             return

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 
 from extender.api import corev1
-from extender.client.errors import ApiError, ConflictError, NotFoundError, TooManyRequestsError, may_pass
+from extender.client.errors import ApiError, ConflictError, NotFoundError, TooManyRequestsError, is_transient
 from extender.client.interface import API, PODS, EventRecorder, Preconditions, pod_reference
 from extender.client.status_patch import patch_pod_status
 from extender.crash import crashed
@@ -110,7 +110,7 @@ class ApiEvictor:
 
         All are marked before the first goes. On SIGTERM the rest is told without pauses, and the worker waits for that as long as
         for commits (drain_seconds); it is told where the Lease has gone meanwhile, too. What is left undone by then, or by a
-        crash, the next leader finds by the marks and finishes: plugins/coscheduling/preemption/broken_off.py.
+        crash, the next leader finds by the marks and finishes: plugins/coscheduling/preemption/rest_of_gangs.py.
         """
         if not self._leading():
             return "not the leader"
@@ -197,6 +197,6 @@ class ApiEvictor:
                 break
             except ApiError as error:
                 of_a_budget = of_budgets and isinstance(error, TooManyRequestsError)
-                if pause is None or of_a_budget or not may_pass(error):
+                if pause is None or of_a_budget or not is_transient(error):
                     raise
                 self._stopping.wait(pause)

@@ -20,7 +20,7 @@ from cachetools import LRUCache
 from extender import metrics
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_GATE, GANG_READY
-from extender.client.errors import ApiError, ForbiddenError, may_pass
+from extender.client.errors import ApiError, ForbiddenError, is_transient
 from extender.client.interface import API
 from extender.client.status_patch import annotate_pod, now_text, patch_pod_status, remove_scheduling_gate
 from extender.crash import crashed
@@ -88,25 +88,25 @@ class StatusSteering:
         self._said: LRUCache[str, tuple[corev1.PodCondition, float]] = LRUCache(REMEMBERED)  # UID -> the last, and when
         self._free_of_gates: LRUCache[str, bool] = LRUCache(REMEMBERED)  # UIDs, by the API server's own word
 
-    def steer(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+    def nominate(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
         for pod, node_name in places:
             condition = _ready("True", "GangPlanned", f"planned for node {node_name}")
             self._wish(_Wish(pod, node_name, condition, ungate=True))
 
-    def release(self, pods: Sequence[corev1.Pod]) -> None:
+    def clear_nominations(self, pods: Sequence[corev1.Pod]) -> None:
         for pod in pods:
             self._wish(_Wish(pod, "", _ready("False", "PlanDropped", "the gang has to be planned again")))
 
-    def give_up(self, pods: Sequence[corev1.Pod]) -> None:
+    def clear_foreign_nominations(self, pods: Sequence[corev1.Pod]) -> None:
         for pod in pods:
             self._wish(_Wish(pod, "", None, wake=False))
 
-    def rouse(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+    def activate_by_nomination(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
         """kube-scheduler before 1.33 does not hear of it, but of the annotation, whoever has refused the pod."""
         for pod, node_name in places:
             self._wish(_Wish(pod, node_name, None, for_a_moment=True), only_if_none=True)
 
-    def wake(self, pods: Sequence[corev1.Pod]) -> None:
+    def activate(self, pods: Sequence[corev1.Pod]) -> None:
         for pod in pods:
             self._wish(_Wish(pod, None, _ready("Unknown", "GangChanged", "the gang has changed")), only_if_none=True)
 
@@ -180,7 +180,7 @@ class StatusSteering:
         except ApiError as error:
             metrics.steering_failures.inc()
             log.info("pod not steered pod=%s node=%s error=%s", wish.pod.key, wish.node_name, error)
-            if may_pass(error):
+            if is_transient(error):
                 self._later(wish)
         except Exception:
             metrics.steering_failures.inc()
@@ -264,7 +264,12 @@ class StatusSteering:
             try:
                 pod = patch()
             except ApiError as error:
-                if pause is None or not may_pass(error) or not self._leading() or (final and self._is_out_of_date(uid)):
+                if (
+                    pause is None
+                    or not is_transient(error)
+                    or not self._leading()
+                    or (final and self._is_out_of_date(uid))
+                ):
                     raise
                 if self._stopping.wait(max(pause, error.retry_after or 0.0)):
                     raise

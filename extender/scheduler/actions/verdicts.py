@@ -19,7 +19,7 @@ from cachetools import LRUCache
 from extender.api import corev1
 from extender.api.metav1 import Condition
 from extender.api.schedulingv1alpha1 import PodGroup
-from extender.client.errors import ApiError, may_pass
+from extender.client.errors import ApiError, is_transient
 from extender.client.interface import API, POD_GROUPS, EventRecorder, pod_group_reference, pod_reference
 from extender.client.status_patch import now, patch_pod_group_conditions
 from extender.plugins.coscheduling.collaborators import CONDITION, Verdict
@@ -137,7 +137,7 @@ class GroupVerdicts:
                 self._write_later(uid, pod_group, verdict, failures)
                 raise
             log.info("PodGroup condition not written group=%s error=%s", pod_group.key, error)
-            if may_pass(error):
+            if is_transient(error):
                 self._write_later(uid, pod_group, verdict, failures)
 
     def _write_later(self, uid: str, pod_group: PodGroup, verdict: Verdict, failures: int) -> None:

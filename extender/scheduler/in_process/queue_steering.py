@@ -35,26 +35,26 @@ class QueueSteering:
         self._lock = threading.Lock()  # guards what follows
         self._freeing: set[str] = set()  # UIDs of pods whose gate is to come off
 
-    def steer(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+    def nominate(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
         pods = [pod for pod, _ in places]
         self.ungate(pods)
         self._activate([pod for pod in pods if not _gated(pod)])
 
-    def release(self, pods: Sequence[corev1.Pod]) -> None:
+    def clear_nominations(self, pods: Sequence[corev1.Pod]) -> None:
         """There is no nomination of ours to take back; a gate that has not come off stays."""
         with self._lock:
             self._freeing.difference_update(pod.uid for pod in pods)
 
-    def give_up(self, pods: Sequence[corev1.Pod]) -> None:
+    def clear_foreign_nominations(self, pods: Sequence[corev1.Pod]) -> None:
         for pod in pods:
             self._patch(
                 pod, "nomination not taken back", partial(patch_pod_status, self._api, pod, nominated_node_name="")
             )
 
-    def rouse(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
-        self.wake([pod for pod, _ in places])
+    def activate_by_nomination(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+        self.activate([pod for pod, _ in places])
 
-    def wake(self, pods: Sequence[corev1.Pod]) -> None:
+    def activate(self, pods: Sequence[corev1.Pod]) -> None:
         self._activate([pod for pod in pods if not _gated(pod)])
 
     def ungate(self, pods: Sequence[corev1.Pod]) -> None:

@@ -16,7 +16,7 @@ from extender.backend.cache.cache import Cache
 from extender.client.embedded import EmbeddedAPI
 from extender.client.informer import InformerFactory
 from extender.metrics import REGISTRY
-from extender.plugins.coscheduling.scheduling.shadow_nodes import DAEMON_SET
+from extender.plugins.coscheduling.backfill.backfill_nodes import DAEMON_SET
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.scheduler.actions.bell import NAME

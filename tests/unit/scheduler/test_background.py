@@ -12,6 +12,7 @@ from itertools import pairwise
 import pytest
 
 from extender import metrics
+from extender.client.short_steps import pause
 from extender.retry import Retry
 from extender.scheduler import background as background_module
 from extender.scheduler.background import Background, WorkerPool
@@ -199,15 +200,14 @@ def test_the_thread_outlives_a_fault_outside_of_any_task(
 ) -> None:
     """It was gone for good, and nothing was ever planned again."""
     monkeypatch.setattr(background_module, "RETRY", Retry(FAST, 60.0))
-    sleep = time.sleep
     faults = iter([True])
 
-    def once_broken(seconds: float) -> None:
-        if seconds == 0 and next(faults, False):
+    def once_broken() -> None:
+        if next(faults, False):
             raise fault("a fault of ours")
-        sleep(seconds)
+        pause()
 
-    monkeypatch.setattr(time, "sleep", once_broken)
+    monkeypatch.setattr(background_module, "pause", once_broken)
     first, second = threading.Event(), threading.Event()
     before = failures("background")
     with running(Background()) as background:

@@ -11,8 +11,7 @@ from prometheus_client import generate_latest
 from extender.api import corev1
 from extender.client.interface import POD_GROUPS
 from extender.metrics import REGISTRY
-from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.state import quarantine
+from extender.plugins.coscheduling import messages, quarantine
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.retry import Retry

@@ -25,7 +25,7 @@ from extender.client.interface import (
 from extender.client.status_patch import now_text
 from extender.config.types import ExtenderConfiguration
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.preemption import preemption_queue
+from extender.plugins.coscheduling.preemption import waiting_preemptors as preemption_queue
 from extender.plugins.coscheduling.report.gang_status import PreemptionView
 from extender.plugins.coscheduling.state.group import Group
 from extender.retry import Retry
@@ -120,15 +120,16 @@ def condition(bench: Bench) -> tuple[str, str]:
     return next(((each.reason, each.message) for each in conditions if each.type == "Scheduled"), ("", ""))
 
 
-def test_three_victims_for_three_members_and_nobody_more(bench: Bench) -> None:
-    victims = full(bench, 0, 0, 0, 5)
-    members = gang(bench, 3)
+def test_three_victims_for_three_members_and_nobody_more(slow: Bench) -> None:
+    victims = full(slow, 0, 0, 0, 5)
+    members = gang(slow, 3)
     for member in members:
-        refused(bench, member)
-    gone(bench, *victims[:3])
-    bench.until(lambda: nominated(bench, *members) == {"n0", "n1", "n2"}, "the members are sent to their places")
-    assert bench.there(victims[3]), "more important than the others, and not needed"
-    answers = [bench.bind(member, node) for member, node in zip(members, ("n0", "n1", "n2"), strict=True)]
+        refused(slow, member)
+    going(slow, *victims[:3])
+    finish(slow, *victims[:3])
+    slow.until(lambda: nominated(slow, *members) == {"n0", "n1", "n2"}, "the members are sent to their places")
+    assert slow.there(victims[3]), "more important than the others, and not needed"
+    answers = [slow.bind(member, node) for member, node in zip(members, ("n0", "n1", "n2"), strict=True)]
     assert [answer.result(5) for answer in answers] == ["", "", ""]
 
 
@@ -280,14 +281,14 @@ def test_a_gang_that_is_deleted_meanwhile_leaves_nothing_reserved(slow: Bench) -
 
 
 def test_room_that_comes_free_anyway_is_waited_for_and_nobody_else_goes(slow: Bench) -> None:
-    leaving, staying = full(slow, 0, 0)
-    slow.api.delete(PODS, leaving.name, leaving.namespace)
-    going(slow, leaving)
-    slow.until(lambda: slow.store(PODS).get(leaving.key).deleting, "it is seen")
+    terminating, staying = full(slow, 0, 0)
+    slow.api.delete(PODS, terminating.name, terminating.namespace)
+    going(slow, terminating)
+    slow.until(lambda: slow.store(PODS).get(terminating.key).deleting, "it is seen")
     (member,) = gang(slow, 1)
     refused(slow, member)
     slow.until(lambda: reserved(slow) == {"h0": "n0"}, "its place is kept")
-    finish(slow, leaving)
+    finish(slow, terminating)
     slow.until(lambda: nominated(slow, member) == {"n0"}, "it is sent")
     assert not slow.api.get(PODS, staying.name, staying.namespace).deleting
 
@@ -297,7 +298,7 @@ def test_where_one_victim_may_not_go_nobody_does() -> None:
         bench.until(bench.may_evict, "evictions are allowed")
         pods = full(bench, 0, 0)
         refused(bench, gang(bench, 2)[0])
-        bench.until(lambda: "not this one" in (group(bench).stopped or _NEVER).message, "it says why")
+        bench.until(lambda: "not this one" in (group(bench).last_diagnosis or _NEVER).message, "it says why")
         assert all(bench.there(pod) for pod in pods)
         assert reserved(bench) == {}
 
@@ -315,7 +316,9 @@ def test_budgets_are_asked_for_all_before_anybody_is_evicted_through_the_evictio
         }
         bench.api.create(POD_DISRUPTION_BUDGETS, budget)
         refused(bench, gang(bench, 2)[0])
-        bench.until(lambda: "disruption budget" in (group(bench).stopped or _NEVER).message, "the budget says no")
+        bench.until(
+            lambda: "disruption budget" in (group(bench).last_diagnosis or _NEVER).message, "the budget says no"
+        )
         assert all(bench.there(pod) for pod in pods)
 
 
@@ -472,7 +475,7 @@ def test_extra_members_of_the_same_priority_stay_behind_our_gate(bench: Bench) -
     bench.pod_group("high", 1)
     bench.pod("h0", "high", node="n1", priority=VIP)
     extra = bench.pod("h1", "high", priority=VIP, schedulingGates=[{"name": GANG_GATE}])
-    bench.until(lambda: group(bench).stopped is not None, "it is said why it waits")
+    bench.until(lambda: group(bench).last_diagnosis is not None, "it is said why it waits")
     looked_for_victims(bench)
     assert bench.api.get(PODS, extra.name, extra.namespace).gated
 

@@ -14,7 +14,7 @@ from extender.client.interface import NODES, PERSISTENT_VOLUME_CLAIMS, POD_GROUP
 from extender.config.defaults import whole_profile
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration, KubeSchedulerConfiguration
-from extender.plugins.coscheduling.state.pod_conditions import CALL_FAILED, NO_CANDIDATE
+from extender.plugins.coscheduling.pod_conditions import CALL_FAILED, NO_CANDIDATE
 from extender.plugins.registry import new_in_tree_registry
 from extender.scheduler.in_process.scheduler import InProcessScheduler
 from extender.scheduler.interface import GANG, GANGS

@@ -218,7 +218,9 @@ def _roused(bench: Bench) -> list[str]:
     """The names of those, as they come."""
     names: list[str] = []
     preemption = bench.scheduler._dependencies.preemption
-    preemption._vetoed._steering = Mock(rouse=lambda places: names.extend(pod.name for pod, _ in places))
+    preemption._vetoed._steering = Mock(
+        activate_by_nomination=lambda places: names.extend(pod.name for pod, _ in places)
+    )
     return names
 
 

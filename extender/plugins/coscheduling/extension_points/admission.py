@@ -14,17 +14,17 @@ from extender import metrics
 from extender.api import corev1
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.scheduling.arrivals import Arrivals
-from extender.plugins.coscheduling.scheduling.gates import shut_gate
+from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
+from extender.plugins.coscheduling.plan_call import PlanCall
+from extender.plugins.coscheduling.scheduling.checks import failed_check
 from extender.plugins.coscheduling.scheduling.lost_places import refute
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
+from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import MemberEvent
-from extender.plugins.coscheduling.state.plan_call import PlanCall
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.quorum import is_free, needs
+from extender.plugins.coscheduling.state.quorum import needs, schedules_alone
 from extender.plugins.coscheduling.state.refutations import How
-from extender.plugins.coscheduling.state.stops import Reason, Stop
 
 ATTEMPTS = 3  # plans for one call: each leaves out what kube-scheduler has refused so far
 
@@ -40,13 +40,13 @@ class Admission:
         self,
         manager: PodGroupManager,
         rounds: PlanningRounds,
-        arrivals: Arrivals,
+        dispatcher: Dispatcher,
         *,
         denied_seconds: float,
     ) -> None:
         self._manager = manager
         self._rounds = rounds
-        self._arrivals = arrivals
+        self._dispatcher = dispatcher
         self._denied_seconds = denied_seconds
 
     def admit(self, pod: corev1.Pod, offered: frozenset[str]) -> Decision:
@@ -83,7 +83,7 @@ class Admission:
             _end(group, pod, before)
         if before is not None:
             metrics.filter_plan_waits.labels("in_time").inc()
-        self._arrivals.send_after_answer(group, pod.uid)
+        self._dispatcher.send_after_answer(group, pod.uid)
         return decision, None
 
     def _as_planned(self, pod: corev1.Pod, call: PlanCall) -> Status | None:
@@ -96,7 +96,7 @@ class Admission:
             _end(group, pod, call)
             refusal = self._refuse(group, pod, call.refusal)
         metrics.filter_plan_waits.labels("in_time").inc()
-        self._arrivals.send(group)
+        self._dispatcher.dispatch(group)
         return refusal
 
     def whatever_offered(self, pod: corev1.Pod) -> Status | None:
@@ -142,11 +142,11 @@ class Admission:
     def _decide(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> tuple[str | None, Status] | None:
         """By the places that there are; None if there has to be a plan. Lock held."""
         place = self._place(group, pod, offered)
-        if place is None and self._arrivals.too_early(group, pod.uid):
+        if place is None and self._dispatcher.too_early(group, pod.uid):
             return None, self._refuse(group, pod, unresolvable(messages.TURN_NOT_COME))
         if place is None and self._rounds.requests.needs_plan(group, pod.uid):
             return None
-        if not self._arrivals.bind_slots.lets_in_member(group, pod.uid):
+        if not self._dispatcher.bind_slots.lets_in_member(group, pod.uid):
             return None, self._refuse(group, pod, unresolvable(messages.BIND_CALLS_TAKEN))
         group.happened(pod.uid, MemberEvent.PASSED if place is None else MemberEvent.ADMITTED)
         return place, SUCCESS
@@ -156,9 +156,9 @@ class Admission:
         manager = self._manager
         cause = manager.denied.get(group.key)
         spec = manager.spec(group)
-        if cause is not None and (spec is None or not is_free(group, spec, pod.uid)):
+        if cause is not None and (spec is None or not schedules_alone(group, spec, pod.uid)):
             return unresolvable(messages.denied(group.key, self._denied_seconds, cause)), ""
-        gate = shut_gate(manager, group, pod.spec.scheduler_name, pod.name, pod.uid)
+        gate = failed_check(manager, group, pod.spec.scheduler_name, pod.name, pod.uid)
         return (unresolvable(gate.refusal), gate.told) if gate is not None else (SUCCESS, "")
 
     def _place(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> str | None:
@@ -168,10 +168,10 @@ class Admission:
         if own is None:
             node = group.held.get(pod.uid)
             return node if node in offered else None
-        early = self._arrivals.too_early(group, pod.uid)
+        early = self._dispatcher.too_early(group, pod.uid)
         if own.node_name in offered and not early:
             return own.node_name
-        slot = self._arrivals.take_slot(group, own, offered)
+        slot = self._dispatcher.take_slot(group, own, offered)
         if slot is not None:
             return slot
         if not early and not _by_nomination(pod, offered):
@@ -186,7 +186,11 @@ class Admission:
         if before is not None and before.done.is_set():
             _end(group, pod, before)
             if before.attempts + 1 >= ATTEMPTS:
-                group.stop(Stop(Reason.REFUTED_BY_SCHEDULER, messages.PLACE_NOT_OFFERED, self._manager.clock()))
+                group.stop(
+                    Diagnosis(
+                        UnschedulableReason.REFUTED_BY_SCHEDULER, messages.PLACE_NOT_OFFERED, self._manager.clock()
+                    )
+                )
                 return (None, self._refuse(group, pod, unresolvable(messages.PLACE_NOT_OFFERED))), None
         pending = unresolvable(messages.PLAN_PENDING)
         allowed = None if _by_nomination(pod, offered) else offered
@@ -194,7 +198,7 @@ class Admission:
         if call is not None:
             return (None, pending), call
         metrics.filter_plan_waits.labels("late").inc()
-        last = group.stopped
+        last = group.last_diagnosis
         if (
             last is not None and last.verdict is not None
         ):  # stands until the new plan is there: another text costs a patch

@@ -20,8 +20,7 @@ from extender.framework.columnar import Rows, table_of
 from extender.framework.interface import MAX_NODE_SCORE
 from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.planner.domains import Domains
-from extender.plugins.coscheduling.planner.labels import NONE
+from extender.plugins.coscheduling.planner.domains import NONE, Domains
 from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, asked_of
 
 FREE = 0.1

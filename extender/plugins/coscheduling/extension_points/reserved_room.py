@@ -21,9 +21,9 @@ from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.planner.room import Amounts, asked_of
+from extender.plugins.coscheduling.pod_conditions import refusal_says, was_sent
+from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservations
 from extender.plugins.coscheduling.scheduling.lost_places import fits_beside, recheck
-from extender.plugins.coscheduling.scheduling.shadow import Shadows
-from extender.plugins.coscheduling.state.pod_conditions import refusal_says, was_sent
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
 WAKE_SECONDS = 1.0  # between two wakings of all
@@ -45,11 +45,15 @@ class ReservedRoom:
     """The manager's lock guards everything here. look: has the groups planned again that something has happened to."""
 
     def __init__(
-        self, manager: PodGroupManager, collaborators: Collaborators, shadows: Shadows, look: Callable[[], None]
+        self,
+        manager: PodGroupManager,
+        collaborators: Collaborators,
+        reservations: BackfillReservations,
+        look: Callable[[], None],
     ) -> None:
         self._manager = manager
         self._with = collaborators
-        self._shadows = shadows
+        self._reservations = reservations
         self._look = look
         self._turned_away: dict[str, corev1.Pod] = {}
         self._ended = False  # kept room has ended without a binding, and nobody has been told
@@ -62,7 +66,7 @@ class ReservedRoom:
         """None where nothing is; for a pod without a place of its own."""
         with self._manager.lock:
             promised = self._manager.ledger.against(pod.priority)
-            shadow = self._shadows.kept_from(pod)
+            shadow = self._reservations.kept_from(pod)
         return Kept(asked_of(PodInfo(pod).requests), promised, shadow) if promised or shadow else None
 
     def judge(self, kept: Kept, pod: corev1.Pod, node: NodeInfo) -> Status:
@@ -110,7 +114,7 @@ class ReservedRoom:
             self.arrived(new, new.node_name)
         if old is not None and self._gave_up_nomination(old, new):
             with self._manager.lock:
-                self._manager.room_came_free()
+                self._manager.on_capacity_freed()
             self._look()
 
     def _gave_up_nomination(self, old: corev1.Pod, new: corev1.Pod | None) -> bool:
@@ -159,7 +163,7 @@ class ReservedRoom:
             if self._found:
                 self._found, self._ended = False, True
                 return
-            given_up, shadow_ended = manager.ledger.given_up(), self._shadows.ended()
+            given_up, shadow_ended = manager.ledger.given_up(), self._reservations.ended()
             self._ended = self._ended or given_up or shadow_ended
             now = manager.clock()
             if not self._ended or now < self._wake_from:

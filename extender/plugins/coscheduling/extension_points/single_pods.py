@@ -24,8 +24,13 @@ from extender.plugins.coscheduling.extension_points.packing_score import Usage, 
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.planner.domains import DomainCache
 from extender.plugins.coscheduling.planner.room import IntColumn
-from extender.plugins.coscheduling.scheduling.group_topology import confining_level
-from extender.plugins.coscheduling.state.places import Position, places_of, position_in, promised_to_others
+from extender.plugins.coscheduling.scheduling.topology import (
+    Position,
+    confining_level,
+    places_of,
+    position_in,
+    promised_to_others,
+)
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
 

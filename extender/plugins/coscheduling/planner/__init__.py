@@ -1,6 +1,6 @@
 """Places a whole gang at once: a pure function of a snapshot, the members and what is promised to others.
 
-UnitPlanning and preemption ask it through `offload`: it takes no lock, does no I/O and does not log, so that it can
+GangSetPlanning and preemption ask it through `offload`: it takes no lock, does no I/O and does not log, so that it can
 run on a native thread. `planning.plan` is the door; `request` has the words, `alike` and `constrained` the two ways.
 """
 

@@ -1,7 +1,9 @@
 """Members that do not look at each other: placed by the free room of each node, class by class; no filter runs twice.
 
 Domains are tried from the narrowest level that is asked for to the widest that is allowed, the one with the least room
-first. For a single class this finds a placement wherever there is one.
+first. For a single class this finds a placement wherever there is one. Packing is arithmetic on capacities: as few domains and
+nodes as can be, or as evenly as can be; the largest first until the rest fits into one, then the one with the least room that
+holds the rest, so that few are broken up and what stays free stays whole.
 """
 
 from __future__ import annotations
@@ -12,14 +14,70 @@ from itertools import islice
 
 import numpy as np
 
+from extender.config.types import Packing
 from extender.framework.listers import NodeInfoLister
 from extender.plugins import names
+from extender.plugins.coscheduling.planner.domains import NONE, Domains, Scope
 from extender.plugins.coscheduling.planner.members import MemberClass
-from extender.plugins.coscheduling.planner.packing import split
-from extender.plugins.coscheduling.planner.refusals import Refusals
 from extender.plugins.coscheduling.planner.request import Deadline, Judge
-from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Room
-from extender.plugins.coscheduling.planner.scope import Scope
+from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Refusals, Room
+
+
+def fewest(capacity: IntColumn, count: int) -> IntColumn:
+    """What each takes of count, which all together hold. Ties go to the first."""
+    taken = np.zeros_like(capacity)
+    if count <= 0:
+        return taken
+    order = np.argsort(-capacity, kind="stable")
+    falling = capacity[order]
+    sums = np.cumsum(falling)
+    full = int(np.searchsorted(sums, count))  # so many are filled before the rest fits into one
+    rest = count - (int(sums[full - 1]) if full else 0)
+    taken[order[:full]] = falling[:full]
+    least = falling[full:][falling[full:] >= rest][-1]  # the smallest that holds the rest
+    last = full + int(np.argmax(falling[full:] == least))
+    taken[order[last]] = rest
+    return taken
+
+
+def most_even(capacity: IntColumn, count: int) -> IntColumn:
+    """The same with the largest share as small as it can be."""
+    if count <= 0:
+        return np.zeros_like(capacity)
+    low, high = 1, int(capacity.max())
+    while low < high:  # the least height at which all are in
+        middle = (low + high) // 2
+        if int(np.minimum(capacity, middle).sum()) >= count:
+            high = middle
+        else:
+            low = middle + 1
+    taken = np.minimum(capacity, low - 1)
+    rest = count - int(taken.sum())
+    higher = np.flatnonzero(capacity >= low)
+    taken[higher[np.argsort(-capacity[higher], kind="stable")][:rest]] += 1
+    return taken
+
+
+def split(
+    domains: Domains, packing: Packing, capacity: IntColumn, at: IntColumn, level: int, count: int
+) -> list[tuple[int, int]]:
+    """(node, how many) for count members on the nodes `at`, which hold them, by domains from `level` down."""
+    if level == len(domains.levels):
+        share = most_even if packing is Packing.MOST_EVEN else fewest
+        taken = share(capacity[at], count)
+        return [(int(at[i]), int(taken[i])) for i in np.flatnonzero(taken)]
+    ids = domains.ids[level][at]
+    sums = domains.sums(level, capacity, at)
+    inside = min(count, int(sums.sum()))
+    result: list[tuple[int, int]] = []
+    by_domain = fewest(sums, inside)
+    for domain in np.flatnonzero(by_domain):
+        part = at[ids == domain]
+        result += split(domains, packing, capacity, part, level + 1, int(by_domain[domain]))
+    if count > inside:  # nodes without the label come last
+        result += split(domains, packing, capacity, at[ids == NONE], level + 1, count - inside)
+    return result
+
 
 TRIES = 32  # domains of one level that are tried for a gang of several sizes
 

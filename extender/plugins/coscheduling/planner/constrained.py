@@ -18,11 +18,10 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.status import Status
 from extender.plugins import names
+from extender.plugins.coscheduling.planner.domains import Scope
 from extender.plugins.coscheduling.planner.members import MemberClass
-from extender.plugins.coscheduling.planner.refusals import Refusals
 from extender.plugins.coscheduling.planner.request import Deadline, Judge, Trial
-from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Room
-from extender.plugins.coscheduling.planner.scope import Scope
+from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Refusals, Room
 
 MAY_LIFT = frozenset({names.POD_TOPOLOGY_SPREAD, names.INTER_POD_AFFINITY})
 """Plugins whose refusal another pod's coming can undo. What any other refuses stays refused while pods are only added."""

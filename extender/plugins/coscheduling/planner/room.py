@@ -1,11 +1,13 @@
-"""Free room: as numpy columns for all nodes at once, and for one node.
+"""Free room: as numpy columns for all nodes at once, for one node, summed up as a refusal, and counted before a plan.
 
 The columns are the planner's own copy, which it lessens as it places; kube-scheduler's NodeResourcesFit asks the same of
-one node at a time.
+one node at a time. In a refusal room comes before all other reasons; then the most frequent reason, and of equally frequent ones
+the first in the alphabet, so that the text stays the same.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -16,6 +18,9 @@ from extender.framework.columnar import table_of
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.resource import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resource
+from extender.framework.status import Status
+from extender.plugins import names
+from extender.plugins.coscheduling.planner.request import Cause, Request
 
 IntColumn: TypeAlias = NDArray[np.int64]
 BoolColumn: TypeAlias = NDArray[np.bool_]
@@ -121,3 +126,77 @@ def insufficient(node: NodeInfo, requests: Resource) -> list[str]:
 def shortage(resource: str) -> str:
     """NodeResourcesFit's words."""
     return "Too many pods" if resource == PODS else f"Insufficient {resource}"
+
+
+class Counting:
+    """Counts of one snapshot are kept until the next, so that many gangs that are alike are counted once. For one thread."""
+
+    def __init__(self) -> None:
+        self._snapshot: NodeInfoLister | None = None
+        self._counts: dict[tuple[str, int], int] = {}
+
+    def too_little(self, snapshot: NodeInfoLister, request: Request, resource: str) -> bool:
+        """Whether that is sure for this resource. False where a member asks for none of it, or nothing is known.
+
+        What is promised to others, and what filters refuse, would only lessen it.
+        """
+        if not resource or not request.needed or len(request.members) < request.needed:
+            return False
+        least = 1 if resource == PODS else min(asked_of(info.requests).get(resource, 0) for info in request.members)
+        return least > 0 and self._hold(snapshot, resource, least) < request.needed
+
+    def _hold(self, snapshot: NodeInfoLister, resource: str, amount: int) -> int:
+        """How many pods of that size all nodes hold together, by this resource and the number of pods."""
+        if self._snapshot is not snapshot:
+            self._snapshot, self._counts = snapshot, {}
+        key = resource, amount
+        if key not in self._counts:
+            asked = {} if resource == PODS else {resource: amount}
+            self._counts[key] = int(Room.of(snapshot, asked).capacity(asked).sum())
+        return self._counts[key]
+
+
+NO_NODE = "no node takes it"
+
+
+class Refusals:
+    def __init__(self) -> None:
+        self._others: Counter[tuple[str, str]] = Counter()  # (reason, plugin)
+        self._room: Counter[str] = Counter()  # resource
+
+    def copy(self) -> Refusals:
+        copy = Refusals()
+        copy._others, copy._room = self._others.copy(), self._room.copy()
+        return copy
+
+    def count(self, statuses: Iterable[Status]) -> None:
+        """Those of NodeResourcesFit are left to `short`, which looks at what is left after all that was placed."""
+        for status, times in Counter(statuses).items():
+            if status.plugin != names.NODE_RESOURCES_FIT:
+                for reason in status.reasons:
+                    self._others[reason, status.plugin] += times
+
+    def short(self, resources: Mapping[str, int]) -> None:
+        """Resource -> the number of nodes that have too little of it."""
+        self._room.update(resources)
+
+    @property
+    def resource(self) -> str:
+        """What most nodes have too little of; empty where room is not the matter."""
+        return min(self._room, key=lambda name: (-self._room[name], name), default="")
+
+    @property
+    def reason(self) -> str:
+        if self._room:
+            return shortage(self.resource)
+        return self._main()[0]
+
+    @property
+    def cause(self) -> Cause:
+        if self._room:
+            return Cause.ROOM
+        affinity = self._main()[1] in (names.POD_TOPOLOGY_SPREAD, names.INTER_POD_AFFINITY)
+        return Cause.AFFINITY if affinity else Cause.NODES
+
+    def _main(self) -> tuple[str, str]:
+        return min(self._others, key=lambda entry: (-self._others[entry], entry), default=(NO_NODE, ""))

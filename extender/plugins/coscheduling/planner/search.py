@@ -16,11 +16,10 @@ from extender.config.types import Packing
 from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import AffinityTerm, PodInfo
 from extender.plugins.coscheduling.planner.constrained import Attempt, Preference, Shape
-from extender.plugins.coscheduling.planner.labels import coarse_groups, nodes_by_value
+from extender.plugins.coscheduling.planner.domains import Scope, coarse_groups, nodes_by_value
 from extender.plugins.coscheduling.planner.members import topology_keys
 from extender.plugins.coscheduling.planner.request import Deadline, OutOfTimeError
 from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Room
-from extender.plugins.coscheduling.planner.scope import Scope
 
 TRIES = 32  # domains of one level
 NARROW = 0.4  # of the time budget: after it, only what is tried everywhere

@@ -1,6 +1,6 @@
 """What a gang that was refused waits for: its members' kinds, and what else an event may change for it.
 
-Noted with the refusal (UnitPlanning), read with each event (scheduling/gang_hints). kube-scheduler notes the plugins that refused a
+Noted with the refusal (GangSetPlanning), read with each event (scheduling/gang_hints). kube-scheduler notes the plugins that refused a
 pod: pkg/scheduler/framework/types.go (QueuedPodInfo.UnschedulablePlugins)
 """
 

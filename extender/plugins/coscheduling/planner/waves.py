@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from extender.framework.node_info import NodeInfo
 from extender.plugins.coscheduling.planner.constrained import Shape, Step
-from extender.plugins.coscheduling.planner.labels import label_of
+from extender.plugins.coscheduling.planner.domains import label_of
 from extender.plugins.coscheduling.planner.members import DO_NOT_SCHEDULE
 from extender.plugins.coscheduling.planner.request import Deadline, Trial
 from extender.plugins.coscheduling.planner.search import may_be_first

@@ -1,7 +1,7 @@
-"""Who could be evicted for somebody, and what else would have to go with them.
+"""Which pods on nodes a gang may evict, of which running gangs they are, and whether there are any at all.
 
-A member of a running gang goes singly only while its gang has members to spare; beyond that the gang goes whole. So does what
-runs of a gang that has lost its quorum: nobody is left with less of it.
+The search for victims and the guard ask. By the counts of priorities it is known without a search whether a gang could evict any
+pod. The state is read under the manager's lock. kube-scheduler: pkg/scheduler/framework/preemption (SelectVictimsOnNode)
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
+from functools import partial
 
 from extender.api import corev1
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.ordering import sort_by_importance
-from extender.plugins.coscheduling.state.standing import counts_at
+from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
+from extender.plugins.coscheduling.state.group import Group, counts_at
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
 
 class Kind(IntEnum):
@@ -178,3 +181,109 @@ def with_their_gangs(victims: Collection[Evictable], everybody: Iterable[Evictab
         if other.gang in broken and other.gang:
             chosen.setdefault(other.uid, other)
     return list(chosen.values())
+
+
+def running_gangs(manager: PodGroupManager) -> list[RunningGang]:
+    """Those that run whole, and those of which a part runs."""
+    found = (running_gang(manager, group) for group in manager.groups.values())
+    return [gang for gang in found if gang is not None]
+
+
+def running_gang(manager: PodGroupManager, group: Group) -> RunningGang | None:
+    """None where no member runs, or none needs the others: no longer, or never, as with a minMember of 1.
+
+    Members of a start that has begun count: in the middle of a commit the gang is no fraction. Of a gang that is set aside all
+    members need each other: what it asks for is not known.
+    """
+    step = partial(_by_what_it_asks_for, manager, group)
+    found = manager.quarantine.for_gang(group.key, "guard", lambda: (step(),), None)
+    if found is not None:
+        return found[0]
+    running = _running(group)
+    return RunningGang(group.key, len(running), running) if running else None
+
+
+def _running(group: Group) -> dict[str, tuple[PodInfo, str]]:
+    """By UID: the member, and its node."""
+    uids = group.assigned() | group.starting
+    return {uid: (member.info, member.node_name) for uid, member in group.members.items() if uid in uids}
+
+
+def _by_what_it_asks_for(manager: PodGroupManager, group: Group) -> RunningGang | None:
+    spec = manager.spec(group)
+    if spec is None or spec.invalid or spec.min_member <= 1:
+        return None
+    running = _running(group)
+    if not running:
+        return None
+    role_of = {uid: spec.roles.role_of(info.pod) for uid, (info, _) in running.items()} if spec.roles.minima else {}
+    priority = manager.priority_of(group)
+    gang = RunningGang(group.key, spec.min_member, running, dict(spec.roles.minima), role_of, priority)
+    loose = spec.match_policy is MatchPolicy.ONCE_SATISFIED and group.once_whole
+    return gang if gang.complete or not loose else None
+
+
+def starting_members(manager: PodGroupManager) -> set[str]:
+    """UIDs of those that are being bound, or have been and the watch has not shown it yet: as good as running."""
+    return {uid for group in manager.groups.values() for uid in (*group.unconfirmed, *group.starting)}
+
+
+def running_members(manager: PodGroupManager, keys: Iterable[str]) -> dict[str, PodInfo]:
+    """By UID: whoever runs of these groups, or begins to."""
+    groups = (group for key in keys if (group := manager.groups.get(key)) is not None)
+    gangs = (running_gang(manager, group) for group in groups)
+    return {uid: info for gang in gangs if gang is not None for uid, (info, _) in gang.running.items()}
+
+
+def releasable(manager: PodGroupManager, priority: int) -> dict[str, str]:
+    """Held members that can be let go for a preemptor of this priority, UID -> key of the group.
+
+    No start of theirs has begun, and their gang is not the rest of one that was cut short: it would stay a fraction.
+    """
+    return {
+        uid: group.key
+        for group in manager.groups.values()
+        if group.held
+        and group.members
+        and manager.quarantine.for_gang(
+            group.key, "guard", partial(_may_let_go, manager, group, priority), otherwise=False
+        )
+        for uid in group.held
+        if uid not in group.starting
+    }
+
+
+def _may_let_go(manager: PodGroupManager, group: Group, priority: int) -> bool:
+    return not manager.begun(group) and manager.priority_of(group) < priority
+
+
+class PrioritiesOnNodes:
+    """Follows the watch's events. The manager's lock guards it."""
+
+    def __init__(self) -> None:
+        self._count: Counter[int] = Counter()
+        self._counted: dict[str, int] = {}  # by UID: an event may come twice
+
+    def follow(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        pod = new or old
+        if pod is None:
+            return
+        before, after = self._counted.get(pod.uid), _on_node(new)
+        if before == after:
+            return
+        if after is not None:
+            self._counted[pod.uid] = after
+            self._count[after] += 1
+        else:
+            del self._counted[pod.uid]
+        if before is not None:
+            self._count[before] -= 1
+            if not self._count[before]:
+                del self._count[before]
+
+    def any_below(self, priority: int) -> bool:
+        return any(known < priority for known in self._count)
+
+
+def _on_node(pod: corev1.Pod | None) -> int | None:
+    return pod.priority if pod is not None and pod.node_name and not pod.terminal else None

@@ -1,6 +1,6 @@
-"""What preemption of ours asks of whoever may delete pods. Behind kube-scheduler and in-process it is scheduler/evictor.
+"""What preemption asks of the evictor, and what the configuration says of preemption by gangs and of gangs.
 
-kube-scheduler: pkg/scheduler/framework/preemption/executor.go
+Behind kube-scheduler and in-process the evictor is scheduler/actions. kube-scheduler: pkg/scheduler/framework/preemption/executor.go
 """
 
 from __future__ import annotations
@@ -10,6 +10,18 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from extender.api import corev1
+from extender.plugins.coscheduling.preemption.evictable import GangVictims
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionRules:
+    """minimum_run_seconds: how long a pod has to have run to be a victim of a gang. delay_seconds: how long a gang has to
+    have found no room before it evicts anybody, so that an autoscaler can win."""
+
+    enabled: bool = True
+    gang_victims: GangVictims = GangVictims.WHOLE_OR_SURPLUS
+    minimum_run_seconds: float = 0.0
+    delay_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Preemption for a whole gang: victims such that all of it fits, or nobody goes, for no member, at no time.
 
 A gang that was refused for want of room comes here. Its victims are searched for in the background; if there are any, its
-places are reserved, the victims are told, and once they have gone (AwaitedRoom) the members are sent as after any plan.
+places are reserved, the victims are told, and once they have gone (VictimTermination) the members are sent as after any plan.
 Nothing of it keeps a verb waiting.
 kube-scheduler: pkg/scheduler/framework/preemption/podgrouppreemption.go does the like for its own gangs (alpha)
 """
@@ -21,13 +21,12 @@ from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.collaborators import PREEMPTING, Verdict
-from extender.plugins.coscheduling.preemption.awaited_room import AwaitedRoom
+from extender.plugins.coscheduling.dispatch.dispatcher import cannot_be_woken, waves_of
+from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
+from extender.plugins.coscheduling.preemption.evictable import PrioritiesOnNodes, releasable, running_members
 from extender.plugins.coscheduling.preemption.eviction import Eviction
-from extender.plugins.coscheduling.preemption.leaving import Leaving
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
-from extender.plugins.coscheduling.preemption.preemption_queue import PreemptionQueue
-from extender.plugins.coscheduling.preemption.priorities import PrioritiesOnNodes
-from extender.plugins.coscheduling.preemption.running_gangs import releasable, running_members
+from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims, VictimTermination
 from extender.plugins.coscheduling.preemption.victim_search import (
     GOING_SECONDS,
     PreemptionWorld,
@@ -35,17 +34,15 @@ from extender.plugins.coscheduling.preemption.victim_search import (
     VictimSearch,
     without,
 )
-from extender.plugins.coscheduling.scheduling.arrivals import cannot_be_woken, waves_of
-from extender.plugins.coscheduling.scheduling.extra_members import one_extra_member
-from extender.plugins.coscheduling.scheduling.gang_scheduler import GangScheduler
+from extender.plugins.coscheduling.preemption.waiting_preemptors import PreemptionQueue
+from extender.plugins.coscheduling.scheduling.checks import one_extra_member
+from extender.plugins.coscheduling.scheduling.gang_set_planning import note_places
 from extender.plugins.coscheduling.scheduling.lost_places import lose_place
-from extender.plugins.coscheduling.scheduling.planned_unit import PlannedUnit
-from extender.plugins.coscheduling.scheduling.unit_planning import note_places
-from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.phases import Phase, phase_of
-from extender.plugins.coscheduling.state.preempting import Preempting
-from extender.plugins.coscheduling.state.stops import Reason, Stop
-from extender.plugins.coscheduling.state.units import unit_of
+from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
+from extender.plugins.coscheduling.scheduling.plan_request import PlannedGangSet
+from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
+from extender.plugins.coscheduling.state.gang_sets import gang_set_of
+from extender.plugins.coscheduling.state.group import Group, Preempting
 
 log = logging.getLogger(__name__)
 
@@ -58,13 +55,13 @@ DEFAULT_GRACE_SECONDS = 30
 class GangPreemption:
     """Lock order: planning (PlanningRounds': one plan at a time), then the manager's lock. The search itself takes neither."""
 
-    def __init__(self, coscheduling: GangScheduler, around: PreemptionWorld, leaving: Leaving) -> None:
-        self._leaving = leaving
+    def __init__(self, coscheduling: GangScheduler, around: PreemptionWorld, terminating: TerminatingVictims) -> None:
+        self._terminating = terminating
         self._manager = coscheduling.manager
         self._with = coscheduling.collaborators
         self._rounds = coscheduling.rounds
-        self._barrier = coscheduling.barrier
-        self._steering = coscheduling.arrivals.steering
+        self._gang_permit = coscheduling.gang_permit
+        self._steering = coscheduling.dispatcher.steering
         self._evictor = around.evictor
         self._rules = around.rules
         self._wall = around.wall
@@ -72,10 +69,10 @@ class GangPreemption:
         self.search = VictimSearch(coscheduling, around)
         self.priorities = PrioritiesOnNodes()
         self._queue = PreemptionQueue(self._manager.clock, around.rules.delay_seconds)
-        self.room = AwaitedRoom(
+        self.room = VictimTermination(
             self._manager,
             self._rounds,
-            coscheduling.arrivals,
+            coscheduling.dispatcher,
             self._queue,
             self._with.newest_snapshot,
             coscheduling.wait_seconds,
@@ -142,21 +139,21 @@ class GangPreemption:
     def _try(self, group: Group, scheduler_name: str) -> None:
         manager = self._manager
         with manager.lock:
-            unit = unit_of(manager, group)
-            if any(each.key not in manager.groups for each in unit):
+            gang_set = gang_set_of(manager, group)
+            if any(each.key not in manager.groups for each in gang_set):
                 return
-            situation = self.search.situation(unit, scheduler_name)
-            runs = not situation.request.needed and all(phase_of(manager, each) is Phase.BOUND for each in unit)
-            if any(each.preempting or (each.planned and not runs) for each in unit):
+            situation = self.search.situation(gang_set, scheduler_name)
+            runs = not situation.request.needed and all(phase_of(manager, each) is Phase.BOUND for each in gang_set)
+            if any(each.preempting or (each.planned and not runs) for each in gang_set):
                 self._queue.add(group, scheduler_name)  # extra members may want it, once their gang runs
-                self._queue.pause(unit, ANEW_SECONDS)
+                self._queue.pause(gang_set, ANEW_SECONDS)
                 return
-            if self.search.barred(unit):
+            if self.search.barred(gang_set):
                 self._queue.add(group, scheduler_name)
                 self._queue.barred(group, BARRED_SECONDS)
                 return
             if runs:
-                situation = replace(situation, request=one_extra_member(situation.request, unit))
+                situation = replace(situation, request=one_extra_member(situation.request, gang_set))
         if not situation.request.needed:
             return
         snapshot = self._with.newest_snapshot()
@@ -165,7 +162,7 @@ class GangPreemption:
             metrics.gang_preemption_attempts.labels("none").inc()
             again = self.search.may_yet(situation, snapshot)
             with manager.lock:
-                self._queue.in_vain(unit)
+                self._queue.in_vain(gang_set)
                 if again:
                     self._queue.add(group, scheduler_name)
             return
@@ -173,68 +170,70 @@ class GangPreemption:
             self._free(situation)
             return
         with self._rounds.planning:
-            begun = self._begin(unit, scheduler_name, found)
+            begun = self._begin(gang_set, scheduler_name, found)
         if begun is not None:
-            self._carry_out(unit, scheduler_name, found, begun)
+            self._carry_out(gang_set, scheduler_name, found, begun)
 
     def _free(self, situation: Situation) -> None:
         """Extra members come one by one: kube-scheduler preempts for each as for any pod, once our gate does not hold it."""
         pods = [info.pod for info in situation.request.members]
-        log.info("extra members may preempt group=%s members=%d", situation.unit[0].key, len(pods))
+        log.info("extra members may preempt group=%s members=%d", situation.gang_set[0].key, len(pods))
         with self._manager.lock:
-            self._steering.ungate(situation.unit[0].key, pods)
+            self._steering.ungate(situation.gang_set[0].key, pods)
         self._steering.carry_out()
 
     # The decision
 
-    def _begin(self, unit: Sequence[Group], scheduler_name: str, found: VictimPlan) -> dict[str, str] | None:
+    def _begin(self, gang_set: Sequence[Group], scheduler_name: str, found: VictimPlan) -> dict[str, str] | None:
         """Reserves the places if the plan still holds. Returns the held members that have to let go; None if it does not."""
         manager = self._manager
         snapshot = self._with.newest_snapshot()
         with manager.lock:
-            if any(group.planned or group.preempting or group.key not in manager.groups for group in unit):
+            if any(group.planned or group.preempting or group.key not in manager.groups for group in gang_set):
                 return None
-            situation, planned = self.search.situation(unit, scheduler_name), PlannedUnit.of(manager, unit)
+            situation, planned = self.search.situation(gang_set, scheduler_name), PlannedGangSet.of(manager, gang_set)
             released = {uid: key for uid, key in situation.released.items() if uid in found.awaited}
         victims = {victim.uid for victim in found.victims}
         stripped = without(snapshot, found)
         request = self.search.permitted(situation, snapshot)
         placement = self._with.offload(planner.plan, stripped, request, self._with.judge)
-        gap = self.search.gap(unit, stripped)
+        gap = self.search.gap(gang_set, stripped)
         if gap or not isinstance(placement, planner.Placement) or not found.all_needed(placement):
-            self._anew(unit, scheduler_name)
+            self._anew(gang_set, scheduler_name)
             return None
         until = max([self._until(info.pod) for info in _of(snapshot, victims | found.awaited)], default=self._wall())
         with manager.lock:
             waves = waves_of(placement)
-            if cannot_be_woken(unit, waves, ""):
-                for group in unit:
-                    group.stop(Stop(Reason.NEEDS_GATE, messages.needs_gate(manager.gate), manager.clock()))
+            if cannot_be_woken(gang_set, waves, ""):
+                for group in gang_set:
+                    group.stop(
+                        Diagnosis(UnschedulableReason.NEEDS_GATE, messages.needs_gate(manager.gate), manager.clock())
+                    )
                 return None
             if not self._all_of(found.broken_gangs, victims) or not planned.may_start_with(manager, placement.nodes):
-                self._anew(unit, scheduler_name)
+                self._anew(gang_set, scheduler_name)
                 return None
             waits_for = (victims | found.awaited) - released.keys()
             names = tuple(victim.pod.key for victim in found.victims)
             deadline = manager.clock() + until - self._wall() + GOING_SECONDS
-            self._note(unit, situation.request, placement, waves, Preempting(waits_for, names, deadline))
-            self._displace(unit, placement)
+            self._note(gang_set, situation.request, placement, waves, Preempting(waits_for, names, deadline))
+            self._displace(gang_set, placement)
         return released
 
-    def _anew(self, unit: Sequence[Group], scheduler_name: str) -> None:
+    def _anew(self, gang_set: Sequence[Group], scheduler_name: str) -> None:
         """Not at once: on the same cluster it would come to the same."""
         with self._manager.lock:
-            self._queue.pause(unit, ANEW_SECONDS)
-        self.refused(unit[0], scheduler_name)
+            self._queue.pause(gang_set, ANEW_SECONDS)
+        self.refused(gang_set[0], scheduler_name)
 
     def _all_of(self, broken: Collection[str], victims: Collection[str]) -> bool:
         """Whether nobody has joined a gang that goes whole since the victims were chosen. Lock held."""
         return running_members(self._manager, broken).keys() <= set(victims)
 
-    def _displace(self, unit: Sequence[Group], placement: planner.Placement) -> None:
+    def _displace(self, gang_set: Sequence[Group], placement: planner.Placement) -> None:
         """Members whose places on these nodes did not count against the plan are planned again. Lock held."""
-        keys = {group.key for group in unit}
-        priority = min(map(self._manager.priority_of, unit))
+        keys = {group.key for group in gang_set}
+        priority = min(map(self._manager.priority_of, gang_set))
         for name in set(placement.nodes.values()):
             for place in list(self._manager.ledger.on_node(name)):
                 if place.group not in keys and not place.holds_against(priority):
@@ -250,7 +249,7 @@ class GangPreemption:
 
     def _note(
         self,
-        unit: Sequence[Group],
+        gang_set: Sequence[Group],
         request: planner.Request,
         placement: planner.Placement,
         waves: list[frozenset[str]],
@@ -258,30 +257,30 @@ class GangPreemption:
     ) -> None:
         """Lock held."""
         manager = self._manager
-        note_places(manager, unit, request, placement, waves, math.inf)
-        self._rounds.shadows.planned(unit)
-        for group in unit:
+        note_places(manager, gang_set, request, placement, waves, math.inf)
+        self._rounds.reservations.planned(gang_set)
+        for group in gang_set:
             group.preempting = preempting
-            group.stop(Stop(Reason.PREEMPTING, messages.PREEMPTING, manager.clock()))
+            group.stop(Diagnosis(UnschedulableReason.PREEMPTING, messages.PREEMPTING, manager.clock()))
             self._queue.succeeded(group)
 
     def _carry_out(
-        self, unit: Sequence[Group], scheduler_name: str, found: VictimPlan, released: dict[str, str]
+        self, gang_set: Sequence[Group], scheduler_name: str, found: VictimPlan, released: dict[str, str]
     ) -> None:
         with self._manager.lock:
             holders = [each for key in sorted(set(released.values())) if (each := self._manager.groups.get(key))]
-            reference = _reference(unit)
-            pod_groups = [(group.key, group.pod_group) for group in unit]
+            reference = _reference(gang_set)
+            pod_groups = [(group.key, group.pod_group) for group in gang_set]
         for holder in holders:
-            self._barrier.reject_all(holder, messages.PREEMPTED)
+            self._gang_permit.reject_all(holder, messages.PREEMPTED)
         if reference is None:
             return
-        key = unit[0].key
+        key = gang_set[0].key
         log.info("gang preempts group=%s victims=%d", key, len(found.victims))
         metrics.gang_preemption_attempts.labels("victims" if found.victims else "waiting").inc()
         for name, pod_group in pod_groups:
             text = messages.evicts(len(found.victims)) if found.victims else messages.PREEMPTING
-            verdict = Verdict(False, PREEMPTING, text, Reason.PREEMPTING)
+            verdict = Verdict(False, PREEMPTING, text, UnschedulableReason.PREEMPTING)
             self._with.verdicts.decided(pod_group, name, verdict)
         if found.victims:
             metrics.gang_preemption_victims.observe(len(found.victims))
@@ -289,23 +288,23 @@ class GangPreemption:
             victims = sorted(found.victims, key=lambda victim: victim.importance)
             pods = [victim.pod for victim in victims]
             eviction = Eviction(pods, f"PodGroup {key}", reference, scheduler_name)
-            self._leaving.go(pods)
+            self._terminating.go(pods)
             self._evictor.evict(eviction, lambda failure: self._told(key, pods, failure))
-        self.room.forget_those_gone(unit)
+        self.room.forget_those_gone(gang_set)
 
     def _told(self, key: str, victims: Sequence[corev1.Pod], failure: str) -> None:
         if failure:
-            self._leaving.stay([pod.uid for pod in victims])
+            self._terminating.stay([pod.uid for pod in victims])
             log.warning("gang preempts nobody group=%s error=%s", key, failure)
             metrics.gang_preemption_attempts.labels("failed").inc()
             self.room.give_up(key, messages.preemption_failed(failure))
 
 
-def _reference(unit: Sequence[Group]) -> corev1.ObjectReference | None:
+def _reference(gang_set: Sequence[Group]) -> corev1.ObjectReference | None:
     """The group, or, of one that is labels only, a member; None where all have gone meanwhile. Lock held."""
-    if unit[0].pod_group is not None:
-        return pod_group_reference(unit[0].pod_group)
-    pods = [info.pod for group in unit for info in group.members.values()]
+    if gang_set[0].pod_group is not None:
+        return pod_group_reference(gang_set[0].pod_group)
+    pods = [info.pod for group in gang_set for info in group.members.values()]
     return pod_reference(min(pods, key=lambda pod: pod.name)) if pods else None
 
 

@@ -21,21 +21,24 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.ordering import sort_by_importance
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.preemption.evictable import Evictable, GangVictims, Rules, evictable_pods
-from extender.plugins.coscheduling.preemption.reselection import Reselection, Selection
-from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
-from extender.plugins.coscheduling.preemption.running_gangs import (
+from extender.plugins.coscheduling.dispatch.holds import Holds
+from extender.plugins.coscheduling.dispatch.ordered_steering import SteeringInOrder
+from extender.plugins.coscheduling.preemption.evictable import (
+    Evictable,
+    GangVictims,
+    Rules,
+    evictable_pods,
     releasable,
     running_gangs,
     running_members,
     starting_members,
 )
-from extender.plugins.coscheduling.preemption.vetoed import VetoedPreemptors
-from extender.plugins.coscheduling.scheduling.holds import Holds
-from extender.plugins.coscheduling.scheduling.steering_in_order import SteeringInOrder
+from extender.plugins.coscheduling.preemption.reselection import Reselection, Selection
+from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
+from extender.plugins.coscheduling.preemption.waiting_preemptors import VetoedPreemptors
+from extender.plugins.coscheduling.state.gang_sets import waits_for_start
 from extender.plugins.coscheduling.state.ledger import Reservation
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.units import waits_for_start
 
 log = logging.getLogger(__name__)
 
@@ -169,7 +172,7 @@ class PreemptionGuard:
             group = self._manager.find(preemptor)
             if self._manager.ledger.get(preemptor.uid) is not None or self._manager.is_nominated(preemptor.uid):
                 return  # ours: the plan stands, or takes it back
-            self._steering.give_up(group.key if group is not None else "", [preemptor])
+            self._steering.clear_foreign_nominations(group.key if group is not None else "", [preemptor])
         log.info("nomination taken back pod=%s node=%s", preemptor.key, preemptor.status.nominated_node_name)
         self._steering.carry_out()
 

@@ -21,11 +21,9 @@ from extender.plugins.coscheduling.planner import Judge, Placement, Request, Ver
 from extender.plugins.coscheduling.planner.hypothetical import Cluster, snapshot_of, with_pods, without_pods
 from extender.plugins.coscheduling.planner.request import Deadline
 from extender.plugins.coscheduling.planner.room import asked_of, free
-from extender.plugins.coscheduling.preemption.budgets import Budgets
-from extender.plugins.coscheduling.preemption.estimate import RoomEstimate
+from extender.plugins.coscheduling.preemption.budgets import Budgets, FewestViolations
 from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, with_their_gangs
-from extender.plugins.coscheduling.preemption.fewest_violations import FewestViolations
-from extender.plugins.coscheduling.preemption.sparing import Sparing
+from extender.plugins.coscheduling.preemption.sparing import RoomEstimate, Sparing
 
 DOMAINS = 8  # of the required level, in which victims are looked for
 DISPENSING_SHARE = 0.2  # of the planner's time budget

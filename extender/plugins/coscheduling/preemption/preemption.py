@@ -13,16 +13,14 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.crash import every, guarded
 from extender.framework.runtime.framework import Framework
-from extender.plugins.coscheduling.preemption.broken_off import BrokenOff
+from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
+from extender.plugins.coscheduling.hints.helpful_events import node_may_help
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
 from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
-from extender.plugins.coscheduling.preemption.leaving import Leaving
-from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
-from extender.plugins.coscheduling.preemption.unheard import UnheardPreemptors
-from extender.plugins.coscheduling.preemption.vetoed import VetoedPreemptors
+from extender.plugins.coscheduling.preemption.rest_of_gangs import InterruptedEvictions, RestOfGangs
+from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims
 from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
-from extender.plugins.coscheduling.scheduling.gang_scheduler import GangScheduler
-from extender.plugins.coscheduling.scheduling.helpful_events import node_may_help
+from extender.plugins.coscheduling.preemption.waiting_preemptors import FailedPreemptCalls, VetoedPreemptors
 
 
 class Preemption:
@@ -32,36 +30,36 @@ class Preemption:
         """framework: the in-tree filters, for the guard alone."""
         self._manager = coscheduling.manager
         self._rounds = coscheduling.rounds
-        self._leaving = Leaving(self._manager, coscheduling.events)
-        self._rest = RestOfGangs(self._manager, world.evictor, self._leaving)
-        self._broken_off = BrokenOff(
-            self._manager, world.evictor, self._leaving, world.rules, coscheduling.collaborators.may_plan
+        self._terminating = TerminatingVictims(self._manager, coscheduling.events)
+        self._rest = RestOfGangs(self._manager, world.evictor, self._terminating)
+        self._interrupted = InterruptedEvictions(
+            self._manager, world.evictor, self._terminating, world.rules, coscheduling.collaborators.may_plan
         )
         steering = coscheduling.collaborators.steering
         self._newest_snapshot = coscheduling.collaborators.newest_snapshot
         self._vetoed = VetoedPreemptors(self._manager, steering, self._any_node, self._rest.allowed)
-        self._unheard = UnheardPreemptors(self._manager, coscheduling.collaborators, self._any_node)
+        self._failed_calls = FailedPreemptCalls(self._manager, coscheduling.collaborators, self._any_node)
         self.guard = PreemptionGuard(
             self._manager,
-            coscheduling.barrier,
+            coscheduling.gang_permit,
             self._rest,
             self._vetoed,
             framework,
             newest_snapshot=self._newest_snapshot,
             pdbs=world.pdbs,
             assumed=world.assumed,
-            steering=coscheduling.arrivals.steering,
+            steering=coscheduling.dispatcher.steering,
             gang_victims=world.rules.gang_victims,
         )
-        self.gangs = GangPreemption(coscheduling, world, self._leaving)
+        self.gangs = GangPreemption(coscheduling, world, self._terminating)
         coscheduling.rounds.on_no_room(self.gangs.refused)
         self._observers: Sequence[Callable[[corev1.Pod | None, corev1.Pod | None], None]] = (
             self._follow_priorities,
-            self._leaving.on_pod,
+            self._terminating.on_pod,
             self._rest.on_pod,
-            self._broken_off.on_pod,
+            self._interrupted.on_pod,
             self._vetoed.on_pod,
-            self._unheard.on_pod,
+            self._failed_calls.on_pod,
             self.gangs.room.on_pod,
             self._give_back_place,
         )
@@ -92,10 +90,10 @@ class Preemption:
     def tick(self) -> None:
         """About once a second. Each is done though another fails."""
         steps = (
-            self._leaving.tick,
-            self._broken_off.tick,
+            self._terminating.tick,
+            self._interrupted.tick,
             self._vetoed.tick,
-            self._unheard.tick,
+            self._failed_calls.tick,
             self.gangs.room.tick,
             self.gangs.tick,
             self._give_back_late,
@@ -117,7 +115,7 @@ class Preemption:
             if place is None or place.group:
                 return
             self._manager.ledger.release(uid)
-            self._manager.room_came_free()
+            self._manager.on_capacity_freed()
         self._rounds.look()
 
     def _any_node(self) -> str:

@@ -12,17 +12,21 @@ from dataclasses import dataclass, replace
 from extender.api import corev1, policyv1
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
 from extender.plugins.coscheduling.planner.hypothetical import without_pods
-from extender.plugins.coscheduling.preemption.evictable import Rules, RunningGang, evictable_pods
-from extender.plugins.coscheduling.preemption.eviction import Evictor
+from extender.plugins.coscheduling.preemption.evictable import (
+    Rules,
+    RunningGang,
+    evictable_pods,
+    releasable,
+    running_gangs,
+    starting_members,
+)
+from extender.plugins.coscheduling.preemption.eviction import Evictor, PreemptionRules
 from extender.plugins.coscheduling.preemption.planning import VictimPlan, plan_with_victims
-from extender.plugins.coscheduling.preemption.rules import PreemptionRules
-from extender.plugins.coscheduling.preemption.running_gangs import releasable, running_gangs, starting_members
 from extender.plugins.coscheduling.report.gang_status import PreemptionView, Victim
-from extender.plugins.coscheduling.scheduling.gang_scheduler import GangScheduler
-from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.standing import counts_at
-from extender.plugins.coscheduling.state.units import unit_of
+from extender.plugins.coscheduling.state.gang_sets import gang_set_of
+from extender.plugins.coscheduling.state.group import Group, counts_at
 
 GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is being deleted may take
 
@@ -47,7 +51,7 @@ class Situation:
     """kept: nodes that are kept free for others. released: held members of others that would let go, UID -> group.
     starting: UIDs of members that are being bound: they may go as those that run may."""
 
-    unit: Sequence[Group]
+    gang_set: Sequence[Group]
     request: planner.Request
     kept: frozenset[str]
     rules: Rules
@@ -71,30 +75,30 @@ class VictimSearch:
         self._manager = coscheduling.manager
         self._with = coscheduling.collaborators
         self._requests = coscheduling.rounds.requests
-        self._shadows = coscheduling.rounds.shadows
+        self._reservations = coscheduling.rounds.reservations
         self._around = around
         self._searching = (
             threading.Lock()
         )  # one search at a time: the judge is its own; no other lock is taken under it
 
-    def barred(self, unit: Sequence[Group]) -> str:
-        """Why the unit may evict nobody; empty if it may. Lock held."""
-        pending = [info.pod for group in unit for info in group.pending()]
+    def barred(self, gang_set: Sequence[Group]) -> str:
+        """Why the gang set may evict nobody; empty if it may. Lock held."""
+        pending = [info.pod for group in gang_set for info in group.pending()]
         if not self._around.rules.enabled:
             return messages.PREEMPTION_OFF
         if any(pod.spec.preemption_policy == "Never" for pod in pending):
             return messages.PREEMPTION_NEVER
         return "" if self._around.evictor.allowed() else messages.PREEMPTION_NOT_PERMITTED
 
-    def situation(self, unit: Sequence[Group], scheduler_name: str) -> Situation:
+    def situation(self, gang_set: Sequence[Group], scheduler_name: str) -> Situation:
         """Lock held."""
         manager, configured = self._manager, self._around.rules
-        priority = min(map(manager.priority_of, unit))
+        priority = min(map(manager.priority_of, gang_set))
         started = self._around.wall() - configured.minimum_run_seconds if configured.minimum_run_seconds else None
         return Situation(
-            unit,
-            self._requests.request(unit, scheduler_name),
-            self._shadows.kept_from_unit(unit),
+            gang_set,
+            self._requests.request(gang_set, scheduler_name),
+            self._reservations.kept_from_unit(gang_set),
             Rules(priority, configured.gang_victims, started_before=started),
             running_gangs(manager),
             releasable(manager, priority),
@@ -105,7 +109,7 @@ class VictimSearch:
         """What may be planned: victims open no nodes that are kept free for a gang before it."""
         if not situation.kept:
             return situation.request
-        return self._shadows.without(situation.request, situation.kept, snapshot)
+        return self._reservations.without(situation.request, situation.kept, snapshot)
 
     def search(self, situation: Situation, snapshot: NodeInfoLister) -> VictimPlan | str:
         """Or why nobody's going would help. Off the event loop.
@@ -127,7 +131,7 @@ class VictimSearch:
             raise TypeError(f"no plan with victims: {found!r}")
         if not isinstance(found, VictimPlan):
             return messages.NO_VICTIMS_HELP
-        return self.gap(situation.unit, without(snapshot, found)) or found
+        return self.gap(situation.gang_set, without(snapshot, found)) or found
 
     def may_yet(self, situation: Situation, snapshot: NodeInfoLister) -> bool:
         """Whether somebody may not go now who may later, and no event will tell: he is being bound, or has not run for long."""
@@ -147,10 +151,10 @@ class VictimSearch:
             for info in node.pods
         )
 
-    def gap(self, unit: Sequence[Group], left: NodeInfoLister) -> str:
+    def gap(self, gang_set: Sequence[Group], left: NodeInfoLister) -> str:
         """What the cluster would still have too little of for minResources; empty if nothing: nobody goes in vain."""
         with self._manager.lock:
-            specs = [(group, spec) for group in unit if (spec := self._manager.spec(group)) is not None]
+            specs = [(group, spec) for group in gang_set if (spec := self._manager.spec(group)) is not None]
             names = {name: None for group, spec in specs for name in self._requests.resource_gap(group, spec, left)}
         return messages.resource_gap(names) if names else ""
 
@@ -176,9 +180,9 @@ class VictimSearch:
             pods = [info.pod for info in group.pending()]
             if not pods:
                 return None
-            unit = unit_of(manager, group)
-            why_not = self.barred(unit) or self._not_yet(group)
-            situation = self.situation(unit, min(pods, key=lambda pod: pod.name).spec.scheduler_name)
+            gang_set = gang_set_of(manager, group)
+            why_not = self.barred(gang_set) or self._not_yet(group)
+            situation = self.situation(gang_set, min(pods, key=lambda pod: pod.name).spec.scheduler_name)
         found = self.search(situation, self._with.newest_snapshot())
         if isinstance(found, str):
             return Looked(PreemptionView(why_not=why_not or found))
@@ -186,7 +190,7 @@ class VictimSearch:
         return Looked(PreemptionView(tuple(victims), why_not=why_not), found)
 
     def _not_yet(self, group: Group) -> str:
-        since = group.stopped.since if group.stopped is not None else 0.0
+        since = group.last_diagnosis.since if group.last_diagnosis is not None else 0.0
         delay = self._around.rules.delay_seconds
         return messages.PREEMPTION_DELAYED if since + delay > self._manager.clock() else ""
 

@@ -20,10 +20,10 @@ from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.report.gang_status import Domain, GangStatus, Relaxation, Shortfall, amount_text
 from extender.plugins.coscheduling.report.relaxation import Analysis, Question, analyse
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
+from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason
+from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.stops import Reason
-from extender.plugins.coscheduling.state.units import unit_of
 
 FRESH_SECONDS = 2.0  # how long an analysis is shown again
 KEPT = 100
@@ -50,9 +50,9 @@ class FitAnalyses:
         if spec is None or spec.invalid or not pods:
             return None
         scheduler_name = min(pods, key=lambda pod: pod.name).spec.scheduler_name
-        unit = unit_of(manager, group)
-        request = self._rounds.requests.request(unit, scheduler_name)
-        return Question(request, spec.min_member, frozenset(uid for each in unit for uid in each.members))
+        gang_set = gang_set_of(manager, group)
+        request = self._rounds.requests.request(gang_set, scheduler_name)
+        return Question(request, spec.min_member, frozenset(uid for each in gang_set for uid in each.members))
 
     def complete(self, status: GangStatus, question: Question, kept: frozenset[str]) -> GangStatus:
         """The status with what is missing and what would help. kept: nodes that are another's shadow, where it may not go now.
@@ -60,14 +60,16 @@ class FitAnalyses:
         No lock held.
         """
         analysis = self._analysis(status.gang.key, question, kept)
-        if status.gang.reason == Reason.MIN_RESOURCES:
+        if status.gang.reason == UnschedulableReason.MIN_RESOURCES:
             return replace(status, relaxations=_without_min_resources(analysis))
         if analysis.verdict is None:
             return replace(status, fits_now=True)
         return replace(
             status,
             shortfall=_shortfall(analysis.verdict),
-            reserved_for=self._holders(question) if status.gang.reason == Reason.RESERVED_FOR_OTHERS else (),
+            reserved_for=self._holders(question)
+            if status.gang.reason == UnschedulableReason.RESERVED_FOR_OTHERS
+            else (),
             relaxations=tuple(analysis.relaxations),
         )
 
@@ -80,7 +82,7 @@ class FitAnalyses:
                 return known
             snapshot = self._with.newest_snapshot()
             if kept:
-                request = self._rounds.shadows.without(question.request, kept, snapshot)
+                request = self._rounds.reservations.without(question.request, kept, snapshot)
                 question = dataclasses.replace(question, request=request)
             found = self._with.offload(analyse, snapshot.list(), question, self._judge, time.monotonic)
             if not isinstance(found, Analysis):

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.planner import Verdict
 from extender.plugins.coscheduling.report.gang_observer import UNTOLD, WAITING_PHASES, GangObserver
-from extender.plugins.coscheduling.scheduling.extra_members import extra_members_wait
+from extender.plugins.coscheduling.scheduling.checks import extra_members_wait
+from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.stops import Reason, Stop
 
 MAX_SHOWN, MAX_SHOWN_NAME = 3, 63
 
@@ -36,21 +36,23 @@ def diagnose(
 ) -> GangDiagnosis:
     """place: in line among the gangs that wait, from 1; 0 for one that does not. The manager's lock is held."""
     seen = observer.see(group)
-    if group.preempting is not None and group.stopped is not None:
-        return _of_stop(manager, group, group.stopped, denied_seconds)
+    if group.preempting is not None and group.last_diagnosis is not None:
+        return _of_stop(manager, group, group.last_diagnosis, denied_seconds)
     if (extra := extra_members_wait(manager, group)) is not None:
         return GangDiagnosis(extra.reason, extra.cause, since=seen.gate_since)
     if seen.phase not in WAITING_PHASES:
         return GangDiagnosis(since=seen.since)
     gate = observer.gate(group)
-    if gate is not None and not (gate.reason in UNTOLD and group.stopped is not None):
+    if gate is not None and not (gate.reason in UNTOLD and group.last_diagnosis is not None):
         return GangDiagnosis(gate.reason, gate.cause, gate.refusal, seen.gate_since)
-    if group.stopped is not None:
-        return _of_stop(manager, group, group.stopped, denied_seconds)
+    if group.last_diagnosis is not None:
+        return _of_stop(manager, group, group.last_diagnosis, denied_seconds)
     if not group.members:
         return GangDiagnosis(since=seen.since)
     behind = place > 1 and group.key in manager.queue.active
-    return GangDiagnosis(Reason.ORDERED_AFTER_OTHERS if behind else Reason.NOT_TRIED, since=seen.since)
+    return GangDiagnosis(
+        UnschedulableReason.ORDERED_AFTER_OTHERS if behind else UnschedulableReason.NOT_TRIED, since=seen.since
+    )
 
 
 def not_asked(running: int, minimum: int, elsewhere: Collection[str]) -> str:
@@ -68,7 +70,7 @@ def not_asked(running: int, minimum: int, elsewhere: Collection[str]) -> str:
     return "; ".join(parts)
 
 
-def _of_stop(manager: PodGroupManager, group: Group, stop: Stop, denied_seconds: float) -> GangDiagnosis:
+def _of_stop(manager: PodGroupManager, group: Group, stop: Diagnosis, denied_seconds: float) -> GangDiagnosis:
     told = messages.denied(group.key, denied_seconds, stop.message)
     if group.key not in manager.denied and stop.verdict is None:
         told = stop.message

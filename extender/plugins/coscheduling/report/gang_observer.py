@@ -23,16 +23,15 @@ from extender.plugins.coscheduling.collaborators import (
     Verdict,
 )
 from extender.plugins.coscheduling.report.priority_remark import remark_is_stale
-from extender.plugins.coscheduling.scheduling.closer_look import no_longer_reserved
-from extender.plugins.coscheduling.scheduling.extra_members import extra_members_wait
-from extender.plugins.coscheduling.scheduling.gates import shut_gate
+from extender.plugins.coscheduling.scheduling.checks import extra_members_wait, failed_check
+from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
+from extender.plugins.coscheduling.scheduling.room_diagnosis import no_longer_reserved
+from extender.plugins.coscheduling.state.diagnosis import Diagnosis, FailedCheck, UnschedulableReason
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.phases import Phase, phase_of
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, in_parts
-from extender.plugins.coscheduling.state.stops import Gate, Reason, Stop
 
 TOLD_AFTER_SECONDS = 1.0
-UNTOLD = frozenset((Reason.BACKING_OFF,))  # passes by itself; the verdict before it stands
+UNTOLD = frozenset((UnschedulableReason.BACKING_OFF,))  # passes by itself; the verdict before it stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +44,10 @@ class Seen:
 
     group: Group
     object_uid: str
-    stopped: Stop | None
+    last_diagnosis: Diagnosis | None
     phase: Phase
     since: float
-    gate: tuple[Reason, str] | None = None
+    gate: tuple[UnschedulableReason, str] | None = None
     gate_since: float = 0.0
     told: bool = False
 
@@ -106,7 +105,7 @@ class GangObserver:
             if seen.phase is Phase.GATHERING and not news:
                 return None
         if (stop := no_longer_reserved(self._manager, group)) is not None:
-            group.stopped = stop
+            group.last_diagnosis = stop
             return _Telling(
                 group.pod_group, group.key, Verdict(False, REJECTED, stop.text, stop.reason), _spokesman(group)
             )
@@ -144,13 +143,18 @@ class GangObserver:
             before = None
         same_object = before is not None and not _is_of_another(group, before)
         same_phase = before is not None and before.phase is phase
-        same_gate = before is not None and same_object and before.gate == noted and before.stopped is group.stopped
+        same_gate = (
+            before is not None
+            and same_object
+            and before.gate == noted
+            and before.last_diagnosis is group.last_diagnosis
+        )
         if before is not None and same_phase and same_gate:
             return before
         seen = Seen(
             group,
             _object_uid(group),
-            group.stopped,
+            group.last_diagnosis,
             phase,
             before.since if before is not None and same_phase else now,
             noted,
@@ -161,24 +165,24 @@ class GangObserver:
             self._seen[group.key] = seen
         return seen
 
-    def gate(self, group: Group) -> Gate | None:
+    def gate(self, group: Group) -> FailedCheck | None:
         """The gate that is shut for members of ours that have no place yet. Lock held."""
         pods = [info.pod for info in group.pending() if self._with.ours(info.pod)]
         if not pods:
             return self._object_gate(group)
         pod = min(pods, key=_name)
-        return shut_gate(self._manager, group, pod.spec.scheduler_name, pod.name)
+        return failed_check(self._manager, group, pod.spec.scheduler_name, pod.name)
 
-    def _object_gate(self, group: Group) -> Gate | None:
+    def _object_gate(self, group: Group) -> FailedCheck | None:
         """Of a PodGroup that has no pods yet: its owner hears at once that it is invalid, and that it is so no longer."""
         spec = self._manager.spec(group)
         if group.members or group.pod_group is None or spec is None:
             return None
         if spec.invalid:
-            return Gate(Reason.INVALID_POD_GROUP, spec.invalid, spec.invalid)
-        if _says(group, Reason.INVALID_POD_GROUP):
+            return FailedCheck(UnschedulableReason.INVALID_POD_GROUP, spec.invalid, spec.invalid)
+        if _says(group, UnschedulableReason.INVALID_POD_GROUP):
             text = messages.waiting_for_members(spec.min_member)
-            return Gate(Reason.QUORUM_MISSING, text, text)
+            return FailedCheck(UnschedulableReason.QUORUM_MISSING, text, text)
         return None
 
 
@@ -196,15 +200,15 @@ WAITING_PHASES = frozenset((Phase.GATHERING, Phase.DENIED, Phase.BACKING_OFF, Ph
 
 def _extra(seen: Seen) -> bool:
     """Whether the gang runs, and only members beyond minMember wait."""
-    return seen.gate is not None and seen.gate[0] is Reason.EXTRA_MEMBERS_WAIT
+    return seen.gate is not None and seen.gate[0] is UnschedulableReason.EXTRA_MEMBERS_WAIT
 
 
 def _denies_it(group: Group) -> bool:
     """Whether the group's condition says that it does not run, or is set aside."""
-    return any(known.status == "False" or known.reason == Reason.INTERNAL_ERROR for known in _told(group))
+    return any(known.status == "False" or known.reason == UnschedulableReason.INTERNAL_ERROR for known in _told(group))
 
 
-def _says(group: Group, reason: Reason) -> bool:
+def _says(group: Group, reason: UnschedulableReason) -> bool:
     return any(known.reason == reason for known in _told(group))
 
 

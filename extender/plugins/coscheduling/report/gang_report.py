@@ -36,14 +36,16 @@ from extender.plugins.coscheduling.report.group_view import (
     role_counts,
     starts_with,
 )
+from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
+from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason
+from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.phases import Phase, phase_of
 from extender.plugins.coscheduling.state.pod_group_manager import Order, PodGroupManager, in_parts, wall_clock
-from extender.plugins.coscheduling.state.stops import Reason
-from extender.plugins.coscheduling.state.units import unit_of
 
-AFTER_THE_SHADOW = Relaxation("Shadow", "the nodes that are kept free for it, once it has started or its turn is over")
+AFTER_THE_SHADOW = Relaxation(
+    "BackfillReservation", "the nodes that are kept free for it, once it has started or its turn is over"
+)
 
 Line = dict[str, int]
 """Group -> its place among those that wait for a plan, from 1, in the order in which they are planned."""
@@ -118,15 +120,15 @@ class GangReport:
         with manager.lock:
             why = self._why(group, line)
             status = self._status(group, why, line)
-            shadow = self._rounds.shadows.current
-            kept = self._rounds.shadows.kept_from_unit(unit_of(manager, group))
-            asks = why.reason == Reason.MIN_RESOURCES or why.verdict is not None
+            shadow = self._rounds.reservations.current
+            kept = self._rounds.reservations.kept_from_unit(gang_set_of(manager, group))
+            asks = why.reason == UnschedulableReason.MIN_RESOURCES or why.verdict is not None
             question = self._analyses.question(group) if asks and key in line else None
-        if shadow is not None and why.reason == Reason.ORDERED_AFTER_OTHERS and kept:
+        if shadow is not None and why.reason == UnschedulableReason.ORDERED_AFTER_OTHERS and kept:
             status = replace(status, reserved_for=(shadow.group,), relaxations=(AFTER_THE_SHADOW,))
         if question is not None:
             status = self._analyses.complete(status, question, kept)
-        if status.standby or status.fits_now or (question is None and why.reason != Reason.PREEMPTING):
+        if status.standby or status.fits_now or (question is None and why.reason != UnschedulableReason.PREEMPTING):
             return status
         return replace(status, preemption=self._explain_preemption(key))
 
@@ -167,7 +169,7 @@ class GangReport:
             name=name,
             phase=Phase.QUARANTINED.value,
             since=self._at(self._manager.clock() if since is None else since),
-            reason=Reason.INTERNAL_ERROR.value,
+            reason=UnschedulableReason.INTERNAL_ERROR.value,
             message=messages.INTERNAL_ERROR,
             min_member=group.pod_group.spec.min_member if group.pod_group is not None else 0,
             members={
@@ -183,7 +185,7 @@ class GangReport:
 
     def _why_not_asked(self, group: Group, why: GangDiagnosis) -> str:
         """Why kube-scheduler asks about no member of it, where that is known: none is left to come to it."""
-        if why.reason not in (Reason.NOT_TRIED, Reason.ORDERED_AFTER_OTHERS):
+        if why.reason not in (UnschedulableReason.NOT_TRIED, UnschedulableReason.ORDERED_AFTER_OTHERS):
             return ""
         spec = self._manager.spec(group)
         to_come = [info.pod for info in group.pending()]
@@ -223,7 +225,7 @@ class GangReport:
             refuted=refuted_places(manager, group),
             relaxations=would_open(manager, group, why.reason),
             standby=not self._with.may_plan(),
-            kept_free=kept_free(group, self._rounds.shadows.current, self._at),
+            kept_free=kept_free(group, self._rounds.reservations.current, self._at),
             starts_with=starts_with(manager, group),
             roles=role_counts(manager, group),
             match_policy=str(spec.match_policy) if spec is not None else "",

@@ -158,11 +158,11 @@ class GangStatus(Shown, frozen=True):
 
 
 def amount_text(resource: str, amount: int) -> str:
-    """As people write it: cpu in cores or milli, bytes in the largest unit that loses nothing that matters."""
+    """As people write it: cpu in cores or milli, bytes in the largest gang set that loses nothing that matters."""
     if resource == CPU:
         return f"{amount // 1000}" if amount % 1000 == 0 else f"{amount}m"
     if resource in _BYTES:
-        for unit, size in _UNITS:
+        for gang_set, size in _UNITS:
             if amount >= size:
-                return f"{amount / size:.4g}{unit}"
+                return f"{amount / size:.4g}{gang_set}"
     return str(amount)

@@ -13,10 +13,10 @@ from extender.plugins.coscheduling.report.group_view import starts_with
 from extender.plugins.coscheduling.spec.keys import GROUPS
 from extender.plugins.coscheduling.spec.membership import foreign_gates
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
+from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import needs
-from extender.plugins.coscheduling.state.stops import Reason
 
 
 def would_open(manager: PodGroupManager, group: Group, reason: str) -> tuple[Relaxation, ...]:
@@ -24,11 +24,11 @@ def would_open(manager: PodGroupManager, group: Group, reason: str) -> tuple[Rel
     spec = manager.spec(group)
     if spec is None or spec.invalid:
         return ()
-    if reason == Reason.QUORUM_MISSING:
+    if reason == UnschedulableReason.QUORUM_MISSING:
         return tuple(_more_members(group, spec))
-    if reason == Reason.GATED:
+    if reason == UnschedulableReason.GATED:
         return (_without_foreign_gates(manager, group, spec),)
-    if reason == Reason.COMPANION_NOT_READY:
+    if reason == UnschedulableReason.COMPANION_NOT_READY:
         others = ", ".join(starts_with(manager, group))
         return (Relaxation("Companions", f"what {others} waits for, or without naming it in {GROUPS}"),)
     return ()

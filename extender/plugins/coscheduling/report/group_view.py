@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from extender.plugins.coscheduling.report.gang_status import KeptFree, Member, MemberState, RoleCount
-from extender.plugins.coscheduling.scheduling.shadow import Shadow
+from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservation
+from extender.plugins.coscheduling.state.gang_sets import gang_set_of, missing_group
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.units import missing_group, unit_of
 
 
 def member_state(manager: PodGroupManager, group: Group, uid: str) -> MemberState:
@@ -50,11 +50,11 @@ def _members(manager: PodGroupManager, group: Group) -> Iterator[Member]:
 
 
 def starts_with(manager: PodGroupManager, group: Group) -> tuple[str, ...]:
-    """The keys of the others of its unit, of one that is not there too."""
+    """The keys of the others of its gang set, of one that is not there too."""
     if manager.spec(group) is None:
         return ()
     missing = missing_group(manager, group)
-    others = {each.key for each in unit_of(manager, group)[1:]} | ({missing} if missing else set())
+    others = {each.key for each in gang_set_of(manager, group)[1:]} | ({missing} if missing else set())
     return tuple(sorted(others))
 
 
@@ -78,7 +78,7 @@ def oldest_waiting(group: Group) -> datetime | None:
     return min(stamps, default=None)
 
 
-def kept_free(group: Group, shadow: Shadow | None, at: Callable[[float], datetime]) -> KeptFree | None:
+def kept_free(group: Group, shadow: BackfillReservation | None, at: Callable[[float], datetime]) -> KeptFree | None:
     """The group's own shadow. at: from the clock's seconds to a time of day."""
     if shadow is None or group.key not in shadow.keys:
         return None

@@ -22,8 +22,8 @@ from extender.framework.resource import CPU
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.planner.domains import DomainCache, Domains
 from extender.plugins.coscheduling.planner.room import Amounts, BoolColumn, IntColumn, Room, asked_of
+from extender.plugins.coscheduling.scheduling.topology import position_in, promised_to_others
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.places import position_in, promised_to_others
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
 CLUSTER, NODE = "cluster", "node"

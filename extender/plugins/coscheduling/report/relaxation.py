@@ -18,7 +18,7 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.resource import PODS
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.report.gang_status import Relaxation, amount_text
-from extender.plugins.coscheduling.scheduling.closer_look import without_others, without_refusals
+from extender.plugins.coscheduling.scheduling.room_diagnosis import without_others, without_refusals
 
 HOSTNAME = "kubernetes.io/hostname"
 ANYWHERE = "cluster"  # planner.Verdict.fits_at: without any required level

@@ -1,7 +1,7 @@
 """Places in the ledger that have no room any more, and what becomes of their members: they alone are planned again.
 
-ReservedRoom asks after a pod came to a node or the node changed, UnitPlanning after a gang of higher priority took places;
-Rebuffs and Admission tell of those that kube-scheduler did not take.
+ReservedRoom asks after a pod came to a node or the node changed, GangSetPlanning after a gang of higher priority took places;
+SchedulerFeedback and Admission tell of those that kube-scheduler did not take.
 kube-scheduler: pkg/scheduler/framework/preemption (prepareCandidate clears nominations of lower priority likewise)
 """
 
@@ -17,11 +17,11 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import PODS, Resource
 from extender.plugins.coscheduling.planner.room import Amounts, asked_of, free
+from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.ledger import Reservation
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.refutations import NOWHERE, How
-from extender.plugins.coscheduling.state.units import unit_of
 from extender.plugins.node_unschedulable import tolerates_cordon
 
 
@@ -68,8 +68,8 @@ def refute(
     if how is How.REFUSED:
         group.refuted.sleeps(place.uid, manager.cluster_epoch)
     elif len(offered) < MIN_FEASIBLE_NODES_TO_FIND:
-        unit = unit_of(manager, group)
-        taken = {node_name for each in unit for node_name in _nodes_of_others(manager, each, place.uid)}
+        gang_set = gang_set_of(manager, group)
+        taken = {node_name for each in gang_set for node_name in _nodes_of_others(manager, each, place.uid)}
         group.refuted.confine(place.uid, place.node_name, offered | taken, manager.cluster_epoch)
 
 

@@ -1,25 +1,27 @@
-"""What the planner is asked for a unit: its members without a place, how many of them there must be, what holds against them.
+"""What the planner is asked for a gang set, and whether the gang set may still start by the plan when it is noted.
 
-UnitPlanning plans by it, FitAnalyses explains by it. Everything runs under the manager's lock.
-No counterpart upstream.
+No lock is held while a plan is made: members go, PodGroups change, groups are deleted meanwhile. GangSetPlanning and GangPreemption
+ask again under the same hold of the manager's lock under which they note the places; gates come off after that alone.
+kube-scheduler's cycle reads its pod once, and binding finds out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from extender.framework.listers import NodeInfoLister, Nominator
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import Resource
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.scheduling.group_topology import topology_of
 from extender.plugins.coscheduling.scheduling.promised_room import PromisedRooms
+from extender.plugins.coscheduling.scheduling.topology import topology_of
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
+from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.quorum import Needs, is_free, needs, past
-from extender.plugins.coscheduling.state.units import unit_of
+from extender.plugins.coscheduling.state.quorum import Needs, needs, past, schedules_alone
 
 
 class PlanRequests:
@@ -39,24 +41,24 @@ class PlanRequests:
     def needs_plan(self, group: Group, uid: str) -> bool:
         """Whether the member has to have a place in a plan; an extra one of a gang that has its quorum passes as a single pod."""
         spec = self._manager.spec(group)
-        if spec is None or is_free(group, spec, uid):
+        if spec is None or schedules_alone(group, spec, uid):
             return False
-        return any(self.lacks(each, uid) for each in unit_of(self._manager, group))
+        return any(self.lacks(each, uid) for each in gang_set_of(self._manager, group))
 
     def request(
         self,
-        unit: Sequence[Group],
+        gang_set: Sequence[Group],
         scheduler_name: str,
         allowed: Mapping[str, frozenset[str]] | None = None,
         *,
         caller: str = "",
     ) -> planner.Request:
-        """What is to be planned for the unit now."""
+        """What is to be planned for the gang set now."""
         members: list[PodInfo] = []
         minima: list[planner.Minimum] = []
         needed = 0
-        for group in unit:
-            unplaced, own = self._of_group(group, scheduler_name, alone=len(unit) == 1)
+        for group in gang_set:
+            unplaced, own = self._of_group(group, scheduler_name, alone=len(gang_set) == 1)
             members += unplaced
             minima += own
             needed += own[-1].needed if own else 0
@@ -64,11 +66,11 @@ class PlanRequests:
         return planner.Request(
             members=members,
             needed=needed,
-            allowed={**self._confined(unit), **(allowed or {})},
-            excluded=self._excluded(unit),
-            promised=self._promised(unit),
-            topology=topology_of(self._topology, [spec.topology for spec in map(self._manager.spec, unit) if spec]),
-            placed=[node for group in unit for node in self._nodes(group)],
+            allowed={**self._confined(gang_set), **(allowed or {})},
+            excluded=self._excluded(gang_set),
+            promised=self._promised(gang_set),
+            topology=topology_of(self._topology, [spec.topology for spec in map(self._manager.spec, gang_set) if spec]),
+            placed=[node for group in gang_set for node in self._nodes(group)],
             minima=minima if len(minima) > 1 or any(len(each.uids) < len(members) for each in minima) else (),
         )
 
@@ -105,34 +107,36 @@ class PlanRequests:
         planned = [reservation.node_name for reservation in self._manager.ledger.of_group(group.key)]
         return [*known, *planned]
 
-    def _excluded(self, unit: Iterable[Group]) -> frozenset[tuple[str, str]]:
+    def _excluded(self, gang_set: Iterable[Group]) -> frozenset[tuple[str, str]]:
         now = self._manager.clock()
-        return frozenset(pair for group in unit for pair in group.refuted.left_out(now))
+        return frozenset(pair for group in gang_set for pair in group.refuted.left_out(now))
 
-    def _confined(self, unit: Iterable[Group]) -> dict[str, frozenset[str]]:
+    def _confined(self, gang_set: Iterable[Group]) -> dict[str, frozenset[str]]:
         now, epoch = self._manager.clock(), self._manager.cluster_epoch
-        return {uid: nodes for group in unit for uid, nodes in group.refuted.confined(now, epoch).items()}
+        return {uid: nodes for group in gang_set for uid, nodes in group.refuted.confined(now, epoch).items()}
 
-    def _promised(self, unit: Sequence[Group]) -> list[tuple[str, PodInfo]]:
-        """Places that hold against this unit: its own, others' of equal or higher priority, and nominations likewise."""
-        priority = min(map(self._manager.priority_of, unit))
+    def _promised(self, gang_set: Sequence[Group]) -> list[tuple[str, PodInfo]]:
+        """Places that hold against this gang set: its own, others' of equal or higher priority, and nominations likewise."""
+        priority = min(map(self._manager.priority_of, gang_set))
         held = self._rooms.against(priority).places()
-        own = [place for group in unit for place in self._manager.ledger.of_group(group.key) if place.uid not in held]
+        own = [
+            place for group in gang_set for place in self._manager.ledger.of_group(group.key) if place.uid not in held
+        ]
         return [
             *held.values(),
             *((place.node_name, place.pod_info) for place in own),
-            *self._nominated(unit, priority),
+            *self._nominated(gang_set, priority),
         ]
 
     def laid(
-        self, unit: Sequence[Group], request: planner.Request, snapshot: NodeInfoLister
+        self, gang_set: Sequence[Group], request: planner.Request, snapshot: NodeInfoLister
     ) -> tuple[NodeInfoLister, Sequence[tuple[str, PodInfo]]]:
         """The snapshot with what is promised in place, and what of the request's promises is not: the same question, and the plan has
         no need to go through all places. Right after `request`, under the same hold of the lock."""
-        room = self._rooms.against(min(map(self._manager.priority_of, unit)))
+        room = self._rooms.against(min(map(self._manager.priority_of, gang_set)))
         return room.over(snapshot), request.promised[len(room.places()) :]
 
-    def _nominated(self, unit: Sequence[Group], priority: int) -> list[tuple[str, PodInfo]]:
+    def _nominated(self, gang_set: Sequence[Group], priority: int) -> list[tuple[str, PodInfo]]:
         """Nominations made by others; ours are in the ledger."""
         ledger = self._manager.ledger
         return [
@@ -140,7 +144,7 @@ class PlanRequests:
             for node_name, pod in self._nominator.nominated_pods_but(ledger.uids())
             if pod.priority >= priority
             and not self._manager.is_nominated(pod.uid)
-            and not any(pod.uid in group.members for group in unit)
+            and not any(pod.uid in group.members for group in gang_set)
         ]
 
     def resource_gap(self, group: Group, spec: GroupSpec, snapshot: NodeInfoLister) -> tuple[str, ...]:
@@ -170,3 +174,39 @@ def _free(nodes: Sequence[NodeInfo]) -> Resource:
         for name, amount in left.scalar.items():
             total.scalar[name] = total.scalar.get(name, 0) + max(0, amount)
     return total
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedGangSet:
+    """groups: with what each asked for when the request was made. The manager's lock is held around everything here."""
+
+    groups: Sequence[tuple[Group, GroupSpec | None]]
+
+    @classmethod
+    def of(cls, manager: PodGroupManager, gang_set: Sequence[Group]) -> PlannedGangSet:
+        return cls(tuple((group, _asked(manager, group)) for group in gang_set))
+
+    def may_start_with(self, manager: PodGroupManager, uids: Collection[str]) -> bool:
+        """Whether these members, where they are still there, and those with a place are enough for the same request now."""
+        first = self.groups[0][0]
+        if {each.key for each in gang_set_of(manager, first)} != {group.key for group, _ in self.groups}:
+            return False
+        return all(
+            is_there(manager, group)
+            and spec is not None
+            and not spec.invalid
+            and _asked(manager, group) == spec
+            and not needs(group, spec, manager.placed(group) | (group.members.keys() & uids))
+            for group, spec in self.groups
+        )
+
+
+def is_there(manager: PodGroupManager, group: Group) -> bool:
+    """Whether it was neither deleted nor set aside since it was looked up. Lock held."""
+    return manager.groups.get(group.key) is group and group.key not in manager.quarantine
+
+
+def _asked(manager: PodGroupManager, group: Group) -> GroupSpec | None:
+    """Without the object, whose status changes with each verdict."""
+    spec = manager.spec(group)
+    return replace(spec, pod_group=None) if spec is not None else None

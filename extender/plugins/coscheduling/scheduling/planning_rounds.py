@@ -19,19 +19,19 @@ from extender.framework.listers import Nominator
 from extender.framework.status import Status, unresolvable
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.collaborators import Collaborators
-from extender.plugins.coscheduling.scheduling.arrivals import Arrivals
-from extender.plugins.coscheduling.scheduling.gates import shut_gate
-from extender.plugins.coscheduling.scheduling.helpful_events import Happened
+from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
+from extender.plugins.coscheduling.hints.helpful_events import Happened
+from extender.plugins.coscheduling.hints.wake_ups import WakeUps
+from extender.plugins.coscheduling.plan_call import BegunCall, PlanCall, WaitingTime
+from extender.plugins.coscheduling.scheduling.batches import recall_batches
+from extender.plugins.coscheduling.scheduling.checks import failed_check
+from extender.plugins.coscheduling.scheduling.gang_set_planning import GangSetPlanning
 from extender.plugins.coscheduling.scheduling.planning_order import PlanningOrder
-from extender.plugins.coscheduling.scheduling.refused_unasked import refusals_stand
-from extender.plugins.coscheduling.scheduling.unit_planning import UnitPlanning
-from extender.plugins.coscheduling.scheduling.wake_ups import WakeUps
-from extender.plugins.coscheduling.state.batches import recall_batches
+from extender.plugins.coscheduling.scheduling.rejected_in_tree import mark_rejections_current
+from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.plan_call import BegunCall, PlanCall, WaitingTime
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.quorum import is_free
-from extender.plugins.coscheduling.state.units import unit_of
+from extender.plugins.coscheduling.state.quorum import schedules_alone
 
 BEGUN_SECONDS = 2.0  # after which other pods are answered though not all gangs that have begun are planned
 BEGUN_AGAIN_SECONDS = 1.0  # after which they are looked for again where that raised
@@ -47,7 +47,7 @@ class PlanningRounds:
         manager: PodGroupManager,
         collaborators: Collaborators,
         nominator: Nominator,
-        arrivals: Arrivals,
+        dispatcher: Dispatcher,
         *,
         wake_ups: WakeUps,
         denied_seconds: float,
@@ -56,23 +56,23 @@ class PlanningRounds:
         self._manager = manager
         self._wake_ups = wake_ups
         self._with = collaborators
-        self._arrivals = arrivals
+        self._dispatcher = dispatcher
         self.planning = threading.Lock()
-        self._units = UnitPlanning(
+        self._units = GangSetPlanning(
             manager,
             collaborators,
             nominator,
-            arrivals,
+            dispatcher,
             self.look,
             self.planning,
             denied_seconds=denied_seconds,
             lease_seconds=lease_seconds,
         )
         self.requests = self._units.requests
-        self.shadows = self._units.shadows
+        self.reservations = self._units.reservations
         self._order = PlanningOrder(manager)
         self._waiting_time = WaitingTime(manager.clock, collaborators.wait)
-        self._now: Sequence[Group] = ()  # the unit that is being planned; the manager's lock guards it
+        self._now: Sequence[Group] = ()  # the gang set that is being planned; the manager's lock guards it
         self._finishing = threading.Lock()  # around finish_begun; taken before `planning`
         self._begun = threading.Event()  # set once what has begun is planned, until others have led
         self._begun_again_at: float | None = None  # where that raised; the manager's lock guards it
@@ -121,7 +121,7 @@ class PlanningRounds:
         manager = self._manager
         until = manager.clock() + BEGUN_SECONDS
         with manager.lock:
-            refusals_stand(manager)
+            mark_rejections_current(manager)
             recall_batches(manager)
             begun = manager.in_order(self._begun_groups())
             manager.queue.active.update(group.key for group in begun)
@@ -223,21 +223,21 @@ class PlanningRounds:
         manager = self._manager
         refusal: Status | None = None
         with manager.lock:
-            unit = self._now = unit_of(manager, group)
+            gang_set = self._now = gang_set_of(manager, group)
             self._wake_ups.planning = True
         try:
             with manager.lock:
                 scheduler_name = self._waits(group)
-                calls = {uid: call.allowed for each in unit for uid, call in each.calls.items()}
+                calls = {uid: call.allowed for each in gang_set for uid, call in each.calls.items()}
             if scheduler_name is None:
-                self._arrivals.withdraw(group)
+                self._dispatcher.clear_nominations(group)
             else:
                 refusal = self._plan(group, scheduler_name, calls)
         finally:
             with manager.lock:
                 self._now = ()
                 self._wake_ups.planning = False
-                self._close_calls(unit, refusal)
+                self._close_calls(gang_set, refusal)
 
     def _plan(self, group: Group, scheduler_name: str, calls: dict[str, frozenset[str] | None]) -> Status | None:
         """Why there are no places for it; None if there are. calls: UID of a member that a filter call is for -> `PlanCall.allowed`."""
@@ -258,13 +258,13 @@ class PlanningRounds:
 
         before: what the same filter call has waited for already. allowed: as PlanCall has it.
         """
-        unit = unit_of(self._manager, group)
+        gang_set = gang_set_of(self._manager, group)
         self._manager.queue.active.add(group.key)
         if before is not None and not before.done.is_set():
             before.give_up()
-        elif all(call.waiting for each in unit for call in each.calls.values()):
+        elif all(call.waiting for each in gang_set for call in each.calls.values()):
             attempts = before.attempts + 1 if before is not None else 0
-            call = PlanCall(pod.uid, allowed, self._waiting_time, self._others_first(unit), attempts=attempts)
+            call = PlanCall(pod.uid, allowed, self._waiting_time, self._others_first(gang_set), attempts=attempts)
             group.calls[pod.uid] = call
             if not self.beside_the_verbs:
                 return call
@@ -275,14 +275,14 @@ class PlanningRounds:
         self.look()
         return None
 
-    def _others_first(self, unit: Sequence[Group]) -> bool:
+    def _others_first(self, gang_set: Sequence[Group]) -> bool:
         """Whether other gangs are, or may be, planned before this one. Lock held."""
-        keys = {group.key for group in unit}
+        keys = {group.key for group in gang_set}
         return not self._manager.queue.active <= keys or any(group.key not in keys for group in self._now)
 
-    def _close_calls(self, unit: Sequence[Group], refusal: Status | None) -> None:
+    def _close_calls(self, gang_set: Sequence[Group], refusal: Status | None) -> None:
         """Those that wait go on; of those that do not nothing is kept. Lock held."""
-        for group in unit:
+        for group in gang_set:
             for call in group.calls.values():
                 call.close(refusal)
             group.calls = {uid: call for uid, call in group.calls.items() if call.waiting}
@@ -299,12 +299,12 @@ class PlanningRounds:
         asked = group.refused | group.gated | group.calls.keys() | sent
         waiting = group.members.keys() if manager.begun(group) else asked
         unplaced = (waiting & group.members.keys()) - self._manager.placed(group)
-        concerned = {uid for uid in unplaced if uid in group.gated or not is_free(group, spec, uid)}
+        concerned = {uid for uid in unplaced if uid in group.gated or not schedules_alone(group, spec, uid)}
         pods = [pod for uid in concerned if self._with.ours(pod := group.members[uid].pod)]
         if not pods:
             return None
         pod = min(pods, key=lambda pod: (pod.uid not in group.calls, pod.name))
-        if shut_gate(manager, group, pod.spec.scheduler_name, pod.name, pod.uid) is not None:
+        if failed_check(manager, group, pod.spec.scheduler_name, pod.name, pod.uid) is not None:
             return None
         if not self.requests.needs_plan(group, pod.uid) and not unplaced & group.gated:
             return None
@@ -315,7 +315,7 @@ class PlanningRounds:
         self._units.on_no_room = call
 
     def on_denied(self, end_holds: Callable[[Group, str], None]) -> None:
-        """end_holds: lets go all members of a unit that are held, when there is no plan for the rest of it; with the cause."""
+        """end_holds: lets go all members of a gang set that are held, when there is no plan for the rest of it; with the cause."""
         self._units.end_holds = end_holds
 
     def drop_plan(self, key: str) -> None:

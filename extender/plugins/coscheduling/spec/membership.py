@@ -22,7 +22,7 @@ from extender.plugins.coscheduling.spec.keys import (
     LIGHTWEIGHT_NAME,
     group_label,
 )
-from extender.plugins.coscheduling.spec.names import NAME_WANTED, is_group_name
+from extender.plugins.coscheduling.spec.named_groups import NAME_WANTED, is_group_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ from extender.plugins.coscheduling.spec.group_annotations import Asked, asked_by
 from extender.plugins.coscheduling.spec.keys import KOORDINATOR_MIN_AVAILABLE, LIGHTWEIGHT_MIN_AVAILABLE
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.membership import GroupRef
-from extender.plugins.coscheduling.spec.named_groups import MAX_GROUPS, Keys
-from extender.plugins.coscheduling.spec.names import check_label_key
+from extender.plugins.coscheduling.spec.named_groups import MAX_GROUPS, Keys, check_label_key
 from extender.plugins.coscheduling.spec.reading import Reading
 from extender.plugins.coscheduling.spec.roles import NO_ROLES, Roles
 from extender.plugins.coscheduling.spec.topology import NO_TOPOLOGY, AskedTopology

@@ -1,7 +1,7 @@
 """Roles inside one group, each with a minimum of its own: one master and three workers.
 
 An annotation of the PodGroup lists them, a label of each pod says which it has. The plan places each role's minimum first,
-and the barrier waits for them. minMember counts the whole group, and is at least the sum of the minima.
+and GangPermit waits for them. minMember counts the whole group, and is at least the sum of the minima.
 No counterpart: scheduler-plugins and kube-scheduler know one minimum a group.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from extender.api import corev1
 from extender.plugins.coscheduling.spec.counts import MAX_MEMBERS, parse_count
 from extender.plugins.coscheduling.spec.field_errors import FieldError, duplicate, invalid, too_many
-from extender.plugins.coscheduling.spec.names import check_label_value
+from extender.plugins.coscheduling.spec.named_groups import check_label_value
 
 ROLE_LABEL = "gang-extender.dev/role"
 MAX_ROLES = 64

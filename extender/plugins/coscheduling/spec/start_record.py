@@ -1,6 +1,6 @@
 """What a start of a gang leaves on each of its pods, in one annotation that comes with the binding.
 
-The Barrier writes it; `starts` reads it after a restart, to tell members that a start has left behind from others of their group.
+The GangPermit writes it; `starts` reads it after a restart, to tell members that a start has left behind from others of their group.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from extender.plugins.coscheduling.spec.batch import batch_name, parse_batch
 from extender.plugins.coscheduling.spec.counts import parse_minimum
 from extender.plugins.coscheduling.spec.field_errors import invalid
+from extender.plugins.coscheduling.spec.match_policy import batch_name, parse_batch
 
 MOST_NAMED = 128  # members; of a larger start they are known by their age
 _DIGITS = 8

@@ -1,6 +1,7 @@
-"""One group's state: its members, how many are in each state and role, and what was decided of all of them.
+"""One group's state: its members, its priority and age, its preemption, and what was decided of all members.
 
-PodGroupManager keeps it under its lock. `Group.happened` is the one place that moves a member from state to state.
+PodGroupManager keeps it, and says which state of a member counts; all other code reads it under the manager's lock. Priority and
+age are read off the quorum, so that a gang is planned, preempts and is preempted at one priority.
 scheduler-plugins: pkg/coscheduling/core/core.go has the like in its caches
 """
 
@@ -8,23 +9,123 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from extender import metrics
+from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
-from extender.plugins.coscheduling.state.commit import Start
-from extender.plugins.coscheduling.state.error_back_off import ErrorBackOffs
-from extender.plugins.coscheduling.state.member import Effect, Member, MemberEvent, MemberState, transition
-from extender.plugins.coscheduling.state.plan_call import PlanCall
-from extender.plugins.coscheduling.state.preempting import Preempting
-from extender.plugins.coscheduling.state.refutations import Refutations
-from extender.plugins.coscheduling.state.role_counts import RoleCounts
-from extender.plugins.coscheduling.state.standing import Standing
-from extender.plugins.coscheduling.state.stops import Stop
+from extender.plugins.coscheduling.spec.roles import ROLE_LABEL, Roles
+from extender.plugins.coscheduling.state.diagnosis import Diagnosis
+from extender.plugins.coscheduling.state.member import Effect, Member, MemberEvent, MemberState, Start, transition
+from extender.plugins.coscheduling.state.refutations import ErrorBackOffs, Refutations
+
+
+@dataclass(slots=True)
+class Preempting:
+    """waits_for: UIDs of victims, and of pods that go anyway. until: when it is given up, in seconds of the clock.
+
+    victims: their names (`namespace/name`), for users.
+    """
+
+    waits_for: set[str]
+    victims: tuple[str, ...]
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """priority: the highest that a whole quorum has. since: when the quorum first existed; None while there is none."""
+
+    priority: int
+    since: datetime | None
+
+
+def standing_of(members: Mapping[str, Member], priorities: Counter[int], spec: GroupSpec | None) -> Standing:
+    """priorities: how many of the members (by UID) have each."""
+    minima = list(_minima(members, spec)) if spec is not None and not spec.invalid else []
+    if not minima or any(len(found) < number for number, found in minima):
+        return Standing(min(priorities, default=0), None)
+    return Standing(_priority(minima, priorities), _since(minima, spec.created if spec is not None else None))
+
+
+def counts_at(pod_priority: int, gang_priority: int) -> int:
+    """A member's priority: its gang's; its own where that is lower, which only a member beyond the quorum has."""
+    return min(pod_priority, gang_priority)
+
+
+Minimum = tuple[int, Collection[Member]]
+"""How many there have to be, and of whom."""
+
+
+def _minima(members: Mapping[str, Member], spec: GroupSpec) -> Iterator[Minimum]:
+    yield spec.min_member, members.values()
+    for role, minimum in spec.roles.minima:
+        yield minimum, [info for info in members.values() if spec.roles.role_of(info.pod) == role]
+
+
+def _priority(minima: Collection[Minimum], priorities: Counter[int]) -> int:
+    """That of the least important member of the most important quorum. One important member lifts no gang, and one that is added
+    beyond minMember lowers none."""
+    if len(priorities) == 1:
+        return next(iter(priorities))
+    return min(sorted((info.pod.priority for info in found), reverse=True)[number - 1] for number, found in minima)
+
+
+def _since(minima: Collection[Minimum], created: datetime | None) -> datetime | None:
+    """When the member that completed the quorum was created, which is as true after a restart.
+
+    created: the object's; it counts where a member has no creation time, which the API server always gives.
+    """
+    completed = []
+    for number, found in minima:
+        stamps = sorted(stamp for info in found if (stamp := info.pod.metadata.creation_timestamp) is not None)
+        if len(stamps) < number:
+            return created
+        completed.append(stamps[number - 1])
+    return max(completed)
+
+
+class RoleCounts:
+    """Of one group. Not locked: the manager's lock guards it."""
+
+    def __init__(self) -> None:
+        self._label = ROLE_LABEL  # which the owner of the group may change
+        self._counts: Counter[str] = Counter()
+
+    def add(self, pod: corev1.Pod) -> None:
+        self._counts[pod.labels.get(self._label, "")] += 1
+
+    def remove(self, pod: corev1.Pod) -> None:
+        role = pod.labels.get(self._label, "")
+        self._counts[role] -= 1
+        if not self._counts[role]:
+            del self._counts[role]
+
+    def among(self, uids: AbstractSet[str], members: Mapping[str, Member], roles: Roles) -> Mapping[str, int]:
+        """How many of these UIDs have each of the roles; at least 0 for each. members: all of the group, by UID.
+
+        The fewer are looked at: these, or those that are not among them.
+        """
+        if roles.label != self._label:
+            self._label = roles.label
+            self._counts = Counter(roles.role_of(each.pod) for each in members.values())
+        others = members.keys() - uids
+        if len(others) >= len(uids):
+            return Counter(roles.role_of(members[uid].pod) for uid in uids if uid in members)
+        counts = {role: self._counts[role] for role, _ in roles.minima}
+        for uid in others:
+            role = roles.role_of(members[uid].pod)
+            if role in counts:
+                counts[role] -= 1
+        return counts
+
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +162,7 @@ class Group:
     batch: str = ""  # with only-waiting: the name of the batch that started last
     earlier: set[str] = field(default_factory=set)  # UIDs on a node that are of no batch which a restart cut short
     once_whole: bool = False  # minMember of them have run since the first came to a node
-    stopped: Stop | None = None  # what the last attempt came to, if that was nothing; None after a plan
+    last_diagnosis: Diagnosis | None = None  # what the last attempt came to, if that was nothing; None after a plan
     spec: GroupSpec | None = None  # None: not computed since the last change
     priorities: Counter[int] = field(default_factory=Counter)  # how many members have each
     roles: RoleCounts = field(default_factory=RoleCounts)  # how many members have each
@@ -164,5 +265,5 @@ class Group:
         """Whether room that comes free may be what it waits for."""
         return bool(self.refused or self.gated)
 
-    def stop(self, stop: Stop) -> None:
-        self.stopped = stop.after(self.stopped)
+    def stop(self, stop: Diagnosis) -> None:
+        self.last_diagnosis = stop.after(self.last_diagnosis)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.state.standing import counts_at
+from extender.plugins.coscheduling.state.group import counts_at
 
 
 @dataclass(frozen=True, slots=True)

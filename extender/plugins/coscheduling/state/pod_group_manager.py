@@ -24,6 +24,7 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_GATE, PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.quarantine import Quarantine
 from extender.plugins.coscheduling.spec.group_annotations import names_groups
 from extender.plugins.coscheduling.spec.membership import GroupLabels, GroupRef, foreign_gates
 from extender.plugins.coscheduling.spec.named_groups import Keys
@@ -36,15 +37,13 @@ from extender.plugins.coscheduling.spec.pod_group import (
 )
 from extender.plugins.coscheduling.state import group_members
 from extender.plugins.coscheduling.state.denials import Denials
-from extender.plugins.coscheduling.state.gang_groups import GangGroups
 from extender.plugins.coscheduling.state.gang_queue import GangQueue
-from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.known_pods import KnownPods
+from extender.plugins.coscheduling.state.gang_set_index import GangSetIndex
+from extender.plugins.coscheduling.state.group import Group, Standing, standing_of
+from extender.plugins.coscheduling.state.group_members import KnownPods
 from extender.plugins.coscheduling.state.ledger import Ledger
 from extender.plugins.coscheduling.state.member import Effect
-from extender.plugins.coscheduling.state.quarantine import Quarantine
 from extender.plugins.coscheduling.state.quorum import needs
-from extender.plugins.coscheduling.state.standing import Standing, standing_of
 from extender.plugins.coscheduling.state.starts import follow_start, left_behind
 
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
@@ -79,7 +78,7 @@ class PodGroupManager:
         self.max_held_binds = math.inf  # the most bind calls that are held at a time
         self.groups: dict[str, Group] = {}
         self.ledger = Ledger()
-        self.gang_groups = GangGroups()
+        self.gang_set_index = GangSetIndex()
         self.queue = GangQueue(clock)
         self.denied = Denials(denied_seconds, clock)
         self.quarantine = Quarantine(self.lock, clock)
@@ -88,7 +87,9 @@ class PodGroupManager:
         self.epoch = 0  # grows with every event that can help a denied group
         self.cluster_epoch = 0  # likewise, but not with what we give up ourselves
         self.members_version = 0  # grows whenever a member comes, changes or goes
-        self.leaving: dict[str, tuple[corev1.Pod, float]] = {}  # preemption/leaving's: UID -> victim, and until when
+        self.terminating: dict[
+            str, tuple[corev1.Pod, float]
+        ] = {}  # preemption/leaving's: UID -> victim, and until when
         self._pods = KnownPods(clock)
 
     def group_of(self, pod: corev1.Pod) -> Group | None:
@@ -157,14 +158,14 @@ class PodGroupManager:
         self._pods.joins(pod.uid, group.key, by_call=by_call)
         if Effect.RELEASE_PLACE in effects:
             self.ledger.release(pod.uid, bound=True)
-        names = self.gang_groups.names(group.key) or (ref.lightweight and names_groups(pod.metadata))
+        names = self.gang_set_index.names(group.key) or (ref.lightweight and names_groups(pod.metadata))
         if group.spec is None and (names or group.planned):
             self._asks_anew(group)
 
     def pod_changed(self, pod: corev1.Pod) -> Group | None:
         """Takes in a pod of the watch; a deleting or terminal one counts no longer. Returns its group."""
         ref = self.labels.group_of(pod)
-        if pod.deleting or pod.terminal or pod.uid in self.leaving:
+        if pod.deleting or pod.terminal or pod.uid in self.terminating:
             return self.pod_gone(pod) or (self.groups.get(ref.key) if ref is not None else None)
         known = self._pods.group_of(pod.uid)
         if ref is None or ref.key != known:
@@ -196,17 +197,17 @@ class PodGroupManager:
         self._pods.leaves(uid, held=uid in group.held)
         if Effect.RELEASE_PLACE in effects:
             self.ledger.release(uid)
-        self._forget_turns(self.gang_groups.unit(key))
+        self._forget_turns(self.gang_set_index.gang_set(key))
         self.drop_if_empty(group)
-        if self.gang_groups.names(key) and group.spec is None:
+        if self.gang_set_index.names(key) and group.spec is None:
             self._asks_anew(group)
         self.follow_places(group)
         return group
 
     def _forget_turns(self, keys: Iterable[str]) -> None:
-        """The groups' waves are of members of their unit alone."""
-        for unit in {self.gang_groups.unit(key) for key in keys}:
-            groups = [each for key in unit if (each := self.groups.get(key)) is not None]
+        """The groups' waves are of members of their gang set alone."""
+        for gang_set in {self.gang_set_index.gang_set(key) for key in keys}:
+            groups = [each for key in gang_set if (each := self.groups.get(key)) is not None]
             if not any(group.waves for group in groups):
                 continue
             uids = frozenset(uid for each in groups for uid in each.members)
@@ -250,16 +251,16 @@ class PodGroupManager:
 
     def _link(self, key: str, others: Keys) -> None:
         """The group names these to start together with."""
-        before = self.gang_groups.unit(key)
-        if self.gang_groups.name(key, others):
-            self._forget_turns({*before, *self.gang_groups.unit(key)})
+        before = self.gang_set_index.gang_set(key)
+        if self.gang_set_index.name(key, others):
+            self._forget_turns({*before, *self.gang_set_index.gang_set(key)})
 
     def try_names_again(self, key: str) -> Group | None:
         """A group whose names were refused; None if they still are."""
-        group, before = self.groups.get(key), self.gang_groups.unit(key)
-        if group is None or not self.gang_groups.try_again(key):
+        group, before = self.groups.get(key), self.gang_set_index.gang_set(key)
+        if group is None or not self.gang_set_index.try_again(key):
             return None
-        self._forget_turns({*before, *self.gang_groups.unit(key)})
+        self._forget_turns({*before, *self.gang_set_index.gang_set(key)})
         self._asks_anew(group)
         return group
 
@@ -274,13 +275,13 @@ class PodGroupManager:
             self.forget_notes(group.key)
             self.queue.forget(group.key)
             self.quarantine.forget(group.key)
-            group.stopped = None
+            group.last_diagnosis = None
             for forget in self.on_dropped:
                 forget(group.key)
             if not group.held:
                 del self.groups[group.key]
 
-    def room_came_free(self, but: Collection[str] = ()) -> None:
+    def on_capacity_freed(self, but: Collection[str] = ()) -> None:
         """Denials are void, those that are being decided on an older snapshot too. but: who gave that room up."""
         self.epoch += 1
         self.denied.clear(but)
@@ -318,7 +319,7 @@ class PodGroupManager:
             group.spec = spec_of(group)
             if group.spec is not None:
                 self._link(group.key, group.spec.groups)
-                if number := self.gang_groups.refused(group.key):
+                if number := self.gang_set_index.refused(group.key):
                     group.spec = too_many_together(group.spec, number)
         return group.spec
 
@@ -371,8 +372,8 @@ class PodGroupManager:
 
     def standing(self, group: Group) -> Standing:
         """The gang's priority and age; of groups that start together the lowest priority, and the age of the last quorum."""
-        keys = self.gang_groups.unit(group.key)
-        if len(keys) == 1 or self.gang_groups.was_whole(keys):
+        keys = self.gang_set_index.gang_set(group.key)
+        if len(keys) == 1 or self.gang_set_index.was_whole(keys):
             return self._own_standing(group)
         found = [self._own_standing(each) for key in keys if (each := self.groups.get(key)) is not None]
         since = max((each.since or _FAR_FUTURE for each in found), default=_FAR_FUTURE)

@@ -1,6 +1,6 @@
 """What a group still lacks before it may start: members by its match policy, and by role.
 
-Admission asks it of those with a place, the barrier of those that are held. Everything here reads or notes one Group's
+Admission asks it of those with a place, GangPermit of those that are held. Everything here reads or notes one Group's
 state, under the manager's lock.
 Koordinator: pkg/scheduler/plugins/coscheduling/core/gang.go (isGangValidForPermit)
 """
@@ -73,7 +73,7 @@ def _cut_short(group: Group, spec: GroupSpec) -> bool:
     return bool(batch) and bool(minima_missed(group, spec, batch))
 
 
-def is_free(group: Group, spec: GroupSpec, uid: str) -> bool:
+def schedules_alone(group: Group, spec: GroupSpec, uid: str) -> bool:
     """Whether the member waits for nobody: its gang has started once, or its own batch has."""
     match spec.match_policy:
         case MatchPolicy.ONCE_SATISFIED:

@@ -1,20 +1,54 @@
-"""Places of a plan that kube-scheduler did not take: left out of plans for a while, longer each time.
+"""Places that kube-scheduler did not take, and members whose bind call failed: left out of plans for a while.
 
-Admission and Rebuffs refute places, plans leave them out, verdicts quote kube-scheduler (kube_schedulers_word) once it has
-refused often enough.
-What it knows that we do not may be an addedAffinity, a plugin, a claim for a device, or a pod that was faster.
-No counterpart upstream.
+What kube-scheduler knows that we do not may be an addedAffinity, a plugin, a claim for a device, or a pod that was faster. Verdicts
+quote it (fit_error) once it has refused often enough. After an error it lets a pod serve its back-off in a queue that no event and
+no patch empties early: a plan before that would hold the other members in vain.
+kube-scheduler: pkg/scheduler/backend/queue/backoff_queue.go (podErrorBackoffQ)
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 
 from extender import metrics
 from extender.retry import Retry
+
+BACK_OFF = Retry(1.0, 10.0)  # podInitialBackoffSeconds, podMaxBackoffSeconds
+ROUNDING_SECONDS = 1.5  # it counts in whole seconds, and looks once a second
+
+
+class ErrorBackOffs:
+    """Of one group. Not locked: the manager's lock guards it."""
+
+    def __init__(self) -> None:
+        self._errors: dict[str, int] = {}  # UID -> in a row
+        self._due: dict[str, float] = {}  # UID -> when it is back at the latest
+
+    def failed(self, uid: str, now: float) -> float:
+        """Its bind call was answered with an error. Returns when it is back at the latest."""
+        errors = self._errors[uid] = self._errors.get(uid, 0) + 1
+        self._due[uid] = now + BACK_OFF.seconds(errors) + ROUNDING_SECONDS
+        return self._due[uid]
+
+    def came(self, uid: str) -> None:
+        """kube-scheduler asks about it."""
+        self._due.pop(uid, None)
+
+    def refused(self, uid: str) -> None:
+        """By a filter: from now on it is parked, and errors are counted anew."""
+        self.forget(uid)
+
+    def away(self, now: float) -> AbstractSet[str]:
+        return {uid for uid, due in self._due.items() if due > now}
+
+    def forget(self, uid: str) -> None:
+        self._errors.pop(uid, None)
+        self._due.pop(uid, None)
+
 
 LEFT_OUT = Retry(2.0, 64.0)  # a place that was refuted
 QUOTED_AFTER = 3  # refusals

@@ -1,6 +1,6 @@
 """Starts of gangs that were cut short: which members such a start has left behind, and what is known of it after a restart.
 
-A start is decided by the Barrier, once, for the members that are held then; each of their bindings carries its record. A start is
+A start is decided by the GangPermit, once, for the members that are held then; each of their bindings carries its record. A start is
 cut short where a part of its quorum is on nodes and the members that it left behind would complete it. These members alone come
 before every other gang, and their places alone hold against every priority: neither a minMember that is raised later nor a
 member that is lost makes a start of it. Everything runs under the manager's lock. No counterpart upstream.
@@ -18,8 +18,8 @@ from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.reading import Reading
 from extender.plugins.coscheduling.spec.start_record import StartRecord, digest, start_record
-from extender.plugins.coscheduling.state.commit import Start
 from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.member import Start
 from extender.plugins.coscheduling.state.quorum import NOBODY, minima_missed
 
 RECENT = timedelta(minutes=5)  # a start that began before has been finished since, or never will be

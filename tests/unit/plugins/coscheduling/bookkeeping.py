@@ -13,12 +13,11 @@ from extender import metrics
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.spec.membership import foreign_gates
 from extender.plugins.coscheduling.spec.pod_group import too_many_together
-from extender.plugins.coscheduling.state.group import HOLDING, Group
+from extender.plugins.coscheduling.state.group import HOLDING, Group, standing_of
 from extender.plugins.coscheduling.state.ledger import Ledger, Reservation
 from extender.plugins.coscheduling.state.member import MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, spec_of
 from extender.plugins.coscheduling.state.quorum import needs
-from extender.plugins.coscheduling.state.standing import standing_of
 
 BOUND = MemberState.BOUND
 Rule = Callable[[PodGroupManager, Group], Iterable[str]]
@@ -84,7 +83,7 @@ def _members(manager: PodGroupManager, group: Group) -> Iterable[str]:
             yield f"{uid} is of {member.ref.key}"
         if pod.uid != uid or manager._pods.group_of(uid) != group.key:
             yield f"{uid} is not found by its UID"
-        if pod.deleting or pod.terminal or uid in manager.leaving or manager._pods.is_gone(uid):
+        if pod.deleting or pod.terminal or uid in manager.terminating or manager._pods.is_gone(uid):
             yield f"{uid} is gone, or going"
     yield from _way(manager, group)
 
@@ -141,9 +140,9 @@ def _gated(manager: PodGroupManager, group: Group) -> object:
 
 
 def _waves(manager: PodGroupManager, group: Group) -> Iterable[str]:
-    """They are the whole unit's."""
-    unit = [manager.groups[key] for key in manager.gang_groups.unit(group.key) if key in manager.groups]
-    members = {uid for each in unit for uid in each.members}
+    """They are the whole gang set's."""
+    gang_set = [manager.groups[key] for key in manager.gang_set_index.gang_set(group.key) if key in manager.groups]
+    members = {uid for each in gang_set for uid in each.members}
     return (f"{uid} is no member" for wave in group.waves for uid in sorted(wave - members))
 
 
@@ -167,7 +166,7 @@ def _planned(manager: PodGroupManager, group: Group) -> Iterable[str]:
 
 def _spec(manager: PodGroupManager, group: Group) -> Iterable[str]:
     asked = spec_of(group)
-    if asked is not None and (number := manager.gang_groups.refused(group.key)):
+    if asked is not None and (number := manager.gang_set_index.refused(group.key)):
         asked = too_many_together(asked, number)
     if group.spec is not None and group.spec != asked:
         yield f"{group.spec} is noted, {asked} asked for"
@@ -222,7 +221,7 @@ GROUP_RULES: Mapping[str, Rule] = {
     "batch": _nothing,
     "earlier": _of_members("earlier"),
     "once_whole": _nothing,
-    "stopped": _nothing,
+    "last_diagnosis": _nothing,
     "spec": _spec,
     "priorities": _exactly(
         "priorities", lambda _, group: Counter(each.pod.priority for each in group.members.values())
@@ -287,15 +286,15 @@ def _group_of(place: Reservation) -> str:
 
 def _gang_groups(manager: PodGroupManager) -> Iterable[str]:
     """Those that a group names whose pods say it may be known a moment later, when somebody asks what it asks for."""
-    named = manager.gang_groups._named
+    named = manager.gang_set_index._named
     for key, group in manager.groups.items():
         spec = spec_of(group)
         asked = spec.groups if spec is not None else ()
         if named.get(key, ()) != asked and (group.spec is not None or key in named):
             yield f"{key}: {named.get(key)} is noted, {asked} asked for"
     yield from (f"a note of {key}, which is gone" for key in sorted(named.keys() - manager.groups.keys()))
-    units = {manager.gang_groups.unit(key) for key in named}
-    yield from (f"{unit} has been whole, and is no unit" for unit in manager.gang_groups._whole - units)
+    gang_sets = {manager.gang_set_index.gang_set(key) for key in named}
+    yield from (f"{gang_set} has been whole, and is no unit" for gang_set in manager.gang_set_index._whole - gang_sets)
 
 
 def _pods(manager: PodGroupManager) -> Iterable[str]:
@@ -323,7 +322,7 @@ MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
     "max_held_binds": _no_rule,
     "groups": _no_rule,  # their own rules
     "ledger": _ledger,
-    "gang_groups": _gang_groups,
+    "gang_set_index": _gang_groups,
     "queue": _of_groups(_queue),
     "denied": _of_groups(lambda manager: manager.denied),
     "quarantine": _no_rule,  # a fault of a group that never came to be is forgotten when it is forgiven
@@ -332,6 +331,6 @@ MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
     "epoch": _no_rule,
     "cluster_epoch": _no_rule,
     "members_version": _no_rule,
-    "leaving": _no_rule,  # victims; that they are no members is checked there
+    "terminating": _no_rule,  # victims; that they are no members is checked there
     "_pods": _pods,
 }

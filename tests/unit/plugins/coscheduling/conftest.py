@@ -237,19 +237,19 @@ class World:
     def get_waiting_pod(self, uid: str) -> Waiting | None:
         return self.waiting.get(uid)
 
-    def steer(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+    def nominate(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
         self.steered += [(p.name, n) for p, n in places]
 
-    def release(self, pods: Sequence[corev1.Pod]) -> None:
+    def clear_nominations(self, pods: Sequence[corev1.Pod]) -> None:
         self.released += [p.name for p in pods]
 
-    def give_up(self, pods: Sequence[corev1.Pod]) -> None:
+    def clear_foreign_nominations(self, pods: Sequence[corev1.Pod]) -> None:
         self.given_up += [p.name for p in pods]
 
-    def rouse(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+    def activate_by_nomination(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
         self.roused += [p.name for p, _ in places]
 
-    def wake(self, pods: Sequence[corev1.Pod]) -> None:
+    def activate(self, pods: Sequence[corev1.Pod]) -> None:
         self.woken += [p.name for p in pods]
 
     def ungate(self, pods: Sequence[corev1.Pod]) -> None:
@@ -299,7 +299,7 @@ class World:
             corev1.Pod,
         )
         self.on_nodes[bound.uid] = on_node
-        status, _ = self.plugin.barrier.arrive(bound, node_name, 60.0)
+        status, _ = self.plugin.gang_permit.permit(bound, node_name, 60.0)
         if status.wait:
             self.waiting[bound.uid] = Waiting(bound, node_name)
             return self.waiting[bound.uid]

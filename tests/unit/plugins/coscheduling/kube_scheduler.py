@@ -16,7 +16,7 @@ from extender.framework.cycle_state import CycleState
 from extender.framework.node_info import NodeInfo
 from extender.framework.permit_rejection import note_rejection
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.state.phases import phase_of
+from extender.plugins.coscheduling.scheduling.phases import phase_of
 from extender.plugins.coscheduling.state.quorum import needs
 from tests.objects import make_pod, make_pod_group
 from tests.unit.plugins.coscheduling.bookkeeping import wrong_entries

@@ -40,7 +40,7 @@ EXEMPT: Mapping[str, str] = {
     "PodGroupManager.max_held_binds": "set by connect",
     "PodGroupManager.on_dropped": "filled by connect",
     "Quarantine.on_set_aside": "set by connect",
-    "UnitPlanning": "its callbacks are set by connect",
+    "GangSetPlanning": "its callbacks are set by connect",
     "FitAnalyses": "has a lock of its own",
     "LargestGang": "has a lock of its own",
     "WaitingTime": "has a lock of its own",

@@ -25,12 +25,11 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from extender.framework.preemption.ordering import sort_by_importance
 from extender.framework.runtime.framework import Framework, FrameworkDependencies
-from extender.plugins.coscheduling.preemption.eviction import Done, Eviction
+from extender.plugins.coscheduling.pod_conditions import NO_CANDIDATE, was_preempted
+from extender.plugins.coscheduling.preemption.eviction import Done, Eviction, PreemptionRules
 from extender.plugins.coscheduling.preemption.guard import OfferedCandidate
 from extender.plugins.coscheduling.preemption.preemption import Preemption
-from extender.plugins.coscheduling.preemption.rules import PreemptionRules
 from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
-from extender.plugins.coscheduling.state.pod_conditions import NO_CANDIDATE, was_preempted
 from extender.plugins.registry import new_registry
 from tests.unit.plugins.coscheduling.conftest import Room, World
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler
@@ -125,7 +124,7 @@ class Preempting(KubeScheduler):
         self.world.given_up.clear()
         for name in self.world.roused:
             if name in by_name:
-                self.room_came_free(by_name[name].priority)
+                self.on_capacity_freed(by_name[name].priority)
         self.world.roused.clear()
         awake = set(self.active)
         super().wake()
@@ -136,7 +135,7 @@ class Preempting(KubeScheduler):
             self._evict(eviction.victims)
             guarded("evictor", partial(done, ""))
 
-    def room_came_free(self, priority: float = float("inf")) -> None:
+    def on_capacity_freed(self, priority: float = float("inf")) -> None:
         """For all that are parked, of at most that priority."""
         for pod in self._unbound():
             if not pod.gated and pod.priority <= priority and pod.uid not in self._backing_off:
@@ -148,7 +147,7 @@ class Preempting(KubeScheduler):
         super()._patch(uid, **status)
         if old.status.nominated_node_name not in ("", self.pods[uid].status.nominated_node_name):
             mine = uid in self.active
-            self.room_came_free(old.priority)
+            self.on_capacity_freed(old.priority)
             if not mine:
                 self.active.pop(uid, None)
 
@@ -157,13 +156,13 @@ class Preempting(KubeScheduler):
             known = self.pods[pod.uid]
             super().delete(pod)
             if known.node_name:
-                self.room_came_free()
+                self.on_capacity_freed()
             elif known.status.nominated_node_name:
-                self.room_came_free(known.priority)
+                self.on_capacity_freed(known.priority)
 
     def _let_go(self, pod: corev1.Pod, cause: str) -> None:
         super()._let_go(pod, cause)
-        self.room_came_free()
+        self.on_capacity_freed()
 
     # A pod's attempt
 

@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from extender.api import corev1
-from extender.plugins.coscheduling.collaborators import ShadowRules
-from extender.plugins.coscheduling.scheduling.shadow import Shadow
+from extender.plugins.coscheduling.collaborators import BackfillRules
+from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservation
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
-RULES = ShadowRules(after_seconds=300, max_seconds=600, max_nodes_percent=50)
+RULES = BackfillRules(after_seconds=300, max_seconds=600, max_nodes_percent=50)
 
 
 class Story:
     """Four nodes of two cpus with a pod of one cpu each; gangs of two members of two cpus each fit nowhere."""
 
-    def __init__(self, world: Callable[..., World], rules: ShadowRules = RULES) -> None:
+    def __init__(self, world: Callable[..., World], rules: BackfillRules = RULES) -> None:
         self.w = world([node(f"n{number}", "2") for number in range(4)])
         self.rings: list[list[str]] = []
         self.w.connect(shadow=rules, ring=self._ring, may_plan=lambda: self.w.leading)
@@ -43,14 +43,14 @@ class Story:
         self.w.filter(members[0])
         return members
 
-    def after(self, seconds: float) -> Shadow | None:
+    def after(self, seconds: float) -> BackfillReservation | None:
         self.w.clock.now += seconds
         self.w.plugin.tick()
         return self.shadow
 
     @property
-    def shadow(self) -> Shadow | None:
-        return self.w.plugin.rounds.shadows.current
+    def shadow(self) -> BackfillReservation | None:
+        return self.w.plugin.rounds.reservations.current
 
     @property
     def owner(self) -> str:

@@ -10,7 +10,7 @@ from msgspec import structs
 from extender.api import corev1
 from extender.plugins.coscheduling.spec.keys import START
 from extender.plugins.coscheduling.spec.start_record import start_record
-from extender.plugins.coscheduling.state.commit import Start
+from extender.plugins.coscheduling.state.member import Start
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import structs
 
 from extender.api import corev1
-from extender.plugins.coscheduling.state.known_pods import GONE_SECONDS
-from extender.plugins.coscheduling.state.pod_conditions import CALL_FAILED, NO_CANDIDATE
+from extender.plugins.coscheduling.pod_conditions import CALL_FAILED, NO_CANDIDATE
+from extender.plugins.coscheduling.state.group_members import GONE_SECONDS
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import group, member, members
 from tests.unit.plugins.coscheduling.preempting import Preempting

@@ -11,11 +11,11 @@ from msgspec import structs
 from extender.api import corev1
 from extender.framework.cycle_state import CycleState
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.collaborators import ShadowRules
+from extender.plugins.coscheduling.collaborators import BackfillRules
 from extender.plugins.coscheduling.planner import Topology
+from extender.plugins.coscheduling.quarantine import BACK_OFF
 from extender.plugins.coscheduling.report.largest_gang import LargestGang
-from extender.plugins.coscheduling.state.phases import count_phases
-from extender.plugins.coscheduling.state.quarantine import BACK_OFF
+from extender.plugins.coscheduling.scheduling.phases import count_phases
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.injection import (
     BAD,
@@ -41,30 +41,30 @@ BOUNDARIES = (
     "state.pod_group_manager:PodGroupManager.in_order",
     "preemption.guard:PreemptionGuard.review",
     "preemption.gang_preemption:GangPreemption._told",
-    "preemption.leaving:Leaving.go",
+    "preemption.terminating_victims:TerminatingVictims.go",
     "preemption.preemption:Preemption.on_pod",
-    "preemption.running_gangs:running_gang",
-    "preemption.running_gangs:running_members",
+    "preemption.evictable:running_gang",
+    "preemption.evictable:running_members",
     "report.priority_remark:RemarkedVerdicts.decided",
-    "state.quarantine:",
+    "quarantine:",
 )
 """Where `for_gang` and `blame` stand, and what is around them: the framework's runtime, the server, the evictor."""
 
 TRUSTED = (
-    "preemption.running_gangs:_running",
+    "preemption.evictable:_running",
     "report.gang_report:GangReport._set_aside",
     "preemption.evictable:",
     "preemption.reselection:",
     "preemption.gang_preemption:GangPreemption._until",
-    "preemption.awaited_room:AwaitedRoom.on_pod",
+    "preemption.terminating_victims:VictimTermination.on_pod",
     "state.group_members:_follow_gate",
     "state.group_members:_follow_node",
     "state.group_members:_leave_scheduler",
     "state.group_members:_left_the_line",
     "state.group_members:_uncount",
-    "state.known_pods:",
+    "state.group_members:",
     "state.ledger:",
-    "state.role_counts:",
+    "state.group:",
 )
 """What holds for a gang of which nothing else is known; arithmetic on pods that might be victims: where that raises the preemptor
 finds none, or gives up once their time is over; single assignments to dictionaries, which nothing could make good."""
@@ -88,7 +88,7 @@ class Around(BindingAgain, Preempting):
 
     def __init__(self, nodes: Sequence[corev1.Node]) -> None:
         world = World(nodes)
-        world.connect(shadow=ShadowRules(after_seconds=5, max_seconds=60, max_nodes_percent=100))
+        world.connect(shadow=BackfillRules(after_seconds=5, max_seconds=60, max_nodes_percent=100))
         super().__init__(world)
         self.catch_up, _ = with_boundaries(world)
         self.set_aside: set[str] = set()

@@ -17,8 +17,8 @@ from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.spec import keys
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.pod_group import spec_of_pod_group
+from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason
 from extender.plugins.coscheduling.state.refutations import How
-from extender.plugins.coscheduling.state.stops import Reason
 from tests.documented import configuration_in
 
 DOCS = Path(__file__).parents[4] / "docs"
@@ -35,7 +35,7 @@ def examples(kind: str) -> list[dict[str, Any]]:
 
 def test_every_reason_has_its_entry_and_there_are_no_others() -> None:
     headings = re.findall(r"^### (\w+)$", TROUBLES, re.MULTILINE)
-    assert sorted(headings) == sorted(reason.value for reason in Reason)
+    assert sorted(headings) == sorted(reason.value for reason in UnschedulableReason)
 
 
 @pytest.mark.parametrize(

@@ -122,8 +122,8 @@ def test_where_what_has_begun_cannot_be_looked_for_calls_are_answered_and_it_is_
 def half_way(kube: Faulty, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubeScheduler]:
     """The places are noted, and then it fails."""
     kube.faulty = False
-    arrivals = kube.plugin.arrivals
-    send = arrivals.send
+    dispatcher = kube.plugin.dispatcher
+    send = dispatcher.dispatch
 
     def fails(group: Group, caller: str = "") -> None:
         if group.key == "default/bad":
@@ -131,7 +131,7 @@ def half_way(kube: Faulty, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubeSche
         send(group, caller)
 
     with monkeypatch.context() as patched:
-        patched.setattr(arrivals, "send", fails)
+        patched.setattr(dispatcher, "dispatch", fails)
         yield kube
 
 
@@ -150,7 +150,7 @@ def test_two_gangs_that_fail_half_way_do_not_keep_each_other_going(
     def fails(group: Group, caller: str = "") -> None:
         raise KeyError("a fault of ours")
 
-    monkeypatch.setattr(half_way.plugin.arrivals, "send", fails)
+    monkeypatch.setattr(half_way.plugin.dispatcher, "dispatch", fails)
     half_way.create(*members(2, "bad", gated=True), *members(2, "good", gated=True))
     half_way.run()
     quarantine, now = half_way.plugin.manager.quarantine, half_way.world.clock.now

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.api import corev1
-from extender.plugins.coscheduling.scheduling.gates import shut_gate
+from extender.plugins.coscheduling.quarantine import BACK_OFF
+from extender.plugins.coscheduling.scheduling.checks import failed_check
 from extender.plugins.coscheduling.spec.group_annotations import asked_by
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
+from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.quarantine import BACK_OFF
-from extender.plugins.coscheduling.state.units import unit_of
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.injection import BindingAgain, with_boundaries
 from tests.unit.plugins.coscheduling.knowing import Knowing
@@ -42,9 +42,9 @@ class Starts:
         """Before they are bound."""
         keys = {self._key(self._kube.pods[uid]) for uid in starting if uid in self._kube.pods}
         for key in sorted(keys):
-            unit = self._unit(key)
-            alone = unit in self._units_whole or len(unit) == 1 or starting.keys() <= self._begun
-            for each in [key] if alone or self._is_free(key) else sorted(unit):
+            gang_set = self._unit(key)
+            alone = gang_set in self._units_whole or len(gang_set) == 1 or starting.keys() <= self._begun
+            for each in [key] if alone or self._is_free(key) else sorted(gang_set):
                 if not self._enough(each, set(starting)):
                     self.wrong.append(f"{each} starts with too few: {sorted(starting)}")
 
@@ -57,11 +57,11 @@ class Starts:
                 self._whole.add(key)
             elif not uids:
                 self._whole.discard(key)
-        for unit in {self._unit(key) for key in self._kube.groups}:
-            if all(key in bound and self._minima_met(key, bound[key]) for key in unit):
-                self._units_whole.add(unit)
-            elif not any(self._bound(key) for key in unit):
-                self._units_whole.discard(unit)
+        for gang_set in {self._unit(key) for key in self._kube.groups}:
+            if all(key in bound and self._minima_met(key, bound[key]) for key in gang_set):
+                self._units_whole.add(gang_set)
+            elif not any(self._bound(key) for key in gang_set):
+                self._units_whole.discard(gang_set)
 
     def _enough(self, key: str, starting: set[str]) -> bool:
         pod_group = self._kube.groups.get(key)
@@ -102,12 +102,12 @@ class Starts:
 
     def _unit(self, key: str) -> frozenset[str]:
         named = {each.key: asked_by(each.metadata, each.key).groups for each in self._kube.groups.values()}
-        unit, before = {key}, set[str]()
-        while unit != before:
-            before = set(unit)
-            unit |= {other for one in before for other in named.get(one, ())}
-            unit |= {one for one, others in named.items() if unit & set(others)}
-        return frozenset(unit)
+        gang_set, before = {key}, set[str]()
+        while gang_set != before:
+            before = set(gang_set)
+            gang_set |= {other for one in before for other in named.get(one, ())}
+            gang_set |= {one for one, others in named.items() if gang_set & set(others)}
+        return frozenset(gang_set)
 
 
 class Watched(KubeScheduler):
@@ -224,7 +224,7 @@ class GangMachine(RuleBasedStateMachine):
             status = report.status(gang.key)
             assert status is not None
             each = self.kube.plugin.manager.groups[gang.key]
-            if gang.phase == "Planned" and shut_gate(self.kube.plugin.manager, each, "default-scheduler", ""):
+            if gang.phase == "Planned" and failed_check(self.kube.plugin.manager, each, "default-scheduler", ""):
                 yield f"{gang.key} keeps places, and cannot start"
             bound = gang.members["bound"]
             if gang.phase in ("Bound", "Planned", "Assembling", "Committing") or sum(gang.members.values()) == bound:
@@ -247,7 +247,7 @@ class GangMachine(RuleBasedStateMachine):
         for each in list(self.kube.groups.values()):
             self.kube.remove(each)
         manager = self.kube.plugin.manager
-        assert (manager.groups, len(manager.ledger), bool(manager.gang_groups)) == ({}, 0, False)
+        assert (manager.groups, len(manager.ledger), bool(manager.gang_set_index)) == ({}, 0, False)
 
 
 GangMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
@@ -343,9 +343,9 @@ class FaultyMachine(GangMachine):
             (plugin.manager, "placed"),
             (plugin.rounds, "_waits"),
             (plugin.rounds.requests, "_of_group"),
-            (plugin.arrivals, "send"),
+            (plugin.dispatcher, "dispatch"),
             (plugin.observer, "_look"),
-            (plugin.barrier, "_note_start"),
+            (plugin.gang_permit, "_note_start"),
             (plugin.events, "_matters"),
         ):
             setattr(owner, name, self._faulty(name, getattr(owner, name)))
@@ -388,13 +388,13 @@ class FaultyMachine(GangMachine):
             self.time_passes(4.0)
         self.kube.run()
         at_fault = set[str]().union(*self.faulty.values()) | set(self.kube.plugin.manager.quarantine)
-        unit = {each.key for key in at_fault for each in self._with(key)}
-        assert [why for why in super()._without_a_reason() if why.partition(" ")[0] not in unit] == []
+        gang_set = {each.key for key in at_fault for each in self._with(key)}
+        assert [why for why in super()._without_a_reason() if why.partition(" ")[0] not in gang_set] == []
 
     def _with(self, key: str) -> Iterable[Group]:
         """The groups that start together with it."""
         manager = self.kube.plugin.manager
-        return unit_of(manager, manager.groups[key]) if key in manager.groups else ()
+        return gang_set_of(manager, manager.groups[key]) if key in manager.groups else ()
 
     @rule()
     def everything_comes_to_rest(self) -> None:

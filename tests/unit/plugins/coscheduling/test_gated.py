@@ -11,7 +11,7 @@ from msgspec import structs
 
 from extender.api import corev1
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.scheduling.arrivals import cannot_be_woken, waves_of
+from extender.plugins.coscheduling.dispatch.dispatcher import cannot_be_woken, waves_of
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
 Make = Callable[..., World]

@@ -9,7 +9,7 @@ import pytest
 
 from extender.api.schedulingv1alpha1 import GANG_READY
 from extender.framework.interface import ClusterEventWithHint, EnqueueExtensions
-from extender.plugins.coscheduling.hints import GroupHints
+from extender.plugins.coscheduling.hints.group_hints import GroupHints
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from tests.objects import make_node, make_pod, make_pod_group
 from tests.unit.plugins.wakes import wakes

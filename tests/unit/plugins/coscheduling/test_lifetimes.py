@@ -12,7 +12,7 @@ from extender.api import corev1
 from extender.framework.cycle_state import CycleState
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.known_pods import UNSEEN_SECONDS
+from extender.plugins.coscheduling.state.group_members import UNSEEN_SECONDS
 from tests.unit.plugins.coscheduling.bookkeeping import GROUP_RULES, MANAGER_RULES
 from tests.unit.plugins.coscheduling.conftest import Waiting, World, node, pod_group
 from tests.unit.plugins.coscheduling.kube_scheduler import group, member, members, on_node

@@ -16,8 +16,8 @@ from extender.api.corev1.pod import PodSchedulingGroup
 from extender.api.schedulingv1alpha1 import LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL, PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.cycle_state import CycleState
-from extender.plugins.coscheduling.preemption.leaving import Leaving
-from extender.plugins.coscheduling.state.known_pods import UNSEEN_SECONDS
+from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims
+from extender.plugins.coscheduling.state.group_members import UNSEEN_SECONDS
 from tests.unit.plugins.coscheduling.bookkeeping import wrong_entries
 from tests.unit.plugins.coscheduling.conftest import LABEL, Waiting, World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import PREFIX, group, member, on_node
@@ -56,7 +56,7 @@ class LifetimesMachine(RuleBasedStateMachine):
         super().__init__()
         self.world = World([node("n1", "3"), node("n2", "2")], in_tree_pod_groups=True, pod_group_backoff_seconds=1)
         self.plugin = self.world.plugin
-        self.leaving = Leaving(self.plugin.manager, self.plugin.events)
+        self.terminating = TerminatingVictims(self.plugin.manager, self.plugin.events)
         self.api: dict[str, corev1.Pod] = {}  # by name, as the API server has them
         self.shown: dict[str, corev1.Pod] = {}  # as the watch has shown them
         self.ever: list[corev1.Pod] = []  # every version that there has been
@@ -189,15 +189,15 @@ class LifetimesMachine(RuleBasedStateMachine):
     def pod_is_chosen_for_a_victim(self, data: st.DataObject, stays: bool) -> None:
         pod = self.shown[data.draw(st.sampled_from(sorted(self.shown)))]
         if not pod.deleting and not pod.terminal:
-            self.leaving.go([pod])
+            self.terminating.go([pod])
             if stays:
-                self.leaving.stay([pod.uid])
+                self.terminating.stay([pod.uid])
 
     @rule(seconds=st.sampled_from((1.0, UNSEEN_SECONDS + 1, 61.0)))
     def time_passes(self, seconds: float) -> None:
         self.world.clock.now += seconds
         self.plugin.tick()
-        self.leaving.tick()
+        self.terminating.tick()
 
     @rule()
     def plans_are_made(self) -> None:
@@ -224,7 +224,7 @@ class LifetimesMachine(RuleBasedStateMachine):
         self.books_are_in_order()
         manager = self.plugin.manager
         assert manager.groups == {}
-        assert (len(manager.ledger), bool(manager.gang_groups), manager._pods._unseen, manager.leaving) == (
+        assert (len(manager.ledger), bool(manager.gang_set_index), manager._pods._unseen, manager.terminating) == (
             0,
             False,
             {},
@@ -251,7 +251,7 @@ class LifetimesMachine(RuleBasedStateMachine):
 
     def _told(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         self.plugin.on_pod(old, new)
-        self.leaving.on_pod(old, new)
+        self.terminating.on_pod(old, new)
         pod = new or old
         assert pod is not None
         if new is not None:

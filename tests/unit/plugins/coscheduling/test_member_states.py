@@ -130,7 +130,7 @@ def test_a_nomination_that_is_withdrawn(story: Story) -> None:
     story.world.run_tasks()
     gang = story.plugin.manager.groups["default/g"]
     story.plugin.manager.release_places(gang)
-    story.plugin.arrivals.withdraw(gang)
+    story.plugin.dispatcher.clear_nominations(gang)
     assert story.states() == [Q, Q]
     assert gang.nominated() == []
 

@@ -10,9 +10,8 @@ import pytest
 
 from extender.api import corev1
 from extender.framework.cycle_state import AWAITED, CycleState
-from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.state import plan_call
-from extender.plugins.coscheduling.state.plan_call import (
+from extender.plugins.coscheduling import messages, plan_call
+from extender.plugins.coscheduling.plan_call import (
     BESIDE_OTHERS_SECONDS,
     LONGEST_SECONDS,
     SAVED_SECONDS,
@@ -187,7 +186,7 @@ def test_the_last_verdict_is_told_until_the_new_plan_is_there(beside: Beside) ->
     refusal = beside.filter(pods[0])
     assert "does not fit" in refusal
     beside.meanwhile = lambda: None
-    beside.world.plugin.events.room_came_free()
+    beside.world.plugin.events.on_capacity_freed()
     assert beside.filter(pods[0]) == refusal
     for _ in range(4):
         beside.world.plugin.stale_refusals.tick()

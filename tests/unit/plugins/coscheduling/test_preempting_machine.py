@@ -14,7 +14,7 @@ from msgspec import structs
 
 from extender.api import corev1
 from extender.plugins.coscheduling.preemption.evictable import GangVictims
-from extender.plugins.coscheduling.preemption.rules import PreemptionRules
+from extender.plugins.coscheduling.preemption.eviction import PreemptionRules
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import broken, group, member
 from tests.unit.plugins.coscheduling.preempting import Preempting
@@ -114,7 +114,7 @@ class PreemptingMachine(RuleBasedStateMachine):
         new = structs.replace(old, spec=structs.replace(old.spec, unschedulable=not old.spec.unschedulable))
         self.kube.world.nodes[name] = new
         self.kube.plugin.on_node(old, new)
-        self.kube.room_came_free()
+        self.kube.on_capacity_freed()
 
     @rule(seconds=st.sampled_from((1.0, 4.0, 61.0)))
     def time_passes(self, seconds: float) -> None:
@@ -158,7 +158,7 @@ class PreemptingMachine(RuleBasedStateMachine):
     def _waits_in_vain(self) -> Iterable[str]:
         """If all were tried once more, as they are after five minutes, nobody would get anywhere."""
         before = self.kube.running()
-        self.kube.room_came_free()
+        self.kube.on_capacity_freed()
         self.kube.end_all()
         yield from (f"{name} waited in vain" for name in sorted(self.kube.running() - before))
 

@@ -14,7 +14,7 @@ from extender.client.embedded import EmbeddedAPI
 from extender.client.interface import POD_GROUPS
 from extender.framework.cycle_state import CycleState
 from extender.plugins.coscheduling.collaborators import REJECTED, Verdict
-from extender.plugins.coscheduling.state.stops import Reason, Stop
+from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.scheduler.actions.verdicts import GroupVerdicts
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, on_node
@@ -148,12 +148,12 @@ def test_a_gang_of_which_one_that_has_gone_is_held_still_is_another_gang(world: 
     waiting = kube.world.waiting.pop(pods[0].uid)
     del kube.world.on_nodes[pods[0].uid]
     manager = kube.plugin.manager
-    manager.groups["default/g"].stop(Stop(Reason.HOLD_ENDED, "a node went"))
+    manager.groups["default/g"].stop(Diagnosis(UnschedulableReason.HOLD_ENDED, "a node went"))
     for pod in pods:
         kube.plugin.on_pod(kube.pods.pop(pod.uid), None)
     kube.active.clear()
     assert manager.groups["default/g"].held
-    assert manager.groups["default/g"].stopped is None
+    assert manager.groups["default/g"].last_diagnosis is None
     kube.plugin.unreserve(CycleState(), waiting.pod, "n1")
     kube.world.nodes["n1"] = node("n1", "1")
     town.make()

@@ -15,7 +15,7 @@ from extender.config.types import Packing, TopologyLevel
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.spec.keys import TOPOLOGY_PREFERRED as PREFERRED
 from extender.plugins.coscheduling.spec.keys import TOPOLOGY_REQUIRED as REQUIRED
-from extender.plugins.coscheduling.state.stops import Reason
+from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason
 from tests.documented import configuration_in
 from tests.unit.plugins.coscheduling.conftest import World, pod
 
@@ -109,7 +109,7 @@ def test_the_pods_of_a_group_without_an_object_say_it(
     told = [made.filter(member) for member in members]
     assert {answer[0] for answer in told if len(answer) == 2} == expected
     if not expected:
-        assert stop_of(made)[0] is Reason.TOPOLOGY_UNSATISFIABLE
+        assert stop_of(made)[0] is UnschedulableReason.TOPOLOGY_UNSATISFIABLE
 
 
 def light_member(name: str, annotations: dict[str, str]) -> corev1.Pod:
@@ -132,10 +132,10 @@ def test_members_of_a_domain_are_laid_out_as_configured(world: NewWorld) -> None
         assert len(set(places.values())) == nodes
 
 
-def stop_of(world: World) -> tuple[Reason, str]:
-    stopped = world.plugin.manager.groups["default/g"].stopped
-    assert stopped is not None
-    return stopped.reason, stopped.message
+def stop_of(world: World) -> tuple[UnschedulableReason, str]:
+    last_diagnosis = world.plugin.manager.groups["default/g"].last_diagnosis
+    assert last_diagnosis is not None
+    return last_diagnosis.reason, last_diagnosis.message
 
 
 @pytest.mark.parametrize(
@@ -143,25 +143,27 @@ def stop_of(world: World) -> tuple[Reason, str]:
     [
         pytest.param(
             {"required": "rack"},
-            Reason.TOPOLOGY_UNSATISFIABLE,
+            UnschedulableReason.TOPOLOGY_UNSATISFIABLE,
             "minMember of 9 does not fit: no single rack takes it: Insufficient cpu",
             id="room in two racks, not in one",
         ),
         pytest.param(
             {"required": "rak"},
-            Reason.TOPOLOGY_UNSATISFIABLE,
+            UnschedulableReason.TOPOLOGY_UNSATISFIABLE,
             'minMember of 9 does not fit: topology level "rak" is not configured',
             id="a level that there is not",
         ),
         pytest.param(
             {"preferred": "row"},
-            Reason.TOPOLOGY_UNSATISFIABLE,
+            UnschedulableReason.TOPOLOGY_UNSATISFIABLE,
             'minMember of 9 does not fit: topology level "row" is not configured',
             id="a level that there is not, though it were only preferred",
         ),
     ],
 )
-def test_what_cannot_be_met_is_said(world: NewWorld, annotations: dict[str, str], reason: Reason, message: str) -> None:
+def test_what_cannot_be_met_is_said(
+    world: NewWorld, annotations: dict[str, str], reason: UnschedulableReason, message: str
+) -> None:
     made = started(world, TWO_RACKS)
     told = set(ask(made, group(9, **annotations), 9).values())
     assert told == {f"pod with pgName: default/g last failed in 3s, deny: {message}"}

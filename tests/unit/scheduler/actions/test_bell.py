@@ -30,7 +30,9 @@ class Belfry:
         self.woken += [pod.name for pod in pods]
 
     def ring(self) -> None:
-        self.bell.ring([self.api.create(PODS, {"metadata": {"generateName": "p-"}, "spec": {"containers": []}})])
+        self.bell.activate_all(
+            [self.api.create(PODS, {"metadata": {"generateName": "p-"}, "spec": {"containers": []}})]
+        )
 
     def rung(self) -> str:
         (found,) = self.api.list_page(CSI_STORAGE_CAPACITIES).items

@@ -96,7 +96,7 @@ def story(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
 def test_a_gated_pod_is_nominated_and_then_freed(story: Make) -> None:
     s = story()
     pod = s.pod("p", GATE)
-    s.steering.steer([(pod, "n1")])
+    s.steering.nominate([(pod, "n1")])
     assert s.done() == ["p status", "p gates"]
     assert (s.now(pod).status.nominated_node_name, s.gates(pod)) == ("n1", [])
     assert s.steering.has_ungated(pod)
@@ -112,7 +112,7 @@ def test_gates_go_when_all_siblings_are_nominated(story: Make) -> None:
     s = story()
     pods = [s.pod(name, GATE) for name in ("a", "b", "c")]
     s.api.go_on.clear()
-    s.steering.steer([(pod, "n1") for pod in pods])
+    s.steering.nominate([(pod, "n1") for pod in pods])
     s.api.go_on.set()
     assert s.done() == ["a status", "b status", "c status", "a gates", "b gates", "c gates"]
 
@@ -122,9 +122,9 @@ def test_who_is_released_between_nomination_and_freeing_keeps_its_gate(story: Ma
     s = story()
     first, second = s.pod("first", GATE), s.pod("second", GATE)
     s.api.go_on.clear()
-    s.steering.steer([(first, "n1"), (second, "n1")])
+    s.steering.nominate([(first, "n1"), (second, "n1")])
     assert s.api.begun.wait(5)
-    s.steering.release([first])
+    s.steering.clear_nominations([first])
     s.api.go_on.set()
     assert s.done() == ["first status", "second status", "first status", "second gates"]
     assert (s.now(first).status.nominated_node_name, s.gates(first)) == ("", [GATE["name"]])
@@ -135,7 +135,7 @@ def test_a_new_leader_finds_the_gates_of_those_that_were_only_nominated(story: M
     s = story()
     pod = s.pod("p", GATE)
     s.api.go_on.clear()
-    s.steering.steer([(pod, "n1")])
+    s.steering.nominate([(pod, "n1")])
     assert s.api.begun.wait(5)
     s.leading = False
     s.api.go_on.set()
@@ -145,7 +145,7 @@ def test_a_new_leader_finds_the_gates_of_those_that_were_only_nominated(story: M
 def test_gates_of_others_are_left_alone(story: Make) -> None:
     s = story()
     pod = s.pod("p", OTHER, GATE)
-    s.steering.steer([(pod, "n1")])
+    s.steering.nominate([(pod, "n1")])
     s.done()
     assert s.gates(pod) == [OTHER["name"]]
     assert not s.steering.has_ungated(pod)
@@ -154,17 +154,17 @@ def test_gates_of_others_are_left_alone(story: Make) -> None:
 def test_a_plain_pod_is_nominated_and_that_wakes_it(story: Make) -> None:
     s = story()
     pod = s.pod("p")
-    s.steering.steer([(pod, "n1")])
+    s.steering.nominate([(pod, "n1")])
     assert s.done() == ["p status"]
 
 
 def test_before_1_33_a_plain_pod_is_woken_by_its_annotation_each_time_anew(story: Make) -> None:
     s = story(by_annotation=True)
     plain, gated = s.pod("plain"), s.pod("gated", GATE)
-    s.steering.steer([(plain, "n1"), (gated, "n1")])
+    s.steering.nominate([(plain, "n1"), (gated, "n1")])
     assert sorted(s.done()) == ["gated gates", "gated status", "plain annotations", "plain status"]
     first = s.now(plain).metadata.annotations[WAKE_ANNOTATION]
-    s.steering.wake([plain])
+    s.steering.activate([plain])
     s.done()
     assert s.now(plain).metadata.annotations[WAKE_ANNOTATION] != first
 
@@ -185,7 +185,7 @@ def test_where_it_only_looks_as_if_an_annotation_were_needed_one_that_is_forbidd
     s.api.forbid_annotations = True
     before = metrics.steering_failures._value.get()
     for _ in range(2):
-        s.steering.steer([(pod, "n1")])
+        s.steering.nominate([(pod, "n1")])
         s.done()
     assert s.api.patches.count("p annotations") == 1 + failures
     assert metrics.steering_failures._value.get() - before == 2 * failures
@@ -197,11 +197,11 @@ def test_who_is_woken_twice_within_a_second_sees_two_different_patches(story: Ma
     pod = s.pod("p")
     said = []
     for _ in range(3):
-        s.steering.wake([pod])
+        s.steering.activate([pod])
         s.done()
         said += [condition.message for condition in s.now(pod).status.conditions]
     s.clock += 60
-    s.steering.wake([pod])
+    s.steering.activate([pod])
     s.done()
     said += [condition.message for condition in s.now(pod).status.conditions]
     once = "the gang has changed"
@@ -212,7 +212,7 @@ def test_a_nomination_that_is_good_for_nothing_is_taken_back_and_nothing_is_said
     s = story()
     pod = s.pod("p")
     s.api.patch(PODS, "p", {"status": {"nominatedNodeName": "n1"}}, namespace=pod.namespace, subresource="status")
-    s.steering.give_up([s.now(pod)])
+    s.steering.clear_foreign_nominations([s.now(pod)])
     s.done()
     assert (s.now(pod).status.nominated_node_name, s.now(pod).status.conditions) == ("", ())
 
@@ -220,7 +220,7 @@ def test_a_nomination_that_is_good_for_nothing_is_taken_back_and_nothing_is_said
 def test_who_is_roused_is_nominated_for_a_moment_and_nothing_is_said(story: Make) -> None:
     s = story()
     pod = s.pod("p")
-    s.steering.rouse([(pod, "n1")])
+    s.steering.activate_by_nomination([(pod, "n1")])
     assert s.done() == ["p status", "p status"]
     assert (s.now(pod).status.nominated_node_name, s.now(pod).status.conditions) == ("", ())
 
@@ -229,7 +229,7 @@ def test_a_nomination_for_a_moment_is_taken_back_though_something_newer_is_wishe
     s = story()
     pod = s.pod("p")
     s.api.go_on.clear()
-    s.steering.rouse([(pod, "n1")])
+    s.steering.activate_by_nomination([(pod, "n1")])
     assert s.api.begun.wait(5)
     s.steering.ungate([pod])
     s.api.go_on.set()
@@ -240,9 +240,9 @@ def test_a_nomination_for_a_moment_is_taken_back_though_something_newer_is_wishe
 def test_who_does_not_lead_is_silent(story: Make) -> None:
     s = story(leading=False)
     pod = s.pod("p", GATE)
-    s.steering.steer([(pod, "n1")])
-    s.steering.release([pod])
-    s.steering.wake([pod])
+    s.steering.nominate([(pod, "n1")])
+    s.steering.clear_nominations([pod])
+    s.steering.activate([pod])
     s.steering.ungate([pod])
     assert s.done() == []
 
@@ -258,9 +258,9 @@ def test_for_an_autoscaler_the_gate_goes_without_a_nomination(story: Make) -> No
 def test_a_plan_that_is_dropped_in_time_leaves_the_pod_gated(story: Make) -> None:
     s = story()
     pod = s.pod("p", GATE)
-    s.steering.steer([(pod, "n1")])
+    s.steering.nominate([(pod, "n1")])
     s.done()
-    s.steering.release([pod])
+    s.steering.clear_nominations([pod])
     s.done()
     assert s.now(pod).status.nominated_node_name == ""
     ready = {c.type: c.status for c in s.now(pod).status.conditions}
@@ -271,12 +271,12 @@ def test_of_wishes_that_have_not_begun_the_newest_counts(story: Make) -> None:
     s = story()
     first, pod = s.pod("first"), s.pod("p", GATE)
     s.api.go_on.clear()
-    s.steering.steer([(pod, "n1")])
+    s.steering.nominate([(pod, "n1")])
     assert s.api.begun.wait(5)
-    s.steering.steer([(pod, "n2")])
-    s.steering.release([pod])
-    s.steering.steer([(pod, "n3")])
-    s.steering.wake([pod])
+    s.steering.nominate([(pod, "n2")])
+    s.steering.clear_nominations([pod])
+    s.steering.nominate([(pod, "n3")])
+    s.steering.activate([pod])
     s.api.go_on.set()
     assert s.done() == ["p status", "p status", "p gates"]  # freed with the newest nomination, not with the first
     assert s.now(pod).status.nominated_node_name == "n3"
@@ -298,7 +298,7 @@ def test_what_is_tried_again(errors: list[ApiError], patches: int, given_up: boo
     s = story(*errors)
     pod = s.pod("p", GATE)
     before = metrics.steering_failures._value.get()
-    s.steering.steer([(pod, "n1")])
+    s.steering.nominate([(pod, "n1")])
     assert len(s.done()) == patches
     assert s.gates(pod) == ([GATE["name"]] if given_up else [])
     assert metrics.steering_failures._value.get() - before == int(given_up)
@@ -318,9 +318,9 @@ def test_a_pod_whose_patch_failed_as_nobody_expected_can_be_patched_again(
             raise KeyError("a fault of ours")
 
         patched.setattr(module, "patch_pod_status", fails)
-        s.steering.steer([(pod, "n1")])
+        s.steering.nominate([(pod, "n1")])
         s.done()
-    s.steering.steer([(pod, "n1")])
+    s.steering.nominate([(pod, "n1")])
     s.done()
     assert s.gates(pod) == []
     assert metrics.steering_failures._value.get() - before == 1
@@ -333,10 +333,10 @@ def test_a_nomination_that_could_not_be_taken_back_is_taken_back_later(story: Ma
     """It kept room from others for as long as the pod waited."""
     s = story()
     pod = s.pod("p")
-    s.steering.steer([(pod, "n1")])
+    s.steering.nominate([(pod, "n1")])
     s.done()
     s.api.raises(*TROUBLE, *TROUBLE)
-    s.steering.release([pod])
+    s.steering.clear_nominations([pod])
     for seconds in (0.0, 2.0, 2.0, 1.9):
         s.clock += seconds
         s.steering.tick()
@@ -352,9 +352,9 @@ def test_a_nomination_that_could_not_be_taken_back_is_taken_back_later(story: Ma
 def test_a_newer_wish_takes_the_place_of_one_that_has_failed(story: Make) -> None:
     s = story(*TROUBLE)
     pod = s.pod("p", GATE)
-    s.steering.steer([(pod, "n1")])
+    s.steering.nominate([(pod, "n1")])
     s.done()
-    s.steering.steer([(pod, "n2")])
+    s.steering.nominate([(pod, "n2")])
     s.done()
     s.clock += 60.0
     s.steering.tick()
@@ -365,9 +365,9 @@ def test_a_newer_wish_takes_the_place_of_one_that_has_failed(story: Make) -> Non
 def test_who_is_to_be_woken_is_steered_where_that_has_failed(story: Make) -> None:
     s = story(*TROUBLE)
     pod = s.pod("p")
-    s.steering.steer([(pod, "n1")])
+    s.steering.nominate([(pod, "n1")])
     s.done()
-    s.steering.wake([pod])
+    s.steering.activate([pod])
     s.done()
     assert s.now(pod).status.nominated_node_name == "n1"
 
@@ -375,7 +375,7 @@ def test_who_is_to_be_woken_is_steered_where_that_has_failed(story: Make) -> Non
 def test_what_has_failed_is_no_matter_of_one_that_leads_no_more(story: Make) -> None:
     s = story(*TROUBLE)
     pod = s.pod("p")
-    s.steering.steer([(pod, "n1")])
+    s.steering.nominate([(pod, "n1")])
     s.done()
     s.leading = False
     s.clock += 60.0
@@ -390,9 +390,9 @@ def test_what_has_failed_does_not_come_after_what_was_decided_meanwhile(story: M
     s = story(*TROUBLE)
     pod = s.pod("p", GATE)
     s.api.go_on.clear()
-    s.steering.steer([(pod, "n1")])
+    s.steering.nominate([(pod, "n1")])
     assert s.api.begun.wait(5)
-    s.steering.release([pod])
+    s.steering.clear_nominations([pod])
     s.api.go_on.set()
     s.done()
     s.clock += 60.0
@@ -415,9 +415,9 @@ def test_a_pod_that_is_woken_while_it_is_sent_is_sent_all_the_same(
     s = story(*errors)
     pod = s.pod("p", *gates)
     s.api.go_on.clear()
-    s.steering.steer([(pod, "n1")])
+    s.steering.nominate([(pod, "n1")])
     assert s.api.begun.wait(5)
-    s.steering.wake([pod])
+    s.steering.activate([pod])
     s.api.go_on.set()
     s.done()
     assert (s.now(pod).status.nominated_node_name, s.gates(pod)) == ("n1", [])
@@ -431,7 +431,7 @@ def test_a_gate_that_could_not_be_taken_off_stays_once_the_plan_is_dropped(story
     s.api.go_on.clear()
     s.steering.ungate([pod])
     assert s.api.begun.wait(5)
-    s.steering.release([pod])
+    s.steering.clear_nominations([pod])
     s.api.go_on.set()
     s.done()
     assert s.gates(pod) == [GATE["name"]]

@@ -16,7 +16,7 @@ def test_a_member_that_is_sent_is_activated_and_one_that_is_gated_is_freed() -> 
     api, activated = EmbeddedAPI(), list[str]()
     steering = QueueSteering(api, lambda pods: activated.extend(pod.name for pod in pods), lambda job: job())
     plain, gated = _pod(api, "plain"), _pod(api, "gated", schedulingGates=[GATE])
-    steering.steer([(plain, "n1"), (gated, "n2")])
+    steering.nominate([(plain, "n1"), (gated, "n2")])
     assert activated == ["plain"]
     assert not api.get(PODS, "gated", "default").gated
 
@@ -25,17 +25,17 @@ def test_a_nomination_that_is_good_for_nothing_is_taken_back() -> None:
     api = EmbeddedAPI()
     steering = QueueSteering(api, lambda pods: None, lambda job: job())
     pod = _pod(api, "vip", status={"nominatedNodeName": "n1"})
-    steering.give_up([pod])
+    steering.clear_foreign_nominations([pod])
     assert api.get(PODS, "vip", "default").status.nominated_node_name == ""
     api.delete(PODS, "vip", "default")
-    steering.give_up([pod])  # nobody has anything of a pod that is gone
+    steering.clear_foreign_nominations([pod])  # nobody has anything of a pod that is gone
 
 
 def test_who_is_roused_is_activated() -> None:
     activated = list[str]()
     api = EmbeddedAPI()
     steering = QueueSteering(api, lambda pods: activated.extend(pod.name for pod in pods), lambda job: job())
-    steering.rouse([(_pod(api, "plain"), "n1")])
+    steering.activate_by_nomination([(_pod(api, "plain"), "n1")])
     assert activated == ["plain"]
 
 
@@ -43,9 +43,9 @@ def test_a_gate_stays_where_the_plan_was_dropped_before_it_came_off() -> None:
     api, jobs = EmbeddedAPI(), list[Callable[[], None]]()
     steering = QueueSteering(api, lambda pods: None, jobs.append)
     dropped, anew = _pod(api, "dropped", schedulingGates=[GATE]), _pod(api, "anew", schedulingGates=[GATE])
-    steering.steer([(dropped, "n1"), (anew, "n1")])
-    steering.release([dropped, anew])
-    steering.steer([(anew, "n2")])
+    steering.nominate([(dropped, "n1"), (anew, "n1")])
+    steering.clear_nominations([dropped, anew])
+    steering.nominate([(anew, "n2")])
     for job in jobs:
         job()
     assert [api.get(PODS, name, "default").gated for name in ("dropped", "anew")] == [True, False]

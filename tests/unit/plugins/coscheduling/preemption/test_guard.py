@@ -15,11 +15,11 @@ from extender.api import corev1, policyv1
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.collaborators import NoSteering
+from extender.plugins.coscheduling.dispatch.ordered_steering import SteeringInOrder
 from extender.plugins.coscheduling.preemption.evictable import GangVictims
 from extender.plugins.coscheduling.preemption.guard import PLACE_SECONDS, OfferedCandidate, PreemptionGuard, Veto
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
-from extender.plugins.coscheduling.preemption.vetoed import VetoedPreemptors
-from extender.plugins.coscheduling.scheduling.steering_in_order import SteeringInOrder
+from extender.plugins.coscheduling.preemption.waiting_preemptors import VetoedPreemptors
 from extender.plugins.coscheduling.state.ledger import Reservation
 from tests.objects import make_node, make_pdb, make_pod
 from tests.unit.plugins.coscheduling.conftest import LABEL, World, node, pod, pod_group
@@ -55,7 +55,7 @@ def _look(priority: int, offered: list[str]) -> tuple[list[str], Veto | None]:
     manager.ledger.reserve(Reservation(PodInfo(member), "default/g", "n1", math.inf))
     guard = PreemptionGuard(
         manager,
-        world.plugin.barrier,
+        world.plugin.gang_permit,
         Mock(spec_set=RestOfGangs),
         Mock(spec_set=VetoedPreemptors),
         cluster.framework,
@@ -89,7 +89,7 @@ class Bench:
     def guard(self, gang_victims: GangVictims = GangVictims.WHOLE_OR_SURPLUS) -> PreemptionGuard:
         return PreemptionGuard(
             self.manager,
-            self.world.plugin.barrier,
+            self.world.plugin.gang_permit,
             self.rest,
             self.vetoed,
             self.cluster.framework,
@@ -406,7 +406,7 @@ class TestNominations:
         preemptor = pod("p0", group)
         preemptor = replace(preemptor, status=replace(preemptor.status, nominated_node_name="n1"))
         bench.world.create(preemptor)
-        with patch.object(bench.world, "give_up", side_effect=KeyError("a fault of ours")):
+        with patch.object(bench.world, "clear_foreign_nominations", side_effect=KeyError("a fault of ours")):
             assert not bench.guard().review(preemptor, [])
         assert list(bench.manager.quarantine) == set_aside
 

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.preemption.vetoed import VetoedPreemptors
+from extender.plugins.coscheduling.preemption.waiting_preemptors import VetoedPreemptors
 from extender.plugins.coscheduling.state.ledger import Reservation
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 

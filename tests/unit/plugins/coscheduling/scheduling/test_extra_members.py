@@ -76,7 +76,7 @@ def test_when_they_are_gone_the_gang_is_complete_again(kube: KubeScheduler) -> N
 
 def test_asking_after_them_is_no_plan(kube: KubeScheduler, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO"):
-        kube.plugin.events.room_came_free()
+        kube.plugin.events.on_capacity_freed()
         kube.run()
     assert [record.message for record in caplog.records if "gang planned" in record.message] == []
 

@@ -98,7 +98,7 @@ def test_what_was_offered_says_all_only_where_kube_scheduler_did_not_stop_early(
     assert ("p0" in gang.refuted.confined(manager.clock(), manager.cluster_epoch)) is confined
 
 
-# Rebuffs: a nomination of ours is gone
+# SchedulerFeedback: a nomination of ours is gone
 
 
 def nominated(w: World, node_name: str, message: str = "") -> corev1.Pod:

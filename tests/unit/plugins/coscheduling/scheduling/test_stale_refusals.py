@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from extender.plugins.coscheduling.scheduling.stale_refusals import STOOD_SECONDS
+from extender.plugins.coscheduling.events.scheduler_feedback import STOOD_SECONDS
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
 Make = Callable[..., World]

@@ -10,9 +10,9 @@ import pytest
 from msgspec import structs
 
 from extender.api import corev1
-from extender.plugins.coscheduling.collaborators import ShadowRules
-from extender.plugins.coscheduling.scheduling.shadow import PAUSE_SECONDS
-from extender.plugins.coscheduling.scheduling.vain_turns import A_DAY, Turn, VainTurns, Wish
+from extender.plugins.coscheduling.backfill.vain_turns import A_DAY, Turn, VainTurns, Wish
+from extender.plugins.coscheduling.collaborators import BackfillRules
+from extender.plugins.coscheduling.scheduling.backfill_reservation import PAUSE_SECONDS
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.kube_scheduler import group, members
 from tests.unit.plugins.coscheduling.short_of_room import RULES, Story
@@ -95,8 +95,8 @@ def test_a_new_name_each_time_does_not_help_a_tenant(story: Story) -> None:
             members = story.gang(f"g{number}", day=1)
     assert number > 5
     assert kept / (8 * HOURS) < 0.2
-    assert len(story.w.plugin.rounds.shadows._turns) <= 1, "nothing is kept of those that are gone"
-    assert len(story.w.plugin.rounds.shadows._vain._gangs) <= 1
+    assert len(story.w.plugin.rounds.reservations._turns) <= 1, "nothing is kept of those that are gone"
+    assert len(story.w.plugin.rounds.reservations._vain._gangs) <= 1
 
 
 class Churn(Story):
@@ -109,7 +109,7 @@ class Churn(Story):
 
     SECONDS = 90
 
-    def __init__(self, world: Make, rules: ShadowRules) -> None:
+    def __init__(self, world: Make, rules: BackfillRules) -> None:
         super().__init__(world, rules)
         self.w.nodes = {f"n{number}": node(f"n{number}", "4") for number in range(4)}
         self.w.on_nodes.clear()
@@ -180,7 +180,7 @@ class Churn(Story):
 def test_a_gang_that_needs_nodes_which_small_pods_share_starts(
     impossible: int, percent: int, after: range, world: Make
 ) -> None:
-    churn = Churn(world, ShadowRules(300, 600, percent))
+    churn = Churn(world, BackfillRules(300, 600, percent))
     assert churn.walk(2 * HOURS, impossible=impossible) in after
 
 
@@ -204,7 +204,7 @@ def test_turns_in_vain_are_forgotten_once(happened: Callable[[Story], None], aga
     happened(story)
     found = turns(story, 1200)
     assert [owner for _, owner, _ in found] == ([again] if again is not None else [])
-    assert story.w.plugin.rounds.shadows._turns == {"default/g": 1 if again is not None else 3}
+    assert story.w.plugin.rounds.reservations._turns == {"default/g": 1 if again is not None else 3}
 
 
 def nodes(story: Story, cpu: str, *, cordoned: bool = False) -> None:
@@ -226,13 +226,13 @@ def test_a_turn_that_ends_with_a_start_clears_the_record_of_the_namespace(story:
     turns(story, 3300)
     shadow = story.after(60)
     assert shadow is not None
-    vain = story.w.plugin.rounds.shadows._vain
+    vain = story.w.plugin.rounds.reservations._vain
     assert vain.of_namespace(shadow.group) == 3
     for number in range(2):
         story.runs(pod(f"{story.owner}-{number}", story.owner, cpu="0", node_name=f"n{number}"))
     assert story.after(STEP) is None
     assert vain.of_namespace(shadow.group) == 0
-    assert shadow.group not in story.w.plugin.rounds.shadows._turns
+    assert shadow.group not in story.w.plugin.rounds.reservations._turns
 
 
 def test_a_gang_of_a_namespace_that_had_no_turn_in_vain_comes_before_the_others_of_one_that_had(story: Story) -> None:
@@ -248,9 +248,9 @@ def test_a_gang_of_a_namespace_that_had_no_turn_in_vain_comes_before_the_others_
 def test_a_plan_that_comes_to_no_start_clears_nothing(story: Story) -> None:
     story.gang("g")
     turns(story, 1000)
-    manager, shadows = story.w.plugin.manager, story.w.plugin.rounds.shadows
+    manager, reservations = story.w.plugin.manager, story.w.plugin.rounds.reservations
     with manager.lock:
-        shadows.planned([manager.groups["default/g"]])
+        reservations.planned([manager.groups["default/g"]])
     story.w.plugin.manager.forget_notes("default/g")
     story.w.filter(pod("g-0", "g", cpu="2"))
     assert [when for when, _, _ in turns(story, 2000)] == [300], "and the pause after it is that of the second"
@@ -264,8 +264,8 @@ def test_a_start_clears_the_record(story: Story) -> None:
         story.runs(there)
     story.after(STEP)
     story.after(STEP)
-    assert story.w.plugin.rounds.shadows._turns == {}
-    assert story.w.plugin.rounds.shadows._vain._gangs == {}
+    assert story.w.plugin.rounds.reservations._turns == {}
+    assert story.w.plugin.rounds.reservations._vain._gangs == {}
 
 
 def test_each_turn_keeps_other_nodes_free_while_there_are_others_that_would_do(story: Story) -> None:
@@ -291,10 +291,10 @@ def test_a_gang_that_goes_while_its_nodes_are_chosen_leaves_nothing(world: Make)
         story.w.plugin.on_pod_group(pod_group("g", 2), None)
         return offload(function, *args)
 
-    shadows = story.w.plugin.rounds.shadows
-    shadows._with = replaced(shadows._with, offload=goes_meanwhile)
+    reservations = story.w.plugin.rounds.reservations
+    reservations._with = replaced(reservations._with, offload=goes_meanwhile)
     assert story.after(300) is None
-    assert (shadows._waits_since, shadows._not_before, shadows._turns) == ({}, {}, {})
+    assert (reservations._waits_since, reservations._not_before, reservations._turns) == ({}, {}, {})
 
 
 def test_groups_that_start_together_have_their_turns_as_one(story: Story) -> None:

@@ -17,7 +17,7 @@ from extender.api import corev1
 from extender.backend.cache.cache import Cache
 from extender.backend.queue.nominator import Nominator
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.state.units import unit_of
+from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.scheduler.event_handlers import NodeHandlers, PodHandlers
 from tests.fakes.planning import planning_judge
 from tests.objects import HOSTNAME, ZONE, NodeBuilder, PodBuilder, make_node, make_pod, make_pod_group, selector
@@ -154,7 +154,7 @@ class History:
         while planned := [name for name in self.gangs if manager.groups[f"default/{name}"].planned]:
             for member in self.gangs.pop(planned[0]):
                 self.plugin.on_pod(member, None)
-            manager.room_came_free()
+            manager.on_capacity_freed()
             self.plugin.rounds.look()
             self.tasks()
 
@@ -165,7 +165,7 @@ class History:
             if group.planned:
                 continue
             assert group.key in manager.denied, name
-            request = self.plugin.rounds.requests.request(unit_of(manager, group), "default-scheduler", {})
+            request = self.plugin.rounds.requests.request(gang_set_of(manager, group), "default-scheduler", {})
             alone = replace(request, promised=())  # what is promised is to come, and is told when it does
             plans = [planner.plan(self.cache.snapshot(), each, JUDGE) for each in (request, alone)]
             if all(isinstance(plan, planner.Placement) for plan in plans):

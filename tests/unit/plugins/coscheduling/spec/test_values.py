@@ -12,7 +12,7 @@ from extender.api.metadata_keys import Key, Source
 from extender.api.metav1 import ObjectMeta
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.plugins.coscheduling.spec import keys
-from extender.plugins.coscheduling.spec.batch import batch_name
+from extender.plugins.coscheduling.spec.match_policy import batch_name
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec, spec_of_labels, spec_of_pod_group
 from extender.plugins.coscheduling.spec.reading import Reading

@@ -161,7 +161,7 @@ def test_a_gang_that_has_lost_its_plan_asks_anew(roomy: World) -> None:
     kube = Capped(roomy, 5)
     kube.apply(group("a", 3), group("b", 3))
     kube.create(*members(3, "a"), *members(3, "b"))
-    slots, groups = kube.plugin.arrivals.bind_slots, kube.plugin.manager.groups
+    slots, groups = kube.plugin.dispatcher.bind_slots, kube.plugin.manager.groups
     for name in "ab":
         groups[f"default/{name}"].planned = True
     assert slots.lets_in(groups["default/a"])
@@ -192,7 +192,7 @@ def test_members_beyond_minmember_that_are_held_for_another_group_count_too(
     kube.rounds(12)
     assert (len(kube.running()), kube.too_many) == (14, 0)
     assert list(broken(kube)) == []
-    slots = kube.plugin.arrivals.bind_slots
+    slots = kube.plugin.dispatcher.bind_slots
     assert (slots._extra, slots._waiting) == ({}, {})
 
 
@@ -213,7 +213,7 @@ def test_one_that_is_kept_back_says_so_and_comes_once_its_groups_have_started(ro
         kube.attempt(pod.uid)
     assert kube.held() == {"a0", "a1", "a2"}
     assert {kube.told[f"a{number}"] for number in (3, 4, 5)} == {messages.BIND_CALLS_TAKEN}
-    kube.plugin.arrivals.send(kube.plugin.manager.groups["default/a"])  # another wave's turn, say
+    kube.plugin.dispatcher.dispatch(kube.plugin.manager.groups["default/a"])  # another wave's turn, say
     kube.wake()
     assert {kube.pods[f"default/a{number}"].status.nominated_node_name for number in (3, 4, 5)} == {""}
     for pod in pods[8:10]:
@@ -247,5 +247,5 @@ def test_of_those_that_went_while_they_were_kept_back_nothing_is_left(roomy: Wor
     kube.rounds(1)
     kube.world.clock.now += 11.0
     kube.plugin.tick()
-    slots = kube.plugin.arrivals.bind_slots
+    slots = kube.plugin.dispatcher.bind_slots
     assert (slots._extra, slots._passed, slots._let_in, slots._waiting) == ({}, {}, set(), {})

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from extender.plugins.coscheduling.state.error_back_off import ErrorBackOffs
+from extender.plugins.coscheduling.state.refutations import ErrorBackOffs
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import TIMEOUT, KubeScheduler, group, member, members
 
@@ -56,7 +56,7 @@ def test_the_holds_of_a_gang_share_one_deadline_and_end_together(timed_out: Kube
 
 
 def test_nothing_is_kept_for_members_that_are_in_back_off(timed_out: KubeScheduler) -> None:
-    timed_out.plugin.events.room_came_free()
+    timed_out.plugin.events.on_capacity_freed()
     timed_out.world.run_tasks()
     assert len(timed_out.plugin.manager.ledger) == 0
     assert {comes(timed_out, name) for name in ("g3", "g0", "g1")} == {RECENTLY}

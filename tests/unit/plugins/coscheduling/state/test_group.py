@@ -10,9 +10,8 @@ import pytest
 from extender import metrics
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.spec.membership import GroupRef
-from extender.plugins.coscheduling.state.commit import Commit
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.member import Effect, Member, MemberEvent, MemberState
+from extender.plugins.coscheduling.state.member import Commit, Effect, Member, MemberEvent, MemberState
 from tests.objects import make_pod
 
 HELD, BEGUN, CONFIRMED = MemberEvent.HELD, MemberEvent.START_BEGUN, MemberEvent.BINDING_CONFIRMED
@@ -187,4 +186,4 @@ def test_a_stop_knows_the_one_before(group: Group) -> None:
         group.stop(stop)
     stops[0].after.assert_called_once_with(None)
     stops[1].after.assert_called_once_with(stops[0].after.return_value)
-    assert group.stopped is stops[1].after.return_value
+    assert group.last_diagnosis is stops[1].after.return_value

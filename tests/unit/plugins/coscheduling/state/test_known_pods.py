@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from extender.api import corev1
-from extender.plugins.coscheduling.state.known_pods import GONE_SECONDS, UNSEEN_SECONDS, KnownPods
+from extender.plugins.coscheduling.state.group_members import GONE_SECONDS, UNSEEN_SECONDS, KnownPods
 from tests.unit.plugins.coscheduling.conftest import FakeClock, pod
 
 POD = pod("p", "g")

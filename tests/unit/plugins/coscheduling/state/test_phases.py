@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from extender.plugins.coscheduling.scheduling.phases import Phase, count_phases
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import MemberEvent
-from extender.plugins.coscheduling.state.phases import Phase, count_phases
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from tests.objects import make_pod, make_pod_group
 

@@ -19,12 +19,11 @@ from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.spec.keys import GROUPS
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.spec.start_record import start_record
-from extender.plugins.coscheduling.state.commit import Start
-from extender.plugins.coscheduling.state.gang_groups import GangGroups
+from extender.plugins.coscheduling.state.gang_set_index import GangSetIndex
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.known_pods import UNSEEN_SECONDS
+from extender.plugins.coscheduling.state.group_members import UNSEEN_SECONDS
 from extender.plugins.coscheduling.state.ledger import Reservation
-from extender.plugins.coscheduling.state.member import MemberEvent, MemberState
+from extender.plugins.coscheduling.state.member import MemberEvent, MemberState, Start
 from extender.plugins.coscheduling.state.pod_group_manager import AT_ONCE, PodGroupManager, in_parts
 from tests.unit.plugins.coscheduling.conftest import FakeClock, pod, pod_group
 
@@ -117,7 +116,7 @@ def test_a_pod_that_ends_belongs_to_its_group_for_the_last_time(manager: PodGrou
 
 
 def test_a_victim_that_is_to_go_is_no_member(manager: PodGroupManager) -> None:
-    manager.leaving["p"] = (POD, 1.0)
+    manager.terminating["p"] = (POD, 1.0)
     assert manager.pod_changed(POD) is None
     assert manager.groups == {}
 
@@ -334,10 +333,10 @@ def test_the_next_gang_of_a_name_does_not_inherit_the_last_ones_end(manager: Pod
     group = manager.pod_changed(POD)
     assert group is not None
     hold(group, "p")
-    group.stopped = Mock()
+    group.last_diagnosis = Mock()
     manager.pod_gone(POD)
-    stopped: object = group.stopped
-    assert (manager.groups, stopped) == ({KEY: group}, None)
+    last_diagnosis: object = group.last_diagnosis
+    assert (manager.groups, last_diagnosis) == ({KEY: group}, None)
     manager.hold_is_over(group, "p")
     manager.drop_if_empty(group)
     assert manager.groups == {}
@@ -363,18 +362,18 @@ def naming(name: str, *others: str, min_member: int = 1) -> Any:
 def test_groups_that_name_each_other_are_one_set_until_one_names_it_no_more(manager: PodGroupManager) -> None:
     manager.pod_group_changed(naming("g", "h"))
     manager.pod_group_changed(naming("h", "g"))
-    assert set(manager.gang_groups.unit(KEY)) == {KEY, "default/h"}
+    assert set(manager.gang_set_index.gang_set(KEY)) == {KEY, "default/h"}
     manager.pod_group_changed(pod_group("g", 1))
     manager.pod_group_changed(pod_group("h", 1))
-    assert set(manager.gang_groups.unit(KEY)) == {KEY}
+    assert set(manager.gang_set_index.gang_set(KEY)) == {KEY}
 
 
 def test_a_group_whose_object_is_gone_names_no_other(manager: PodGroupManager) -> None:
     manager.pod_group_changed(naming("g", "h"))
     manager.pod_changed(POD)
-    assert set(manager.gang_groups.unit("default/h")) == {KEY, "default/h"}
+    assert set(manager.gang_set_index.gang_set("default/h")) == {KEY, "default/h"}
     manager.pod_group_gone(naming("g", "h"))
-    assert manager.gang_groups.unit("default/h") == ("default/h",)
+    assert manager.gang_set_index.gang_set("default/h") == ("default/h",)
 
 
 def light(name: str, *others: str) -> corev1.Pod:
@@ -387,9 +386,9 @@ def light(name: str, *others: str) -> corev1.Pod:
 def test_what_pods_name_counts_at_once(manager: PodGroupManager) -> None:
     """The other groups are planned with this one from now on, whether anybody has asked about it or not."""
     manager.pod_changed(light("p", "g", "h"))
-    assert set(manager.gang_groups.unit(KEY)) == {KEY, "default/h"}
+    assert set(manager.gang_set_index.gang_set(KEY)) == {KEY, "default/h"}
     manager.pod_changed(light("p"))
-    assert manager.gang_groups.unit(KEY) == (KEY,)
+    assert manager.gang_set_index.gang_set(KEY) == (KEY,)
 
 
 def test_names_that_do_not_agree_count_once_they_do(manager: PodGroupManager) -> None:
@@ -400,11 +399,11 @@ def test_names_that_do_not_agree_count_once_they_do(manager: PodGroupManager) ->
     assert spec is not None
     assert "do not match" in spec.invalid
     manager.pod_changed(light("q", "g", "h"))
-    assert set(manager.gang_groups.unit(KEY)) == {KEY, "default/h"}
+    assert set(manager.gang_set_index.gang_set(KEY)) == {KEY, "default/h"}
     manager.pod_gone(light("p", "g", "h"))
-    assert set(manager.gang_groups.unit(KEY)) == {KEY, "default/h"}
+    assert set(manager.gang_set_index.gang_set(KEY)) == {KEY, "default/h"}
     manager.pod_gone(light("q", "g", "h"))
-    assert manager.gang_groups.unit(KEY) == (KEY,)
+    assert manager.gang_set_index.gang_set(KEY) == (KEY,)
     assert manager.groups == {}
 
 
@@ -419,7 +418,7 @@ def test_a_plan_of_pods_that_ask_for_something_else_falls_at_once(manager: PodGr
 
 
 def test_a_set_that_grows_too_large_is_refused_with_its_number_and_tried_again(manager: PodGroupManager) -> None:
-    manager.gang_groups = GangGroups(most=2)
+    manager.gang_set_index = GangSetIndex(most=2)
     manager.pod_group_changed(naming("g", "h"))
     group = manager.pod_group_changed(naming("x", "h"))
     spec = manager.spec(group)
@@ -433,7 +432,7 @@ def test_a_set_that_grows_too_large_is_refused_with_its_number_and_tried_again(m
     group.waves = [frozenset("xh"), frozenset("gone")]
     manager.pod_group_changed(pod_group("g", 1))
     assert manager.try_names_again("default/x") is group
-    assert set(manager.gang_groups.unit("default/x")) == {"default/x", "default/h"}
+    assert set(manager.gang_set_index.gang_set("default/x")) == {"default/x", "default/h"}
     assert group.waves == [frozenset("xh")]
     spec = manager.spec(group)
     assert spec is not None
@@ -443,7 +442,7 @@ def test_a_set_that_grows_too_large_is_refused_with_its_number_and_tried_again(m
 def test_a_group_that_is_dropped_names_no_other(manager: PodGroupManager) -> None:
     manager.pod_changed(light("p", "g", "h"))
     manager.pod_gone(light("p", "g", "h"))
-    assert manager.gang_groups.unit("default/h") == ("default/h",)
+    assert manager.gang_set_index.gang_set("default/h") == ("default/h",)
 
 
 def test_waves_are_of_members_of_the_set_alone(manager: PodGroupManager) -> None:
@@ -470,7 +469,7 @@ def test_of_groups_that_start_together_the_lowest_priority_and_the_last_quorum_c
     standing = manager.standing(manager.groups[KEY])
     assert (standing.priority, standing.since) == (3, datetime(2026, 1, 2, tzinfo=UTC))
     assert manager.priority_of(manager.groups[KEY]) == 3
-    manager.gang_groups.mark_whole(manager.gang_groups.unit(KEY))
+    manager.gang_set_index.mark_whole(manager.gang_set_index.gang_set(KEY))
     assert manager.priority_of(manager.groups[KEY]) == 5, "once they were whole each is on its own"
 
 
@@ -585,10 +584,10 @@ def test_room_that_comes_free_is_for_all_that_wait_but_those_that_gave_it_up(man
     manager.pod_changed(pod("i-0", "i"))
     lack: Any = object()
     manager.queue.unschedulable = {KEY: lack, "default/h": lack}
-    manager.room_came_free(but=["default/h", "default/other"])
+    manager.on_capacity_freed(but=["default/h", "default/other"])
     assert manager.queue.unschedulable == {"default/h": lack}
     assert (list(manager.denied), manager.queue.active, manager.epoch) == (["default/h"], {KEY}, 1)
-    manager.room_came_free()
+    manager.on_capacity_freed()
     assert (list(manager.denied), manager.queue.active, manager.epoch) == ([], {KEY, "default/h"}, 2)
 
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from extender.plugins.coscheduling.state.quarantine import FORGIVEN_SECONDS, Quarantine
+from extender.plugins.coscheduling.quarantine import FORGIVEN_SECONDS, Quarantine
 from tests.unit.plugins.coscheduling.conftest import FakeClock
 
 pytestmark = pytest.mark.faults

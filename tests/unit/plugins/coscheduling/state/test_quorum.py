@@ -19,12 +19,12 @@ from extender.plugins.coscheduling.state.quorum import (
     Needs,
     follow,
     in_part,
-    is_free,
     minima_missed,
     needs,
     note_start,
     past,
     runs,
+    schedules_alone,
 )
 from tests.unit.plugins.coscheduling.conftest import pod
 
@@ -87,7 +87,7 @@ def test_once_satisfied(policy: MatchPolicy, once_whole: bool, missing: Needs) -
     of = group("abc")
     of.once_whole = once_whole
     assert needs(of, spec(2, policy), {"a"}) == missing
-    assert is_free(of, spec(2, policy), "a") is (not missing)
+    assert schedules_alone(of, spec(2, policy), "a") is (not missing)
 
 
 ROWS: list[Any] = [
@@ -126,8 +126,8 @@ def test_with_only_waiting_those_of_earlier_starts_count_for_no_other() -> None:
 
 def test_with_only_waiting_who_has_started_is_free() -> None:
     of = group("ab", started="a")
-    assert [is_free(of, spec(2, ONLY), uid) for uid in "ab"] == [True, False]
-    assert not is_free(of, spec(2, RUNNING), "a")
+    assert [schedules_alone(of, spec(2, ONLY), uid) for uid in "ab"] == [True, False]
+    assert not schedules_alone(of, spec(2, RUNNING), "a")
 
 
 @pytest.mark.parametrize(

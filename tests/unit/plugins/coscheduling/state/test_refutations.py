@@ -11,8 +11,8 @@ from extender.api import corev1
 from extender.cli import explain_text
 from extender.framework.cycle_state import CycleState
 from extender.framework.permit_rejection import note_rejection
-from extender.plugins.coscheduling.scheduling.kube_schedulers_word import in_tree_reasons
-from extender.plugins.coscheduling.state.preempting import Preempting
+from extender.plugins.coscheduling.scheduling.rejected_in_tree import in_tree_reasons
+from extender.plugins.coscheduling.state.group import Preempting
 from extender.plugins.coscheduling.state.refutations import How, Refutations
 from tests.unit.plugins.coscheduling.conftest import World, node, pod_group
 from tests.unit.plugins.coscheduling.kube_scheduler import member

@@ -10,8 +10,8 @@ from extender.api import corev1
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.spec.membership import GroupRef
 from extender.plugins.coscheduling.spec.roles import Roles
+from extender.plugins.coscheduling.state.group import RoleCounts
 from extender.plugins.coscheduling.state.member import Member
-from extender.plugins.coscheduling.state.role_counts import RoleCounts
 from tests.objects import make_pod
 
 LABELS = ("gang-extender.dev/role", "example.com/part")

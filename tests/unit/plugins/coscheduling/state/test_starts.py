@@ -178,11 +178,11 @@ def test_a_binding_that_fails_after_the_start_leaves_a_firm_place_for_as_long_as
     third = kube.pods["default/g2"]
     node_name = kube.world.filter(third)
     kube.world.on_nodes[third.uid] = on_node(third, node_name)
-    assert kube.plugin.barrier.arrive(third, node_name, 60.0)[0].success
+    assert kube.plugin.gang_permit.permit(third, node_name, 60.0)[0].success
     kube._settle()
     assert kube.running() == {"g0", "g1"}
     del kube.world.on_nodes[third.uid]
-    kube.plugin.barrier.leave(third, "the binding failed")
+    kube.plugin.gang_permit.unreserve(third, "the binding failed")
     place = manager.ledger.get(third.uid)
     assert place is not None
     assert (place.firm, place.node_name, place.expires) == (True, node_name, kube.world.clock.now + 60)
@@ -235,8 +235,8 @@ def test_a_binding_that_fails_while_the_others_are_under_way_leaves_a_firm_place
     for number in range(2):
         kube.attempt(f"default/g{number}")
     third = kube.pods["default/g2"]
-    assert kube.plugin.barrier.arrive(third, kube.world.filter(third), 60.0)[0].success
-    kube.plugin.barrier.leave(third, "the binding failed")
+    assert kube.plugin.gang_permit.permit(third, kube.world.filter(third), 60.0)[0].success
+    kube.plugin.gang_permit.unreserve(third, "the binding failed")
     assert firm(kube.world) == {"g2"}
     kube._settle()
     assert (kube.running(), firm(kube.world)) == ({"g0", "g1"}, {"g2"})

@@ -1,0 +1,1 @@
+"""Which nodes are kept free for the gang that waits longest, and how its turns go: pure."""

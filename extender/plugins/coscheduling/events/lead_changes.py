@@ -1,0 +1,51 @@
+"""We begin to lead, or lead no more: who begins plans what waits, and who leads no more keeps no place for anybody.
+
+The plugin's tick has it look about once a second; whether we lead is said by the Lease, through Collaborators.may_plan.
+kube-scheduler starts its loop with the Lease and ends its process without it: cmd/kube-scheduler/app/server.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
+from extender.plugins.coscheduling.scheduling.rejected_in_tree import mark_rejections_current
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+
+
+class LeadChanges:
+    """One caller at a time: the tick. tell_anew: has what gangs wait for told once more; the manager's lock is held.
+    room_came_free: has every group that waits looked at."""
+
+    def __init__(
+        self,
+        manager: PodGroupManager,
+        rounds: PlanningRounds,
+        tell_anew: Callable[[], None],
+        may_plan: Callable[[], bool],
+        on_capacity_freed: Callable[[], None],
+    ) -> None:
+        self._manager = manager
+        self._rounds = rounds
+        self._tell_anew = tell_anew
+        self._may_plan = may_plan
+        self._room_came_free = on_capacity_freed
+        self._planning = False  # what may_plan last said
+
+    def tick(self) -> None:
+        """What follows is done again with the next tick, until it is done to its end."""
+        planning = self._may_plan()
+        if planning and not self._planning:
+            self._rounds.finish_begun()
+            self._room_came_free()
+            with self._manager.lock:
+                mark_rejections_current(self._manager)
+                self._tell_anew()
+        elif self._planning and not planning:
+            self._rounds.begin_anew()
+            with self._manager.lock:
+                planned = {reservation.group for reservation in self._manager.ledger}
+            for key in sorted(planned):
+                self._manager.quarantine.for_gang(key, "leadership", partial(self._rounds.drop_plan, key), None)
+        self._planning = planning

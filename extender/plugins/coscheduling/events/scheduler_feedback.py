@@ -1,0 +1,177 @@
+"""What kube-scheduler says of members: a nomination of ours is gone, its own filters refused one, a refusal is out of date.
+
+GroupEvents asks with each change of a pod; what it says is a matter of the member's wave (it is sent again), or of its place, which
+is refuted and planned anew. The plugin's tick has parked members tried again whose refusal has become untrue, once that has stood
+for a while.
+kube-scheduler: pkg/scheduler/schedule_one.go (handleSchedulingFailure) writes what is read here
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+from extender.api import corev1
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
+from extender.plugins.coscheduling.dispatch.ordered_steering import SteeringInOrder
+from extender.plugins.coscheduling.pod_conditions import (
+    no_candidate_was_left,
+    refused_in_tree,
+    taken_back,
+    was_gated,
+)
+from extender.plugins.coscheduling.scheduling.checks import failed_check
+from extender.plugins.coscheduling.scheduling.lost_places import refute
+from extender.plugins.coscheduling.scheduling.rejected_in_tree import note_refused
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.ledger import Reservation
+from extender.plugins.coscheduling.state.member import MemberEvent
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.refutations import How
+
+log = logging.getLogger(__name__)
+
+
+class SchedulerFeedback:
+    """Takes the manager's lock, and lets it go before anybody is sent."""
+
+    def __init__(self, manager: PodGroupManager, dispatcher: Dispatcher) -> None:
+        self._manager = manager
+        self._dispatcher = dispatcher
+
+    def on_nomination_cleared(self, old: corev1.Pod, new: corev1.Pod) -> bool:
+        """Our nomination is gone from the API, and we did not take it. Returns whether the group has to be planned again.
+
+        A pod that kube-scheduler's own filters have refused with it has its place refuted; otherwise (somebody preempts
+        there, our filter said no, its binding failed) the nomination is made once more, since it holds room against others.
+        """
+        with self._manager.lock:
+            group = self._manager.find(new)
+            member = group.members.get(new.uid) if group is not None else None
+            if group is None or member is None or new.uid in group.held:
+                return False
+            if member.nomination != old.status.nominated_node_name:
+                return False
+            if taken_back(old, new):
+                return False  # by us, before the place was promised again: that patch is to come
+            group.happened(new.uid, MemberEvent.NOMINATION_CLEARED)
+            member.nomination = None
+            place = self._manager.ledger.get(new.uid)
+            if place is None:
+                return False
+            refused = refused_in_tree(old, new, member.last_rejection)
+            if self._dispatcher.too_early(group, new.uid) or group.preempting is not None:
+                group.happened(
+                    new.uid, MemberEvent.PARKED
+                )  # sent once more when its turn comes: that says nothing about its place
+                return False
+            if refused and place.node_name == old.status.nominated_node_name:
+                self._refute(group, place)
+                return True
+            if not refused and member.renominated:
+                return False
+            member.renominated = True
+            group.happened(new.uid, MemberEvent.PARKED)
+        self._dispatcher.dispatch(group)
+        return False
+
+    def on_unschedulable(self, old: corev1.Pod, new: corev1.Pod) -> bool:
+        """A planned member of which we have not been asked may have been refused by kube-scheduler's own filters: it came
+        before its turn, or before our patch, and is nominated when its turn comes. One that our gate held until it was sent
+        has its place refuted instead; and so has one that keeps its nomination, as it does where it might have preempted and
+        our verb said no. Nothing follows while the gang preempts. Returns whether the group has to be planned again.
+        """
+        with self._manager.lock:
+            group = self._manager.find(new)
+            if group is None or new.uid not in group.members or new.uid in group.held:
+                return False
+            if not refused_in_tree(old, new, group.members[new.uid].last_rejection):
+                return False
+            place = self._manager.ledger.get(new.uid)
+            nominated = new.status.nominated_node_name
+            if place is None or (nominated and not _kept_in_vain(place, old, new)):
+                return False
+            if group.preempting is not None:  # of course: its room is not free yet, and it is sent once that is
+                self._note_parked(group, new.uid)
+                return False
+            if nominated or (was_gated(old) and not group.waves):
+                self._refute(group, place)
+                return True
+            self._note_parked(group, new.uid)
+            if not group.waves:
+                note_refused(self._manager, group, place)
+        self._dispatcher.dispatch(group)
+        return False
+
+    def _refute(self, group: Group, place: Reservation) -> None:
+        """Lock held."""
+        log.info("planned place refused by kube-scheduler pod=%s node=%s", place.pod.key, place.node_name)
+        refute(self._manager, group, place, How.REFUSED)
+        group.happened(place.uid, MemberEvent.PARKED)
+        self._manager.lose_places(group, [place.uid])
+
+    def _note_parked(self, group: Group, uid: str) -> None:
+        """Lock held."""
+        group.happened(uid, MemberEvent.PARKED)
+        group.members[uid].doubt_nomination()
+
+
+def _kept_in_vain(place: Reservation, old: corev1.Pod, new: corev1.Pod) -> bool:
+    """Whether it was refused with the nomination to its place, and is to come no more: not while somebody goes there."""
+    kept = old.status.nominated_node_name == new.status.nominated_node_name == place.node_name
+    return kept and no_candidate_was_left(new)
+
+
+STOOD_SECONDS = 2.0  # after the last change: a gang that grows is left alone
+
+
+class StaleRefusals:
+    """Called by one thread; the manager's lock is held while groups are looked through."""
+
+    def __init__(self, manager: PodGroupManager, steering: SteeringInOrder) -> None:
+        self._manager = manager
+        self._steering = steering
+        self._seen: dict[tuple[str, str], tuple[str, float]] = {}  # (group, scheduler) -> what is true, since when
+
+    def tick(self) -> None:
+        with self._manager.lock:
+            before, self._seen = self._seen, {}
+            for group in list(self._manager.groups.values()):
+                if group.refused:
+                    step = partial(self._told_otherwise, group, before)
+                    none: list[corev1.Pod] = []
+                    pods = self._manager.quarantine.for_gang(group.key, "stale-refusals", step, none)
+                    self._steering.activate(group.key, pods)
+        self._steering.carry_out()
+
+    def _told_otherwise(self, group: Group, before: dict[tuple[str, str], tuple[str, float]]) -> list[corev1.Pod]:
+        """Lock held."""
+        now = self._manager.clock()
+        pods: list[corev1.Pod] = []
+        for uid in group.refused:
+            member = group.members[uid]
+            told = member.rejection_facts
+            if not told:
+                continue
+            name = member.pod.spec.scheduler_name
+            key = group.key, name
+            if key not in self._seen:
+                true = self._true_words(group, member.pod)
+                known = before.get(key)
+                self._seen[key] = known if known is not None and known[0] == true else (true, now)
+            true, since = self._seen[key]
+            known_by_asking = not true and told != messages.INTERNAL_ERROR
+            if true != told and not known_by_asking and now - since >= STOOD_SECONDS:
+                member.rejection_facts = ""
+                pods.append(member.pod)
+        return pods
+
+    def _true_words(self, group: Group, pod: corev1.Pod) -> str:
+        """What the members of the pod's scheduler would be told now; empty where that is decided when they ask. Lock held."""
+        gate = failed_check(self._manager, group, pod.spec.scheduler_name, pod.name)
+        if gate is not None:
+            return gate.told
+        if group.calls:  # what is decided now will be true in a moment
+            return ""
+        return group.last_diagnosis.message if group.last_diagnosis is not None else ""

@@ -1,0 +1,333 @@
+"""Permit: members wait in their bind calls until the quorum is there; then the gang starts whole.
+
+scheduler-plugins: pkg/coscheduling/core/core.go (Permit), pkg/coscheduling/coscheduling.go (Unreserve)
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from functools import partial
+
+from extender import metrics
+from extender.api import corev1
+from extender.framework.binding_annotations import annotate_binding
+from extender.framework.cycle_state import CycleState
+from extender.framework.interface import WaitingPod
+from extender.framework.status import SUCCESS, Status, unschedulable, wait
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.collaborators import (
+    PARTLY_BOUND,
+    REJECTED,
+    SCHEDULED,
+    TIMED_OUT,
+    Collaborators,
+    Verdict,
+)
+from extender.plugins.coscheduling.events.expired_plans import time_for_siblings
+from extender.plugins.coscheduling.extension_points.preflight import lacks_room, preflight
+from extender.plugins.coscheduling.scheduling.batches import name_batch
+from extender.plugins.coscheduling.scheduling.checks import missing_peer_gang
+from extender.plugins.coscheduling.scheduling.topology import GangSetDomains
+from extender.plugins.coscheduling.spec.keys import BATCH, START
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
+from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason, diagnosis_of_hold
+from extender.plugins.coscheduling.state.gang_sets import gang_set_of, is_complete, missing_group, update_once_satisfied
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.ledger import Reservation
+from extender.plugins.coscheduling.state.member import Commit, Effect, MemberEvent, MemberState
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.quorum import needs, note_start, schedules_alone
+from extender.plugins.coscheduling.state.starts import record_start
+
+log = logging.getLogger(__name__)
+
+GetWaitingPod = Callable[[str], WaitingPod | None]
+Member = tuple[Group, str]
+"""A group and the UID of one of its members."""
+
+
+class GangPermit:
+    """Everything here runs under the manager's lock; the locks of waiting pods are taken inside it.
+
+    The binding cycle calls Permit and adds the waiting pod in one step that no other Permit interrupts, so every held
+    member has its waiting pod when the next one arrives.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        manager: PodGroupManager,
+        collaborators: Collaborators,
+        get_waiting_pod: GetWaitingPod,
+        *,
+        lease_seconds: float,
+    ) -> None:
+        """lease_seconds: how long a place is kept for a member that does not come."""
+        self._name = name
+        self._lease_seconds = lease_seconds
+        self._manager = manager
+        self._with = collaborators
+        self._get_waiting_pod = get_waiting_pod
+        self._domains = GangSetDomains(manager, collaborators.topology)
+
+    def permit(self, pod: corev1.Pod, node_name: str, default_wait: float) -> tuple[Status, float]:
+        """Holds the member, or starts the gang if it was the last that was missing. The wait is in seconds."""
+        manager = self._manager
+        with manager.lock:
+            group = manager.group_of(pod)
+            if group is None:
+                return SUCCESS, 0
+            spec = manager.spec(group)
+            if pod.uid not in group.members:  # it went after its call had been looked at
+                return unschedulable(messages.MEMBER_DELETED), 0
+            if pod.uid in group.assigned():  # likewise, and it was bound
+                return unschedulable(messages.ALREADY_BOUND), 0
+            if spec is None:
+                return unschedulable(messages.POD_GROUP_NOT_FOUND), 0
+            if spec.invalid:
+                return unschedulable(spec.invalid), 0
+            if not schedules_alone(group, spec, pod.uid) and (cause := missing_peer_gang(manager, group)):
+                return unschedulable(cause), 0  # it went while kube-scheduler bound our volumes
+            moved = self._moved(group, pod, node_name)
+            if not moved.success:
+                return moved, 0
+            group.happened(pod.uid, MemberEvent.HELD, node_name)
+            if schedules_alone(group, spec, pod.uid):
+                return self._start([(group, pod.uid)], arriving=pod.uid), 0
+            gang_set = gang_set_of(manager, group)
+            if not all(is_complete(manager, each) for each in gang_set):
+                return wait(), self._hold_seconds(pod, spec, gang_set, default_wait)
+            others = [member for member in _waiting(gang_set) if member[1] != pod.uid]
+            return self._start([*others, (group, pod.uid)], arriving=pod.uid), 0
+
+    def _moved(self, group: Group, pod: corev1.Pod, node_name: str) -> Status:
+        """Whether a member that comes to another node than its own may be held there: its place has moved on its way. Held where
+        the room went to others it would end the holds of all at the start."""
+        place = self._manager.ledger.get(pod.uid)
+        if place is not None and place.node_name == node_name:
+            return SUCCESS
+        snapshot = self._with.newest_snapshot()
+        if level := self._domains.left(group, pod.uid, node_name, snapshot):
+            return unschedulable(messages.planned_elsewhere(level))
+        status = preflight(pod, node_name, snapshot)
+        return status if lacks_room(status) else SUCCESS
+
+    def _hold_seconds(self, pod: corev1.Pod, spec: GroupSpec, gang_set: Sequence[Group], default_wait: float) -> float:
+        specs = [self._manager.spec(each) for each in gang_set]
+        seconds = float(spec.schedule_timeout_seconds or default_wait)
+        limit = self._with.hold_limit(sum(each.min_member for each in specs if each is not None))
+        if seconds > limit:
+            log.warning(
+                "wait clamped to the bind timeout group=%s seconds=%g limit=%g", gang_set[0].key, seconds, limit
+            )
+        late = time_for_siblings(gang_set, pod.uid, self._manager.ledger, self._with.has_unbound_claims)
+        return min(seconds + late, limit)
+
+    def recheck(self, group: Group) -> None:
+        """After minMember was lowered, or a group was named no longer: starts the gang if it is complete now."""
+        with self._manager.lock:
+            spec = self._manager.spec(group)
+            if spec is None or spec.invalid or missing_group(self._manager, group):
+                return
+            gang_set = gang_set_of(self._manager, group)
+            waiting = _waiting(gang_set)
+            if waiting and all(is_complete(self._manager, each) for each in gang_set):
+                self._start(waiting, arriving="")
+
+    def _start(self, starting: Sequence[Member], arriving: str) -> Status:
+        """Pre-flight, then all holds are lifted; if one was decided otherwise meanwhile, nobody starts."""
+        if not self._with.may_commit():
+            return unschedulable("not the leader: nothing is committed")
+        waiting = [(group, uid) for group, uid in starting if uid != arriving]
+        snapshot = self._with.newest_snapshot()
+        for group, uid in starting:
+            member = group.members.get(uid)
+            status = preflight(member.pod, member.node, snapshot) if member is not None else SUCCESS
+            if not status.success:
+                self._reject(waiting, status.message)
+                return status
+        commit = Commit(" ".join(sorted({group.key for group, _ in starting})), len(starting))
+        for group, uid in starting:
+            group.happened(uid, MemberEvent.START_BEGUN)
+            group.members[uid].commit = commit
+        try:
+            commit.decide(self._lift([uid for _, uid in waiting]))
+        finally:
+            if not commit.begun:
+                commit.decide(False)  # whatever has happened: those that are lifted ask for it, and wait
+                for group, uid in starting:
+                    group.happened(uid, MemberEvent.START_CALLED_OFF)
+                self._reject(waiting, messages.NOT_ENOUGH_LEFT)
+        if not commit.begun:
+            return unschedulable(messages.NOT_ENOUGH_LEFT)
+        log.info("gang starts group=%s members=%d", commit.group, len(starting))
+        self._tell_start(starting)
+        return SUCCESS
+
+    def _lift(self, uids: Sequence[str]) -> bool:
+        """Whether every hold was still there."""
+        held = [self._get_waiting_pod(uid) for uid in uids]
+        lifted = [pod is not None and pod.allow(self._name) for pod in held]
+        return all(lifted)
+
+    def _tell_start(self, starting: Sequence[Member]) -> None:
+        """All holds are lifted by now: nothing that raises here may keep the member back that has just arrived."""
+        for group in {group.key: group for group, _ in starting}.values():
+            planned = {reservation.uid for reservation in self._manager.ledger.of_group(group.key)}
+            group.refuted.clear()
+            begins = {uid for of, uid in starting if of is group}
+            note = partial(self._note_start, group, begins, planned | begins)
+            self._manager.quarantine.for_gang(group.key, "permit", note, None)
+
+    def _note_start(self, group: Group, begins: AbstractSet[str], uids: AbstractSet[str]) -> None:
+        """begins: the members that start. uids: with those that were planned together with them, and come later."""
+        try:
+            spec = self._manager.spec(group)
+            if spec is not None:
+                now = self._manager.wall()
+                record_start(group, spec, begins, now)
+                name_batch(group, spec, uids, now)
+        finally:
+            note_start(group, uids)  # they keep their places where the gang is set aside now
+        self._manager.follow_places(group)
+        if spec is not None:
+            verdict = Verdict(True, SCHEDULED, messages.complete(spec.min_member))
+            self._with.verdicts.decided(group.pod_group, group.key, verdict)
+
+    def check_commit(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
+        """PreBind: a member goes on only with its gang, and with its batch's name; a single pod only onto a node that still
+        takes it."""
+        with self._manager.lock:
+            group = self._manager.holder_of(pod)
+            member = group.members.get(pod.uid) if group is not None else None
+            commit = member.commit if member is not None else None
+            if group is not None and group.batch:
+                annotate_binding(state, {BATCH: group.batch})
+            if group is not None and group.start is not None and pod.uid in group.start.members:
+                annotate_binding(state, {START: group.start.record.text()})
+        if commit is None:
+            if group is not None:
+                return unschedulable(messages.NOT_ENOUGH_LEFT)
+            if not self._with.may_commit():
+                return unschedulable("not the leader: nothing is committed")
+            return preflight(pod, node_name, self._with.newest_snapshot())
+        return SUCCESS if commit.wait() else unschedulable(messages.NOT_ENOUGH_LEFT)
+
+    def bound(self, pod: corev1.Pod, node_name: str) -> None:
+        """PostBind: counts as assigned from now on, until the watch says so itself."""
+        with self._manager.lock:
+            group = self._manager.holder_of(pod)
+            if group is None:
+                return
+            group.happened(pod.uid, MemberEvent.BINDING_CONFIRMED, node_name)
+            self._manager.hold_is_over(group, pod.uid)
+            group.started.discard(pod.uid)
+            update_once_satisfied(self._manager, group)
+            self._manager.drop_if_empty(group)
+
+    def unreserve(self, pod: corev1.Pod, cause: str) -> bool:
+        """Unreserve: the member's hold is over. Without it the rest cannot start, unless another takes its part.
+
+        Returns whether the group's plan is void. A member whose binding failed in mid-commit keeps its place.
+        """
+        manager = self._manager
+        with manager.lock:
+            group = manager.holder_of(pod)
+            if group is None:
+                return False
+            node_name = group.held.get(pod.uid, "")
+            effects = group.happened(pod.uid, MemberEvent.BIND_FAILED)
+            if not node_name:
+                return False
+            manager.hold_is_over(group, pod.uid)
+            try:
+                if Effect.KEEP_PLACE in effects:
+                    self._keep_place(group, pod.uid, node_name)
+                    self._tell_not_bound(group, pod, node_name)
+                    update_once_satisfied(
+                        manager, group
+                    )  # where it was the last, and nobody is bound, nothing has started
+                    return False
+                if group.key in manager.quarantine:  # that is why the holds were ended; SetAside takes the place back
+                    return False
+                manager.follow_places(group)
+                return self._end_of_hold(group, pod, cause)
+            finally:
+                manager.drop_if_empty(group)
+
+    def _keep_place(self, group: Group, uid: str, node_name: str) -> None:
+        """The member whose binding failed has the place that it was to have for as long as after a plan: `follow_unit` says whether
+        that is firm. Lock held."""
+        manager = self._manager
+        member, place = group.members.get(uid), manager.ledger.get(uid)
+        if member is None:
+            return
+        place = place or Reservation(member.info, group.key, node_name, 0.0, gang_priority=manager.priority_of(group))
+        expires = max(place.expires, manager.clock() + self._lease_seconds)
+        manager.ledger.reserve(replace(place, node_name=node_name, expires=expires))
+
+    def _end_of_hold(self, group: Group, pod: corev1.Pod, cause: str) -> bool:
+        """Before the start. Lock held."""
+        manager = self._manager
+        spec = manager.spec(group)
+        gone = pod.uid not in group.members
+        if spec is not None and schedules_alone(group, spec, pod.uid):
+            return False
+        siblings = manager.siblings(group, pod.spec.scheduler_name)
+        if gone and spec is not None and not needs(group, spec, siblings):
+            return False
+        if gone:
+            cause = messages.MEMBER_DELETED
+        gang_set = gang_set_of(manager, group)
+        if cause == manager.denied.get(group.key):  # that is why the holds were ended, and what is told
+            manager.ledger.release(pod.uid)
+            manager.on_capacity_freed([each.key for each in gang_set])
+            return False
+        self._tell_end_of_hold(group, cause)
+        self._reject([(each, uid) for each in gang_set for uid in each.held], cause)
+        return True
+
+    def _tell_end_of_hold(self, group: Group, cause: str) -> None:
+        stop = diagnosis_of_hold(cause, self._manager.clock())
+        group.stop(stop)
+        reason = TIMED_OUT if stop.reason is UnschedulableReason.HOLD_TIMED_OUT else REJECTED
+        self._with.verdicts.decided(group.pod_group, group.key, Verdict(False, reason, cause, stop.reason))
+
+    def _tell_not_bound(self, group: Group, pod: corev1.Pod, node_name: str) -> None:
+        """It keeps its place; kube-scheduler brings it again, and its start completes the gang and is told as any other."""
+        log.warning("member of a starting gang was not bound pod=%s node=%s", pod.key, node_name)
+        metrics.partial_commits.inc()
+        lacks = not is_complete(self._manager, group)
+        text = messages.not_bound(pod.name, node_name)
+        verdict = Verdict(False, PARTLY_BOUND, text, UnschedulableReason.PARTLY_BOUND, event_only=not lacks)
+        self._with.verdicts.decided(group.pod_group, group.key, verdict, pod)
+
+    def reject(self, group: Group, uid: str, cause: str) -> None:
+        """The hold of one pod ends, if it has one whose start has not begun. Lock held."""
+        if uid in group.held:
+            self._reject([(group, uid)], cause)
+
+    def reject_all(self, group: Group, cause: str) -> None:
+        """The group's holds end, and those of groups that were to start with it."""
+        with self._manager.lock:
+            self.end_holds(gang_set_of(self._manager, group), cause)
+
+    def end_holds(self, gang_set: Sequence[Group], cause: str) -> None:
+        """Likewise, of these groups. Lock held."""
+        self._reject([(each, uid) for each in gang_set for uid in each.held], cause)
+
+    def _reject(self, members: Sequence[Member], cause: str) -> None:
+        for group, uid in members:
+            if uid in group.starting:
+                continue
+            waiting = self._get_waiting_pod(uid)
+            if waiting is not None:
+                waiting.reject(self._name, cause)
+
+
+def _waiting(gang_set: Sequence[Group]) -> list[Member]:
+    """Held members whose start has not begun."""
+    return [(group, uid) for group in gang_set for uid in group.held if uid in group.in_state(MemberState.WAITING)]

@@ -1,0 +1,1 @@
+"""Which events may help which gangs that wait."""

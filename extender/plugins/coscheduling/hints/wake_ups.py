@@ -1,0 +1,102 @@
+"""Events that may help gangs that wait, from the watch to the gangs that they wake.
+
+GroupEvents notes each; PlanningRounds has them judged before it takes the next gang, so what happens while a gang is planned is
+judged after it was refused, and by what it was refused for. No event moves a gang that it cannot help.
+kube-scheduler: pkg/scheduler/backend/queue (in_flight_events.go, MoveAllToActiveOrBackoffQueue)
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from extender.api import corev1
+from extender.framework.hint_rows import HintRow
+from extender.framework.listers import NodeInfoLister
+from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.hints.gang_hints import EventJudge, GangHints
+from extender.plugins.coscheduling.hints.helpful_events import Happened
+from extender.plugins.coscheduling.state.group import counts_at
+from extender.plugins.coscheduling.state.pod_group_manager import AT_ONCE, PodGroupManager
+
+MOST_NOTED = 1000  # beyond it every gang is looked at
+MOST_KEYS = 1000
+
+
+class WakeUps:
+    """The manager's lock guards what is kept here, and is not held while a snapshot is made."""
+
+    def __init__(
+        self, manager: PodGroupManager, newest_snapshot: Callable[[], NodeInfoLister], rows: Sequence[HintRow]
+    ) -> None:
+        self._manager = manager
+        self._newest_snapshot = newest_snapshot
+        self._hints = GangHints(rows)
+        self._noted: deque[Happened] = deque()
+        self._too_many = False
+        self._hated_keys: set[str] = set()  # topology keys of the anti-affinity of all pods that came to nodes
+        self.planning = False  # a gang is being planned: what happens meanwhile is judged afterwards
+
+    def note(self, happened: Happened) -> bool:
+        """Returns whether a gang waits, or may have to, that it could help."""
+        manager = self._manager
+        with manager.lock:
+            self._follow_keys(happened.new)
+            if happened.may_help:
+                manager.cluster_epoch += 1
+            if len(self._noted) >= MOST_NOTED:
+                self._noted.clear()
+                self._too_many = True
+            elif not self._too_many:
+                self._noted.append(happened)
+            return self.planning or any(group.waits_for_room() for group in manager.groups.values())
+
+    def _follow_keys(self, new: object) -> None:
+        if isinstance(new, corev1.Pod) and new.spec.affinity is not None and len(self._hated_keys) < MOST_KEYS:
+            self._hated_keys.update(term.topology_key for term in PodInfo(new).required_anti_affinity_terms)
+
+    def judge(self, *, while_planning: bool = True) -> bool:
+        """Has the gangs planned that something has happened for. Returns whether there are any.
+
+        while_planning: else True while a gang is being planned, after which this is called.
+        """
+        manager = self._manager
+        with manager.lock:
+            if self.planning and not while_planning:
+                return True
+            noted, too_many = list(self._noted), self._too_many
+            if not (noted or too_many):
+                return False
+            self._noted.clear()
+            self._too_many = False
+            hated_keys = frozenset(self._hated_keys)
+            waiting = [key for key, group in manager.groups.items() if group.waits_for_room()]
+        if not waiting:
+            return False
+        snapshot = self._newest_snapshot()
+        judges = [self._hints.judge(each, snapshot, self._stays, hated_keys) for each in noted]
+        woken = False
+        for first in range(0, len(waiting), AT_ONCE):
+            with manager.lock:
+                for key in waiting[first : first + AT_ONCE]:
+                    step = partial(self._helped, key, judges)
+                    if too_many or manager.quarantine.for_gang(key, "wake-ups", step, otherwise=False):
+                        manager.wake([key])
+                        woken = True
+            time.sleep(0)  # other threads have their turn
+        return woken
+
+    def _helped(self, key: str, judges: Sequence[EventJudge]) -> bool:
+        """Lock held."""
+        waits = self._manager.queue.unschedulable.get(key)
+        if waits is None:  # nothing is known of what it waits for
+            return any(judge.may_help for judge in judges)
+        return any(judge.helps(waits) for judge in judges)
+
+    def _stays(self, info: PodInfo, priority: int) -> bool:
+        """Lock held."""
+        group = self._manager.find(info.pod)
+        own = info.pod.priority
+        return (own if group is None else counts_at(own, self._manager.priority_of(group))) >= priority

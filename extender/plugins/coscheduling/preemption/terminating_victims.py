@@ -1,0 +1,182 @@
+"""Victims on their way out, and the gang that waits for their room.
+
+A victim that is told counts as gone at once; one that was not told after all is put back. The gang keeps its places until the last
+victim has gone, or its time is up.
+No counterpart in kube-scheduler, which nominates and goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+
+import msgspec
+
+from extender.api import corev1
+from extender.framework.listers import NodeInfoLister
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
+from extender.plugins.coscheduling.events.group_events import GroupEvents
+from extender.plugins.coscheduling.preemption.waiting_preemptors import PreemptionQueue
+from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
+from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
+from extender.plugins.coscheduling.state.gang_sets import gang_set_of
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+
+SHOWN_SECONDS = 30.0  # the watch shows a deletion within moments; who is still there then was not told after all
+
+
+class TerminatingVictims:
+    """The manager keeps who leaves, and under its lock they count for their groups no more. Called outside it."""
+
+    def __init__(self, manager: PodGroupManager, events: GroupEvents) -> None:
+        self._manager = manager
+        self._events = events
+
+    def go(self, pods: Iterable[corev1.Pod]) -> None:
+        """These will be told to go."""
+        for pod in pods:
+            self._manager.quarantine.for_gang(self._manager.key_of(pod), "preempt", partial(self._go, pod), None)
+
+    def _go(self, pod: corev1.Pod) -> None:
+        with self._manager.lock:
+            self._manager.terminating[pod.uid] = pod, self._manager.clock() + SHOWN_SECONDS
+        self._events.on_pod(pod, _deleting(pod))
+
+    def stay(self, uids: Iterable[str]) -> None:
+        """Nobody has told these after all. Who has gone by now is not brought back."""
+        for uid in uids:
+            with self._manager.lock:
+                pod, _ = self._manager.terminating.pop(uid, (None, 0.0))
+                if pod is not None:
+                    self._manager.comes_back(uid)
+            if pod is not None:
+                step = partial(self._events.on_pod, _deleting(pod), pod)
+                self._manager.quarantine.for_gang(self._manager.key_of(pod), "preempt", step, None)
+
+    def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        """The watch says so itself, or shows the pod as it is now."""
+        pod = new or old
+        if pod is None:
+            return
+        with self._manager.lock:
+            terminating = self._manager.terminating
+            if new is None or new.deleting or new.terminal:
+                terminating.pop(pod.uid, None)
+            elif pod.uid in terminating:
+                terminating[pod.uid] = new, terminating[pod.uid][1]
+
+    def tick(self) -> None:
+        """About once a second."""
+        now = self._manager.clock()
+        with self._manager.lock:
+            late = [uid for uid, (_, until) in self._manager.terminating.items() if until <= now]
+        self.stay(late)
+
+
+def _deleting(pod: corev1.Pod) -> corev1.Pod:
+    metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=datetime.now(UTC))
+    return msgspec.structs.replace(pod, metadata=metadata)
+
+
+log = logging.getLogger(__name__)
+
+
+class VictimTermination:
+    """Lock order: planning (PlanningRounds'), then the manager's lock. lease_seconds: of the places, from when the room is free."""
+
+    def __init__(
+        self,
+        manager: PodGroupManager,
+        rounds: PlanningRounds,
+        dispatcher: Dispatcher,
+        queue: PreemptionQueue,
+        newest_snapshot: Callable[[], NodeInfoLister],
+        lease_seconds: float,
+    ) -> None:
+        self._manager = manager
+        self._rounds = rounds
+        self._dispatcher = dispatcher
+        self._queue = queue
+        self._newest_snapshot = newest_snapshot
+        self._lease_seconds = lease_seconds
+
+    def forget_those_gone(self, gang_set: Sequence[Group]) -> None:
+        """Of a preemption that has just begun: who went between its plan and now is not heard of any more."""
+        there = {info.pod.uid for node in self._newest_snapshot().list() for info in node.pods}
+        with self._manager.lock:
+            for group in gang_set:
+                if group.preempting is not None:
+                    group.preempting.waits_for &= there
+        self._send_if_free(gang_set)
+
+    def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        """A victim has gone: with the last of them the gang's members are sent."""
+        if old is None or (new is not None and not new.terminal):
+            return
+        finished: list[Group] = []
+        with self._manager.lock:
+            for group in self._manager.groups.values():
+                if group.preempting is not None and old.uid in group.preempting.waits_for:
+                    group.preempting.waits_for.discard(old.uid)  # the groups of a gang set share it
+                    if not group.preempting.waits_for:
+                        finished.append(group)
+        self._send_those_with_room(finished)
+
+    def tick(self) -> None:
+        """About once a second: preemptions that take too long are given up."""
+        with self._manager.lock:
+            now = self._manager.clock()
+            waiting = [(group, group.preempting) for group in self._manager.groups.values() if group.preempting]
+            late = [group.key for group, preempting in waiting if preempting.until <= now]
+            free = [group for group, preempting in waiting if not preempting.waits_for]
+        self._send_those_with_room(free)  # where what followed the end of the last victim has failed
+        for key in late:
+            log.warning("victims did not go in time group=%s", key)
+            step = partial(self.give_up, key, messages.VICTIMS_DID_NOT_GO)
+            self._manager.quarantine.for_gang(key, "preempt", step, None)
+
+    def give_up(self, key: str, text: str) -> None:
+        """The gang with that key loses its places, and says why. Nothing, if it does not preempt any more."""
+        manager = self._manager
+        with manager.lock:
+            group = manager.groups.get(key)
+            if group is None or group.preempting is None:
+                return
+            gang_set = gang_set_of(manager, group)
+            self._queue.in_vain(gang_set)
+        self._rounds.drop_plan(key)
+        with manager.lock:
+            for each in gang_set:
+                each.stop(Diagnosis(UnschedulableReason.PREEMPTION_FAILED, text, manager.clock()))
+                manager.denied[each.key] = text
+
+    def _send_those_with_room(self, groups: Iterable[Group]) -> None:
+        for group in groups:
+            step = partial(self._send_with_unit, group)
+            self._manager.quarantine.for_gang(group.key, "preempt", step, None)
+
+    def _send_with_unit(self, group: Group) -> None:
+        with self._manager.lock:
+            gang_set = gang_set_of(self._manager, group)
+        self._send_if_free(gang_set)
+
+    def _send_if_free(self, gang_set: Sequence[Group]) -> None:
+        manager = self._manager
+        with manager.lock:
+            if any(group.preempting is None or group.preempting.waits_for for group in gang_set):
+                return
+            expires = manager.clock() + self._lease_seconds
+            for group in gang_set:
+                group.preempting = None
+                group.last_diagnosis = None
+                for place in manager.ledger.of_group(group.key):
+                    manager.ledger.reserve(replace(place, expires=expires))
+                manager.permitted[group.key] = True
+        log.info("room for a preempting gang is free group=%s", gang_set[0].key)
+        for group in gang_set:
+            self._dispatcher.dispatch(group)

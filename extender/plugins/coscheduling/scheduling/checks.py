@@ -1,0 +1,169 @@
+"""The checks of PreFilter that need no plan: whether a gang may be planned, and what is said of its extra members.
+
+Admission asks them for each member, GangObserver and the pages for each gang, Permit for a member that comes late; that a
+denial is still fresh is Admission's. Members beyond minMember that our gate holds and that find no room keep no gang from starting.
+scheduler-plugins: pkg/coscheduling/core/core.go (PreFilter)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling.dispatch.bind_slots import too_large
+from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
+from extender.plugins.coscheduling.scheduling.plan_request import PlanRequests
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
+from extender.plugins.coscheduling.state.diagnosis import (
+    NOT_FOUND,
+    SET_ASIDE,
+    Diagnosis,
+    FailedCheck,
+    UnschedulableReason,
+)
+from extender.plugins.coscheduling.state.gang_sets import gang_set_of, missing_group
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.quorum import Needs, needs, schedules_alone
+
+
+def failed_check(
+    manager: PodGroupManager, group: Group, scheduler_name: str, pod_name: str, uid: str = ""
+) -> FailedCheck | None:
+    """The first that is shut for the group's members of this scheduler; None where all are open. The manager's lock is held.
+
+    uid: of the member that asks; one that need not wait for the others finds all open.
+    """
+    gate = _own_gate(manager, group, scheduler_name, pod_name, uid)
+    if gate is not None:
+        return gate
+    if _too_large(manager, group, uid):
+        text = messages.EXCEEDS_HELD_BINDS
+        return FailedCheck(UnschedulableReason.EXCEEDS_HELD_BINDS, text, text, told=text)
+    if not manager.gang_set_index:
+        return None
+    if other := missing_group(manager, group):
+        text = messages.waiting_for_group(other)
+        return FailedCheck(UnschedulableReason.COMPANION_NOT_READY, text, text, told=text)
+    for peer_gang in gang_set_of(manager, group)[1:]:
+        gate = _own_gate(manager, peer_gang, scheduler_name, "", "")
+        if gate is not None:
+            text = messages.companion_waits(peer_gang.key, gate.cause)
+            return FailedCheck(UnschedulableReason.COMPANION_NOT_READY, text, text, told=text)
+    return None
+
+
+def missing_peer_gang(manager: PodGroupManager, group: Group) -> str:
+    """Why nobody of the group can start, whoever comes: one that it starts with is not there, or asks for nonsense. Lock held."""
+    if other := missing_group(manager, group):
+        return messages.waiting_for_group(other)
+    for peer_gang in gang_set_of(manager, group)[1:]:
+        spec = manager.spec(peer_gang)
+        if spec is None or spec.invalid:
+            return messages.companion_waits(peer_gang.key, NOT_FOUND.cause if spec is None else spec.invalid)
+    return ""
+
+
+def _too_large(manager: PodGroupManager, group: Group, uid: str) -> bool:
+    spec = manager.spec(group)
+    if spec is None or schedules_alone(group, spec, uid):
+        return False
+    return too_large(manager, gang_set_of(manager, group), manager.max_held_binds)
+
+
+def _own_gate(
+    manager: PodGroupManager, group: Group, scheduler_name: str, pod_name: str, uid: str
+) -> FailedCheck | None:
+    if group.key in manager.quarantine:
+        return SET_ASIDE
+    if manager.queue.backing_off(group.key):
+        text = messages.failed_recently(group.key)
+        return FailedCheck(UnschedulableReason.BACKING_OFF, text, text)
+    spec = manager.spec(group)
+    if spec is None:
+        return NOT_FOUND
+    if spec.invalid:
+        return FailedCheck(UnschedulableReason.INVALID_POD_GROUP, spec.invalid, spec.invalid)
+    if schedules_alone(group, spec, uid):
+        return None
+    if group.preempting is not None:
+        return FailedCheck(UnschedulableReason.PREEMPTING, messages.PREEMPTING, messages.PREEMPTING)
+    siblings = manager.siblings(group, scheduler_name)
+    if missing := needs(group, spec, siblings):
+        return _quorum_gate(spec, missing, pod_name, strangers=len(group.members.keys() - siblings))
+    if not group.planned:
+        ready = group.assigned() | {info.pod.uid for info in manager.plannable(group, scheduler_name)}
+        if needs(group, spec, ready):
+            return FailedCheck(
+                UnschedulableReason.GATED,
+                messages.waiting_for_gates(spec.min_member),
+                messages.gated_siblings(pod_name),
+            )
+        away = group.errors.away(manager.clock())
+        if away and not manager.begun(group) and needs(group, spec, ready - away):
+            text = messages.failed_recently(group.key)
+            return FailedCheck(UnschedulableReason.BACKING_OFF, text, text)
+    return None
+
+
+def _quorum_gate(spec: GroupSpec, missing: Needs, pod_name: str, *, strangers: int) -> FailedCheck:
+    """The group as a whole comes before its roles. strangers: how many would come to another scheduler."""
+    minima = dict(spec.roles.minima)
+    if not missing.roles or missing.total > sum(number for _, number in missing.roles):
+        current = spec.min_member - missing.total
+        cause = messages.waiting_for_members(spec.min_member, strangers)
+        refusal = messages.not_enough_siblings(pod_name, current, spec.min_member)
+        return FailedCheck(UnschedulableReason.QUORUM_MISSING, cause, refusal, told=f"{current}")
+    role, short = missing.roles[0]
+    cause = messages.waiting_for_role(role, minima[role], strangers)
+    refusal = messages.not_enough_of_role(pod_name, role, minima[role] - short, minima[role])
+    return FailedCheck(UnschedulableReason.QUORUM_MISSING, cause, refusal, told=f"{role} {minima[role] - short}")
+
+
+Plan = Callable[[planner.Request], object]
+
+
+def note_extra_members(
+    manager: PodGroupManager, requests: PlanRequests, group: Group, scheduler_name: str, plan: Plan
+) -> planner.Cause | None:
+    """After a plan: those that got no place are asked for once more, as if one were needed, to hear why not. None: nobody waits."""
+    with manager.lock:
+        spec = manager.spec(group)
+        if spec is None or not left_over(manager, group) or requests.lacks(group):
+            return None
+        request = one_extra_member(requests.request((group,), scheduler_name), (group,))
+    if not request.needed:
+        return None
+    verdict = plan(request)
+    if not isinstance(verdict, planner.Verdict):
+        return None
+    with manager.lock:
+        text = messages.no_room_for_extra_members(spec.min_member, verdict.reason)
+        group.stop(Diagnosis(UnschedulableReason.EXTRA_MEMBERS_WAIT, text, manager.clock()))
+    return verdict.cause
+
+
+def one_extra_member(request: planner.Request, gang_set: Sequence[Group]) -> planner.Request:
+    """Of a gang set that needs nobody more: what would do for one of those that our gate holds. Lock held."""
+    gated = [info for info in request.members if any(info.pod.uid in group.gated for group in gang_set)]
+    return replace(request, members=gated, needed=min(1, len(gated)), minima=())
+
+
+def left_over(manager: PodGroupManager, group: Group) -> bool:
+    """Whether our gate holds members that have no place. Lock held."""
+    return bool(group.gated and (group.gated & group.members.keys()) - manager.placed(group))
+
+
+def extra_members_wait(manager: PodGroupManager, group: Group) -> FailedCheck | None:
+    """What a gang that runs has to say of them. Lock held."""
+    stop = group.last_diagnosis
+    if (
+        stop is None
+        or stop.reason is not UnschedulableReason.EXTRA_MEMBERS_WAIT
+        or not group.gated & group.members.keys()
+    ):
+        return None
+    if phase_of(manager, group) is not Phase.BOUND:
+        return None
+    return FailedCheck(stop.reason, stop.message, "")

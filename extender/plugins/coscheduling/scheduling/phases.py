@@ -1,0 +1,64 @@
+"""How far a gang has come, in one word: for metrics and pages. Read off its state, never stored.
+
+Gathering (quorum missing, or not tried yet) -> Planned -> Assembling (members held) -> Committing -> Bound. Denied (no plan
+was found), TimedOut (a hold or a plan ended without a start) and BackingOff lead back to Gathering, or on to Planned. From any of
+them a gang comes to Quarantined where something raised what nobody expected, and back to where it then is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from enum import Enum
+from functools import partial
+
+from extender.plugins.coscheduling.state.diagnosis import AFTER_A_HOLD
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.quorum import needs, runs
+
+
+class Phase(Enum):
+    GATHERING = "Gathering"
+    DENIED = "Denied"
+    TIMED_OUT = "TimedOut"
+    BACKING_OFF = "BackingOff"
+    QUARANTINED = "Quarantined"
+    PLANNED = "Planned"
+    ASSEMBLING = "Assembling"
+    COMMITTING = "Committing"
+    BOUND = "Bound"
+
+
+def phase_of(manager: PodGroupManager, group: Group) -> Phase:
+    """The manager's lock is held."""
+    if group.key in manager.quarantine:
+        return Phase.QUARANTINED
+    if group.starting:
+        return Phase.COMMITTING
+    spec = manager.spec(group)
+    if spec is not None and not spec.invalid and runs(group, spec):
+        return Phase.BOUND
+    if group.held:
+        return Phase.ASSEMBLING
+    if group.planned:
+        return Phase.PLANNED
+    if manager.queue.backing_off(group.key):
+        return Phase.BACKING_OFF
+    if spec is not None and needs(group, spec, group.members.keys()):
+        return Phase.GATHERING
+    if group.last_diagnosis is not None:
+        return Phase.TIMED_OUT if group.last_diagnosis.reason in AFTER_A_HOLD else Phase.DENIED
+    return Phase.DENIED if group.key in manager.denied else Phase.GATHERING
+
+
+def count_phases(manager: PodGroupManager) -> Mapping[Phase, int]:
+    """Every phase is there, with 0 where no group is in it."""
+    with manager.lock:
+        found = Counter(
+            manager.quarantine.for_gang(
+                group.key, "metrics", partial(phase_of, manager, group), otherwise=Phase.QUARANTINED
+            )
+            for group in list(manager.groups.values())
+        )
+    return {phase: found[phase] for phase in Phase}

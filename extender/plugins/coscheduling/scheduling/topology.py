@@ -1,0 +1,113 @@
+"""Where a gang's members are, which topology it asks for, and which domain further members have to stay in.
+
+PlanRequests asks for the planner, Permit and SinglePods for members that come later. An annotation that names no level is refused by
+the planner, by its name. No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from extender.framework.columnar import table_of
+from extender.framework.listers import NodeInfoLister
+from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.planner import Topology
+from extender.plugins.coscheduling.planner.domains import DomainCache, UnknownLevelError, level_of
+from extender.plugins.coscheduling.spec.topology import AskedTopology
+from extender.plugins.coscheduling.state.gang_sets import gang_set_of
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+
+Position = Callable[[str], int | None]
+"""The row of a node in a snapshot, by the node's name; None where the snapshot does not have it."""
+
+
+def places_of(manager: PodGroupManager, group: Group, but: str = "") -> Iterator[str]:
+    """The node of each member that has one, but for one (a UID): bound, held or promised. Lock held."""
+    seen = {but}
+    places = [
+        *((uid, member.node_name) for uid, member in group.members.items() if member.node_name),
+        *group.held.items(),
+        *((reservation.uid, reservation.node_name) for reservation in manager.ledger.of_group(group.key)),
+    ]
+    for uid, node_name in places:
+        if uid not in seen:
+            seen.add(uid)
+            yield node_name
+
+
+def promised_to_others(manager: PodGroupManager, uid: str, position: Position) -> Iterator[tuple[int, PodInfo]]:
+    """Places of pods that are not on their node yet, nor assumed there. Lock held."""
+    for reservation in manager.ledger:
+        group = manager.groups.get(reservation.group)
+        there = group is not None and (reservation.uid in group.held or reservation.uid in group.assigned())
+        at = position(reservation.node_name)
+        if at is not None and not there and reservation.uid != uid:
+            yield at, reservation.pod_info
+
+
+def position_in(snapshot: NodeInfoLister) -> Position:
+    table = table_of(snapshot)
+    if table is not None:
+        return table.position
+    return {node.name: at for at, node in enumerate(snapshot.list())}.get
+
+
+def topology_of(configured: Topology, asked: Iterable[AskedTopology]) -> Topology:
+    """Groups that start together share one answer, whichever asks: the narrowest level that any of them names."""
+    known = list(asked)
+    required = _narrowest(configured, (each.required for each in known))
+    preferred = _narrowest(configured, (each.preferred for each in known))
+    return replace(configured, required=required, preferred=preferred) if required or preferred else configured
+
+
+def confining_level(configured: Topology, asked: Iterable[AskedTopology]) -> int | None:
+    """The level of which those who asked have to share a domain; None where there is none, or nobody knows it: such a gang is
+    not planned, and what runs of it runs anywhere."""
+    topology = topology_of(configured, asked)
+    try:
+        return level_of(topology, topology.required)
+    except UnknownLevelError:
+        return None
+
+
+def _narrowest(configured: Topology, levels: Iterable[str]) -> str:
+    return max({level for level in levels if level}, key=lambda name: (_depth(configured, name), name), default="")
+
+
+def _depth(configured: Topology, name: str) -> int:
+    """An unknown level comes first, so that it is refused."""
+    levels = enumerate(configured.levels)
+    return next((index for index, level in levels if name in (level.name, level.key)), len(configured.levels))
+
+
+class GangSetDomains:
+    """Everything here runs under the manager's lock. topology: the levels that are configured."""
+
+    def __init__(self, manager: PodGroupManager, topology: Topology) -> None:
+        self._manager = manager
+        self._topology = topology
+        self._domains = DomainCache(topology.levels)
+
+    def left(self, group: Group, uid: str, node_name: str, snapshot: NodeInfoLister) -> str:
+        """The level of which the member would leave the domain that those it has to be with are in; empty if it would not."""
+        planned = self._manager.ledger.get(uid) is not None
+        gang_set = gang_set_of(self._manager, group) if planned else (group,)
+        specs = [self._manager.spec(each) for each in gang_set]
+        level = confining_level(self._topology, [spec.topology for spec in specs if spec is not None])
+        if level is None:
+            return ""
+        position = position_in(snapshot)
+        here = position(node_name)
+        if here is None:
+            return ""
+        domains = self._domains.of(snapshot)
+        others = [at for name in self._places(gang_set, uid) if (at := position(name)) is not None]
+        own = domains.with_nodes(level, others)
+        return domains.levels[level].name if own and domains.ids[level][here] not in own else ""
+
+    def _places(self, gang_set: Sequence[Group], uid: str) -> Iterator[str]:
+        """The nodes of everybody else of the gang set that has one."""
+        for group in gang_set:
+            yield from places_of(self._manager, group, but=uid)

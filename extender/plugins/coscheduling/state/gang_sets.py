@@ -1,0 +1,104 @@
+"""Groups that start together, taken as one: planned in one plan, refused for one cause, started by one commit.
+
+Admission, GangPermit, Dispatcher and the guard of preemption ask here for the groups of a gang set, nearly always one.
+Everything runs under the manager's lock.
+Koordinator: pkg/scheduler/plugins/coscheduling/core/gang_group.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from extender.api import corev1
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.quorum import follow, minima_missed, needs, schedules_alone
+
+
+def gang_set_of(manager: PodGroupManager, group: Group) -> Sequence[Group]:
+    """The group, and the others that have to start with it. A gang set that has been whole once is none any more."""
+    keys = manager.gang_set_index.gang_set(group.key)
+    if len(keys) == 1:
+        return (group,)
+    groups = [manager.groups[key] for key in keys if key in manager.groups]
+    if manager.gang_set_index.was_whole(keys):
+        if any(each.assigned() or each.starting for each in groups):
+            return (group,)
+        manager.gang_set_index.start_anew(keys)
+    return (group, *(each for each in groups if each is not group))
+
+
+def missing_group(manager: PodGroupManager, group: Group) -> str:
+    """The key of a group that the gang set needs and that is not there, or that does not name this one back; or empty."""
+    if not manager.gang_set_index:
+        return ""
+    gang_set = gang_set_of(manager, group)
+    if len(gang_set) == 1 and manager.gang_set_index.was_whole(manager.gang_set_index.gang_set(group.key)):
+        return ""
+    for each in gang_set:
+        if other := manager.gang_set_index.unanswered(each.key):
+            return other
+    keys = manager.gang_set_index.gang_set(group.key)
+    return next((key for key in keys if key not in manager.groups), "")
+
+
+def is_complete(manager: PodGroupManager, group: Group) -> bool:
+    """Whether the group has its minMember with those on nodes and those that are held."""
+    spec = manager.spec(group)
+    if spec is None or spec.invalid:
+        return False
+    at_most = len(group.assigned()) + len(group.held)
+    if at_most < spec.min_member and not group.once_whole:
+        return False  # counting will do: asked for each member that arrives, this is to cost the same for all of them
+    return not needs(group, spec, group.assigned() | group.waiting())
+
+
+def is_whole(manager: PodGroupManager, group: Group) -> bool:
+    """Whether its minMember is on nodes: with only-waiting too, where those of earlier starts count for no other."""
+    spec = manager.spec(group)
+    return spec is not None and not spec.invalid and not minima_missed(group, spec, group.assigned())
+
+
+def update_once_satisfied(manager: PodGroupManager, group: Group) -> None:
+    """A member came to a node, or left: notes what of match policy and gang set follows from it."""
+    follow(group, manager.spec(group))
+    manager.follow_start(group)
+    manager.follow_places(group)
+    keys = manager.gang_set_index.gang_set(group.key)
+    if len(keys) == 1 or manager.gang_set_index.was_whole(keys):
+        return
+    if all(key in manager.groups and is_whole(manager, manager.groups[key]) for key in keys):
+        manager.gang_set_index.mark_whole(keys)
+
+
+def waits_for_start(manager: PodGroupManager, pod: corev1.Pod) -> bool:
+    """Whether the pod is of a gang that has not started, with a plan or without: room for this one alone helps nobody.
+
+    That holds for a gang that is set aside, too. The manager's lock is held.
+    """
+    key = manager.key_of(pod)
+    return manager.quarantine.for_gang(key, "guard", partial(_waits_for_start, manager, pod), otherwise=bool(key))
+
+
+def _waits_for_start(manager: PodGroupManager, pod: corev1.Pod) -> bool:
+    group = manager.group_of(pod)
+    if group is None:
+        return False
+    spec = manager.spec(group)
+    if spec is None or spec.invalid:
+        return True
+    return not schedules_alone(group, spec, pod.uid) and not all(
+        has_started(manager, each) for each in gang_set_of(manager, group)
+    )
+
+
+def may_preempt(manager: PodGroupManager, pod: corev1.Pod) -> bool:
+    """Whether somebody may go for this pod alone: it waits for no gang, and no place is promised to it. Lock held."""
+    return manager.ledger.get(pod.uid) is None and not waits_for_start(manager, pod)
+
+
+def has_started(manager: PodGroupManager, group: Group) -> bool:
+    """Whether its minMember runs, or begins to. The manager's lock is held."""
+    spec = manager.spec(group)
+    return spec is not None and not needs(group, spec, group.assigned() | group.started)

@@ -1,0 +1,135 @@
+"""Members wait in Permit until the quorum is there; then all start, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from extender.framework.cycle_state import CycleState
+from tests.unit.plugins.coscheduling.conftest import Waiting, World, node, pod, pod_group
+
+Make = Callable[..., World]
+
+
+def gang(w: World, size: int, minimum: int, **spec: object) -> list[Waiting]:
+    """All but the last member are held."""
+    w.plugin.on_pod_group(None, pod_group("g", minimum, **spec))  # type: ignore[arg-type]
+    members = [pod(f"p{i}", "g") for i in range(size)]
+    w.create(*members)
+    held = [w.bind(m, "n1") for m in members[:-1]]
+    assert all(isinstance(h, Waiting) for h in held)
+    return held  # type: ignore[return-value]
+
+
+def test_the_last_member_lifts_every_hold(world: Make) -> None:
+    w = world([node("n1")])
+    held = gang(w, 3, 3)
+    assert w.bind(pod("p2", "g"), "n1") == "starts"
+    assert [h.decision for h in held] == ["allowed", "allowed"]
+    assert all(w.plugin.gang_permit.check_commit(CycleState(), pod(f"p{i}", "g"), "n1").success for i in range(3))
+
+
+def test_a_hold_that_was_decided_otherwise_calls_the_start_off(world: Make) -> None:
+    w = world([node("n1")])
+    held = gang(w, 3, 3)
+    held[0].reject("", "the caller has hung up")
+    assert "fell below its minMember" in str(w.bind(pod("p2", "g"), "n1"))
+    assert held[1].decision == "allowed"
+    status = w.plugin.gang_permit.check_commit(CycleState(), pod("p1", "g"), "n1")
+    assert not status.success, "a member that was let go meanwhile does not bind alone"
+
+
+def test_without_the_lease_nothing_starts(world: Make) -> None:
+    w = world([node("n1")])
+    gang(w, 2, 2)
+    w.leading = False
+    assert "not the leader" in str(w.bind(pod("p1", "g"), "n1"))
+
+
+def test_without_the_lease_a_single_pod_is_not_bound_either(world: Make) -> None:
+    """It was lost after the call came in: another extender may be giving the room away by now."""
+    w = world([node("n1")])
+    w.leading = False
+    status = w.plugin.gang_permit.check_commit(CycleState(), pod("single"), "n1")
+    assert status.message == "not the leader: nothing is committed"
+    w.leading = True
+    assert w.plugin.gang_permit.check_commit(CycleState(), pod("single"), "n1").success
+
+
+def test_a_node_that_is_gone_by_then_stops_the_whole_gang(world: Make) -> None:
+    w = world([node("n1"), node("n2")])
+    held = gang(w, 2, 2)
+    w.nodes["n1"] = node("n1", unschedulable=True)
+    assert w.bind(pod("p1", "g"), "n2") == 'node "n1" is unschedulable'
+    assert held[0].decision == 'rejected: node "n1" is unschedulable'
+
+
+def test_the_end_of_one_hold_ends_the_others_with_its_cause(world: Make) -> None:
+    w = world([node("n1")])
+    held = gang(w, 3, 3)
+    assert w.plugin.gang_permit.unreserve(
+        pod("p0", "g"), "rejected due to timeout after waiting 10s at plugin Coscheduling"
+    )
+    assert held[1].decision == "rejected: rejected due to timeout after waiting 10s at plugin Coscheduling"
+
+
+def test_the_others_hear_that_a_member_was_deleted(world: Make) -> None:
+    """kube-scheduler's own word for it is `removed`, which says nothing to them."""
+    w = world([node("n1")])
+    held = gang(w, 3, 3)
+    w.plugin.on_pod(pod("p0", "g"), None)
+    assert w.plugin.gang_permit.unreserve(pod("p0", "g"), "removed")
+    assert held[1].decision == "rejected: a member of the PodGroup was deleted while waiting"
+    last_diagnosis = w.plugin.manager.groups["default/g"].last_diagnosis
+    assert last_diagnosis is not None
+    assert (last_diagnosis.reason, last_diagnosis.message) == (
+        "HoldEnded",
+        "a member of the PodGroup was deleted while waiting",
+    )
+
+
+def test_a_deleted_member_whose_part_another_can_take_leaves_the_others_waiting(world: Make) -> None:
+    w = world([node("n1")])
+    w.plugin.on_pod_group(None, pod_group("g", 3))
+    members = [pod(f"p{i}", "g") for i in range(4)]
+    w.create(*members)
+    first, second = (w.bind(m, "n1") for m in members[:2])
+    assert isinstance(first, Waiting)
+    assert isinstance(second, Waiting)
+    w.plugin.on_pod(members[0], None)
+    assert not w.plugin.gang_permit.unreserve(members[0], "removed")
+    assert second.decision == ""
+
+
+def test_a_lower_min_member_starts_who_waits_and_a_higher_one_keeps_waiting(world: Make) -> None:
+    w = world([node("n1")])
+    held = gang(w, 3, 3)
+    w.plugin.on_pod_group(pod_group("g", 3), pod_group("g", 4))
+    assert [h.decision for h in held] == ["", ""]
+    w.plugin.on_pod_group(pod_group("g", 4), pod_group("g", 2))
+    assert [h.decision for h in held] == ["allowed", "allowed"]
+
+
+def test_a_pod_group_that_is_deleted_ends_its_holds(world: Make) -> None:
+    w = world([node("n1")])
+    held = gang(w, 3, 3)
+    w.plugin.on_pod_group(pod_group("g", 3), None)
+    assert {h.decision for h in held} == {"rejected: the PodGroup was deleted while waiting"}
+
+
+def test_a_binding_that_fails_in_mid_commit_keeps_its_place_and_stops_nobody(world: Make) -> None:
+    w = world([node("n1", "2")])
+    w.plugin.on_pod_group(None, pod_group("g", 2))
+    members = [pod(f"p{i}", "g") for i in range(2)]
+    w.create(*members)
+    assert [w.filter(m) for m in members] == ["n1", "n1"]
+    w.bind(members[0], "n1")
+    assert w.bind(members[1], "n1") == "starts"
+    w.plugin.gang_permit.bound(members[0], "n1")
+    assert not w.plugin.gang_permit.unreserve(members[1], "the binding failed")
+    assert w.verdicts[-1] == (
+        "default/g GangPartlyBound: the gang has started, but p1 could not be bound to n1: its place is kept,"
+        " and it is tried again"
+    )
+    assert w.filter(members[1]) == "n1"
+    assert w.bind(members[1], "n1") == "starts", "the quorum counts who is bound"
+    assert w.verdicts[-1].startswith("default/g GangScheduled"), "that it is whole now is told too"

@@ -1,0 +1,198 @@
+"""Gangs while they are preempted: who is told to go counts no more, and nobody takes his part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from extender.api import corev1
+from extender.api.codec import convert
+from extender.framework.cycle_state import CycleState
+from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, running_gang, running_gangs
+from extender.plugins.coscheduling.preemption.eviction import Done, Eviction
+from extender.plugins.coscheduling.preemption.reselection import Selection
+from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
+from extender.plugins.coscheduling.preemption.terminating_victims import SHOWN_SECONDS, TerminatingVictims
+from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
+
+QUORUM = "cannot find enough sibling pods"
+
+
+class Evictions:
+    """Notes who is to go; `done` is for the test to call."""
+
+    def __init__(self) -> None:
+        self.victims: list[str] = []
+        self.done: Done = lambda failure: None
+
+    def allowed(self) -> bool:
+        return True
+
+    def allowed_despite_budgets(self) -> bool:
+        return True
+
+    def evict(self, eviction: Eviction, done: Done) -> None:
+        self.victims = sorted(victim.name for victim in eviction.victims)
+        self.done = done
+
+
+class Preempted:
+    """A gang of three that runs on n1 and n2, with a fourth that waits for room."""
+
+    def __init__(self) -> None:
+        self.world = World([node("n1", cpu="2"), node("n2", cpu="1"), node("n3", cpu="0")])
+        self.manager = self.world.plugin.manager
+        self.terminating = TerminatingVictims(self.manager, self.world.plugin.events)
+        self.evictions = Evictions()
+        self.rest = RestOfGangs(self.manager, self.evictions, self.terminating)
+        self.world.plugin.on_pod_group(None, pod_group("g", 3))
+        self.members = [pod("p0", "g", node_name="n1"), pod("p1", "g", node_name="n1"), pod("p2", "g", node_name="n2")]
+        for member in self.members:
+            self.world.on_nodes[member.uid] = member
+        self.late = pod("late", "g")
+        self.world.create(*self.members, self.late)
+
+    @property
+    def running(self) -> set[str]:
+        gang = running_gang(self.manager, self.manager.groups["default/g"])
+        return set(gang.running) if gang is not None else set()
+
+    def gone(self, member: corev1.Pod) -> None:
+        del self.world.on_nodes[member.uid]
+        self.watched(member, None)
+
+    def watched(self, old: corev1.Pod, new: corev1.Pod | None) -> None:
+        """As Preemption passes it on."""
+        self.world.plugin.on_pod(old, new)
+        self.terminating.on_pod(old, new)
+        self.rest.on_pod(old, new)
+        self.world.run_tasks()
+
+
+@pytest.fixture
+def gang() -> Preempted:
+    return Preempted()
+
+
+def test_nobody_takes_the_part_of_a_member_whose_gang_goes_whole(gang: Preempted) -> None:
+    gang.terminating.go(gang.members)
+    gang.gone(gang.members[0])
+    assert QUORUM in gang.world.filter(gang.late)
+    assert gang.running == set()
+
+
+def test_without_being_told_it_would_be_completed(gang: Preempted) -> None:
+    gang.gone(gang.members[0])
+    assert gang.world.filter(gang.late) == "n1"
+
+
+def test_a_change_of_a_victim_does_not_bring_it_back(gang: Preempted) -> None:
+    gang.terminating.go(gang.members)
+    victim = gang.members[1]
+    gang.watched(victim, _disrupted(victim))
+    assert gang.running == set()
+    assert QUORUM in gang.world.filter(gang.late)
+
+
+def test_who_is_not_told_after_all_counts_again(gang: Preempted) -> None:
+    gang.terminating.go(gang.members)
+    gang.terminating.stay([member.uid for member in gang.members])
+    assert gang.running == {"p0", "p1", "p2"}
+    gang.gone(gang.members[0])
+    assert gang.world.filter(gang.late) == "n1"
+
+
+def test_who_is_still_there_long_after_counts_again(gang: Preempted) -> None:
+    gang.terminating.go(gang.members)
+    gang.gone(gang.members[0])
+    gang.world.clock.now += SHOWN_SECONDS
+    gang.terminating.tick()
+    assert gang.running == {"p1", "p2"}
+
+
+def test_who_is_shown_to_be_going_does_not(gang: Preempted) -> None:
+    gang.terminating.go(gang.members)
+    for member in gang.members:
+        gang.watched(member, pod(member.name, "g", node_name=member.node_name, deleting=True))
+    gang.world.clock.now += SHOWN_SECONDS
+    gang.terminating.tick()
+    assert gang.running == set()
+
+
+def test_a_fraction_is_seen_as_one(gang: Preempted) -> None:
+    gang.gone(gang.members[0])
+    (found,) = running_gangs(gang.manager)
+    assert (set(found.running), found.complete) == ({"p1", "p2"}, False)
+
+
+def test_in_the_middle_of_its_commit_a_gang_is_no_fraction() -> None:
+    world = World([node("n1", cpu="3")])
+    world.plugin.on_pod_group(None, pod_group("g", 3))
+    members = [pod(f"p{index}", "g") for index in range(3)]
+    world.create(*members)
+    for member in members[:2]:
+        world.arrive(member)
+    world.plugin.permit(CycleState(), members[2], world.filter(members[2]))
+    world.plugin.post_bind(CycleState(), members[0], "n1")
+    bound = pod("p0", "g", node_name="n1")
+    world.plugin.on_pod(members[0], bound)
+    (found,) = running_gangs(world.plugin.manager)
+    assert (set(found.running), found.complete) == ({"p0", "p1", "p2"}, True)
+
+
+def test_with_once_satisfied_who_is_left_over_of_a_gang_that_ran_is_nobody_s_fraction() -> None:
+    world = World([node("n1", cpu="3")])
+    group = pod_group("g", 2)
+    annotations = {"gang-extender.dev/match-policy": "once-satisfied"}
+    group = msgspec.structs.replace(group, metadata=msgspec.structs.replace(group.metadata, annotations=annotations))
+    world.plugin.on_pod_group(None, group)
+    members = [pod(f"p{index}", "g", node_name="n1") for index in range(2)]
+    world.create(*members)
+    assert [gang.complete for gang in running_gangs(world.plugin.manager)] == [True]
+    world.plugin.on_pod(members[0], None)
+    assert running_gangs(world.plugin.manager) == []
+
+
+# Those on other nodes than the one that kube-scheduler takes
+
+
+def test_the_rest_goes_with_who_joined_since_kube_scheduler_was_answered(gang: Preempted) -> None:
+    _expect(gang, victims=gang.members[:2], elsewhere=gang.members[2:])
+    joined = pod("late", "g", node_name="n2")
+    gang.world.on_nodes["late"] = joined
+    gang.watched(gang.late, joined)
+    gang.watched(gang.members[0], _disrupted(gang.members[0], deleting=True))
+    assert gang.evictions.victims == ["late", "p2"]
+    assert gang.running == set()
+
+
+def test_an_eviction_that_fails_leaves_the_rest_as_it_was(gang: Preempted) -> None:
+    _expect(gang, victims=gang.members[:1], elsewhere=gang.members[1:])
+    gang.watched(gang.members[0], _disrupted(gang.members[0], deleting=True))
+    assert gang.running == set()
+    gang.evictions.done("forbidden")
+    assert gang.running == {"p1", "p2"}
+
+
+def _expect(gang: Preempted, victims: Sequence[corev1.Pod], elsewhere: Sequence[corev1.Pod]) -> None:
+    infos = gang.manager.groups["default/g"].members
+    rest = tuple(Evictable(infos[one.uid].info, one.node_name, Kind.BREAKING, "default/g") for one in elsewhere)
+    chosen = Selection("n1", tuple(victims), rest, 0, frozenset({"default/g"}), False)
+    gang.rest.expect(pod("vip", priority=10), chosen)
+
+
+def _disrupted(victim: corev1.Pod, *, deleting: bool = False) -> corev1.Pod:
+    body = {
+        "metadata": {
+            "name": victim.name,
+            "namespace": "default",
+            "uid": victim.uid,
+            "labels": victim.labels,
+            **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {}),
+        },
+        "spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}], "nodeName": victim.node_name},
+        "status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]},
+    }
+    return convert(body, corev1.Pod)
