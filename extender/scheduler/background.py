@@ -101,7 +101,7 @@ class Background:
             for name, tick in self._ticks.items():
                 self._turned = time.monotonic()
                 guarded(f"{name}-tick", tick)
-        pause()  # a task that asks for itself again and again starves nobody
+        pause()  # a task that asks for itself again and again starves no other
 
     def _await_due(self) -> list[str]:
         """The names of what is to run now; none where it is time for the tick, or to stop."""
@@ -156,7 +156,7 @@ class WorkerPool:
         self._stopping = False
 
     def submit(self, work: Callable[[], None], share: str = "") -> None:
-        """share: for whom it is, such as a namespace; one with much work keeps no other waiting."""
+        """share: what it is done for, such as a namespace; one with much work keeps no other waiting."""
         with self._changed:
             if self._stopping:
                 return

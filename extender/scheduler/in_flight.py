@@ -38,7 +38,7 @@ class BindCall:
         self._aborts: list[Callable[[str], None]] = []
 
     def abort(self, reason: str) -> None:
-        """Keeps the first reason, and tells whoever the call waits for."""
+        """Keeps the first reason, and tells what the call waits for."""
         with self._lock:
             if not self.reason:
                 self.reason = reason

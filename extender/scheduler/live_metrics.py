@@ -1,4 +1,4 @@
-"""Gauges that are read off live objects when somebody scrapes: nothing keeps them up to date, so nothing can forget to.
+"""Gauges that are read off live objects at each scrape: nothing keeps them up to date, so nothing can forget to.
 
 A scheduler registers those of its parts while it runs. kube-scheduler keeps most of them by hand: pkg/scheduler/metrics/
 metrics.go (pending_pods, unschedulable_pods, inflight_events), pkg/scheduler/backend/cache/cache.go (updateMetrics).
@@ -139,7 +139,7 @@ def of_gangs(manager: PodGroupManager) -> Iterable[Gauge]:
         return _family("gang_extender_gangs", "Groups by phase.", ("phase",), counts.items())
 
     def quarantined() -> GaugeMetricFamily:
-        text = "Gangs that are set aside for a while, since something raised at them what nobody expected."
+        text = "Gangs that are set aside for a while, since an unexpected exception was raised at them."
         return _family("gang_extender_quarantined_gangs", text, (), (((), len(manager.quarantine)),))
 
     return gangs, quarantined

@@ -42,7 +42,7 @@ def build_preemption(
     assumed: Callable[[], Collection[str]],
     wall: Callable[[], float] = time.time,
 ) -> Preemption:
-    """judge: nobody else's. assumed: UIDs of the pods that are on their node by our word only. wall: seconds since 1970."""
+    """judge: of its own. assumed: UIDs of the pods that are on their node by our word only. wall: seconds since 1970."""
     world = PreemptionWorld(
         judge=judge,
         evictor=evictor,

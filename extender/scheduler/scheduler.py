@@ -1,4 +1,4 @@
-"""The scheduler behind the four verbs: checks who may ask, picks the profile, runs the cycle, words the answer.
+"""The scheduler behind the four verbs: checks whether we may answer, picks the profile, runs the cycle, words the answer.
 
 kube-scheduler: pkg/scheduler/scheduler.go
 """

@@ -115,7 +115,7 @@ def here(function: Callable[..., Any], *args: Any) -> Any:
 @dataclass(frozen=True, slots=True)
 class Collaborators:
     """newest_snapshot: the cluster now, assumed pods included. submit: runs a task in the background, once however
-    often it is asked for before it starts. offload: runs a pure function where it stalls nobody, and returns its result.
+    often it is asked for before it starts. offload: runs a pure function off the event loop, and returns its result.
     may_commit: whether we lead. hold_limit: the longest a hold of a gang of n may last, in seconds. may_plan: whether we
     lead and have seen the whole cluster. ours: whether a pod is of a scheduler that we serve.
     topology: the levels that are configured. pack_single_pods: whether prioritize keeps such pods off free domains.

@@ -100,7 +100,7 @@ class Coscheduling(
     PostBindPlugin,
     EnqueueExtensions,
 ):
-    """Shared by all profiles of a scheduler, since a group is one thing whoever asks."""
+    """Shared by all profiles of a scheduler, since a group is one thing whichever profile asks."""
 
     name = names.COSCHEDULING
 

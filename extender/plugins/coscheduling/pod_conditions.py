@@ -1,6 +1,6 @@
 """What a pod's conditions say of its way so far: tried and refused by kube-scheduler, sent by us, or told to go.
 
-Used by PodGroupManager, GroupEvents, Dispatcher, preemption and whoever quotes kube-scheduler.
+Used by PodGroupManager, GroupEvents, Dispatcher, preemption, and the verdicts that quote kube-scheduler.
 Kubernetes: k8s.io/api/core/v1 (PodScheduled and its reasons)
 """
 
@@ -77,7 +77,7 @@ def preempt_call_failed(pod: corev1.Pod) -> bool:
 
 
 def was_preempted(pod: corev1.Pod) -> bool:
-    """Whether somebody has chosen it for a victim, kube-scheduler or we."""
+    """Whether it was chosen for a victim, by kube-scheduler or by us."""
     return any(
         known.type == DISRUPTION_TARGET and known.status == "True" and known.reason == PREEMPTION_BY_SCHEDULER
         for known in pod.status.conditions

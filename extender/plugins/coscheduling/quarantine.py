@@ -1,4 +1,4 @@
-"""Gangs that are set aside: at which something raised what nobody expected, until their back-off is over.
+"""Gangs that are set aside: at which an unexpected exception was raised, until their back-off is over.
 
 PodGroupManager keeps it. What a loop does for one gang of many, and what a verb does for a member, it does by `for_gang`: the
 exception ends there, that gang is set aside, and the loop goes on with the next. SetAside gives its room back and tells its owner.

@@ -1,8 +1,8 @@
-"""One event that wakes every pod which an extender has refused, whoever is parked in kube-scheduler.
+"""One event that wakes every pod which an extender has refused and kube-scheduler has parked.
 
 kube-scheduler tries such pods again after events of nearly every kind that it watches. The cheapest that is ours to make is
-the change of an annotation on a CSIStorageCapacity in our own namespace: of a storage class that nobody has, on no node,
-so that it means nothing to anybody. It is made when it is needed first. Where that is not permitted, the pods that are
+the change of an annotation on a CSIStorageCapacity in our own namespace: of a storage class that does not exist, on no node,
+so that it means nothing to any controller. It is made when it is needed first. Where that is not permitted, the pods that are
 known to wait are woken one by one.
 kube-scheduler: pkg/scheduler/scheduler.go (the events that extenders' refusals are registered for)
 """

@@ -28,7 +28,7 @@ ASK_AGAIN_SECONDS = 60.0  # how often permissions are asked for anew
 ASK_SOON_SECONDS = 5.0  # while there are none
 RETRY = Retry(0.1, 2.0, factor=5.0, steps=3)  # of a call that may yet succeed
 DELETING = (("delete", ""), ("patch", "status"))  # what it takes to evict as kube-scheduler does
-AGAIN = Retry(2.0, 8.0, steps=3)  # until those victims are told once more who could not be told with the others
+AGAIN = Retry(2.0, 8.0, steps=3)  # until victims that could not be told with the others are told once more
 
 
 class ApiEvictor:

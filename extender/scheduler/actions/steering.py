@@ -1,9 +1,9 @@
 """Moves pods that wait, by patches: nominations on the status of all, and after these the removal of our scheduling gate.
 
 A nomination is tried first and alone, counts against pods of equal or lower priority, and its patch wakes a parked pod in
-some 10 ms; the condition GangReady tells the user. The creation of a sibling wakes nobody, hence all this. A gated pod
+some 10 ms; the condition GangReady tells the user. The creation of a sibling wakes no pod, hence all this. A gated pod
 enters kube-scheduler's queue when its gate goes; nominated before, it is asked about on its own node alone. Before 1.33
-a patch of the status wakes nobody: there an annotation does (wakeBy).
+a patch of the status wakes no pod: there an annotation does (wakeBy).
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class StatusSteering:
             self._wish(_Wish(pod, "", None, wake=False))
 
     def activate_by_nomination(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
-        """kube-scheduler before 1.33 does not hear of it, but of the annotation, whoever has refused the pod."""
+        """kube-scheduler before 1.33 does not hear of it, but of the annotation, whichever plugin has refused the pod."""
         for pod, node_name in places:
             self._wish(_Wish(pod, node_name, None, for_a_moment=True), only_if_none=True)
 
@@ -124,7 +124,7 @@ class StatusSteering:
             return
         leading, now = self._leading(), self._clock()
         with self._lock:
-            if not leading:  # whoever leads now has wishes of its own
+            if not leading:  # the new leader has wishes of its own
                 self._unfulfilled.clear()
             due = [uid for uid, (_, at) in self._unfulfilled.items() if at <= now]
             idle = [uid for uid in due if self._takes(uid, self._unfulfilled.pop(uid)[0])]
@@ -239,7 +239,7 @@ class StatusSteering:
         return None
 
     def _unlike_the_last(self, uid: str, condition: corev1.PodCondition | None) -> corev1.PodCondition | None:
-        """A patch that changes nothing is no event, and wakes nobody; and the time in a condition is in whole seconds."""
+        """A patch that changes nothing is no event, and wakes no pod; and the time in a condition is in whole seconds."""
         if condition is None:
             return None
         now = self._clock()

@@ -45,7 +45,7 @@ class _Unwritten:
 class GroupVerdicts:
     """Fulfils coscheduling's Verdicts. `decided` returns at once; the patches go out one after the other.
 
-    One that fails is made again after 1 s, then 2, up to 60, unless something newer was decided: of a gang that runs nobody
+    One that fails is made again after 1 s, then 2, up to 60, unless something newer was decided: of a gang that runs no user
     would say it a second time.
     """
 
@@ -96,7 +96,7 @@ class GroupVerdicts:
         """About once a second: what could not be written is tried again."""
         leading, now = self._leading(), self._clock()
         with self._lock:
-            if not leading:  # whoever leads now says what is true, and what we said last is not what is said
+            if not leading:  # the new leader says what is true, and what we said last is not what is said
                 self._unwritten.clear()
                 self._last.clear()
             due = [uid for uid, each in self._unwritten.items() if each.due <= now]
@@ -107,7 +107,7 @@ class GroupVerdicts:
 
     def _tell_member(self, key: str, verdict: Verdict, member: corev1.Pod | None) -> None:
         """Of a gang without an object: the member is one that our gate holds, so that kube-scheduler says nothing of it. Where there
-        is none, as at a start, nobody is told; what was told before is news again after it.
+        is none, as at a start, nothing is told; what was told before is news again after it.
         """
         with self._lock:
             if self._last.get(key) == verdict:

@@ -2,7 +2,7 @@
 
 kube-scheduler before 1.33 does not look at the status of a pod that it has parked. `wakeBy` in the configuration says
 which to use. `auto` goes by the API server's version, and by what kube-scheduler itself writes: one that is much older
-than its API server (a second scheduler that nobody has upgraded) refuses pods without saying which generation it saw.
+than its API server (a second scheduler that was not upgraded) refuses pods without saying which generation it saw.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FORBIDDEN_RECHECK_SECONDS = 60.0
 
 
 class WakeBy:
-    """Thread-safe: what is learnt is the same whoever learns it. Asks the API server once, in the caller's thread."""
+    """Thread-safe: what is learnt is the same in each thread. Asks the API server once, in the caller's thread."""
 
     def __init__(self, api: API, setting: str = "auto", clock: Callable[[], float] = time.monotonic) -> None:
         self._api = api

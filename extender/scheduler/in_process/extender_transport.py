@@ -67,7 +67,7 @@ def _context(tls: ExtenderTLSConfig, *, enable_https: bool) -> ssl.SSLContext:
 
 
 def _load(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """OpenSSL reads a key from a file only; this one is gone at once, and nobody else may read it."""
+    """OpenSSL reads a key from a file only; this one is gone at once, and no other user may read it."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(certificate + b"\n" + key)
         file.flush()

@@ -97,7 +97,7 @@ def binding_answer(data: bytes) -> BindingAnswer:
 
 
 def priorities(data: bytes) -> list[HostPriority]:
-    """A missing host or score is Go's zero value, and helps nobody."""
+    """A missing host or score is Go's zero value, and helps no node."""
     raw = _parsed(data)
     entries = raw if isinstance(raw, list) else [raw] if raw is not None else []
     found = [{"Host": "", "Score": 0, **_in_go_case(entry, HostPriority)} for entry in entries]

@@ -34,7 +34,7 @@ CLEAR_NOMINATED_NODE = PostFilterResult("", NominatingMode.OVERRIDE)
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why: a verdict (rejected) or an error, in words; the diagnosis of a FitError names who refused, for the queueing hints.
+    """Why: a verdict (rejected) or an error, in words; the diagnosis of a FitError names the plugins that refused, for the queueing hints.
 
     node_name: the node that an error is about, to see whether it still exists.
     """
@@ -59,7 +59,7 @@ class Failure:
 
     @classmethod
     def of_binding(cls, status: Status, node_name: str) -> Failure:
-        """From PreBind on: nobody counts as having refused the pod, it is tried again after its back-off."""
+        """From PreBind on: no plugin counts as having refused the pod, it is tried again after its back-off."""
         return cls(status.message, status.rejected, node_name="" if status.rejected else node_name)
 
     @property
@@ -67,7 +67,7 @@ class Failure:
         return UNSCHEDULABLE if self.rejected else SCHEDULER_ERROR
 
     def noted(self, entry: QueuedPod) -> QueuedPod:
-        """The entry with those who refused it; an error forgets who did before."""
+        """The entry with the plugins that refused it; an error forgets those that did before."""
         if self.diagnosis is None:
             return entry.rejected_by(())
         return entry.rejected_by(self.diagnosis.unschedulable_plugins, self.diagnosis.pending_plugins)

@@ -164,7 +164,7 @@ class PodCycles:
             self._binding_failed(attempt, Failure.of_binding(status, cycle.node_name))
             return False
         if cycle.runs_pre_bind or cycle.framework.will_wait_on_permit(cycle.pod):
-            # It may take a while: whoever counts free room from outside (an autoscaler) sees where the pod will be.
+            # It may take a while: a program that counts free room from outside (an autoscaler) sees where the pod will be.
             expected = PostFilterResult(cycle.node_name, NominatingMode.OVERRIDE)
             update_pod(self._api, cycle.pod, None, expected)
         return True

@@ -1,7 +1,7 @@
 """Pods that plugins want to be tried next: siblings of the pod whose cycle it is.
 
 A plugin stashes them in the cycle's state; they are activated when the scheduling cycle has ended well, and once more,
-with what was stashed since, when the pod is bound. A failed cycle activates nobody.
+with what was stashed since, when the pod is bound. A failed cycle activates none.
 kube-scheduler: pkg/scheduler/framework/interface.go (PodsToActivate), pkg/scheduler/schedule_one.go
 """
 

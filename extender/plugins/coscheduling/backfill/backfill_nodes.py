@@ -1,6 +1,6 @@
 """Which nodes a shadow falls on: those of the domain where least is missing for the gang, and of them as few as will do.
 
-A pure function of a snapshot and the planner's own request; `BackfillReservations` runs it where it stalls nobody. Emptied of all pods
+A pure function of a snapshot and the planner's own request; `BackfillReservations` runs it where it stalls no call. Emptied of all pods
 but those that belong to a node (DaemonSets, static pods) the chosen nodes hold the gang: a plan on them says so.
 No counterpart upstream.
 """
@@ -170,7 +170,7 @@ def _orders(kinds: Sequence[_Kind], at: IntColumn) -> Iterator[IntColumn]:
 
 
 def _useful(kinds: Sequence[_Kind], order: IntColumn) -> int:
-    """The nodes that have room for somebody now; at least one."""
+    """The nodes that have room for a member now; at least one."""
     now = sum((kind.now[order] for kind in kinds), np.zeros(len(order), dtype=np.int64))
     return max(1, int((now > 0).sum()))
 

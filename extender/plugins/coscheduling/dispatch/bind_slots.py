@@ -3,8 +3,8 @@
 Each held member keeps one of `maxHeldBinds` calls until its whole gang is held. Where more gangs came at once than there are calls
 for, each would hold a part, and all would wait for each other until their time is up. So a gang set is sent, and its members pass
 filter, only while what it needs fits beside what all others need that have been let in and have not started; first come, first
-served, and nobody passes a large one by taking what it waits for. Members beyond what it needs, which are held as well until the
-last role or group is there, come while there are calls that nobody waits for. Dispatcher and Admission ask. No counterpart upstream.
+served, and none passes a large one by taking what it waits for. Members beyond what it needs, which are held as well until the
+last role or group is there, come while there are calls that no gang waits for. Dispatcher and Admission ask. No counterpart upstream.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class BindSlots:
         return True
 
     def lets_in_member(self, group: Group, uid: str) -> bool:
-        """Whether this one may come: its gang set may, and needs it, or there is one more call. Who may not is told by `next_extras`."""
+        """Whether this one may come: its gang set may, and needs it, or there is one more call. `next_extras` says later
+        which of the others may."""
         if self._limit == math.inf:
             return True
         if not self.lets_in(group):

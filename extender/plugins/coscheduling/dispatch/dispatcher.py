@@ -1,8 +1,8 @@
-"""Who of a planned gang is sent to kube-scheduler when: freed of our gate, nominated, or both, wave after wave.
+"""Dispatches members of planned gangs to kube-scheduler, wave by wave: freed of our gate, nominated, or both.
 
 PlanningRounds plans and the ledger keeps the places; this says which members may come now. kube-scheduler judges one pod at a
 time, with the siblings that it has assumed in place, so a member that needs another (required affinity, spread) is sent
-once that one is held or bound. Alike members own slots, not names: whoever comes takes a place that was offered.
+once that one is held or bound. Alike members own slots, not names: the member that comes takes a place that was offered.
 kube-scheduler has no counterpart; its own gang cycle (alpha in 1.36) judges all members in one turn.
 """
 
@@ -73,7 +73,7 @@ class Dispatcher:
     def _needs_no_name(self, group: Group, uid: str, offers_all: bool) -> bool:
         """Whether a member finds its place without a nomination: our filter says where. Lock held.
 
-        A gate once gone wakes nobody: whoever has come and was refused is woken by its nomination.
+        A gate once gone wakes no pod: a member that has come and was refused is woken by its nomination.
         """
         if uid in group.refused:
             return False
@@ -92,7 +92,7 @@ class Dispatcher:
     def _may_come_unbidden(self, group: Group, but: set[str]) -> bool:
         """Whether members come in waves, and one that no gate holds, but for these, may come at any time. Lock held.
 
-        Nobody is nominated then: kube-scheduler counts nominated siblings against a pod and never for it, so its own
+        No member is nominated then: kube-scheduler counts nominated siblings against a pod and never for it, so its own
         filters would refuse the one that comes, and no patch of ours would wake it.
         """
         if not group.waves:
@@ -118,7 +118,7 @@ class Dispatcher:
             self.dispatch(group, caller)
 
     def _due(self, group: Group, answered: Collection[str]) -> tuple[list[tuple[corev1.Pod, str]], list[corev1.Pod]]:
-        """Who is to be nominated where; and whose nomination, to a place that it has no more, would come too early."""
+        """The members to nominate, and where; and those whose nomination, to a place that it has no more, would come too early."""
         invited = self._invited(group)
         due: list[tuple[corev1.Pod, str]] = []
         early: list[corev1.Pod] = []
@@ -193,7 +193,7 @@ class Dispatcher:
             self.dispatch(each)
 
     def advance(self, group: Group, uid: str, offered: frozenset[str]) -> None:
-        """Who is being asked about takes the turn of an alike sibling, where its own would come later. Lock held."""
+        """The member that is being asked about takes the turn of an alike sibling, where its own would come later. Lock held."""
         own = self._manager.ledger.get(uid)
         if own is not None and self.too_early(group, uid):
             self.take_slot(group, own, offered)
@@ -237,7 +237,7 @@ class Dispatcher:
 
 
 def waves_of(placement: planner.Placement) -> list[frozenset[str]]:
-    """The order of arrival that comes with a placement; empty where nobody needs a sibling in place."""
+    """The order of arrival that comes with a placement; empty where no member needs a sibling in place."""
     return list(placement.waves) if len(placement.waves) > 1 else []
 
 

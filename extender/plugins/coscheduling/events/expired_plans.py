@@ -23,7 +23,7 @@ from extender.plugins.coscheduling.state.ledger import Ledger
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.refutations import NO_EPOCH, How
 
-PRE_BIND_SECONDS = 600.0  # VolumeBinding's bindTimeoutSeconds where nobody has configured another
+PRE_BIND_SECONDS = 600.0  # VolumeBinding's bindTimeoutSeconds where no other is configured
 
 HasUnboundClaims = Callable[[corev1.Pod], bool]
 
@@ -33,7 +33,7 @@ def time_for_siblings(
 ) -> float:
     """What a hold may last beyond its own time while members with unbound claims are to come. The manager's lock is held.
 
-    Who was refused, and has no place, does not come.
+    A member that was refused, and has no place, does not come.
     """
     coming = (
         group.members[uid].pod

@@ -1,4 +1,4 @@
-"""What the watch says of pods, groups and nodes, brought to the groups: who is counted, what plan is void, who is looked at again.
+"""What the watch says of pods, groups and nodes: which members count, which plans are void, which gangs are planned again.
 
 The Coscheduling plugin hands every event on to here; what follows runs in the background. Each informer calls from its own
 thread. scheduler-plugins has queueing hints in this place: here a group that an event can help is planned by it.

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class SchedulerFeedback:
-    """Takes the manager's lock, and lets it go before anybody is sent."""
+    """Takes the manager's lock, and releases it before any member is sent."""
 
     def __init__(self, manager: PodGroupManager, dispatcher: Dispatcher) -> None:
         self._manager = manager
@@ -43,7 +43,7 @@ class SchedulerFeedback:
     def on_nomination_cleared(self, old: corev1.Pod, new: corev1.Pod) -> bool:
         """Our nomination is gone from the API, and we did not take it. Returns whether the group has to be planned again.
 
-        A pod that kube-scheduler's own filters have refused with it has its place refuted; otherwise (somebody preempts
+        A pod that kube-scheduler's own filters have refused with it has its place refuted; otherwise (a pod preempts
         there, our filter said no, its binding failed) the nomination is made once more, since it holds room against others.
         """
         with self._manager.lock:
@@ -118,7 +118,7 @@ class SchedulerFeedback:
 
 
 def _kept_in_vain(place: Reservation, old: corev1.Pod, new: corev1.Pod) -> bool:
-    """Whether it was refused with the nomination to its place, and is to come no more: not while somebody goes there."""
+    """Whether it was refused with the nomination to its place, and is to come no more: not while a victim goes there."""
     kept = old.status.nominated_node_name == new.status.nominated_node_name == place.node_name
     return kept and no_candidate_was_left(new)
 

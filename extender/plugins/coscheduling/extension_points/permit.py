@@ -138,7 +138,7 @@ class GangPermit:
                 self._start(waiting, arriving="")
 
     def _start(self, starting: Sequence[Member], arriving: str) -> Status:
-        """Pre-flight, then all holds are lifted; if one was decided otherwise meanwhile, nobody starts."""
+        """Pre-flight, then all holds are lifted; if one was decided otherwise meanwhile, no member starts."""
         if not self._with.may_commit():
             return unschedulable("not the leader: nothing is committed")
         waiting = [(group, uid) for group, uid in starting if uid != arriving]
@@ -249,7 +249,7 @@ class GangPermit:
                     self._tell_not_bound(group, pod, node_name)
                     update_once_satisfied(
                         manager, group
-                    )  # where it was the last, and nobody is bound, nothing has started
+                    )  # where it was the last, and none is bound, nothing has started
                     return False
                 if group.key in manager.quarantine:  # that is why the holds were ended; SetAside takes the place back
                     return False

@@ -1,7 +1,7 @@
 """Room that is kept from a pod: by the places of others in the ledger, and by the shadow of a gang that waits.
 
 Coscheduling's PreFilter and Filter ask it. It also watches over the places themselves: a pod of higher priority may take
-the room of one, and then that one alone is planned again. Who was refused for kept room is noted, and woken when a place
+the room of one, and then that one alone is planned again. A pod that was refused for kept room is noted, and woken when a place
 or a shadow has ended without a binding: nothing that happens in the cluster would wake them then.
 No counterpart upstream: kube-scheduler keeps nominated pods' room in its own filters
 """
@@ -56,9 +56,9 @@ class ReservedRoom:
         self._reservations = reservations
         self._look = look
         self._turned_away: dict[str, corev1.Pod] = {}
-        self._ended = False  # kept room has ended without a binding, and nobody has been told
+        self._ended = False  # kept room has ended without a binding, and no pod has been told
         self._wake_from = 0.0
-        self._found = False  # somebody who was turned away before we began to lead, and nobody has been told since
+        self._found = False  # a pod that was refused before we began to lead, and none has been told since
 
     # PreFilter and Filter
 
@@ -126,7 +126,7 @@ class ReservedRoom:
         return new is None or kept not in (new.node_name, new.status.nominated_node_name)
 
     def arrived(self, pod: corev1.Pod, node_name: str) -> None:
-        """A pod is on a node, bound or assumed. One that took its own place, or its gang's, has taken nobody's."""
+        """A pod is on a node, bound or assumed. One that took its own place, or its gang's, has taken no other's."""
         with self._manager.lock:
             ref = self._manager.labels.group_of(pod)
             own = ref.key if ref is not None else None
@@ -152,7 +152,7 @@ class ReservedRoom:
     # Waking
 
     def tick(self) -> None:
-        """After plans were made: whoever was refused for room that nobody has taken is woken, all by one event.
+        """After plans were made: pods that were refused for room that is still free are woken, all by one event.
 
         What was kept before we began to lead is kept no more, if no plan has renewed it by the tick after.
         """

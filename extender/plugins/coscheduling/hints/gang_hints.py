@@ -52,7 +52,7 @@ class GangHints:
 
 
 class EventJudge:
-    """One event: whom it may help. Answers for a kind of members are kept, since many gangs are alike."""
+    """One event: which gangs it may help. Answers for a kind of members are kept, since many gangs are alike."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """What happens to pods and nodes, in kube-scheduler's words, and which of it may help any pod that waits for room.
 
-GroupEvents notes it, GangHints asks whom it helps; Preemption asks as well. kube-scheduler: pkg/scheduler/framework/events.go
+GroupEvents notes it, GangHints asks which gangs it helps; Preemption asks as well. kube-scheduler: pkg/scheduler/framework/events.go
 (NodeSchedulingPropertiesChange, PodSchedulingPropertiesChange), pkg/scheduler/eventhandlers.go
 """
 

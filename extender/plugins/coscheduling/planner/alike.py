@@ -142,8 +142,8 @@ def _merged(by_shape: dict[object, list[Alike]]) -> list[Alike]:
         free = [one for one in of_shape[1:] if not one.members.restricted]
         result += [one for one in of_shape[1:] if one.members.restricted]
         if free:
-            everybody = tuple(member for one in free for member in one.members.members)
-            result.append(replace(free[0], members=replace(free[0].members, members=everybody)))
+            all_members = tuple(member for one in free for member in one.members.members)
+            result.append(replace(free[0], members=replace(free[0].members, members=all_members)))
     return result
 
 

@@ -1,6 +1,6 @@
 """Members that look at each other: one by one, each judged by the profile's own filters with those before it in place.
 
-A shape's PreFilter runs once; from then on its state is kept true by AddPod, and nodes that nobody has touched and that
+A shape's PreFilter runs once; from then on its state is kept true by AddPod, and nodes that are untouched and that
 share all labels in question share one judgement. An attempt is an order of members and a preference for nodes in one region;
 several are made, until one places all, or the time is up.
 """
@@ -47,7 +47,7 @@ class Preference(Enum):
 
 @dataclass(frozen=True)
 class Shape:
-    """A class and what was found of it before anybody was placed. open_: not refused for good. but_for_room: explains."""
+    """A class and what was found of it before any member was placed. open_: not refused for good. but_for_room: explains."""
 
     members: MemberClass
     trial: Trial
@@ -118,7 +118,7 @@ class Attempt:
         self._judged_at = [0] * len(self.shapes)  # how many were placed when all nodes were judged last
 
     def run(self, order: Sequence[tuple[int, PodInfo]]) -> None:
-        """Places as many as it can. Who finds nothing is tried again after others were placed."""
+        """Places as many as it can. A member that finds nothing is tried again after others were placed."""
         waiting = order
         while waiting:
             before = len(self.sequence)

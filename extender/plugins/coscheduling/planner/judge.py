@@ -86,8 +86,8 @@ class FrameworkTrial:
             raise RuntimeError(status.message)
 
     def _overlooks(self, added: PodInfo) -> bool:
-        """InterPodAffinity skips a pod that nobody minds, and then does not hear of one that comes and minds it;
-        VolumeRestrictions one whose claims nobody uses, and then does not hear of one that comes and uses them."""
+        """InterPodAffinity skips a pod that no pod minds, and then does not hear of one that comes and minds it;
+        VolumeRestrictions one whose claims are unused, and then does not hear of one that comes and uses them."""
         if added.pod.spec.volumes and names.VOLUME_RESTRICTIONS in self._state.skip_filter_plugins:
             same = added.pod.namespace == self._pod.namespace
             if same and not set(named_claims(added.pod)).isdisjoint(named_claims(self._pod)):
@@ -120,7 +120,7 @@ def new_judge(
 
 
 class FrameworkJudge:
-    """One plan at a time uses it; the frameworks have in-tree filters only and are nobody else's.
+    """One plan at a time uses it; the frameworks have in-tree filters only and belong to it alone.
 
     with_volumes: for pods that bring volumes, while volumes are known; where they are not, kube-scheduler's own verdict
     is all there is.

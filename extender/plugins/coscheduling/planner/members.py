@@ -46,7 +46,7 @@ class MemberClass:
 
 
 def classes(request: Request, relevant: frozenset[str] | None, judge: Judge) -> list[MemberClass]:
-    """The largest first, of equally large ones those that may go to fewer nodes. relevant: labels that anybody looks at."""
+    """The largest first, of equally large ones those that may go to fewer nodes. relevant: labels that selectors look at."""
     excluded: dict[str, set[str]] = {}
     for uid, node_name in request.excluded:
         excluded.setdefault(uid, set()).add(node_name)
@@ -67,7 +67,7 @@ def shape_of(member: PodInfo, relevant: frozenset[str] | None = None) -> object:
     """Equal for members that any node treats alike.
 
     relevant: the labels that some selector looks at. None: all labels of a member that looks at others, none of one that
-    does not, which is right where nobody in the gang looks at anybody.
+    does not, which is right where no member looks at another.
     """
     spec = member.pod.spec
     requests = member.requests
@@ -172,9 +172,9 @@ def plan_minima(request: Request, plan: PlanOne) -> Placement | Verdict:
 
 
 def _named(request: Request, minima: Sequence[Minimum], verdict: Verdict, plan: PlanOne, deadline: Deadline) -> Verdict:
-    everybody = {info.pod.uid for info in request.members}
+    all_members = {info.pod.uid for info in request.members}
     for minimum in minima:
-        if not minimum.name or minimum.uids >= everybody or verdict.cause is Cause.BUDGET or deadline.spent(1.0):
+        if not minimum.name or minimum.uids >= all_members or verdict.cause is Cause.BUDGET or deadline.spent(1.0):
             continue
         core = _core(sorted(request.members, key=_resource_size), [minimum])
         alone = plan(replace(request, members=core, needed=minimum.needed))
@@ -188,7 +188,7 @@ def _met(placement: Placement, minima: Sequence[Minimum]) -> bool:
 
 
 def _cores(members: Sequence[PodInfo], minima: Sequence[Minimum]) -> Iterator[list[PodInfo]]:
-    """Who is to be placed for the minima: the smallest, or, if those are others, the first in the order of preference."""
+    """The members to be placed for the minima: the smallest, or, if those are others, the first in the order of preference."""
     smallest = _core(sorted(members, key=_resource_size), minima)
     first = _core(members, minima)
     if {info.pod.uid for info in smallest} != {info.pod.uid for info in first}:

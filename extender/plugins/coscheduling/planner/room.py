@@ -62,7 +62,7 @@ def _bounded(amounts: IntColumn) -> IntColumn:
 
 
 class Room:
-    """Free amounts of the resources that somebody asks for, one entry a node. Changes as places are taken."""
+    """Free amounts of the resources that pods ask for, one entry a node. Changes as places are taken."""
 
     __slots__ = ("_free",)
 

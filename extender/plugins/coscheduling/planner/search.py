@@ -1,7 +1,7 @@
 """Which attempts are made for members that look at each other: the regions, the orders and the preferences, in turn.
 
 Regions from narrow to wide, as the topology asks; in each, members with required affinity to one another are tried in one
-domain after the other before they are let loose. Orders: those first whom others need, then the largest, then those with the
+domain after the other before they are let loose. Orders: those first that others need, then the largest, then those with the
 fewest nodes.
 """
 
@@ -138,7 +138,7 @@ def bound_together(shapes: Sequence[Shape]) -> dict[str, frozenset[int]]:
 
 
 def may_be_first(shape: Shape) -> bool:
-    """Whether required affinity lets a member go anywhere as long as there is nobody that it asks for: it asks for its like."""
+    """Whether required affinity lets a member go anywhere as long as there is no pod that it asks for: it asks for its like."""
     first = shape.members.first
     terms = first.required_affinity_terms
     return bool(terms) and all(term.namespace_selector is not None or _asks_for(term, first) for term in terms)
@@ -155,14 +155,14 @@ def orders(shapes: Sequence[Shape], bounds: Sequence[IntColumn]) -> list[Order]:
         sorted(range(len(shapes)), key=lambda n: (depth[n], -n)),
         sorted(
             range(len(shapes)), key=lambda n: (not may_be_first(shapes[n]), n)
-        ),  # where nobody is, they may go anywhere
+        ),  # where there is none, they may go anywhere
     ]
     unique = dict.fromkeys(tuple(numbers) for numbers in wanted)
     return [[(n, member) for n in numbers for member in shapes[n].members.members] for numbers in unique]
 
 
 def _depths(shapes: Sequence[Shape]) -> list[int]:
-    """How many have to be in place before: 0 for those that need nobody, one more than those that one needs."""
+    """How many have to be in place before: 0 for those that need none, one more than those that one needs."""
     needs = [
         {
             n

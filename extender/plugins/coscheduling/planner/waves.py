@@ -2,7 +2,7 @@
 
 Required affinity to a member needs that member in place, DoNotSchedule spread counts only those in place: a sibling that is
 nominated is counted against a pod and never for it. Required affinity of a pod to pods like itself lets the first of them go
-anywhere, and only the first: whoever it would match must not come before it elsewhere. All else can only get worse as members
+anywhere, and only the first: a member that it would match must not come before it elsewhere. All else can only get worse as members
 come, and the whole placement was judged: for that any order will do.
 """
 

@@ -19,12 +19,12 @@ from extender.plugins.coscheduling.preemption.evictable import Evictable
 
 
 class Budgets:
-    """The budgets of everybody who may go."""
+    """The budgets of all pods that may go."""
 
-    def __init__(self, pdbs: Sequence[policyv1.PodDisruptionBudget], everybody: Iterable[Evictable]) -> None:
+    def __init__(self, pdbs: Sequence[policyv1.PodDisruptionBudget], all_evictable: Iterable[Evictable]) -> None:
         self._allowed = [pdb.status.disruptions_allowed for pdb in pdbs]
         self._of = (
-            {victim.uid: found for victim in everybody if (found := budgets_of(victim.pod, pdbs))} if pdbs else {}
+            {victim.uid: found for victim in all_evictable if (found := budgets_of(victim.pod, pdbs))} if pdbs else {}
         )
 
     def violating(self, victims: Iterable[Evictable], *, important_first: bool = False) -> set[str]:
@@ -71,14 +71,14 @@ class FewestViolations:
         self._deadline = deadline
 
     def allowed(self, at_most: int) -> list[Evictable] | None:
-        """Who may go: of protected pods no more than it takes. None if more than `at_most` have to, or it is not found out."""
+        """The pods that may go: of protected ones no more than it takes. None if more than `at_most` have to, or it is not found out."""
         for count in range(1, at_most + 1):
             if found := self._with(count, None):
                 return self._least_important(count, found)
         return None
 
     def _least_important(self, count: int, found: list[Evictable]) -> list[Evictable]:
-        """With as many protected pods, the set of the kind 'nobody above this priority' that helps with the lowest."""
+        """With as many protected pods, the set of the kind 'none above this priority' that helps with the lowest."""
         top = max(each.priority for each in found)
         lower = sorted({each.priority for each in (*self._protected, *self._others) if each.priority < top})
         best = found

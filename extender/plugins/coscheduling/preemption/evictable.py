@@ -64,7 +64,7 @@ class RunningGang:
 
     @property
     def to_spare(self) -> int:
-        """How many can go with the gang still whole, whoever that would be; 0 where it is not whole."""
+        """How many can go with the gang still whole, whichever those would be; 0 where it is not whole."""
         return len(self.running) - max(self.min_member, sum(self.minima.values())) if self.complete else 0
 
     def whole_with(self, uids: Collection[str]) -> bool:
@@ -151,10 +151,10 @@ def evictable_pods(nodes: Iterable[NodeInfo], gangs: Iterable[RunningGang], rule
 
 def _of_gang(gang: RunningGang, rules: Rules) -> list[Evictable]:
     """The least important members are the ones to spare."""
-    everybody = [info.pod for info, _ in gang.running.values()]
+    all_evictable = [info.pod for info, _ in gang.running.values()]
     breakable = rules.gang_victims is GangVictims.WHOLE_OR_SURPLUS or not gang.complete
-    whole = breakable and all(rules.may_go(pod, gang.priority) for pod in everybody)
-    pods = [pod for pod in everybody if rules.may_go(pod, counts_at(pod.priority, gang.priority))]
+    whole = breakable and all(rules.may_go(pod, gang.priority) for pod in all_evictable)
+    pods = [pod for pod in all_evictable if rules.may_go(pod, counts_at(pod.priority, gang.priority))]
     sort_by_importance(pods)
     spare = _spare(gang, pods)
     return [
@@ -165,7 +165,7 @@ def _of_gang(gang: RunningGang, rules: Rules) -> list[Evictable]:
 
 
 def _spare(gang: RunningGang, pods: Sequence[corev1.Pod]) -> set[str]:
-    """Who may go with the gang still whole: of those that may go at all, the least important."""
+    """The members that may go with the gang still whole: of those that may go at all, the least important."""
     left = set(gang.running)
     for pod in reversed(pods):
         if gang.whole_with(left - {pod.uid}):
@@ -173,11 +173,11 @@ def _spare(gang: RunningGang, pods: Sequence[corev1.Pod]) -> set[str]:
     return set(gang.running) - left
 
 
-def with_their_gangs(victims: Collection[Evictable], everybody: Iterable[Evictable]) -> list[Evictable]:
+def with_their_gangs(victims: Collection[Evictable], all_evictable: Iterable[Evictable]) -> list[Evictable]:
     """With the rest of each gang that breaks."""
     broken = {victim.gang for victim in victims if victim.kind is Kind.BREAKING}
     chosen = {victim.uid: victim for victim in victims}
-    for other in everybody:
+    for other in all_evictable:
         if other.gang in broken and other.gang:
             chosen.setdefault(other.uid, other)
     return list(chosen.values())
@@ -229,7 +229,7 @@ def starting_members(manager: PodGroupManager) -> set[str]:
 
 
 def running_members(manager: PodGroupManager, keys: Iterable[str]) -> dict[str, PodInfo]:
-    """By UID: whoever runs of these groups, or begins to."""
+    """By UID: the members of these groups that run, or begin to."""
     groups = (group for key in keys if (group := manager.groups.get(key)) is not None)
     gangs = (running_gang(manager, group) for group in groups)
     return {uid: info for gang in gangs if gang is not None for uid, (info, _) in gang.running.items()}

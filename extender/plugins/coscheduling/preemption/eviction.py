@@ -16,7 +16,7 @@ from extender.plugins.coscheduling.preemption.evictable import GangVictims
 @dataclass(frozen=True, slots=True)
 class PreemptionRules:
     """minimum_run_seconds: how long a pod has to have run to be a victim of a gang. delay_seconds: how long a gang has to
-    have found no room before it evicts anybody, so that an autoscaler can win."""
+    have found no room before it evicts any pod, so that an autoscaler can win."""
 
     enabled: bool = True
     gang_victims: GangVictims = GangVictims.WHOLE_OR_SURPLUS
@@ -40,7 +40,7 @@ class Eviction:
 
 
 Done = Callable[[str], None]
-"""Called once from another thread: with why nobody was evicted, or empty when all have been told to go."""
+"""Called once from another thread: with why no pod was evicted, or empty when all have been told to go."""
 
 
 class Evictor(Protocol):
@@ -53,5 +53,5 @@ class Evictor(Protocol):
         ...
 
     def evict(self, eviction: Eviction, done: Done) -> None:
-        """Returns at once. All are tried on the server first: where one may not go, nobody does."""
+        """Returns at once. All are tried on the server first: where one may not go, none does."""
         ...

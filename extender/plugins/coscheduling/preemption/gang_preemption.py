@@ -1,4 +1,4 @@
-"""Preemption for a whole gang: victims such that all of it fits, or nobody goes, for no member, at no time.
+"""Preemption for a whole gang: selects victims only if the whole gang then fits; never for a single member.
 
 A gang that was refused for want of room comes here. Its victims are searched for in the background; if there are any, its
 places are reserved, the victims are told, and once they have gone (VictimTermination) the members are sent as after any plan.
@@ -78,7 +78,7 @@ class GangPreemption:
             coscheduling.wait_seconds,
         )
 
-    # Who wants it
+    # Which gangs want it
 
     def refused(self, group: Group, scheduler_name: str) -> None:
         """The gang found no room. Returns at once."""
@@ -227,7 +227,7 @@ class GangPreemption:
         self.refused(gang_set[0], scheduler_name)
 
     def _all_of(self, broken: Collection[str], victims: Collection[str]) -> bool:
-        """Whether nobody has joined a gang that goes whole since the victims were chosen. Lock held."""
+        """Whether no member has joined a gang that goes whole since the victims were chosen. Lock held."""
         return running_members(self._manager, broken).keys() <= set(victims)
 
     def _displace(self, gang_set: Sequence[Group], placement: planner.Placement) -> None:
@@ -295,7 +295,7 @@ class GangPreemption:
     def _told(self, key: str, victims: Sequence[corev1.Pod], failure: str) -> None:
         if failure:
             self._terminating.stay([pod.uid for pod in victims])
-            log.warning("gang preempts nobody group=%s error=%s", key, failure)
+            log.warning("gang preempts no pod group=%s error=%s", key, failure)
             metrics.gang_preemption_attempts.labels("failed").inc()
             self.room.give_up(key, messages.preemption_failed(failure))
 

@@ -65,7 +65,7 @@ class Veto(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Held members that are all that is in the way on a node, and the keys of their groups: they let go, nobody dies."""
+    """Held members that are all that is in the way on a node, and the keys of their groups: they let go, and no pod is evicted."""
 
     node_name: str
     uids: frozenset[str]
@@ -88,7 +88,7 @@ class Review:
 class _Concerned:
     """What of the gangs a preemptor may touch. released: held members that would let go, UID -> group."""
 
-    everybody: Sequence[Evictable]
+    all_evictable: Sequence[Evictable]
     released: Mapping[str, str]
     promised: Mapping[str, Sequence[PodInfo]]
 
@@ -164,8 +164,8 @@ class PreemptionGuard:
                 self._vetoed.note_in_want_of_victims(preemptor, node_name, gangs)
 
     def _take_back_nomination(self, preemptor: corev1.Pod) -> None:
-        """kube-scheduler clears it where it finds no candidate itself, and keeps it where an extender leaves none. Nobody may
-        have that room then, for as long as the pod waits. A place that was promised keeps its nomination."""
+        """kube-scheduler clears it where it finds no candidate itself, and keeps it where an extender leaves none. No pod
+        may have that room then, for as long as this one waits. A place that was promised keeps its nomination."""
         if not preemptor.status.nominated_node_name:
             return
         with self._manager.lock:
@@ -197,8 +197,8 @@ class PreemptionGuard:
         return self._reselected(preemptor, candidates, unbound)
 
     def _promised(self, node_name: str, preemptor: corev1.Pod) -> list[PodInfo]:
-        """Whose room there is kept from it: for what they leave nobody need die, and its nomination would be in the way of those
-        who come for their places. Lock held."""
+        """Whose room there is kept from it: for what they leave no pod need be evicted, and its nomination would be in the way of those
+        that come for their places. Lock held."""
         places = self._manager.ledger.on_node(node_name)
         kept = (place for place in places if place.holds_against(preemptor.priority) and place.uid != preemptor.uid)
         return [place.pod_info for place in kept]
@@ -222,7 +222,7 @@ class PreemptionGuard:
             self._framework,
             preemptor,
             snapshot,
-            concerned.everybody,
+            concerned.all_evictable,
             self._pdbs(),
             may_evict_elsewhere=self._rest.allowed(),
         )
@@ -262,7 +262,7 @@ class PreemptionGuard:
 
 
 def _release(nodes: Sequence[NodeInfo], reselection: Reselection, concerned: _Concerned) -> Release | None:
-    """Where held members are all that is in the way nobody need die: of such nodes the one with the fewest gangs."""
+    """Where held members are all that is in the way no pod need be evicted: of such nodes the one with the fewest gangs."""
     found: list[tuple[int, int, str, Release]] = []
     for node in nodes:
         held = frozenset(info.pod.uid for info in node.pods if info.pod.uid in concerned.released)

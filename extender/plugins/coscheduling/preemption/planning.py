@@ -2,7 +2,7 @@
 
 A pure function, run as the planner is: no lock, no I/O, no log. It asks the planner about clusters in which some pods are
 gone: first whether anything helps, then how important the most important victim has to be, then on how few and how cheap
-nodes; on those, whoever need not go is spared, the most important first.
+nodes; on those, each pod that need not go is spared, the most important first.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class VictimPlan:
         return frozenset(victim.gang for victim in self.victims if victim.kind is Kind.BREAKING)
 
     def all_needed(self, placement: Placement) -> bool:
-        """Whether every victim makes room where somebody goes by this one, or goes because its gang does."""
+        """Whether every victim makes room where a member goes by this one, or goes because its gang does."""
         used, broken = set(placement.nodes.values()), self.broken_gangs
         return all(victim.node_name in used or victim.gang in broken for victim in self.victims)
 
@@ -59,9 +59,9 @@ def plan_with_victims(
     pdbs: Sequence[policyv1.PodDisruptionBudget],
     going: Collection[str] = (),
 ) -> VictimPlan | Verdict:
-    """going: UIDs of pods that give their room back without anybody's doing; their room counts as free.
+    """going: UIDs of pods that give their room back by themselves; their room counts as free.
 
-    The verdict is that of the cluster without anybody who may go: then nobody goes.
+    The verdict is that of the cluster without all that may go: then none goes.
     """
     problem = _Problem(cluster, request, judge, evictable, pdbs, going)
     at_once = problem.plan(())
@@ -86,7 +86,7 @@ Fits = Callable[[Collection[Evictable]], bool]
 
 
 class _Problem:
-    """useful: those of the evictable whose going gives room. The others run on a node that has gone: members of gangs, who
+    """useful: those of the evictable whose going gives room. The others run on a node that has gone: members of gangs, which
     go with the rest of theirs."""
 
     def __init__(
@@ -122,12 +122,12 @@ class _Problem:
         return without_pods(self.cluster, _by_node(gone))
 
     def search(self, fits: Fits) -> VictimPlan | None:
-        """The best that is found; everybody's going is known to help. None if no plan comes of it."""
+        """The best that is found; that all of them go is known to help. None if no plan comes of it."""
         found = [plan for region in self._regions(fits) if (plan := self._in_region(region, fits)) is not None]
         return min(found, key=lambda plan: plan.cost, default=None)
 
     def _regions(self, fits: Fits) -> Iterator[Sequence[Evictable]]:
-        """Whoever may go; by domain, where the gang has to stay in one."""
+        """The pods that may go; by domain, where the gang has to stay in one."""
         keys = {
             level.key
             for level in self._request.topology.levels
@@ -163,7 +163,7 @@ class _Problem:
         return self.chosen(placement, self.unspared(placement, chosen))
 
     def _least_important(self, region: Sequence[Evictable], fits: Fits) -> list[Evictable]:
-        """The smallest set of the kind 'everybody up to here' that helps: budgets first, then priority, then gangs."""
+        """The smallest set of the kind 'all up to here' that helps: budgets first, then priority, then gangs."""
         violating = self._budgets.violating(region)
         rank = {
             victim.uid: (victim.uid in violating, victim.priority, victim.kind is Kind.BREAKING) for victim in region
@@ -176,7 +176,7 @@ class _Problem:
         return up_to(_first(len(ranks) - 1, lambda position: fits(up_to(position))))
 
     def _cheapest_nodes(self, allowed: Sequence[Evictable], fits: Fits) -> list[Evictable]:
-        """Who goes if only as many nodes are cleared as it takes, the cheapest for what they give first."""
+        """The victims if only as many nodes are cleared as it takes, the cheapest for what they give first."""
         by_node: dict[str, list[Evictable]] = {}
         for victim in allowed:
             by_node.setdefault(victim.node_name, []).append(victim)
@@ -200,7 +200,7 @@ class _Problem:
         return left
 
     def _costliest_first(self, victims: Sequence[Evictable]) -> list[Evictable]:
-        """Whoever breaks a gang, then whom a budget protects, then by importance."""
+        """Pods whose going breaks a gang, then those that a budget protects, then by importance."""
         violating = self._budgets.violating(victims)
         return sorted(
             victims,
@@ -211,7 +211,7 @@ class _Problem:
     def _price(self, node_name: str, victims: Sequence[Evictable]) -> tuple[float, ...]:
         """Of clearing a node as far as the gang can use it, for each member that finds room there by it.
 
-        Whom a budget protects goes last; who goes after the last that gave a member room counts for nothing.
+        A pod that a budget protects goes last; one after the last that gave a member room counts for nothing.
         """
         node = self.cluster.get(node_name)
         asked = {**asked_of(self._request.members[0].requests), PODS: 1}
@@ -233,7 +233,7 @@ class _Problem:
         return violations / gained, gangs / gained, total / gained, count / gained
 
     def unspared(self, placement: Placement, gone: Collection[Evictable]) -> list[Evictable]:
-        """Who of those has to go for this placement. Whoever breaks a gang is asked about first, then by importance."""
+        """Those that have to go for this placement. A pod whose going breaks a gang is asked about first, then by importance."""
         used = set(placement.nodes.values())
         order = self._costliest_first([victim for victim in gone if victim.node_name in used])
         promised = with_pods(self._stripped(gone), self._request.promised)
@@ -241,8 +241,8 @@ class _Problem:
         return with_their_gangs([victim for victim in order if not sparing.spare(victim)], self._evictable)
 
     def settled(self, found: VictimPlan) -> VictimPlan:
-        """With these victims alone gone the planner may prefer other nodes, as it will when the plan is carried out: who is in
-        nobody's way there stays. Each round has fewer victims."""
+        """With these victims alone gone the planner may prefer other nodes, as it will when the plan is carried out: a pod that is in
+        no member's way there stays. Each round has fewer victims."""
         for _ in found.victims:
             placement = self.plan(found.victims)
             if not isinstance(placement, Placement):  # the budget ran out

@@ -53,14 +53,14 @@ class Selection:
 
 
 class Reselection:
-    """For one preemptor on one snapshot. framework: the in-tree filters; nobody else may use it meanwhile."""
+    """For one preemptor on one snapshot. framework: the in-tree filters; no other caller may use it meanwhile."""
 
     def __init__(
         self,
         framework: Framework,
         preemptor: corev1.Pod,
         snapshot: NodeInfoLister,
-        everybody: Sequence[Evictable],
+        all_evictable: Sequence[Evictable],
         pdbs: Sequence[policyv1.PodDisruptionBudget],
         *,
         may_evict_elsewhere: bool = True,
@@ -69,8 +69,8 @@ class Reselection:
         self._framework = framework
         self._preemptor = preemptor
         self._may_evict_elsewhere = may_evict_elsewhere
-        self._everybody = everybody
-        self._budgets = Budgets(pdbs, everybody)
+        self._everybody = all_evictable
+        self._budgets = Budgets(pdbs, all_evictable)
         self._state = CycleState()
         framework.set_snapshot(snapshot)
         _, self._refused, _ = framework.run_pre_filter_plugins(self._state, preemptor, snapshot.list())
@@ -78,9 +78,9 @@ class Reselection:
     def on_node(
         self, node: NodeInfo, promised: Iterable[PodInfo] = (), released: Collection[str] = ()
     ) -> Selection | None:
-        """None where the pod would not fit whoever went. promised: pods that will be there whoever goes.
+        """None where the pod would not fit whichever pods went. promised: pods that will be there in any case.
 
-        released: UIDs of pods whose room is free without anybody's death.
+        released: UIDs of pods whose room is free without an eviction.
         """
         if not self._refused.success:
             return None
@@ -204,28 +204,28 @@ class Reselection:
         violating: Collection[str],
         going: Sequence[corev1.Pod],
     ) -> Selection:
-        """Pods that are being deleted are victims that nobody need be told."""
+        """Pods that are being deleted are victims that need not be told."""
         broken = frozenset(victim.gang for victim in victims if victim.kind is Kind.BREAKING)
         chosen = {victim.uid for victim in victims}
         rest = [victim for victim in self._everybody if victim.gang in broken and victim.uid not in chosen]
-        everybody = [*victims, *rest]
-        here = [*going, *(victim.pod for victim in everybody if victim.node_name == node_name)]
+        all_evictable = [*victims, *rest]
+        here = [*going, *(victim.pod for victim in all_evictable if victim.node_name == node_name)]
         sort_by_importance(here)
         if broken:
-            violating = self._budgets.violating(everybody, important_first=True)
+            violating = self._budgets.violating(all_evictable, important_first=True)
         return Selection(
             node_name,
             tuple(here),
             tuple(victim for victim in rest if victim.node_name != node_name),
-            sum(victim.uid in violating for victim in everybody),
+            sum(victim.uid in violating for victim in all_evictable),
             broken,
             any(victim.kind is Kind.SURPLUS for victim in victims),
-            (*(pod.priority for pod in going), *(victim.priority for victim in everybody)),
+            (*(pod.priority for pod in going), *(victim.priority for victim in all_evictable)),
         )
 
 
 def _all_reprieved(trial: NodeTrial, gang: Sequence[Evictable]) -> bool:
-    """All or nobody of a gang comes back."""
+    """All of a gang comes back, or none."""
     for victim in gang:
         trial.add(victim.info)
     if trial.fits().success:

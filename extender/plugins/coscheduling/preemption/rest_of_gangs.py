@@ -30,7 +30,7 @@ MAX_EXPECTED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """victims: whom kube-scheduler evicts itself. elsewhere: whom it does not."""
+    """victims: those that kube-scheduler evicts itself. elsewhere: those that it does not."""
 
     preemptor: corev1.Pod
     broken: frozenset[str]
@@ -81,7 +81,7 @@ class RestOfGangs:
             self._evictor.evict(eviction, lambda failure: self._told(pods, rest, failure))
 
     def _running(self, rest: _Rest) -> list[corev1.Pod]:
-        """With who has come to a node since kube-scheduler was answered, or is on its way to one. Lock held."""
+        """With members that have come to a node since kube-scheduler was answered, or are on their way to one. Lock held."""
         pods = {pod.uid: pod for pod in rest.elsewhere}
         pods |= {uid: info.pod for uid, info in running_members(self._manager, rest.broken).items() if uid not in pods}
         for victim in rest.victims:
@@ -95,7 +95,7 @@ class RestOfGangs:
             self._terminating.stay([pod.uid for pod in pods])
 
 
-SETTLED_SECONDS = 10.0  # whoever evicts a gang has told all of it by then
+SETTLED_SECONDS = 10.0  # a scheduler that evicts a gang has told all of it by then
 
 
 class InterruptedEvictions:
@@ -158,7 +158,7 @@ class InterruptedEvictions:
         return quarantine.for_gang(key, "preempt", lambda: self._manager.spec(group) is None, otherwise=True)
 
     def _left_over(self, key: str, without: str = "") -> list[corev1.Pod]:
-        """Who runs of a gang that cannot run with them alone, and is not on its way to be whole. Lock held."""
+        """The members that run of a gang that cannot run with them alone, and is not on its way to be whole. Lock held."""
         group = self._manager.groups.get(key)
         gang = running_gang(self._manager, group) if group is not None else None
         if group is None or gang is None or gang.whole_with(gang.running.keys() - {without}):

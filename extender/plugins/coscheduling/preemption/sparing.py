@@ -29,7 +29,9 @@ _MOST = 2**61
 class RoomEstimate:
     """Columns: what is free on each node, and what each victim would give back."""
 
-    def __init__(self, cluster: NodeInfoLister, request: Request, judge: Judge, everybody: Sequence[Evictable]) -> None:
+    def __init__(
+        self, cluster: NodeInfoLister, request: Request, judge: Judge, all_evictable: Sequence[Evictable]
+    ) -> None:
         promised = with_pods(cluster, request.promised)
         member = request.members[0]
         statuses = judge.begin(member.pod, promised).filter_all()
@@ -38,10 +40,10 @@ class RoomEstimate:
         self._eligible = np.array([s.success or s.plugin == names.NODE_RESOURCES_FIT for s in statuses], dtype=np.bool_)
         self._room = Room.of(promised, self._asked)
         at = {node.name: index for index, node in enumerate(promised.list())}
-        self._number = {victim.uid: number for number, victim in enumerate(everybody)}
-        self._node = np.array([at[victim.node_name] for victim in everybody], dtype=np.intp)
+        self._number = {victim.uid: number for number, victim in enumerate(all_evictable)}
+        self._node = np.array([at[victim.node_name] for victim in all_evictable], dtype=np.intp)
         self._gives = {
-            name: np.array([min(_amount(victim, name), _MOST) for victim in everybody], dtype=np.int64)
+            name: np.array([min(_amount(victim, name), _MOST) for victim in all_evictable], dtype=np.int64)
             for name in (*self._asked, PODS)
         }
 
@@ -71,7 +73,7 @@ class Sparing:
     """The cluster without the victims and with the gang in place; `spare` changes it."""
 
     def __init__(self, nodes: list[NodeInfo], request: Request, judge: Judge, placement: Placement) -> None:
-        """nodes: without whoever may have to go, and with whom a place is promised. Its list is this object's from now on."""
+        """nodes: without the pods that may have to go, and with those that have a promised place. Its list is this object's from now on."""
         self._nodes = nodes
         self._at = {node.name: index for index, node in enumerate(nodes)}
         self._judge = judge
@@ -91,7 +93,7 @@ class Sparing:
     def spare(self, victim: Evictable) -> bool:
         """Whether the gang keeps its places with this pod back on its node; then it stays there.
 
-        When the time is up nobody else is spared: the gang's places are sure, and that is what counts.
+        When the time is up no other pod is spared: the gang's places are sure, and that is what counts.
         """
         index = self._at[victim.node_name]
         before = self._nodes[index]
@@ -117,7 +119,7 @@ class Sparing:
         return self._looking or bool(info.required_anti_affinity_terms) or bool(info.host_ports)
 
     def _all_pass(self) -> bool:
-        """Each member by the profile's own filters, with everybody else in place."""
+        """Each member by the profile's own filters, with all others in place."""
         for name, members in self._on.items():
             index = self._at[name]
             for info in members:

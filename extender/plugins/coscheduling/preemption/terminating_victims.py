@@ -27,11 +27,11 @@ from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
-SHOWN_SECONDS = 30.0  # the watch shows a deletion within moments; who is still there then was not told after all
+SHOWN_SECONDS = 30.0  # the watch shows a deletion within moments; a pod that is still there then was not told after all
 
 
 class TerminatingVictims:
-    """The manager keeps who leaves, and under its lock they count for their groups no more. Called outside it."""
+    """The manager keeps the pods that leave; under its lock they count for their groups no more. Called outside it."""
 
     def __init__(self, manager: PodGroupManager, events: GroupEvents) -> None:
         self._manager = manager
@@ -48,7 +48,7 @@ class TerminatingVictims:
         self._events.on_pod(pod, _deleting(pod))
 
     def stay(self, uids: Iterable[str]) -> None:
-        """Nobody has told these after all. Who has gone by now is not brought back."""
+        """These were not told after all. A pod that has gone by now is not brought back."""
         for uid in uids:
             with self._manager.lock:
                 pod, _ = self._manager.terminating.pop(uid, (None, 0.0))
@@ -106,7 +106,7 @@ class VictimTermination:
         self._lease_seconds = lease_seconds
 
     def forget_those_gone(self, gang_set: Sequence[Group]) -> None:
-        """Of a preemption that has just begun: who went between its plan and now is not heard of any more."""
+        """Of a preemption that has just begun: no event comes for a victim that went between its plan and now."""
         there = {info.pod.uid for node in self._newest_snapshot().list() for info in node.pods}
         with self._manager.lock:
             for group in gang_set:

@@ -33,7 +33,7 @@ GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is bein
 
 @dataclass(frozen=True, slots=True)
 class PreemptionWorld:
-    """What preemption needs of the scheduler around it. judge: nobody else's. wall: seconds since 1970.
+    """What preemption needs of the scheduler around it. judge: of its own. wall: seconds since 1970.
 
     assumed: UIDs of the pods that are on their node by our word only, not by the API's.
     """
@@ -62,7 +62,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What is shown, and the plan that it was read off; None where nobody's going would help, or they are going."""
+    """What is shown, and the plan that it was read off; None where no eviction would help, or victims are going."""
 
     view: PreemptionView
     plan: VictimPlan | None = None
@@ -82,7 +82,7 @@ class VictimSearch:
         )  # one search at a time: the judge is its own; no other lock is taken under it
 
     def barred(self, gang_set: Sequence[Group]) -> str:
-        """Why the gang set may evict nobody; empty if it may. Lock held."""
+        """Why the gang set may evict no pod; empty if it may. Lock held."""
         pending = [info.pod for group in gang_set for info in group.pending()]
         if not self._around.rules.enabled:
             return messages.PREEMPTION_OFF
@@ -112,7 +112,7 @@ class VictimSearch:
         return self._reservations.without(situation.request, situation.kept, snapshot)
 
     def search(self, situation: Situation, snapshot: NodeInfoLister) -> VictimPlan | str:
-        """Or why nobody's going would help. Off the event loop.
+        """Or why no eviction would help. Off the event loop.
 
         Pods that are being deleted, and held members that would let go, give room for nothing.
         """
@@ -134,7 +134,7 @@ class VictimSearch:
         return self.gap(situation.gang_set, without(snapshot, found)) or found
 
     def may_yet(self, situation: Situation, snapshot: NodeInfoLister) -> bool:
-        """Whether somebody may not go now who may later, and no event will tell: he is being bound, or has not run for long."""
+        """Whether a pod that is not evictable now (being bound, or not running for long) will become so without an event."""
         bound_by_then = set(self._around.assumed()) - situation.starting - situation.released.keys()
         if situation.rules.started_before is None and not bound_by_then:
             return False
@@ -152,7 +152,7 @@ class VictimSearch:
         )
 
     def gap(self, gang_set: Sequence[Group], left: NodeInfoLister) -> str:
-        """What the cluster would still have too little of for minResources; empty if nothing: nobody goes in vain."""
+        """What the cluster would still have too little of for minResources; empty if nothing: no pod goes in vain."""
         with self._manager.lock:
             specs = [(group, spec) for group in gang_set if (spec := self._manager.spec(group)) is not None]
             names = {name: None for group, spec in specs for name in self._requests.resource_gap(group, spec, left)}
@@ -164,12 +164,12 @@ class VictimSearch:
         return stamp is not None and not pod.terminal and stamp.timestamp() + GOING_SECONDS > self._around.wall()
 
     def explain(self, key: str) -> PreemptionView | None:
-        """Whose room the group would need, and why it does not take it; for a page that somebody looks at."""
+        """Whose room the group would need, and why it does not take it; for a page."""
         looked = self.look(key)
         return looked.view if looked is not None else None
 
     def look(self, key: str) -> Looked | None:
-        """The same, with the plan. None where nobody waits."""
+        """The same, with the plan. None where no member waits."""
         manager = self._manager
         with manager.lock:
             group = manager.groups.get(key)

@@ -38,7 +38,7 @@ class PreemptionQueue:
         self._wanted[group.key] = scheduler_name
 
     def pop(self, group: Group) -> str | None:
-        """The scheduler of its members; None if nobody wants it any more."""
+        """The scheduler of its members; None if it wants no victims any more."""
         return self._wanted.pop(group.key, None)
 
     def put_back(self, group: Group, scheduler_name: str) -> None:
@@ -71,7 +71,7 @@ class PreemptionQueue:
         self._leave_alone(group, 0, seconds)
 
     def something_new(self) -> None:
-        """The cluster is another one: nobody is left alone for what was in vain before."""
+        """The cluster is another one: no gang is left alone for what was in vain before."""
         self._tried.clear()
 
     def succeeded(self, group: Group) -> None:
@@ -133,7 +133,7 @@ class FailedPreemptCalls:
                 self._noted[pod.uid] = _Unheard(pod, self._manager.clock())
 
     def tick(self) -> None:
-        """About once a second; nobody is tried again before we lead."""
+        """About once a second; no pod is tried again before we lead."""
         with self._manager.lock:
             noted = bool(self._noted)
         if not noted or not self._with.may_plan():
@@ -190,7 +190,7 @@ class VetoedPreemptors:
             self._note(_Vetoed(pod, node_name))
 
     def note_in_want_of_victims(self, pod: corev1.Pod, node_name: str, gangs: Collection[str]) -> None:
-        """gangs: the keys of those that stood in the way, since they need whoever would have to go."""
+        """gangs: the keys of those that stood in the way, since they need the pods that would have to go."""
         may_break = self._may_break()
         with self._manager.lock:
             spare = {key: _to_spare(self._manager, key) for key in gangs}
@@ -242,7 +242,7 @@ def _is_otherwise(vetoed: _Vetoed, spare: Mapping[str, float], may_break: bool) 
 
 
 def _to_spare(manager: PodGroupManager, key: str) -> float:
-    """How many of the gang could go with it still whole; no end of them where nobody there needs the others. Lock held."""
+    """How many of the gang could go with it still whole; no end of them where no member there needs the others. Lock held."""
     group = manager.groups.get(key)
     gang = running_gang(manager, group) if group is not None else None
     return gang.to_spare if gang is not None else math.inf

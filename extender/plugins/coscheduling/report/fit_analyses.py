@@ -43,7 +43,7 @@ class FitAnalyses:
         self._found: TTLCache[tuple[str, int], Analysis] = TTLCache(KEPT, FRESH_SECONDS, timer=manager.clock)
 
     def question(self, group: Group) -> Question | None:
-        """What the planner would be asked for the group now; None where nobody of it needs a place. Manager's lock held."""
+        """What the planner would be asked for the group now; None where no member needs a place. Manager's lock held."""
         manager = self._manager
         spec = manager.spec(group)
         pods = [info.pod for info in group.pending() if self._with.ours(info.pod)]

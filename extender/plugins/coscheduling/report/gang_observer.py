@@ -1,7 +1,7 @@
-"""Since when each gang is in its phase, and what gangs that nobody refuses wait for.
+"""Since when each gang is in its phase, and what gangs that are not refused wait for.
 
 The plugin's tick has it look about once a second; pages ask it for times. A shut gate that has stood for about a second is
-told by `decided`: a gang that is being created says nothing. Denials and starts are told by whoever decides them.
+told by `decided`: a gang that is being created says nothing. Denials and starts are told where they are decided.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ UNTOLD = frozenset((UnschedulableReason.BACKING_OFF,))  # passes by itself; the 
 class Seen:
     """phase, and since when; the shut gate, and since when. Seconds of the clock.
 
-    group, object_uid, stopped: of whom it was seen, by which PodGroup, and what had been decided of it last: to another group or
+    group, object_uid, stopped: of which group it was seen, by which PodGroup, and what had been decided of it last: to another group or
     PodGroup of that name, or after another decision, the same gate is news.
     """
 
@@ -84,7 +84,7 @@ class GangObserver:
                 self._with.verdicts.decided(telling.pod_group, telling.key, telling.verdict, telling.member)
 
     def tell_anew(self) -> None:
-        """We begin to lead: what was told until now was told to nobody. Lock held."""
+        """We begin to lead: what was told until now reached no one. Lock held."""
         self._seen = {key: replace(seen, told=False) for key, seen in self._seen.items()}
 
     def forget(self, key: str) -> None:
@@ -127,7 +127,7 @@ class GangObserver:
         return _denies_it(group) or remark_is_stale(self._manager, group)
 
     def _complete(self, group: Group) -> _Telling:
-        """Nobody is left over any more, or nobody has said that it has started: not before we ended, or stopped leading."""
+        """No member is left over any more, or it was not said that it has started: not before we ended, or stopped leading."""
         spec = self._manager.spec(group)
         text = messages.complete(spec.min_member if spec is not None else 0)
         return _Telling(group.pod_group, group.key, Verdict(True, SCHEDULED, text), None)

@@ -1,7 +1,7 @@
 """Reads off the manager's state how each gang is doing: the list, and one gang whole, with what would make it fit.
 
 Asked by the ops listener's pages. The manager's lock is held for some groups at a time; what takes longer, the planner's
-answers to relaxed requests and the search for victims, runs after that, where it stalls nobody.
+answers to relaxed requests and the search for victims, runs after that, where it stalls no call.
 No counterpart upstream.
 """
 

@@ -1,7 +1,7 @@
 """How large a gang still fits, at each topology level: for the gauges that show how broken up the cluster is.
 
 A gang of what size depends on what its members ask for: the reference member asks for the median of what members that wait
-ask for; where none waits, of all members that there are; where there are none, for one CPU. Computed when somebody scrapes.
+ask for; where none waits, of all members that there are; where there are none, for one CPU. Computed at a scrape.
 No counterpart upstream.
 """
 

@@ -1,6 +1,6 @@
 """What stands in a gang's way, and the least that would have to change: the planner asked again with a relaxed request.
 
-A pure function of frozen values, as the planner itself; FitAnalyses runs it off the event loop, and only when somebody asks.
+A pure function of frozen values, as the planner itself; FitAnalyses runs it off the event loop, and only when a page asks.
 No counterpart upstream.
 """
 

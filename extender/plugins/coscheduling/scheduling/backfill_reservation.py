@@ -2,7 +2,7 @@
 not keep it waiting for ever.
 
 Younger gangs and single pods may pass a gang that does not fit now. Once it has waited for shadowAfterSeconds it gets a
-shadow: on these nodes nobody of equal or lower priority is admitted until it starts or shadowMaxSeconds have passed; then
+shadow: on these nodes no pod of equal or lower priority is admitted until it starts or shadowMaxSeconds have passed; then
 the next has its turn, one at a time. Turns in vain make the pauses before further ones longer (VainTurns).
 ReservedRoom keeps single pods out, GangSetPlanning other gangs; the tick begins and ends.
 No counterpart upstream; batch schedulers call the like a reservation for the first job in line (EASY backfill).
@@ -45,7 +45,7 @@ SHORT_OF_ROOM = frozenset(
 )
 """What room that comes free can change; a node selector that nothing matches is no reason to keep nodes free."""
 PAUSE_SECONDS = 15.0
-"""Between two shadows: whoever was refused for one is woken by its end, and tried before the next begins, after kube-scheduler's
+"""Between two shadows: a pod that was refused for one is woken by its end, and tried before the next begins, after kube-scheduler's
 longest back-off at the latest. Else a few gangs that never fit would keep the nodes idle for good, in turn."""
 AGAIN_SECONDS = 30.0  # until a gang for which no nodes were found is looked at again, at least
 SHADOW = "GangShadow"  # the event's reason
@@ -99,7 +99,7 @@ class BackfillReservations:
         self._pause_until = -math.inf
         manager.on_dropped.append(self._forget)
 
-    # What is kept from whom; under the manager's lock
+    # What is kept from which pods; under the manager's lock
 
     def kept_from(self, pod: corev1.Pod) -> frozenset[str]:
         """The nodes where a single pod is not admitted now. A DaemonSet's pod passes: it can run nowhere else."""
@@ -110,7 +110,7 @@ class BackfillReservations:
         return NO_NODES if group is not None and group.key in shadow.keys else shadow.nodes
 
     def kept_from_unit(self, gang_set: Sequence[Group]) -> frozenset[str]:
-        """A gang of which a part runs already is completed, whoever waits."""
+        """A gang of which a part runs already is completed, whatever other gang waits."""
         shadow = self.current
         if shadow is None or any(group.key in shadow.keys or self._manager.begun(group) for group in gang_set):
             return NO_NODES

@@ -1,8 +1,8 @@
 """Batches of a group with only-waiting, by name: after a restart those of a batch that was cut short are to be told from the rest.
 
 A start gives its members the name of their batch, an annotation that comes with their bindings. The GangPermit names batches,
-PlanningRounds looks for one that is not whole when we begin to lead; `quorum` then counts its members and nobody else's.
-No counterpart in Koordinator, which forgets who started with whom.
+PlanningRounds looks for one that is not whole when we begin to lead; `quorum` then counts its members and no others.
+No counterpart in Koordinator, which forgets which members started together.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def failed_check(
 
 
 def missing_peer_gang(manager: PodGroupManager, group: Group) -> str:
-    """Why nobody of the group can start, whoever comes: one that it starts with is not there, or asks for nonsense. Lock held."""
+    """Why no member of the group can start, whichever come: one that it starts with is not there, or asks for nonsense. Lock held."""
     if other := missing_group(manager, group):
         return messages.waiting_for_group(other)
     for peer_gang in gang_set_of(manager, group)[1:]:
@@ -127,7 +127,7 @@ Plan = Callable[[planner.Request], object]
 def note_extra_members(
     manager: PodGroupManager, requests: PlanRequests, group: Group, scheduler_name: str, plan: Plan
 ) -> planner.Cause | None:
-    """After a plan: those that got no place are asked for once more, as if one were needed, to hear why not. None: nobody waits."""
+    """After a plan: those that got no place are asked for once more, as if one were needed, to hear why not. None: no member waits."""
     with manager.lock:
         spec = manager.spec(group)
         if spec is None or not left_over(manager, group) or requests.lacks(group):
@@ -145,7 +145,7 @@ def note_extra_members(
 
 
 def one_extra_member(request: planner.Request, gang_set: Sequence[Group]) -> planner.Request:
-    """Of a gang set that needs nobody more: what would do for one of those that our gate holds. Lock held."""
+    """Of a gang set that needs no further member: what would do for one of those that our gate holds. Lock held."""
     gated = [info for info in request.members if any(info.pod.uid in group.gated for group in gang_set)]
     return replace(request, members=gated, needed=min(1, len(gated)), minima=())
 

@@ -1,4 +1,4 @@
-"""One plan of one gang set: asked of the planner, noted in the ledger and sent out, or noted as denied before anybody hears of it.
+"""One plan of one gang set: asked of the planner, noted in the ledger and sent out, or noted as denied before any member hears of it.
 
 A gang set is a group, or the groups that start together. PlanningRounds decides which gang set is planned when.
 No counterpart upstream.
@@ -215,7 +215,7 @@ class GangSetPlanning:
         return WaitsFor(kinds_of(request.members), priority, keys, anything)
 
     def _deny(self, gang_set: Sequence[Group], stop: Diagnosis, epoch: int, waits: WaitsFor) -> Status:
-        """Noted before anybody hears of it; not noted, but looked at again, if something came free meanwhile."""
+        """Noted before any member hears of it; not noted, but looked at again, if something came free meanwhile."""
         manager = self._manager
         refusal = unresolvable(messages.denied(gang_set[0].key, self._denied_seconds, stop.message))
         with manager.lock:

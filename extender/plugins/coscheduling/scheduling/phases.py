@@ -2,7 +2,7 @@
 
 Gathering (quorum missing, or not tried yet) -> Planned -> Assembling (members held) -> Committing -> Bound. Denied (no plan
 was found), TimedOut (a hold or a plan ended without a start) and BackingOff lead back to Gathering, or on to Planned. From any of
-them a gang comes to Quarantined where something raised what nobody expected, and back to where it then is.
+them a gang comes to Quarantined where an unexpected exception was raised, and back to where it then is.
 """
 
 from __future__ import annotations

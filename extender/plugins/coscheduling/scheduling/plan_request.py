@@ -97,8 +97,8 @@ class PlanRequests:
             for role, number in missing.roles
         ]
         if missing.total:
-            everybody = frozenset(info.pod.uid for info in counted)
-            minima.append(planner.Minimum(everybody, missing.total, f"minMember{of}", spec.min_member))
+            all_members = frozenset(info.pod.uid for info in counted)
+            minima.append(planner.Minimum(all_members, missing.total, f"minMember{of}", spec.min_member))
         return unplaced, minima
 
     def _nodes(self, group: Group) -> list[str]:

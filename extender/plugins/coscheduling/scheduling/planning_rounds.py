@@ -202,7 +202,7 @@ class PlanningRounds:
             if group is None:
                 return True
             self._plan_one(group)
-            pause()  # whoever waits for `planning` has its turn
+            pause()  # a thread that waits for `planning` has its turn
             if self._manager.clock() >= at:
                 return False
         return True

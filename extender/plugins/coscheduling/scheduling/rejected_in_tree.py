@@ -69,9 +69,10 @@ def refused_unasked(pod: corev1.Pod) -> bool:
 
 
 def mark_rejections_current(manager: PodGroupManager) -> None:
-    """We begin to lead: what has changed until now has woken whom it may help, and kube-scheduler asks about them unasked for.
+    """On taking leadership, recorded in-tree rejections count as current: kube-scheduler has already requeued the pods that
+    earlier events affect.
 
-    It tries all pods when it starts itself, and where it ran on it has tried, or has in its queue, whoever an event has woken.
+    It tries all pods when it starts itself, and where it ran on it has tried, or has in its queue, each pod that an event has woken.
     Lock held.
     """
     for group in manager.groups.values():

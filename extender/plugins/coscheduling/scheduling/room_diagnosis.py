@@ -1,6 +1,6 @@
 """Why a gang finds no room, looked at more closely: is it that kube-scheduler refuses the nodes, or that others have places there?
 
-GangSetPlanning asks before it denies a gang, and what it finds is what everybody hears: condition, event, page and explain.
+GangSetPlanning asks before it denies a gang, and what it finds is told everywhere: condition, event, page and explain.
 GangReport's relaxations ask the same questions. Pure but for the planner, which the caller runs.
 No counterpart upstream.
 """

@@ -63,7 +63,7 @@ def topology_of(configured: Topology, asked: Iterable[AskedTopology]) -> Topolog
 
 
 def confining_level(configured: Topology, asked: Iterable[AskedTopology]) -> int | None:
-    """The level of which those who asked have to share a domain; None where there is none, or nobody knows it: such a gang is
+    """The level of which those that ask have to share a domain; None where there is none, or it is unknown: such a gang is
     not planned, and what runs of it runs anywhere."""
     topology = topology_of(configured, asked)
     try:
@@ -108,6 +108,6 @@ class GangSetDomains:
         return domains.levels[level].name if own and domains.ids[level][here] not in own else ""
 
     def _places(self, gang_set: Sequence[Group], uid: str) -> Iterator[str]:
-        """The nodes of everybody else of the gang set that has one."""
+        """The nodes of all other members of the gang set that have one."""
         for group in gang_set:
             yield from places_of(self._manager, group, but=uid)

@@ -1,4 +1,4 @@
-"""Groups that were refused, and why: for a while nobody plans them again, and every member hears the same text.
+"""Groups that were refused, and why: for a while they are not planned again, and every member hears the same text.
 
 The manager keeps them under its lock. An event that can help voids them. Without one the same plan would come to the same
 end, so each time that it does the note holds twice as long: parked pods that all kinds of events wake cost a look into a
@@ -23,7 +23,7 @@ class _Denial:
 
 
 class Denials:
-    """Group -> cause. Not locked: the owner's lock guards it. Who forgets a group's notes forgets its denial with them."""
+    """Group -> cause. Not locked: the owner's lock guards it. A denial is forgotten with the group's other notes."""
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
         self._retry = Retry(seconds, max(seconds, LONGEST_SECONDS))

@@ -1,6 +1,6 @@
 """What stops a gang: a reason out of a closed list, and the constant text that goes with it.
 
-Noted on the group by whoever decides (Admission, GangPermit, the plugin's tick), shown by everything that tells users: the
+Noted on the group where it is decided (Admission, GangPermit, the plugin's tick), shown by everything that tells users: the
 PodGroup's condition, events, pages, `explain`. `shut_gate` is what can be said without a plan.
 Kubernetes: the reasons of conditions are CamelCase words that programs may rely on
 """
@@ -18,8 +18,10 @@ from extender.plugins.coscheduling.planner.request import Cause, Verdict
 class UnschedulableReason(StrEnum):
     """Each has an entry in docs/troubleshooting.md."""
 
-    NOT_TRIED = "NotTried"  # nobody has asked for a member yet, or the gang is about to be looked at again
-    INTERNAL_ERROR = "InternalError"  # something raised what nobody expected, and the gang is set aside: quarantine.py
+    NOT_TRIED = (
+        "NotTried"  # kube-scheduler has not asked about a member yet, or the gang is about to be looked at again
+    )
+    INTERNAL_ERROR = "InternalError"  # an unexpected exception was raised, and the gang is set aside: quarantine.py
     POD_GROUP_NOT_FOUND = "PodGroupNotFound"
     INVALID_POD_GROUP = "InvalidPodGroup"
     QUORUM_MISSING = "QuorumMissing"
@@ -77,7 +79,7 @@ class Diagnosis:
 
     @property
     def text(self) -> str:
-        """For those who ask about the gang."""
+        """For a user that asks about the gang."""
         return messages.with_quote(self.message, self.quote) if self.quote else self.message
 
     def after(self, before: Diagnosis | None) -> Diagnosis:

@@ -1,6 +1,6 @@
 """Which groups are to be looked at: now, since something has happened to them, or at a time though nothing does.
 
-PodGroupManager keeps it. The watch's events and whoever decides of a group put it in; PlanningRounds takes it out and plans it, in
+PodGroupManager keeps it. The watch's events and decisions about a group put it in; PlanningRounds takes it out and plans it, in
 the manager's order; the plugin's tick moves those over whose time has come. kube-scheduler: pkg/scheduler/backend/queue,
 active_queue.go and backoff_queue.go
 """
@@ -22,7 +22,7 @@ class GangQueue:
         self.backed_off: dict[str, float] = {}  # key -> until when it may not be planned
         self.unschedulable: dict[
             str, WaitsFor
-        ] = {}  # key -> what a plan found it to lack: who is in none waits for anything
+        ] = {}  # key -> what a plan found it to lack: a gang that is in none waits for anything
 
     def back_off(self, key: str, seconds: float) -> None:
         self.backed_off[key] = self._clock() + seconds

@@ -73,7 +73,7 @@ def update_once_satisfied(manager: PodGroupManager, group: Group) -> None:
 
 
 def waits_for_start(manager: PodGroupManager, pod: corev1.Pod) -> bool:
-    """Whether the pod is of a gang that has not started, with a plan or without: room for this one alone helps nobody.
+    """Whether the pod is of a gang that has not started, with a plan or without: room for this one alone helps no gang.
 
     That holds for a gang that is set aside, too. The manager's lock is held.
     """
@@ -94,7 +94,7 @@ def _waits_for_start(manager: PodGroupManager, pod: corev1.Pod) -> bool:
 
 
 def may_preempt(manager: PodGroupManager, pod: corev1.Pod) -> bool:
-    """Whether somebody may go for this pod alone: it waits for no gang, and no place is promised to it. Lock held."""
+    """Whether a pod may be evicted for this one alone: it waits for no gang, and no place is promised to it. Lock held."""
     return manager.ledger.get(pod.uid) is None and not waits_for_start(manager, pod)
 
 

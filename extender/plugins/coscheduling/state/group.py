@@ -61,7 +61,7 @@ def counts_at(pod_priority: int, gang_priority: int) -> int:
 
 
 Minimum = tuple[int, Collection[Member]]
-"""How many there have to be, and of whom."""
+"""How many there have to be, and of which members."""
 
 
 def _minima(members: Mapping[str, Member], spec: GroupSpec) -> Iterator[Minimum]:

@@ -41,7 +41,7 @@ class Commit:
         return self._decided.is_set() and self._begun
 
     def wait(self) -> bool:
-        """True if the gang starts. The decision follows the lifting of the holds at once, so nobody waits long."""
+        """True if the gang starts. The decision follows the lifting of the holds at once, so no caller waits long."""
         self._decided.wait()
         return self._begun
 

@@ -282,7 +282,7 @@ class PodGroupManager:
                 del self.groups[group.key]
 
     def on_capacity_freed(self, but: Collection[str] = ()) -> None:
-        """Denials are void, those that are being decided on an older snapshot too. but: who gave that room up."""
+        """Denials are void, those that are being decided on an older snapshot too. but: the gangs that gave that room up."""
         self.epoch += 1
         self.denied.clear(but)
         self.queue.unschedulable = {key: known for key in but if (known := self.queue.unschedulable.get(key))}
@@ -441,7 +441,7 @@ def spec_of(group: Group) -> GroupSpec | None:
 
 
 def in_parts(keys: Iterable[str]) -> Iterator[list[str]]:
-    """For who walks over all groups: as many as may be looked at under one hold of the lock."""
+    """For a walk over all groups: as many as may be looked at under one hold of the lock."""
     rest = iter(keys)
     while part := list(islice(rest, AT_ONCE)):
         yield part

@@ -14,7 +14,7 @@ from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.group import Group
 
-NOBODY: frozenset[str] = frozenset()
+NO_UIDS: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ def past(group: Group, spec: GroupSpec) -> AbstractSet[str]:
     is a batch that a restart cut short: of the members that run those of earlier batches count no more, its own do.
     """
     if spec.match_policy is not MatchPolicy.ONLY_WAITING:
-        return NOBODY
+        return NO_UIDS
     settled = group.assigned() | group.started
     if len(settled) < spec.min_member:
-        return NOBODY
+        return NO_UIDS
     return settled & group.earlier if _cut_short(group, spec) else settled
 
 
@@ -74,7 +74,7 @@ def _cut_short(group: Group, spec: GroupSpec) -> bool:
 
 
 def schedules_alone(group: Group, spec: GroupSpec, uid: str) -> bool:
-    """Whether the member waits for nobody: its gang has started once, or its own batch has."""
+    """Whether the member waits for no other: its gang has started once, or its own batch has."""
     match spec.match_policy:
         case MatchPolicy.ONCE_SATISFIED:
             return group.once_whole
@@ -84,7 +84,7 @@ def schedules_alone(group: Group, spec: GroupSpec, uid: str) -> bool:
 
 
 def runs(group: Group, spec: GroupSpec) -> bool:
-    """Whether nobody of it waits for the others any more. With only-waiting a batch that waits is a gang of its own."""
+    """Whether no member of it waits for the others any more. With only-waiting a batch that waits is a gang of its own."""
     assigned = group.assigned()
     if spec.match_policy is MatchPolicy.ONLY_WAITING and past(group, spec):
         return group.members.keys() <= assigned | group.started
@@ -97,7 +97,7 @@ def note_start(group: Group, uids: AbstractSet[str]) -> None:
 
 
 def follow(group: Group, spec: GroupSpec | None) -> None:
-    """Members came to nodes, or left them: has the gang been whole by now? With nobody left it is to start anew."""
+    """Members came to nodes, or left them: has the gang been whole by now? With none left it is to start anew."""
     if spec is None or spec.invalid or spec.match_policy is MatchPolicy.WAITING_AND_RUNNING:
         return
     assigned = group.assigned()

@@ -20,7 +20,7 @@ from extender.plugins.coscheduling.spec.reading import Reading
 from extender.plugins.coscheduling.spec.start_record import StartRecord, digest, start_record
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import Start
-from extender.plugins.coscheduling.state.quorum import NOBODY, minima_missed
+from extender.plugins.coscheduling.state.quorum import NO_UIDS, minima_missed
 
 RECENT = timedelta(minutes=5)  # a start that began before has been finished since, or never will be
 SKEW = timedelta(seconds=5)  # between our clock and the API server's, which dates pods
@@ -39,7 +39,7 @@ def left_behind(group: Group, spec: GroupSpec) -> AbstractSet[str]:
     """Members of a start that was cut short which would complete it; empty where none was."""
     start = group.start
     if start is None or spec.invalid:
-        return NOBODY
+        return NO_UIDS
     bound = group.assigned() | group.starting
     waiting = (start.members & group.members.keys()) - bound
     counted, asked = _counted(group, spec, bound), _as_of(start, spec)
@@ -49,7 +49,7 @@ def left_behind(group: Group, spec: GroupSpec) -> AbstractSet[str]:
         or not minima_missed(group, asked, counted)
         or minima_missed(group, asked, counted | waiting)
     ):
-        return NOBODY
+        return NO_UIDS
     return waiting
 
 
