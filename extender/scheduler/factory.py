@@ -171,7 +171,7 @@ class _Assembly:
             may_plan=lambda: self._leads() and self._informers.has_synced(),
             ours=lambda pod: configuration.serves(pod.spec.scheduler_name),
             ungate_refused=configuration.ungate_refused,
-            shadow=gang_settings.shadow_rules(configuration),
+            shadow=gang_settings.backfill_rules(configuration),
             has_unbound_claims=lambda pod: has_unbound_claims(self._informers, pod),
             errors_back_off=True,
             offers_all=lambda: self._cache.node_count() <= most_offered,

@@ -22,7 +22,7 @@ def topology(configuration: ExtenderConfiguration) -> Topology:
     return Topology(configuration.topology, packing=configuration.packing)
 
 
-def shadow_rules(configuration: ExtenderConfiguration) -> BackfillRules:
+def backfill_rules(configuration: ExtenderConfiguration) -> BackfillRules:
     return BackfillRules(
         configuration.shadow_after_seconds, configuration.shadow_max_seconds, configuration.shadow_max_nodes_percent
     )

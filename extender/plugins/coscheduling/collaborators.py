@@ -25,7 +25,7 @@ UNTOLD = Topology()
 class Steering(Protocol):
     """Moves parked pods. Returns at once; the work is done in the background. Silent where we do not lead.
 
-    Of several wishes for one pod the last counts, so that what is decided of members comes by SteeringInOrder.
+    Of several wishes for one pod the last counts, so that what is decided of members comes by OrderedSteering.
     """
 
     def nominate(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:

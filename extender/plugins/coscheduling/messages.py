@@ -85,7 +85,7 @@ def companion_waits(key: str, cause: str) -> str:
     return f"PodGroup {key}, which it is to start together with, cannot start: {cause}"
 
 
-def unit_does_not_fit(keys: Iterable[str], reason: str) -> str:
+def gang_set_does_not_fit(keys: Iterable[str], reason: str) -> str:
     return f"PodGroups that start together ({', '.join(sorted(keys))}) do not fit: {reason}"
 
 

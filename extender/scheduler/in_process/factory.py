@@ -220,7 +220,7 @@ class _Assembly:
             pack_single_pods=True,
             ours=lambda pod: settings.serves(pod.spec.scheduler_name),
             ungate_refused=settings.ungate_refused,
-            shadow=gang_settings.shadow_rules(settings),
+            shadow=gang_settings.backfill_rules(settings),
         )
 
     def _preemption(

@@ -21,6 +21,7 @@ from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import Resource
 from extender.plugins.coscheduling.planner.room import Amounts, asked_of
+from extender.plugins.coscheduling.spec.named_groups import namespace_of
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.retry import Retry
 
@@ -106,7 +107,7 @@ class VainTurns:
 
     def of_namespace(self, key: str) -> int:
         """How many turns gangs of the group's namespace have had in vain."""
-        return self._of_namespace.get(_namespace(key), 0)
+        return self._of_namespace.get(namespace_of(key), 0)
 
     def tried(self, key: str) -> frozenset[str]:
         """The nodes that were kept free for the gang in vain, since all that would do were tried once."""
@@ -126,14 +127,14 @@ class VainTurns:
         tried = self.tried(key)
         tried = turn.nodes | tried if turn.nodes.isdisjoint(tried) else turn.nodes
         self._gangs[key] = _Vain(until, turn.wish, most, tried)
-        self._of_namespace[_namespace(key)] = self.of_namespace(key) + 1
+        self._of_namespace[namespace_of(key)] = self.of_namespace(key) + 1
         self._in_a_row += 1
         self._ended, self._lasted = now, turn.lasted
 
     def started(self, key: str) -> None:
         """The gang's turn was not in vain."""
         self._gangs.pop(key, None)
-        self._of_namespace.pop(_namespace(key), None)
+        self._of_namespace.pop(namespace_of(key), None)
         self._in_a_row = 0
 
     def forget(self, key: str) -> None:
@@ -148,7 +149,7 @@ class VainTurns:
             return False
         grown = bool(wish.largest) and all(room.get(name, 0) > vain.room.get(name, 0) for name in wish.largest)
         if grown:
-            self._of_namespace.pop(_namespace(key), None)
+            self._of_namespace.pop(namespace_of(key), None)
         over = grown or wish.is_less_than(vain.wish)
         if over:
             del self._gangs[key]
@@ -173,7 +174,3 @@ def room_of(snapshot: NodeInfoLister) -> Amounts:
         if node.node is not None and not node.unschedulable:
             room.add(node.allocatable)
     return asked_of(room)
-
-
-def _namespace(key: str) -> str:
-    return key.partition("/")[0]

@@ -43,7 +43,7 @@ class BindSlots:
         ] = {}  # UID of such a one that was let in -> until when it may be on its way to bind
 
     def lets_in(self, group: Group) -> bool:
-        """Whether the gang set's members may come to bind; one that may not is asked about again by `next_units`."""
+        """Whether the gang set's members may come to bind; one that may not is asked about again by `next_gang_sets`."""
         if self._limit == math.inf:
             return True
         gang_set = gang_set_of(self._manager, group)
@@ -131,8 +131,8 @@ class BindSlots:
             and min(each.key for each in gang_set_of(self._manager, group)) in self._waiting
         )
 
-    def next_units(self) -> Iterator[Sequence[Group]]:
-        """Units that were refused and may come now, in order. Their places are kept for as long as those of a new plan.
+    def next_gang_sets(self) -> Iterator[Sequence[Group]]:
+        """Gang sets that were refused and may come now, in order. Their places are kept for as long as those of a new plan.
 
         One of which a member has been let in meanwhile is among them: those that were refused before are to come too.
         """

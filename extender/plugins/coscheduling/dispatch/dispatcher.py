@@ -17,7 +17,7 @@ from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.collaborators import Collaborators
 from extender.plugins.coscheduling.dispatch.bind_slots import BindSlots
-from extender.plugins.coscheduling.dispatch.ordered_steering import SteeringInOrder
+from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.ledger import Reservation
@@ -32,7 +32,7 @@ class Dispatcher:
         self._manager = manager
         self._with = collaborators
         self.bind_slots = bind_slots
-        self.steering = SteeringInOrder(collaborators.steering, manager.quarantine)
+        self.steering = OrderedSteering(collaborators.steering, manager.quarantine)
 
     def dispatch(self, group: Group, caller: str = "") -> None:
         """Steers the members whose turn it is: those that wait for us, and those whose place has moved. One that is being
@@ -140,9 +140,9 @@ class Dispatcher:
         return due, early
 
     def send_those_that_wait(self) -> None:
-        """Units that waited for bind calls to come free, where that are enough now."""
+        """Gang sets that waited for bind calls to come free, where that are enough now."""
         with self._manager.lock:
-            groups = [group for gang_set in self.bind_slots.next_units() for group in gang_set]
+            groups = [group for gang_set in self.bind_slots.next_gang_sets() for group in gang_set]
             for group, uid in self.bind_slots.next_extras():
                 if self._manager.ledger.get(uid) is not None:
                     groups.append(group)

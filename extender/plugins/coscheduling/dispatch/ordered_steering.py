@@ -21,7 +21,7 @@ from extender.plugins.coscheduling.quarantine import Quarantine
 Act = Callable[[], None]
 
 
-class SteeringInOrder:
+class OrderedSteering:
     """What Steering's methods of the same names do, for a group; `key` is that of the group, which is set aside where one raises.
 
     `carry_out` is called after the lock, by each caller. A thread that finds another one at it leaves its own decisions to that one.

@@ -23,6 +23,8 @@ from extender.plugins.coscheduling.state.ledger import Ledger
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.refutations import NO_EPOCH, How
 
+log = logging.getLogger(__name__)
+
 PRE_BIND_SECONDS = 600.0  # VolumeBinding's bindTimeoutSeconds where no other is configured
 
 HasUnboundClaims = Callable[[corev1.Pod], bool]
@@ -52,9 +54,6 @@ def time_for_place(group: Group, has_unbound_claims: HasUnboundClaims) -> float:
 
 def _seconds(pods: Iterable[corev1.Pod], has_unbound_claims: HasUnboundClaims) -> float:
     return PRE_BIND_SECONDS if any(map(has_unbound_claims, pods)) else 0.0
-
-
-log = logging.getLogger(__name__)
 
 
 class ExpiredPlans:

@@ -77,13 +77,13 @@ class GroupEvents:
         manager = self._manager
         with manager.lock:
             before = manager.groups.get(ref.key) if old is not None and (ref := manager.labels.group_of(old)) else None
-            concerned = self._units([before])
+            concerned = self._gang_sets([before])
             group = manager.pod_changed(new) if new is not None else manager.pod_gone(old) if old is not None else None
             if before is not None and new is not None and not new.deleting and new.uid not in before.members:
                 self._holds.reject(before, new.uid, messages.MEMBER_GONE)
             if group is None:
                 return self._void(concerned), False
-            concerned |= self._units([group])
+            concerned |= self._gang_sets([group])
             step = partial(self._look_at_change, group, concerned, old, new)
             nothing: tuple[list[str], bool] = [], False
             return manager.quarantine.for_gang(group.key, "events", step, nothing)
@@ -150,11 +150,11 @@ class GroupEvents:
         manager = self._manager
         with manager.lock:
             manager.quarantine.try_now(key)
-            concerned = self._units([manager.groups.get(key)])
+            concerned = self._gang_sets([manager.groups.get(key)])
             group = change()
             if group is None:
                 return
-            concerned |= self._units([group])
+            concerned |= self._gang_sets([group])
             groups = [group, *(manager.groups[each] for each in sorted(concerned - {key}) if each in manager.groups)]
             update_once_satisfied(manager, group)
             for each in groups:
@@ -202,7 +202,7 @@ class GroupEvents:
 
     # Under the manager's lock
 
-    def _units(self, groups: Sequence[Group | None]) -> set[str]:
+    def _gang_sets(self, groups: Sequence[Group | None]) -> set[str]:
         """The keys of these groups, and of those that they start together with."""
         return {each.key for group in groups if group is not None for each in gang_set_of(self._manager, group)}
 

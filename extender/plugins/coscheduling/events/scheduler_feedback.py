@@ -14,7 +14,7 @@ from functools import partial
 from extender.api import corev1
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
-from extender.plugins.coscheduling.dispatch.ordered_steering import SteeringInOrder
+from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.pod_conditions import (
     no_candidate_was_left,
     refused_in_tree,
@@ -129,7 +129,7 @@ STOOD_SECONDS = 2.0  # after the last change: a gang that grows is left alone
 class StaleRefusals:
     """Called by one thread; the manager's lock is held while groups are looked through."""
 
-    def __init__(self, manager: PodGroupManager, steering: SteeringInOrder) -> None:
+    def __init__(self, manager: PodGroupManager, steering: OrderedSteering) -> None:
         self._manager = manager
         self._steering = steering
         self._seen: dict[tuple[str, str], tuple[str, float]] = {}  # (group, scheduler) -> what is true, since when

@@ -7,12 +7,12 @@ kube-scheduler: pkg/scheduler/backend/queue (in_flight_events.go, MoveAllToActiv
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from extender.api import corev1
+from extender.client.short_steps import pause
 from extender.framework.hint_rows import HintRow
 from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
@@ -85,7 +85,7 @@ class WakeUps:
                     if too_many or manager.quarantine.for_gang(key, "wake-ups", step, otherwise=False):
                         manager.wake([key])
                         woken = True
-            time.sleep(0)  # other threads have their turn
+            pause()  # other threads have their turn
         return woken
 
     def _helped(self, key: str, judges: Sequence[EventJudge]) -> bool:

@@ -22,7 +22,7 @@ from extender.framework.preemption.ordering import sort_by_importance
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dispatch.holds import Holds
-from extender.plugins.coscheduling.dispatch.ordered_steering import SteeringInOrder
+from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.preemption.evictable import (
     Evictable,
     GangVictims,
@@ -107,7 +107,7 @@ class PreemptionGuard:
         newest_snapshot: Callable[[], NodeInfoLister],
         pdbs: Callable[[], Sequence[policyv1.PodDisruptionBudget]],
         assumed: Callable[[], Collection[str]],
-        steering: SteeringInOrder,
+        steering: OrderedSteering,
         gang_victims: GangVictims = GangVictims.WHOLE_OR_SURPLUS,
     ) -> None:
         """framework: the in-tree filters, the guard's own. assumed: UIDs of pods on their nodes by our word only."""

@@ -27,6 +27,8 @@ from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
+log = logging.getLogger(__name__)
+
 SHOWN_SECONDS = 30.0  # the watch shows a deletion within moments; a pod that is still there then was not told after all
 
 
@@ -81,9 +83,6 @@ class TerminatingVictims:
 def _deleting(pod: corev1.Pod) -> corev1.Pod:
     metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=datetime.now(UTC))
     return msgspec.structs.replace(pod, metadata=metadata)
-
-
-log = logging.getLogger(__name__)
 
 
 class VictimTermination:
@@ -157,10 +156,10 @@ class VictimTermination:
 
     def _send_those_with_room(self, groups: Iterable[Group]) -> None:
         for group in groups:
-            step = partial(self._send_with_unit, group)
+            step = partial(self._send_with_gang_set, group)
             self._manager.quarantine.for_gang(group.key, "preempt", step, None)
 
-    def _send_with_unit(self, group: Group) -> None:
+    def _send_with_gang_set(self, group: Group) -> None:
         with self._manager.lock:
             gang_set = gang_set_of(self._manager, group)
         self._send_if_free(gang_set)

@@ -98,7 +98,7 @@ class VictimSearch:
         return Situation(
             gang_set,
             self._requests.request(gang_set, scheduler_name),
-            self._reservations.kept_from_unit(gang_set),
+            self._reservations.kept_from_gang_set(gang_set),
             Rules(priority, configured.gang_victims, started_before=started),
             running_gangs(manager),
             releasable(manager, priority),

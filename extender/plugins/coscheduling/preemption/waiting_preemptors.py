@@ -22,7 +22,11 @@ from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.retry import Retry
 
+log = logging.getLogger(__name__)
+
+MAX_NOTED = 10_000  # pods of each kind
 RETRY = Retry(2.0, 60.0, factor=3.0)  # of a search for victims that found none
+CALL_RETRY = Retry(10.0, 300.0)  # of a preempt call that met no extender again
 
 
 class PreemptionQueue:
@@ -90,12 +94,6 @@ class PreemptionQueue:
         self._tried[group.key] = times, self._clock() + seconds
 
 
-log = logging.getLogger(__name__)
-
-MAX_FAILED_CALLS = 10_000
-CALL_RETRY = Retry(10.0, 300.0)  # where that was in vain
-
-
 @dataclass(slots=True)
 class _Unheard:
     pod: corev1.Pod
@@ -129,7 +127,7 @@ class FailedPreemptCalls:
             known = self._noted.get(pod.uid)
             if known is not None:
                 known.pod = pod
-            elif len(self._noted) < MAX_FAILED_CALLS:
+            elif len(self._noted) < MAX_NOTED:
                 self._noted[pod.uid] = _Unheard(pod, self._manager.clock())
 
     def tick(self) -> None:
@@ -151,9 +149,6 @@ class FailedPreemptCalls:
             self._with.steering.activate_by_nomination(
                 [(each.pod, each.pod.status.nominated_node_name or node_name) for each in due]
             )
-
-
-MAX_NOTED = 10_000
 
 
 @dataclass(frozen=True, slots=True)

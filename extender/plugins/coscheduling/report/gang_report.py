@@ -121,7 +121,7 @@ class GangReport:
             why = self._why(group, line)
             status = self._status(group, why, line)
             shadow = self._rounds.reservations.current
-            kept = self._rounds.reservations.kept_from_unit(gang_set_of(manager, group))
+            kept = self._rounds.reservations.kept_from_gang_set(gang_set_of(manager, group))
             asks = why.reason == UnschedulableReason.MIN_RESOURCES or why.verdict is not None
             question = self._analyses.question(group) if asks and key in line else None
         if shadow is not None and why.reason == UnschedulableReason.ORDERED_AFTER_OTHERS and kept:

@@ -109,7 +109,7 @@ class BackfillReservations:
         group = self._manager.find(pod)
         return NO_NODES if group is not None and group.key in shadow.keys else shadow.nodes
 
-    def kept_from_unit(self, gang_set: Sequence[Group]) -> frozenset[str]:
+    def kept_from_gang_set(self, gang_set: Sequence[Group]) -> frozenset[str]:
         """A gang of which a part runs already is completed, whatever other gang waits."""
         shadow = self.current
         if shadow is None or any(group.key in shadow.keys or self._manager.begun(group) for group in gang_set):

@@ -85,7 +85,7 @@ class GangSetPlanning:
             planned = PlannedGangSet.of(manager, gang_set)
             request = self.requests.request(gang_set, scheduler_name, allowed, caller=caller)
             laid, beside = self.requests.laid(gang_set, request, snapshot)
-            kept = self.reservations.kept_from_unit(gang_set)
+            kept = self.reservations.kept_from_gang_set(gang_set)
             gap = {name: None for each in gang_set for name in self._gap(each, request, snapshot)}
         if gap:
             self.on_no_room(group, scheduler_name)

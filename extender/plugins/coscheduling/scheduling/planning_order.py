@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from heapq import heappop, heappush
 
+from extender.plugins.coscheduling.spec.named_groups import namespace_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
@@ -40,7 +41,7 @@ class PlanningOrder:
         """The group has been looked at, which took so long."""
         self._since.pop(group.key, None)
         if seconds > 0:
-            namespace = _namespace(group)
+            namespace = namespace_of(group.key)
             self._used[namespace] = self._used.get(namespace, 0.0) + seconds
 
     def _fade(self) -> None:
@@ -54,7 +55,7 @@ class PlanningOrder:
         now = self._manager.clock()
         since = self._since.setdefault(group.key, now)
         waited = (0, since) if now - since > PASSED_OVER_SECONDS else (1, 0.0)
-        slices = int(self._used.get(_namespace(group), 0.0) / SLICE_SECONDS)
+        slices = int(self._used.get(namespace_of(group.key), 0.0) / SLICE_SECONDS)
         begun, priority, *age = self._manager.order(group)
         return begun, priority, slices, waited, *age
 
@@ -90,7 +91,3 @@ class PlanningLine:
 
     def _ranked_by(self, group: Group) -> tuple[object, ...] | None:
         return self._manager.quarantine.for_gang(group.key, "order", partial(self._rank, group), None)
-
-
-def _namespace(group: Group) -> str:
-    return group.key.partition("/")[0]

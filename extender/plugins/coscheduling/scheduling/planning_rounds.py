@@ -58,7 +58,7 @@ class PlanningRounds:
         self._with = collaborators
         self._dispatcher = dispatcher
         self.planning = threading.Lock()
-        self._units = GangSetPlanning(
+        self._gang_sets = GangSetPlanning(
             manager,
             collaborators,
             nominator,
@@ -68,8 +68,8 @@ class PlanningRounds:
             denied_seconds=denied_seconds,
             lease_seconds=lease_seconds,
         )
-        self.requests = self._units.requests
-        self.reservations = self._units.reservations
+        self.requests = self._gang_sets.requests
+        self.reservations = self._gang_sets.reservations
         self._order = PlanningOrder(manager)
         self._waiting_time = WaitingTime(manager.clock, collaborators.wait)
         self._now: Sequence[Group] = ()  # the gang set that is being planned; the manager's lock guards it
@@ -242,7 +242,7 @@ class PlanningRounds:
     def _plan(self, group: Group, scheduler_name: str, calls: dict[str, frozenset[str] | None]) -> Status | None:
         """Why there are no places for it; None if there are. calls: UID of a member that a filter call is for -> `PlanCall.allowed`."""
         allowed = {uid: names for uid, names in calls.items() if names is not None}
-        status = self._units.plan(group, scheduler_name, allowed, caller=next(reversed(calls), ""))
+        status = self._gang_sets.plan(group, scheduler_name, allowed, caller=next(reversed(calls), ""))
         if group.key in self._manager.quarantine:  # another thread has set it aside: it keeps nothing of the plan
             self.drop_plan(group.key)
             return unresolvable(messages.INTERNAL_ERROR)
@@ -312,12 +312,12 @@ class PlanningRounds:
 
     def on_no_room(self, call: Callable[[Group, str], None]) -> None:
         """call: told, with the scheduler's name, of each group that finds no room. It returns at once."""
-        self._units.on_no_room = call
+        self._gang_sets.on_no_room = call
 
     def on_denied(self, end_holds: Callable[[Group, str], None]) -> None:
         """end_holds: lets go all members of a gang set that are held, when there is no plan for the rest of it; with the cause."""
-        self._units.end_holds = end_holds
+        self._gang_sets.end_holds = end_holds
 
     def drop_plan(self, key: str) -> None:
         """Takes back the places of a group, and of those it is to start with, that are not held."""
-        self._units.drop(key)
+        self._gang_sets.drop(key)

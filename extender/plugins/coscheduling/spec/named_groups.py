@@ -91,9 +91,14 @@ def _names(names: Iterable[str]) -> Keys:
     return tuple(found)
 
 
+def namespace_of(key: str) -> str:
+    """key: a group's, `namespace/name`."""
+    return key.partition("/")[0]
+
+
 def peers(names: Keys, own_key: str) -> Keys:
     """The keys of the others, sorted; a bare name is of the group's own namespace. Raises FieldError if they are too many."""
-    namespace = own_key.partition("/")[0]
+    namespace = namespace_of(own_key)
     found = {name if "/" in name else f"{namespace}/{name}" for name in names} - {own_key}
     if len(found) >= MAX_GROUPS:
         raise too_many(MAX_GROUPS, "groups")

@@ -124,6 +124,6 @@ def diagnosis_of_plan(keys: Sequence[str], min_member: int, result: object) -> D
     text = (
         f"minMember of {min_member} does not fit: {result.reason}"
         if len(keys) == 1
-        else messages.unit_does_not_fit(keys, result.reason)
+        else messages.gang_set_does_not_fit(keys, result.reason)
     )
     return Diagnosis(OF_CAUSE.get(result.cause, UnschedulableReason.INSUFFICIENT_RESOURCES), text, verdict=result)

@@ -18,7 +18,7 @@ import heapq
 from collections.abc import Iterable
 from itertools import count
 
-from extender.plugins.coscheduling.spec.named_groups import MAX_GROUPS, Keys
+from extender.plugins.coscheduling.spec.named_groups import MAX_GROUPS, Keys, namespace_of
 
 TRIED_AT_ONCE = 200
 """Groups that are tried again by one call of `fitting`."""
@@ -34,7 +34,7 @@ class GangSetIndex:
         self._most = most
         self._named: dict[str, Keys] = {}  # by those that are refused, too
         self._peers: dict[str, set[str]] = {}  # the links that count, from both of their ends
-        self._units: dict[str, Keys] = {}  # of groups that have peers: all of their set
+        self._sets: dict[str, Keys] = {}  # of groups that have peers: all of their set
         self._whole: set[Keys] = set()
         self._refused: dict[str, tuple[int, int]] = {}  # which refusal it was, and how many groups the set would have
         self._refusals = count()
@@ -65,7 +65,7 @@ class GangSetIndex:
 
     def gang_set(self, key: str) -> Keys:
         """The keys of all groups that start together with this one, its own among them, sorted."""
-        return self._units.get(key) or (key,)
+        return self._sets.get(key) or (key,)
 
     def refused(self, key: str) -> int:
         """How many groups its set would have had; 0 for a group that is not refused."""
@@ -104,7 +104,7 @@ class GangSetIndex:
         if len(joined) > self._most:
             self._refused[key] = next(self._refusals), len(joined)
             for other in self._named[key]:
-                if _namespace(other) == _namespace(key):
+                if namespace_of(other) == namespace_of(key):
                     self._kept_out.setdefault(other, set()).add(key)
             return
         for other in others:
@@ -156,11 +156,11 @@ class GangSetIndex:
 
     def _links(self, namer: str, named: str) -> bool:
         """Whether the one makes a link to the other by itself: its name is enough in its own namespace."""
-        return _namespace(namer) == _namespace(named) and namer not in self._refused and named in self.names(namer)
+        return namespace_of(namer) == namespace_of(named) and namer not in self._refused and named in self.names(namer)
 
     def _agreed(self, namer: str, named: str) -> bool:
         """Whether the naming of one by the other holds."""
-        if _namespace(namer) == _namespace(named):
+        if namespace_of(namer) == namespace_of(named):
             return True
         return named not in self._refused and namer in self.names(named)
 
@@ -183,9 +183,9 @@ class GangSetIndex:
         gang_set = tuple(sorted(keys))
         for key in keys:
             if len(gang_set) > 1:
-                self._units[key] = gang_set
+                self._sets[key] = gang_set
             else:
-                self._units.pop(key, None)
+                self._sets.pop(key, None)
 
     # Sets that have been whole
 
@@ -199,10 +199,6 @@ class GangSetIndex:
     def start_anew(self, gang_set: Keys) -> None:
         """No member of it runs any more."""
         self._whole.discard(gang_set)
-
-
-def _namespace(key: str) -> str:
-    return key.partition("/")[0]
 
 
 def _discard(of: dict[str, set[str]], key: str, value: str) -> None:

@@ -26,6 +26,12 @@ from extender.plugins.coscheduling.state.diagnosis import Diagnosis
 from extender.plugins.coscheduling.state.member import Effect, Member, MemberEvent, MemberState, Start, transition
 from extender.plugins.coscheduling.state.refutations import ErrorBackOffs, Refutations
 
+log = logging.getLogger(__name__)
+
+NONE: frozenset[str] = frozenset()
+HOLDING = frozenset((MemberState.WAITING, MemberState.STARTING))
+WITH_NODE = HOLDING | {MemberState.BOUND}
+
 
 @dataclass(slots=True)
 class Preempting:
@@ -93,7 +99,8 @@ def _since(minima: Collection[Minimum], created: datetime | None) -> datetime | 
 
 
 class RoleCounts:
-    """Of one group. Not locked: the manager's lock guards it."""
+    """How many of a group's members have each role, counted as they come and go: to look at all of them with each filter and bind
+    call would cost a gang the square of its size. Not locked: the manager's lock guards it."""
 
     def __init__(self) -> None:
         self._label = ROLE_LABEL  # which the owner of the group may change
@@ -125,13 +132,6 @@ class RoleCounts:
             if role in counts:
                 counts[role] -= 1
         return counts
-
-
-log = logging.getLogger(__name__)
-
-NONE: frozenset[str] = frozenset()
-HOLDING = frozenset((MemberState.WAITING, MemberState.STARTING))
-WITH_NODE = HOLDING | {MemberState.BOUND}
 
 
 @dataclass(slots=True)

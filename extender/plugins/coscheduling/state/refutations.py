@@ -22,7 +22,8 @@ ROUNDING_SECONDS = 1.5  # it counts in whole seconds, and looks once a second
 
 
 class ErrorBackOffs:
-    """Of one group. Not locked: the manager's lock guards it."""
+    """The members of one group whose bind call failed, and when kube-scheduler brings each back: after 1 s, then 2, 4, 8, 10, rounded
+    to its whole seconds. Not locked: the manager's lock guards it."""
 
     def __init__(self) -> None:
         self._errors: dict[str, int] = {}  # UID -> in a row

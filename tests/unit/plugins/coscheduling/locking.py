@@ -44,7 +44,7 @@ EXEMPT: Mapping[str, str] = {
     "FitAnalyses": "has a lock of its own",
     "LargestGang": "has a lock of its own",
     "WaitingTime": "has a lock of its own",
-    "SteeringInOrder": "a deque: taken from under a lock of its own",
+    "OrderedSteering": "a deque: taken from under a lock of its own",
     "Commit": "decided once, and read after its event",
     "LeadChanges": "the tick's thread alone",
     "GangHints": "stateless",

@@ -109,13 +109,13 @@ def test_the_first_answer_does_not_wait_for_more_than_some_seconds_of_plans(
     w = world([node("n1", "3"), *(node(f"m{number}", "1") for number in range(3))])
     for number in range(3):
         begun(w, f"g{number}", "n1")
-    plan = w.plugin.rounds._units.plan
+    plan = w.plugin.rounds._gang_sets.plan
 
     def slow(*args: object, **options: object) -> object:
         w.clock.now += 1.5
         return plan(*args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(w.plugin.rounds._units, "plan", slow)
+    monkeypatch.setattr(w.plugin.rounds._gang_sets, "plan", slow)
     w.plugin.rounds.finish_begun()
     assert len(places(w)) == 2
     w.run_tasks()

@@ -15,7 +15,7 @@ from extender.api import corev1, policyv1
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.collaborators import NoSteering
-from extender.plugins.coscheduling.dispatch.ordered_steering import SteeringInOrder
+from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.preemption.evictable import GangVictims
 from extender.plugins.coscheduling.preemption.guard import PLACE_SECONDS, OfferedCandidate, PreemptionGuard, Veto
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
@@ -62,7 +62,7 @@ def _look(priority: int, offered: list[str]) -> tuple[list[str], Veto | None]:
         newest_snapshot=cluster.cache.snapshot,
         pdbs=lambda: (),
         assumed=lambda: (),
-        steering=SteeringInOrder(NoSteering(), manager.quarantine),
+        steering=OrderedSteering(NoSteering(), manager.quarantine),
     )
     victims = {builder.obj().node_name: builder.obj() for builder in low}
     candidates = [OfferedCandidate(name, (victims[name],)) for name in offered]
@@ -96,7 +96,7 @@ class Bench:
             newest_snapshot=self.cluster.cache.snapshot,
             pdbs=lambda: self.budgets,
             assumed=lambda: self.assumed,
-            steering=SteeringInOrder(self.world, self.manager.quarantine),
+            steering=OrderedSteering(self.world, self.manager.quarantine),
             gang_victims=gang_victims,
         )
 

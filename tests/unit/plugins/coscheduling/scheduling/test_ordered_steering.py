@@ -11,7 +11,7 @@ from unittest.mock import Mock, call
 import pytest
 
 from extender.plugins.coscheduling.collaborators import NoSteering
-from extender.plugins.coscheduling.dispatch.ordered_steering import SteeringInOrder
+from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.quarantine import Quarantine
 from tests.unit.plugins.coscheduling.conftest import World, node, pod
 from tests.unit.plugins.coscheduling.kube_scheduler import group, members
@@ -115,7 +115,7 @@ def test_a_release_does_not_overtake_the_nomination_of_the_next_plan(planned: Wo
 def test_what_many_threads_decide_is_carried_out_in_the_order_of_their_decisions() -> None:
     """Each waits between its decision and the carrying out for all the others to have decided, and some are the last to go on."""
     heard, lock = Heard(), threading.RLock()
-    steering = SteeringInOrder(heard, Quarantine(lock, lambda: 0.0))
+    steering = OrderedSteering(heard, Quarantine(lock, lambda: 0.0))
     decided: list[str] = []
     together = threading.Barrier(8)
     one = pod("p")
@@ -145,7 +145,7 @@ def test_who_decides_while_another_thread_carries_out_does_not_wait_for_it(heard
             assert go_on.wait(5)
 
     slow = Slow()
-    steering = SteeringInOrder(slow, Quarantine(lock, lambda: 0.0))
+    steering = OrderedSteering(slow, Quarantine(lock, lambda: 0.0))
     with ThreadPoolExecutor(1) as threads:
         with lock:
             steering.nominate("g", [(pod("p"), "n1")])
@@ -177,7 +177,7 @@ def test_where_a_decision_cannot_be_carried_out_its_gang_is_set_aside_and_the_ne
 
     fails = Fails()
     quarantine = Quarantine(threading.RLock(), lambda: 0.0)
-    steering = SteeringInOrder(fails, quarantine)
+    steering = OrderedSteering(fails, quarantine)
     steering.nominate(key, [(pod("p"), "n1")])
     steering.clear_nominations("default/h", [pod("q")])
     steering.carry_out()
@@ -187,7 +187,7 @@ def test_where_a_decision_cannot_be_carried_out_its_gang_is_set_aside_and_the_ne
 
 def test_each_decision_is_the_steering_s_of_that_name() -> None:
     inner = Mock(spec_set=NoSteering)
-    steering = SteeringInOrder(inner, Quarantine(threading.RLock(), lambda: 0.0))
+    steering = OrderedSteering(inner, Quarantine(threading.RLock(), lambda: 0.0))
     pods = [pod("p")]
     steering.clear_foreign_nominations("g", pods)
     steering.activate("g", pods)
@@ -207,7 +207,7 @@ def test_each_decision_is_the_steering_s_of_that_name() -> None:
 
 
 def test_nothing_is_decided_of_no_pods(heard: Heard) -> None:
-    steering = SteeringInOrder(heard, Quarantine(threading.RLock(), lambda: 0.0))
+    steering = OrderedSteering(heard, Quarantine(threading.RLock(), lambda: 0.0))
     for decide in (steering.clear_nominations, steering.activate, steering.ungate, steering.clear_foreign_nominations):
         decide("g", [])
     steering.nominate("g", [])

@@ -205,12 +205,18 @@ def test_members_of_a_role_that_is_there_already_count_too(roomy: World) -> None
     assert (len(kube.running()), kube.too_many) == (11, 0)
 
 
-def test_one_that_is_kept_back_says_so_and_comes_once_its_groups_have_started(roomy: World) -> None:
+def with_some_kept_back(roomy: World) -> tuple[Capped, list[corev1.Pod]]:
+    """Three of six members that were asked about are held; the others would take calls that the rest of their set needs."""
     kube = Capped(roomy, 5)
     pods = with_more_than_it_needs(kube, gated=False)
     kube.create(*pods[:10])
     for pod in pods[:6]:
         kube.attempt(pod.uid)
+    return kube, pods
+
+
+def test_one_that_is_kept_back_says_so_and_comes_once_its_groups_have_started(roomy: World) -> None:
+    kube, pods = with_some_kept_back(roomy)
     assert kube.held() == {"a0", "a1", "a2"}
     assert {kube.told[f"a{number}"] for number in (3, 4, 5)} == {messages.BIND_CALLS_TAKEN}
     kube.plugin.dispatcher.dispatch(kube.plugin.manager.groups["default/a"])  # another wave's turn, say
@@ -238,11 +244,7 @@ def test_who_is_kept_back_passes_no_gang_that_waits(roomy: World) -> None:
 
 
 def test_of_those_that_went_while_they_were_kept_back_nothing_is_left(roomy: World) -> None:
-    kube = Capped(roomy, 5)
-    pods = with_more_than_it_needs(kube, gated=False)
-    kube.create(*pods[:10])
-    for pod in pods[:6]:
-        kube.attempt(pod.uid)
+    kube, pods = with_some_kept_back(roomy)
     kube.delete(*[kube.pods[pod.uid] for pod in pods[:10]])
     kube.rounds(1)
     kube.world.clock.now += 11.0
