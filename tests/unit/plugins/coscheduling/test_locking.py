@@ -15,9 +15,9 @@ from extender.plugins.coscheduling.state.group import Group
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, members
 from tests.unit.plugins.coscheduling.locking import EXEMPT, OURS, guarded_fields, watched
-from tests.unit.plugins.coscheduling.test_gang_machine import FaultyMachine, GangMachine
-from tests.unit.plugins.coscheduling.test_lifetimes_machine import LifetimesMachine
-from tests.unit.plugins.coscheduling.test_preempting_machine import PreemptingMachine
+from tests.unit.plugins.coscheduling.machines.test_gang_machine import FaultyMachine, GangMachine
+from tests.unit.plugins.coscheduling.machines.test_lifetimes_machine import LifetimesMachine
+from tests.unit.plugins.coscheduling.machines.test_preempting_machine import PreemptingMachine
 
 Make = Callable[..., World]
 A_FEW = settings(

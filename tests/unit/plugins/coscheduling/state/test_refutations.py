@@ -16,7 +16,7 @@ from extender.plugins.coscheduling.state.group import Preempting
 from extender.plugins.coscheduling.state.refutations import How, Refutations
 from tests.unit.plugins.coscheduling.conftest import World, node, pod_group
 from tests.unit.plugins.coscheduling.kube_scheduler import member
-from tests.unit.plugins.coscheduling.test_gated import changed, refused, ungated
+from tests.unit.plugins.coscheduling.stories.test_gated import changed, refused, ungated
 
 Make = Callable[..., World]
 DENIED = "pod with pgName: default/g last failed in 3s, deny: minMember of 2 does not fit: Insufficient cpu, 2 more"

@@ -21,7 +21,7 @@ from tests.unit.plugins.coscheduling.conftest import World, pod
 
 LEVELS = (TopologyLevel("zone", "zone"), TopologyLevel("rack", "rack"))
 NewWorld = Callable[..., World]
-OPERATIONS = Path(__file__).parents[4] / "docs" / "operations.md"
+OPERATIONS = Path(__file__).parents[5] / "docs" / "operations.md"
 
 
 def node(name: str, zone: str, rack: str, cpu: int = 4) -> corev1.Node:

@@ -21,7 +21,7 @@ from extender.plugins.coscheduling.state.group_members import UNSEEN_SECONDS
 from tests.unit.plugins.coscheduling.bookkeeping import wrong_entries
 from tests.unit.plugins.coscheduling.conftest import LABEL, Waiting, World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import PREFIX, group, member, on_node
-from tests.unit.plugins.coscheduling.test_in_tree_groups import in_tree
+from tests.unit.plugins.coscheduling.stories.test_in_tree_groups import in_tree
 
 KOORDINATOR = "gang.scheduling.koordinator.sh"
 GROUPS = ("a", "b")

@@ -16,7 +16,7 @@ from extender.plugins.coscheduling.state.group_members import UNSEEN_SECONDS
 from tests.unit.plugins.coscheduling.bookkeeping import GROUP_RULES, MANAGER_RULES
 from tests.unit.plugins.coscheduling.conftest import Waiting, World, node, pod_group
 from tests.unit.plugins.coscheduling.kube_scheduler import group, member, members, on_node
-from tests.unit.plugins.coscheduling.test_lifetimes_machine import belonging
+from tests.unit.plugins.coscheduling.machines.test_lifetimes_machine import belonging
 
 Make = Callable[..., World]
 PENDING = belonging(member("p", ""), "labels", "g")

@@ -12,9 +12,9 @@ from extender.plugins.coscheduling.pod_conditions import CALL_FAILED, NO_CANDIDA
 from extender.plugins.coscheduling.state.group_members import GONE_SECONDS
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import group, member, members
+from tests.unit.plugins.coscheduling.machines.test_lifetimes_machine import belonging
+from tests.unit.plugins.coscheduling.machines.test_preempting_machine import of_priority
 from tests.unit.plugins.coscheduling.preempting import Preempting
-from tests.unit.plugins.coscheduling.test_lifetimes_machine import belonging
-from tests.unit.plugins.coscheduling.test_preempting_machine import of_priority
 
 Make = Callable[..., World]
 ROOM = "extender.plugins.coscheduling."

@@ -18,7 +18,7 @@ from extender.plugins.coscheduling.state.diagnosis import Diagnosis, Unschedulab
 from extender.scheduler.actions.verdicts import GroupVerdicts
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, on_node
-from tests.unit.plugins.coscheduling.test_lifetimes_machine import belonging
+from tests.unit.plugins.coscheduling.machines.test_lifetimes_machine import belonging
 
 Make = Callable[..., World]
 LABELS, OBJECT = "labels", "object"

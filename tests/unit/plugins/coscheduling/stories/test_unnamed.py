@@ -8,7 +8,7 @@ import pytest
 
 from extender.api import corev1
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
-from tests.unit.plugins.coscheduling.test_gated import gated, refused, start, ungated
+from tests.unit.plugins.coscheduling.stories.test_gated import gated, refused, start, ungated
 
 Make = Callable[..., World]
 
