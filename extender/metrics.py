@@ -26,6 +26,7 @@ ProcessCollector(registry=REGISTRY)  # process_*: of the process that is scraped
 GCCollector(registry=REGISTRY)  # python_gc_*
 
 _FAST = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+_LAG = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 _KUBE = tuple(0.001 * 2**i for i in range(15))
 _POINT = tuple(0.0001 * 2**i for i in range(12))
 _PLUGIN = tuple(0.00001 * 1.5**i for i in range(20))
@@ -57,6 +58,11 @@ requests = _counter("gang_extender_requests", "Requests by verb, HTTP status and
 request_duration = _histogram("gang_extender_request_duration_seconds", "Time to answer, by verb.", _FAST, "verb")
 held_binds = _gauge("gang_extender_held_binds", "Bind calls that are under way or held.")
 held_binds_limit = _gauge("gang_extender_held_binds_limit", "The most bind calls that are taken at a time.")
+event_loop_lag = _histogram(
+    "gang_extender_event_loop_lag_seconds",
+    "By how much the event loop woke too late: what a call waits at least.",
+    _LAG,
+)
 ready = _gauge("gang_extender_ready", "What /readyz says: 1 ready, 0 not.")
 rejected_clients = _counter(
     "gang_extender_rejected_clients", "Connections and calls refused by client identity.", "reason"

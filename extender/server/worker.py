@@ -28,6 +28,7 @@ from extender.server import logs
 from extender.server.client_auth import is_allowed
 from extender.server.connections import Connections
 from extender.server.deadline_socket import DeadlineSocket, Limits
+from extender.server.loop_lag import LoopLag
 from extender.server.options import ServeOptions
 from extender.server.peer_watch import EpollPeerWatch
 from extender.server.state import state_of
@@ -121,6 +122,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self.answering: set[DeadlineSocket] = set()  # callers of the verbs with a request that is not answered yet
         self.listeners: dict[Any, Listener] = {}
+        self.loop_lag = LoopLag()
 
     def init_process(self) -> None:
         self.lines = logs.LineWriter(monkey.get_original("_thread", "start_new_thread"))
@@ -148,6 +150,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
         self.cfg = Settled(self.cfg)
         state_of(self.wsgi).peer_watch = EpollPeerWatch()
         state_of(self.wsgi).verbs.start()
+        self.loop_lag.start()
 
     # Accepting, until told to go
 
@@ -253,6 +256,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
         while time.monotonic() < until and (not draining.ready() or self._is_answering()):
             self.notify()
             gevent.sleep(POLL_SECONDS)
+        self.loop_lag.stop()
         _at_most(STOP_SECONDS, verbs.stop)
         self.say_the_rest()
         os._exit(0)  # no thread that is still about can keep us

@@ -203,6 +203,7 @@ def test_every_alert_is_about_a_metric_that_there_is() -> None:
         for metric in re.findall(r"gang_extender_[a-z_]+", rule["expr"])
     }
     exported = {f"{family.name}_total" if family.type == "counter" else family.name for family in REGISTRY.collect()}
+    exported |= {f"{family.name}_bucket" for family in REGISTRY.collect() if family.type == "histogram"}
     manager = PodGroupManager(GroupLabels(), denied_seconds=1, permitted_seconds=1, clock=time.monotonic)
     leading = of_leadership(Leadership("", time.monotonic, watched=False))
     exported |= {
