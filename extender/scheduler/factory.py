@@ -23,7 +23,7 @@ from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND
 from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.framework.runtime.metrics_recorder import record
 from extender.plugins import names
-from extender.plugins.coscheduling.collaborators import Collaborators, here
+from extender.plugins.coscheduling.dependencies import CoschedulingDependencies, here
 from extender.plugins.coscheduling.planner.judge import FrameworkJudge, new_judge
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.report.largest_gang import LargestGang
@@ -147,15 +147,15 @@ class _Assembly:
         self._once = _Once(settled, self._informers.has_synced)
         self._background = Background(self._ticks())
         self._planning = Background(name="planning")
-        self._coscheduling.connect(self._collaborators())
+        self._coscheduling.connect(self._coscheduling_dependencies())
 
-    def _collaborators(self) -> Collaborators:
+    def _coscheduling_dependencies(self) -> CoschedulingDependencies:
         configuration, lease = self._configuration, self._configuration.leader_lease
         namespace = lease.namespace if lease is not None else ""
         most_offered = _most_nodes_offered(configuration)
         judge = self._judge()
         bell = Bell(self._api, namespace, self._leads, self._steering.background, self._steering.activate)
-        return Collaborators(
+        return CoschedulingDependencies(
             newest_snapshot=self._cache.snapshot,
             judge=judge,
             hint_rows=judge.hint_rows(),
@@ -251,7 +251,7 @@ class _Assembly:
 
     def _live_metrics(self) -> LiveMetrics:
         coscheduling, cache = self._coscheduling, self._cache
-        largest = LargestGang(coscheduling.manager, cache.snapshot, coscheduling.collaborators.topology)
+        largest = LargestGang(coscheduling.manager, cache.snapshot, coscheduling.dependencies.topology)
         gangs = of_gangs(coscheduling.manager)
         own = (*of_leadership(self._leadership), *of_cache(cache), *of_informers(self._informers))
         return LiveMetrics([*own, *gangs, *of_room(largest)])

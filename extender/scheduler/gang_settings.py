@@ -6,7 +6,7 @@ Both factories call it, and evaluate. No counterpart upstream.
 from __future__ import annotations
 
 from extender.config.types import ExtenderConfiguration
-from extender.plugins.coscheduling.collaborators import BackfillRules
+from extender.plugins.coscheduling.dependencies import BackfillRules
 from extender.plugins.coscheduling.planner import Topology
 
 COMMIT_SECONDS = 5.0  # what a commit may take before the caller's own timeout, and 10 ms more a member

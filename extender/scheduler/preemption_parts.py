@@ -15,11 +15,9 @@ from extender.config.types import ExtenderConfiguration
 from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.framework.runtime.registry import Registry
 from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.dependencies import Evictor, GangVictims, PreemptionDependencies, PreemptionRules
 from extender.plugins.coscheduling.plugin import Coscheduling
-from extender.plugins.coscheduling.preemption.evictable import GangVictims
-from extender.plugins.coscheduling.preemption.eviction import Evictor, PreemptionRules
 from extender.plugins.coscheduling.preemption.preemption import Preemption
-from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
 
 
 def preemption_rules(configuration: ExtenderConfiguration) -> PreemptionRules:
@@ -43,7 +41,7 @@ def build_preemption(
     wall: Callable[[], float] = time.time,
 ) -> Preemption:
     """judge: of its own. assumed: UIDs of the pods that are on their node by our word only. wall: seconds since 1970."""
-    world = PreemptionWorld(
+    world = PreemptionDependencies(
         judge=judge,
         evictor=evictor,
         rules=rules,

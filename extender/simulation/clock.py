@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from extender.framework.runtime.plugin_calls import Recorder as MetricsRecorder
-from extender.plugins.coscheduling.collaborators import Verdicts
+from extender.plugins.coscheduling.dependencies import Verdicts
 from extender.simulation.journal import Journal
 from extender.simulation.sleeper import Sleeper
 

@@ -19,11 +19,17 @@ from extender.config.types import ExtenderConfiguration
 from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.framework.runtime.registry import Registry
 from extender.plugins import names
-from extender.plugins.coscheduling.collaborators import Collaborators, NoSteering, Verdict, here
+from extender.plugins.coscheduling.dependencies import (
+    CoschedulingDependencies,
+    Done,
+    Eviction,
+    NoSteering,
+    Verdict,
+    here,
+)
 from extender.plugins.coscheduling.planner.judge import new_judge
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.pod_conditions import POD_SCHEDULED, UNSCHEDULABLE
-from extender.plugins.coscheduling.preemption.eviction import Done, Eviction
 from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.report.gang_status import GangStatus, PreemptionView
@@ -70,7 +76,7 @@ class Gangs:
     ) -> None:
         """coscheduling: not connected yet. may_evict: whether we are permitted to. scores: whether single pods are scored."""
         self._coscheduling = coscheduling
-        coscheduling.connect(_collaborators(registry, dependencies, configuration, scores=scores))
+        coscheduling.connect(_coscheduling_dependencies(registry, dependencies, configuration, scores=scores))
         self._preemption = build_preemption(
             coscheduling,
             registry,
@@ -149,10 +155,10 @@ def new_coscheduling(args: CoschedulingArgs, registry: Registry, dependencies: F
     return plugin
 
 
-def _collaborators(
+def _coscheduling_dependencies(
     registry: Registry, dependencies: FrameworkDependencies, configuration: ExtenderConfiguration, *, scores: bool
-) -> Collaborators:
-    return Collaborators(
+) -> CoschedulingDependencies:
+    return CoschedulingDependencies(
         newest_snapshot=dependencies.newest_snapshot,
         judge=new_judge(registry, dependencies),
         topology=gang_settings.topology(configuration),

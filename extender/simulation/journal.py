@@ -10,7 +10,7 @@ from collections.abc import Callable
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.client.events import cut
-from extender.plugins.coscheduling.collaborators import Verdict
+from extender.plugins.coscheduling.dependencies import Verdict
 
 FAILED = "FailedScheduling"
 PREEMPTED = "Preempted"

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from extender.api import corev1
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.collaborators import TIMED_OUT, Verdict
-from extender.plugins.coscheduling.collaborators import WAITING as GANG_WAITING
+from extender.plugins.coscheduling.dependencies import TIMED_OUT, Verdict
+from extender.plugins.coscheduling.dependencies import WAITING as GANG_WAITING
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.scheduling.phases import Phase
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence, Set
 from extender.api import corev1
 from extender.backend.cache.cache import Cache
 from extender.backend.queue.nominator import Nominator
-from extender.plugins.coscheduling.collaborators import here
+from extender.plugins.coscheduling.dependencies import here
 from tests.fakes.planning import planning_judge
 from tests.objects import HOSTNAME, ZONE, make_node, make_pod, make_pod_group
 from tests.unit.plugins.coscheduling.conftest import World

@@ -51,7 +51,7 @@ from extender.framework.permit_rejection import rejection_of
 from extender.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from extender.plugins import names
 from extender.plugins.coscheduling import messages, planner
-from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.bind_slots import BindSlots
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
 from extender.plugins.coscheduling.events.expired_plans import ExpiredPlans
@@ -121,17 +121,17 @@ class Coscheduling(
     def create(cls, args: CoschedulingArgs | None, handle: Handle) -> Self:
         return cls(args or CoschedulingArgs(), handle)
 
-    def connect(self, collaborators: Collaborators) -> None:
+    def connect(self, dependencies: CoschedulingDependencies) -> None:
         """Called once, when the scheduler around the frameworks exists."""
-        verdicts = RemarkedVerdicts(collaborators.verdicts, self.manager)
-        self.collaborators = collaborators = replace(collaborators, verdicts=verdicts)
-        self.manager.max_held_binds = collaborators.max_held_binds
-        slots = BindSlots(self.manager, collaborators.max_held_binds, self.wait_seconds)
-        self.dispatcher = Dispatcher(self.manager, collaborators, slots)
-        wake_ups = WakeUps(self.manager, collaborators.newest_snapshot, collaborators.hint_rows)
+        verdicts = RemarkedVerdicts(dependencies.verdicts, self.manager)
+        self.dependencies = dependencies = replace(dependencies, verdicts=verdicts)
+        self.manager.max_held_binds = dependencies.max_held_binds
+        slots = BindSlots(self.manager, dependencies.max_held_binds, self.wait_seconds)
+        self.dispatcher = Dispatcher(self.manager, dependencies, slots)
+        wake_ups = WakeUps(self.manager, dependencies.newest_snapshot, dependencies.hint_rows)
         self.rounds = PlanningRounds(
             self.manager,
-            collaborators,
+            dependencies,
             self._handle.nominator,
             self.dispatcher,
             wake_ups=wake_ups,
@@ -139,21 +139,21 @@ class Coscheduling(
             lease_seconds=self.wait_seconds,
         )
         self.admission = Admission(self.manager, self.rounds, self.dispatcher, denied_seconds=self._denied_seconds)
-        self.observer = GangObserver(self.manager, collaborators)
+        self.observer = GangObserver(self.manager, dependencies)
         self.stale_refusals = StaleRefusals(self.manager, self.dispatcher.steering)
-        self.single_pods = SinglePods(self.manager, collaborators.topology)
+        self.single_pods = SinglePods(self.manager, dependencies.topology)
         self.gang_permit = GangPermit(
-            self.name, self.manager, collaborators, self._handle.get_waiting_pod, lease_seconds=self.wait_seconds
+            self.name, self.manager, dependencies, self._handle.get_waiting_pod, lease_seconds=self.wait_seconds
         )
         self.rounds.on_denied(self.gang_permit.reject_all)
         self.set_aside = SetAside(
-            self.manager, collaborators, self.dispatcher, self.gang_permit, self.observer.forget, self.rounds.look
+            self.manager, dependencies, self.dispatcher, self.gang_permit, self.observer.forget, self.rounds.look
         )
-        self.room = ReservedRoom(self.manager, collaborators, self.rounds.reservations, self.rounds.look)
-        self.expired_plans = ExpiredPlans(self.manager, self.rounds, collaborators.has_unbound_claims, slots)
-        self.events = GroupEvents(self.manager, self.rounds, self.dispatcher, self.gang_permit, collaborators)
+        self.room = ReservedRoom(self.manager, dependencies, self.rounds.reservations, self.rounds.look)
+        self.expired_plans = ExpiredPlans(self.manager, self.rounds, dependencies.has_unbound_claims, slots)
+        self.events = GroupEvents(self.manager, self.rounds, self.dispatcher, self.gang_permit, dependencies)
         self.lead_changes = LeadChanges(
-            self.manager, self.rounds, self.observer.tell_anew, collaborators.may_plan, self.events.on_capacity_freed
+            self.manager, self.rounds, self.observer.tell_anew, dependencies.may_plan, self.events.on_capacity_freed
         )
 
     def report(self, judge: planner.Judge, explain_preemption: ExplainPreemption = nothing_to_preempt) -> GangReport:
@@ -162,7 +162,7 @@ class Coscheduling(
             self.manager,
             self.rounds,
             self.observer,
-            self.collaborators,
+            self.dependencies,
             judge,
             explain_preemption,
             denied_seconds=self._denied_seconds,
@@ -286,7 +286,7 @@ class Coscheduling(
     # PreScore and Score
 
     def pre_score(self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Status:
-        if not self.collaborators.pack_single_pods or len(nodes) < 2:
+        if not self.dependencies.pack_single_pods or len(nodes) < 2:
             return SKIP
         step = partial(self.single_pods.scores, pod, nodes, self._handle.snapshot())
         scores = self.manager.quarantine.for_gang(self.manager.key_of(pod), "score", step, None)
@@ -327,7 +327,7 @@ class Coscheduling(
 
     def _note_error(self, group: Group, pod: corev1.Pod) -> None:
         """Its bind call will be answered with an error, so it comes back by itself, and not before its time. Lock held."""
-        if not self.collaborators.errors_back_off or pod.uid not in group.members:
+        if not self.dependencies.errors_back_off or pod.uid not in group.members:
             return
         due = group.errors.failed(pod.uid, self.manager.clock())
         self.manager.queue.later[group.key] = max(due, self.manager.queue.later.get(group.key, 0.0))

@@ -18,7 +18,7 @@ from extender.client.interface import API, PODS, EventRecorder, Preconditions, p
 from extender.client.status_patch import patch_pod_status
 from extender.crash import crashed
 from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
-from extender.plugins.coscheduling.preemption.eviction import Done, Eviction
+from extender.plugins.coscheduling.dependencies import Done, Eviction
 from extender.retry import Retry
 from extender.scheduler.background import WorkerPool
 

@@ -22,7 +22,7 @@ from extender.api.schedulingv1alpha1 import PodGroup
 from extender.client.errors import ApiError, is_transient
 from extender.client.interface import API, POD_GROUPS, EventRecorder, pod_group_reference, pod_reference
 from extender.client.status_patch import now, patch_pod_group_conditions
-from extender.plugins.coscheduling.collaborators import CONDITION, Verdict
+from extender.plugins.coscheduling.dependencies import CONDITION, Verdict
 from extender.retry import Retry
 from extender.scheduler.background import WorkerPool
 

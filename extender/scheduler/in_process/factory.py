@@ -26,7 +26,7 @@ from extender.framework.runtime.framework import Framework, FrameworkDependencie
 from extender.framework.runtime.plugin_calls import Recorder as MetricsRecorder
 from extender.framework.runtime.registry import Registry
 from extender.plugins import names
-from extender.plugins.coscheduling.collaborators import Collaborators, Verdicts, here
+from extender.plugins.coscheduling.dependencies import CoschedulingDependencies, Verdicts, here
 from extender.plugins.coscheduling.planner.judge import new_judge
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.preemption.preemption import Preemption
@@ -193,12 +193,12 @@ class _Assembly:
         found = [framework.plugins.get(names.COSCHEDULING) for framework in profiles.values()]
         coscheduling = next((plugin for plugin in found if isinstance(plugin, Coscheduling)), None)
         if coscheduling is not None:
-            coscheduling.connect(self._collaborators(framework_dependencies))
+            coscheduling.connect(self._coscheduling_dependencies(framework_dependencies))
         return coscheduling
 
-    def _collaborators(self, framework_dependencies: FrameworkDependencies) -> Collaborators:
+    def _coscheduling_dependencies(self, framework_dependencies: FrameworkDependencies) -> CoschedulingDependencies:
         judge = new_judge(self._registry, framework_dependencies)
-        plain = Collaborators(
+        plain = CoschedulingDependencies(
             newest_snapshot=self._cache.snapshot,
             judge=judge,
             hint_rows=judge.hint_rows(),

@@ -24,7 +24,7 @@ from extender.client.embedded import EmbeddedAPI
 from extender.client.interface import NODES, POD_GROUPS, PODS
 from extender.client.status_patch import patch_pod_status
 from extender.config.types import ExtenderConfiguration
-from extender.plugins.coscheduling.collaborators import here
+from extender.plugins.coscheduling.dependencies import here
 from extender.scheduler import factory
 from extender.scheduler.scheduler import Scheduler
 from tests.unit.plugins.coscheduling.bookkeeping import wrong_entries

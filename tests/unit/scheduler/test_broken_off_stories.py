@@ -13,8 +13,8 @@ from extender.client.embedded import EmbeddedAPI
 from extender.client.interface import pod_reference
 from extender.client.status_patch import patch_pod_status
 from extender.config.types import ExtenderConfiguration
+from extender.plugins.coscheduling.dependencies import Eviction
 from extender.plugins.coscheduling.preemption import rest_of_gangs as broken_off
-from extender.plugins.coscheduling.preemption.eviction import Eviction
 from tests.unit.scheduler.conftest import SECONDS, Bench, running
 
 VICTIM = corev1.PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")

@@ -25,5 +25,5 @@ def test_a_hold_leaves_time_for_the_commit(bind_timeout: float, members: int, se
 
 def test_the_configured_timeout_counts() -> None:
     with running(ExtenderConfiguration(bind_timeout_seconds=300)) as bench:
-        limit = bench.scheduler._dependencies.coscheduling.collaborators.hold_limit
+        limit = bench.scheduler._dependencies.coscheduling.dependencies.hold_limit
         assert limit(10) == pytest.approx(294.9)

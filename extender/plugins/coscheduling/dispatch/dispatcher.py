@@ -15,7 +15,7 @@ from functools import partial
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.bind_slots import BindSlots
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
@@ -28,11 +28,11 @@ from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManage
 class Dispatcher:
     """Steering is asked outside the manager's lock, and returns at once. steering: for all that decide of a gang's members."""
 
-    def __init__(self, manager: PodGroupManager, collaborators: Collaborators, bind_slots: BindSlots) -> None:
+    def __init__(self, manager: PodGroupManager, dependencies: CoschedulingDependencies, bind_slots: BindSlots) -> None:
         self._manager = manager
-        self._with = collaborators
+        self._with = dependencies
         self.bind_slots = bind_slots
-        self.steering = OrderedSteering(collaborators.steering, manager.quarantine)
+        self.steering = OrderedSteering(dependencies.steering, manager.quarantine)
 
     def dispatch(self, group: Group, caller: str = "") -> None:
         """Steers the members whose turn it is: those that wait for us, and those whose place has moved. One that is being

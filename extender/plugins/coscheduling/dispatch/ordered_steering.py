@@ -15,7 +15,7 @@ from functools import partial
 
 from extender.api import corev1
 from extender.crash import crashed
-from extender.plugins.coscheduling.collaborators import Steering
+from extender.plugins.coscheduling.dependencies import Steering
 from extender.plugins.coscheduling.quarantine import Quarantine
 
 Act = Callable[[], None]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
 from extender.plugins.coscheduling.dispatch.holds import Holds
 from extender.plugins.coscheduling.events.group_events import GroupEvents
@@ -22,7 +22,7 @@ class GangScheduler(Protocol):
     def manager(self) -> PodGroupManager: ...
 
     @property
-    def collaborators(self) -> Collaborators: ...
+    def dependencies(self) -> CoschedulingDependencies: ...
 
     @property
     def rounds(self) -> PlanningRounds: ...

@@ -14,7 +14,7 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
 from extender.plugins.coscheduling.dispatch.holds import Holds
 from extender.plugins.coscheduling.events.scheduler_feedback import SchedulerFeedback
@@ -42,14 +42,14 @@ class GroupEvents:
         rounds: PlanningRounds,
         dispatcher: Dispatcher,
         holds: Holds,
-        collaborators: Collaborators,
+        dependencies: CoschedulingDependencies,
     ) -> None:
         self._manager = manager
         self._rounds = rounds
         self._dispatcher = dispatcher
         self._feedback = SchedulerFeedback(manager, dispatcher)
         self._holds = holds
-        self._with = collaborators
+        self._with = dependencies
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         """Keeps the members; a group that gained its quorum, or room that came free, is looked at in the background.

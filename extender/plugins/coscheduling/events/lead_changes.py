@@ -1,6 +1,6 @@
 """Leadership gained and lost: a new leader plans what waits, and one that leads no more keeps no places.
 
-The plugin's tick has it look about once a second; whether we lead is said by the Lease, through Collaborators.may_plan.
+The plugin's tick has it look about once a second; whether we lead is said by the Lease, through CoschedulingDependencies.may_plan.
 kube-scheduler starts its loop with the Lease and ends its process without it: cmd/kube-scheduler/app/server.go
 """
 

@@ -12,7 +12,7 @@ from functools import partial
 from extender.api import corev1
 from extender.crash import guarded
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.collaborators import CONDITION, QUARANTINED, Collaborators, Verdict
+from extender.plugins.coscheduling.dependencies import CONDITION, QUARANTINED, CoschedulingDependencies, Verdict
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
 from extender.plugins.coscheduling.dispatch.holds import Holds
 from extender.plugins.coscheduling.pod_conditions import was_refused
@@ -33,14 +33,14 @@ class SetAside:
     def __init__(
         self,
         manager: PodGroupManager,
-        collaborators: Collaborators,
+        dependencies: CoschedulingDependencies,
         dispatcher: Dispatcher,
         holds: Holds,
         forget_phase: Callable[[str], None],
         look: Callable[[], None],
     ) -> None:
         self._manager = manager
-        self._with = collaborators
+        self._with = dependencies
         self._dispatcher = dispatcher
         self._holds = holds
         self._forget_phase = forget_phase

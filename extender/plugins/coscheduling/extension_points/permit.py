@@ -18,12 +18,12 @@ from extender.framework.cycle_state import CycleState
 from extender.framework.interface import WaitingPod
 from extender.framework.status import SUCCESS, Status, unschedulable, wait
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.collaborators import (
+from extender.plugins.coscheduling.dependencies import (
     PARTLY_BOUND,
     REJECTED,
     SCHEDULED,
     TIMED_OUT,
-    Collaborators,
+    CoschedulingDependencies,
     Verdict,
 )
 from extender.plugins.coscheduling.events.expired_plans import time_for_siblings
@@ -60,7 +60,7 @@ class GangPermit:
         self,
         name: str,
         manager: PodGroupManager,
-        collaborators: Collaborators,
+        dependencies: CoschedulingDependencies,
         get_waiting_pod: GetWaitingPod,
         *,
         lease_seconds: float,
@@ -69,9 +69,9 @@ class GangPermit:
         self._name = name
         self._lease_seconds = lease_seconds
         self._manager = manager
-        self._with = collaborators
+        self._with = dependencies
         self._get_waiting_pod = get_waiting_pod
-        self._domains = GangSetDomains(manager, collaborators.topology)
+        self._domains = GangSetDomains(manager, dependencies.topology)
 
     def permit(self, pod: corev1.Pod, node_name: str, default_wait: float) -> tuple[Status, float]:
         """Holds the member, or starts the gang if it was the last that was missing. The wait is in seconds."""

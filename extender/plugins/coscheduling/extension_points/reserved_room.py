@@ -19,7 +19,7 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.planner.room import Amounts, asked_of
 from extender.plugins.coscheduling.pod_conditions import refusal_says, was_sent
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservations
@@ -47,12 +47,12 @@ class ReservedRoom:
     def __init__(
         self,
         manager: PodGroupManager,
-        collaborators: Collaborators,
+        dependencies: CoschedulingDependencies,
         reservations: BackfillReservations,
         look: Callable[[], None],
     ) -> None:
         self._manager = manager
-        self._with = collaborators
+        self._with = dependencies
         self._reservations = reservations
         self._look = look
         self._turned_away: dict[str, corev1.Pod] = {}

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum
+from enum import IntEnum
 from functools import partial
 
 from extender.api import corev1
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.ordering import sort_by_importance
+from extender.plugins.coscheduling.dependencies import GangVictims
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.state.group import Group, counts_at
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -27,14 +28,6 @@ class Kind(IntEnum):
     LONE = 0  # of no gang
     SURPLUS = 1  # its gang has members to spare
     BREAKING = 2  # without it its gang cannot run, or has less of itself than it had: all of it goes, or none
-
-
-class GangVictims(Enum):
-    """The configuration's `gangVictims`: what of a running gang may go. ANY: gangs are nothing special."""
-
-    WHOLE_OR_SURPLUS = "wholeOrSurplus"
-    SURPLUS_ONLY = "surplusOnly"
-    ANY = "any"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,20 +20,13 @@ from extender.client.interface import pod_group_reference, pod_reference
 from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import messages, planner
-from extender.plugins.coscheduling.collaborators import PREEMPTING, Verdict
+from extender.plugins.coscheduling.dependencies import PREEMPTING, Eviction, PreemptionDependencies, Verdict
 from extender.plugins.coscheduling.dispatch.dispatcher import cannot_be_woken, waves_of
 from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
 from extender.plugins.coscheduling.preemption.evictable import PrioritiesOnNodes, releasable, running_members
-from extender.plugins.coscheduling.preemption.eviction import Eviction
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims, VictimTermination
-from extender.plugins.coscheduling.preemption.victim_search import (
-    GOING_SECONDS,
-    PreemptionWorld,
-    Situation,
-    VictimSearch,
-    without,
-)
+from extender.plugins.coscheduling.preemption.victim_search import GOING_SECONDS, Situation, VictimSearch, without
 from extender.plugins.coscheduling.preemption.waiting_preemptors import PreemptionQueue
 from extender.plugins.coscheduling.scheduling.checks import one_extra_member
 from extender.plugins.coscheduling.scheduling.gang_set_planning import note_places
@@ -55,20 +48,22 @@ DEFAULT_GRACE_SECONDS = 30
 class GangPreemption:
     """Lock order: planning (PlanningRounds': one plan at a time), then the manager's lock. The search itself takes neither."""
 
-    def __init__(self, coscheduling: GangScheduler, around: PreemptionWorld, terminating: TerminatingVictims) -> None:
+    def __init__(
+        self, coscheduling: GangScheduler, dependencies: PreemptionDependencies, terminating: TerminatingVictims
+    ) -> None:
         self._terminating = terminating
         self._manager = coscheduling.manager
-        self._with = coscheduling.collaborators
+        self._with = coscheduling.dependencies
         self._rounds = coscheduling.rounds
         self._gang_permit = coscheduling.gang_permit
         self._steering = coscheduling.dispatcher.steering
-        self._evictor = around.evictor
-        self._rules = around.rules
-        self._wall = around.wall
-        self._assumed = around.assumed
-        self.search = VictimSearch(coscheduling, around)
+        self._evictor = dependencies.evictor
+        self._rules = dependencies.rules
+        self._wall = dependencies.wall
+        self._assumed = dependencies.assumed
+        self.search = VictimSearch(coscheduling, dependencies)
         self.priorities = PrioritiesOnNodes()
-        self._queue = PreemptionQueue(self._manager.clock, around.rules.delay_seconds)
+        self._queue = PreemptionQueue(self._manager.clock, dependencies.rules.delay_seconds)
         self.room = VictimTermination(
             self._manager,
             self._rounds,

@@ -21,11 +21,11 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.ordering import sort_by_importance
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.dependencies import GangVictims
 from extender.plugins.coscheduling.dispatch.holds import Holds
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.preemption.evictable import (
     Evictable,
-    GangVictims,
     Rules,
     evictable_pods,
     releasable,

@@ -13,32 +13,36 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.crash import every, guarded
 from extender.framework.runtime.framework import Framework
+from extender.plugins.coscheduling.dependencies import PreemptionDependencies
 from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
 from extender.plugins.coscheduling.hints.helpful_events import node_may_help
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
 from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
 from extender.plugins.coscheduling.preemption.rest_of_gangs import InterruptedEvictions, RestOfGangs
 from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims
-from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
 from extender.plugins.coscheduling.preemption.waiting_preemptors import FailedPreemptCalls, VetoedPreemptors
 
 
 class Preemption:
     """Observes pods as the plugins do."""
 
-    def __init__(self, coscheduling: GangScheduler, framework: Framework, world: PreemptionWorld) -> None:
+    def __init__(self, coscheduling: GangScheduler, framework: Framework, dependencies: PreemptionDependencies) -> None:
         """framework: the in-tree filters, for the guard alone."""
         self._manager = coscheduling.manager
         self._rounds = coscheduling.rounds
         self._terminating = TerminatingVictims(self._manager, coscheduling.events)
-        self._rest = RestOfGangs(self._manager, world.evictor, self._terminating)
+        self._rest = RestOfGangs(self._manager, dependencies.evictor, self._terminating)
         self._interrupted = InterruptedEvictions(
-            self._manager, world.evictor, self._terminating, world.rules, coscheduling.collaborators.may_plan
+            self._manager,
+            dependencies.evictor,
+            self._terminating,
+            dependencies.rules,
+            coscheduling.dependencies.may_plan,
         )
-        steering = coscheduling.collaborators.steering
-        self._newest_snapshot = coscheduling.collaborators.newest_snapshot
+        steering = coscheduling.dependencies.steering
+        self._newest_snapshot = coscheduling.dependencies.newest_snapshot
         self._vetoed = VetoedPreemptors(self._manager, steering, self._any_node, self._rest.allowed)
-        self._failed_calls = FailedPreemptCalls(self._manager, coscheduling.collaborators, self._any_node)
+        self._failed_calls = FailedPreemptCalls(self._manager, coscheduling.dependencies, self._any_node)
         self.guard = PreemptionGuard(
             self._manager,
             coscheduling.gang_permit,
@@ -46,12 +50,12 @@ class Preemption:
             self._vetoed,
             framework,
             newest_snapshot=self._newest_snapshot,
-            pdbs=world.pdbs,
-            assumed=world.assumed,
+            pdbs=dependencies.pdbs,
+            assumed=dependencies.assumed,
             steering=coscheduling.dispatcher.steering,
-            gang_victims=world.rules.gang_victims,
+            gang_victims=dependencies.rules.gang_victims,
         )
-        self.gangs = GangPreemption(coscheduling, world, self._terminating)
+        self.gangs = GangPreemption(coscheduling, dependencies, self._terminating)
         coscheduling.rounds.on_no_room(self.gangs.refused)
         self._observers: Sequence[Callable[[corev1.Pod | None, corev1.Pod | None], None]] = (
             self._follow_priorities,

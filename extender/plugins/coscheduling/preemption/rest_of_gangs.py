@@ -15,9 +15,9 @@ from cachetools import TTLCache
 from extender import metrics
 from extender.api import corev1
 from extender.client.interface import pod_reference
+from extender.plugins.coscheduling.dependencies import Eviction, Evictor, GangVictims, PreemptionRules
 from extender.plugins.coscheduling.pod_conditions import was_preempted
-from extender.plugins.coscheduling.preemption.evictable import GangVictims, running_gang, running_members
-from extender.plugins.coscheduling.preemption.eviction import Eviction, Evictor, PreemptionRules
+from extender.plugins.coscheduling.preemption.evictable import running_gang, running_members
 from extender.plugins.coscheduling.preemption.reselection import Selection
 from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager

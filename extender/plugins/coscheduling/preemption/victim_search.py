@@ -6,12 +6,13 @@ GangPreemption decides by it, the pages show it. No counterpart upstream.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from extender.api import corev1, policyv1
+from extender.api import corev1
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling.dependencies import PreemptionDependencies
 from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
 from extender.plugins.coscheduling.planner.hypothetical import without_pods
 from extender.plugins.coscheduling.preemption.evictable import (
@@ -22,28 +23,12 @@ from extender.plugins.coscheduling.preemption.evictable import (
     running_gangs,
     starting_members,
 )
-from extender.plugins.coscheduling.preemption.eviction import Evictor, PreemptionRules
 from extender.plugins.coscheduling.preemption.planning import VictimPlan, plan_with_victims
 from extender.plugins.coscheduling.report.gang_status import PreemptionView, Victim
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group, counts_at
 
 GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is being deleted may take
-
-
-@dataclass(frozen=True, slots=True)
-class PreemptionWorld:
-    """What preemption needs of the scheduler around it. judge: of its own. wall: seconds since 1970.
-
-    assumed: UIDs of the pods that are on their node by our word only, not by the API's.
-    """
-
-    judge: planner.Judge
-    evictor: Evictor
-    rules: PreemptionRules
-    pdbs: Callable[[], Sequence[policyv1.PodDisruptionBudget]]
-    assumed: Callable[[], Collection[str]]
-    wall: Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +56,12 @@ class Looked:
 class VictimSearch:
     """Reads the groups under the manager's lock; the search itself takes none but its own."""
 
-    def __init__(self, coscheduling: GangScheduler, around: PreemptionWorld) -> None:
+    def __init__(self, coscheduling: GangScheduler, dependencies: PreemptionDependencies) -> None:
         self._manager = coscheduling.manager
-        self._with = coscheduling.collaborators
+        self._with = coscheduling.dependencies
         self._requests = coscheduling.rounds.requests
         self._reservations = coscheduling.rounds.reservations
-        self._around = around
+        self._dependencies = dependencies
         self._searching = (
             threading.Lock()
         )  # one search at a time: the judge is its own; no other lock is taken under it
@@ -84,17 +69,17 @@ class VictimSearch:
     def barred(self, gang_set: Sequence[Group]) -> str:
         """Why the gang set may evict no pod; empty if it may. Lock held."""
         pending = [info.pod for group in gang_set for info in group.pending()]
-        if not self._around.rules.enabled:
+        if not self._dependencies.rules.enabled:
             return messages.PREEMPTION_OFF
         if any(pod.spec.preemption_policy == "Never" for pod in pending):
             return messages.PREEMPTION_NEVER
-        return "" if self._around.evictor.allowed() else messages.PREEMPTION_NOT_PERMITTED
+        return "" if self._dependencies.evictor.allowed() else messages.PREEMPTION_NOT_PERMITTED
 
     def situation(self, gang_set: Sequence[Group], scheduler_name: str) -> Situation:
         """Lock held."""
-        manager, configured = self._manager, self._around.rules
+        manager, configured = self._manager, self._dependencies.rules
         priority = min(map(manager.priority_of, gang_set))
-        started = self._around.wall() - configured.minimum_run_seconds if configured.minimum_run_seconds else None
+        started = self._dependencies.wall() - configured.minimum_run_seconds if configured.minimum_run_seconds else None
         return Situation(
             gang_set,
             self._requests.request(gang_set, scheduler_name),
@@ -116,7 +101,7 @@ class VictimSearch:
 
         Pods that are being deleted, and held members that would let go, give room for nothing.
         """
-        assumed = set(self._around.assumed())
+        assumed = set(self._dependencies.assumed())
         going = assumed & situation.released.keys()
         for node in snapshot.list():
             going |= {info.pod.uid for info in node.pods if info.pod.deleting and self._goes_anyway(info.pod)}
@@ -125,7 +110,13 @@ class VictimSearch:
         request = self.permitted(situation, snapshot)
         with self._searching:
             found = self._with.offload(
-                plan_with_victims, snapshot, request, self._around.judge, evictable, self._around.pdbs(), going
+                plan_with_victims,
+                snapshot,
+                request,
+                self._dependencies.judge,
+                evictable,
+                self._dependencies.pdbs(),
+                going,
             )
         if not isinstance(found, VictimPlan | planner.Verdict):
             raise TypeError(f"no plan with victims: {found!r}")
@@ -135,7 +126,7 @@ class VictimSearch:
 
     def may_yet(self, situation: Situation, snapshot: NodeInfoLister) -> bool:
         """Whether a pod that is not evictable now (being bound, or not running for long) will become so without an event."""
-        bound_by_then = set(self._around.assumed()) - situation.starting - situation.released.keys()
+        bound_by_then = set(self._dependencies.assumed()) - situation.starting - situation.released.keys()
         if situation.rules.started_before is None and not bound_by_then:
             return False
         now, by_then = situation.rules, replace(situation.rules, started_before=None)
@@ -161,7 +152,7 @@ class VictimSearch:
     def _goes_anyway(self, pod: corev1.Pod) -> bool:
         """One that takes much longer than it was given is not counted on."""
         stamp = pod.metadata.deletion_timestamp
-        return stamp is not None and not pod.terminal and stamp.timestamp() + GOING_SECONDS > self._around.wall()
+        return stamp is not None and not pod.terminal and stamp.timestamp() + GOING_SECONDS > self._dependencies.wall()
 
     def explain(self, key: str) -> PreemptionView | None:
         """Whose room the group would need, and why it does not take it; for a page."""
@@ -191,7 +182,7 @@ class VictimSearch:
 
     def _not_yet(self, group: Group) -> str:
         since = group.last_diagnosis.since if group.last_diagnosis is not None else 0.0
-        delay = self._around.rules.delay_seconds
+        delay = self._dependencies.rules.delay_seconds
         return messages.PREEMPTION_DELAYED if since + delay > self._manager.clock() else ""
 
 

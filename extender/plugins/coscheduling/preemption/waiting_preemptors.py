@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from extender.api import corev1
-from extender.plugins.coscheduling.collaborators import Collaborators, Steering
+from extender.plugins.coscheduling.dependencies import CoschedulingDependencies, Steering
 from extender.plugins.coscheduling.pod_conditions import no_candidate_was_left, preempt_call_failed
 from extender.plugins.coscheduling.preemption.evictable import running_gang
 from extender.plugins.coscheduling.state.gang_sets import may_preempt
@@ -104,10 +104,12 @@ class _Unheard:
 class FailedPreemptCalls:
     """The manager's lock guards what is noted; steering is asked outside it."""
 
-    def __init__(self, manager: PodGroupManager, collaborators: Collaborators, any_node: Callable[[], str]) -> None:
+    def __init__(
+        self, manager: PodGroupManager, dependencies: CoschedulingDependencies, any_node: Callable[[], str]
+    ) -> None:
         """any_node: the name of one, or empty where there is none."""
         self._manager = manager
-        self._with = collaborators
+        self._with = dependencies
         self._any_node = any_node
         self._noted: dict[str, _Unheard] = {}
 

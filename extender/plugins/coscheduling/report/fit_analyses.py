@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from extender.framework.resource import PODS
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.report.gang_status import Domain, GangStatus, Relaxation, Shortfall, amount_text
 from extender.plugins.coscheduling.report.relaxation import Analysis, Question, analyse
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
@@ -33,11 +33,15 @@ class FitAnalyses:
     """judge: not the plans' own, so that an explanation and a plan do not wait for each other."""
 
     def __init__(
-        self, manager: PodGroupManager, rounds: PlanningRounds, collaborators: Collaborators, judge: planner.Judge
+        self,
+        manager: PodGroupManager,
+        rounds: PlanningRounds,
+        dependencies: CoschedulingDependencies,
+        judge: planner.Judge,
     ) -> None:
         self._manager = manager
         self._rounds = rounds
-        self._with = collaborators
+        self._with = dependencies
         self._judge = judge
         self._analysing = threading.Lock()  # one at a time; guards _found; taken before the manager's, if both
         self._found: TTLCache[tuple[str, int], Analysis] = TTLCache(KEPT, FRESH_SECONDS, timer=manager.clock)

@@ -14,12 +14,12 @@ from extender.api import corev1
 from extender.api.metav1 import Condition
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.collaborators import (
+from extender.plugins.coscheduling.dependencies import (
     CONDITION,
     REJECTED,
     SCHEDULED,
     WAITING,
-    Collaborators,
+    CoschedulingDependencies,
     Verdict,
 )
 from extender.plugins.coscheduling.report.priority_remark import remark_is_stale
@@ -63,9 +63,9 @@ class _Telling:
 class GangObserver:
     """The manager's lock guards what was seen."""
 
-    def __init__(self, manager: PodGroupManager, collaborators: Collaborators) -> None:
+    def __init__(self, manager: PodGroupManager, dependencies: CoschedulingDependencies) -> None:
         self._manager = manager
-        self._with = collaborators
+        self._with = dependencies
         self._seen: dict[str, Seen] = {}
         manager.on_dropped.append(self.forget)
 

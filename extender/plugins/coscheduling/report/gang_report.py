@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from extender.client.short_steps import pause
 from extender.plugins.coscheduling import messages, planner
-from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.report.fit_analyses import FitAnalyses
 from extender.plugins.coscheduling.report.gang_diagnosis import GangDiagnosis, diagnose, not_asked
 from extender.plugins.coscheduling.report.gang_observer import WAITING_PHASES, GangObserver
@@ -69,7 +69,7 @@ class GangReport:
         manager: PodGroupManager,
         rounds: PlanningRounds,
         observer: GangObserver,
-        collaborators: Collaborators,
+        dependencies: CoschedulingDependencies,
         judge: planner.Judge,
         explain_preemption: ExplainPreemption,
         *,
@@ -79,8 +79,8 @@ class GangReport:
         self._manager = manager
         self._rounds = rounds
         self._observer = observer
-        self._with = collaborators
-        self._analyses = FitAnalyses(manager, rounds, collaborators, judge)
+        self._with = dependencies
+        self._analyses = FitAnalyses(manager, rounds, dependencies, judge)
         self._explain_preemption = explain_preemption
         self._denied_seconds = denied_seconds
         self._wall = wall

@@ -12,7 +12,7 @@ from functools import partial
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.collaborators import CONDITION, Verdict, Verdicts
+from extender.plugins.coscheduling.dependencies import CONDITION, Verdict, Verdicts
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 

@@ -23,7 +23,7 @@ from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.backfill.backfill_nodes import Choice, choose_nodes, is_pinned
 from extender.plugins.coscheduling.backfill.vain_turns import Turn, VainTurns, Wish, room_of
-from extender.plugins.coscheduling.collaborators import Collaborators, Verdict
+from extender.plugins.coscheduling.dependencies import CoschedulingDependencies, Verdict
 from extender.plugins.coscheduling.planner.room import Amounts
 from extender.plugins.coscheduling.scheduling.checks import failed_check
 from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
@@ -76,14 +76,14 @@ class BackfillReservations:
     def __init__(
         self,
         manager: PodGroupManager,
-        collaborators: Collaborators,
+        dependencies: CoschedulingDependencies,
         requests: PlanRequests,
         look: Callable[[], None],
         planning: AbstractContextManager[object],
     ) -> None:
         self._manager = manager
-        self._with = collaborators
-        self._rules = collaborators.shadow
+        self._with = dependencies
+        self._rules = dependencies.shadow
         self._requests = requests
         self._look = look
         self._planning = planning

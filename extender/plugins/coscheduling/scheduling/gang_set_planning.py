@@ -15,7 +15,7 @@ from extender import metrics
 from extender.framework.listers import NodeInfoLister, Nominator
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages, planner
-from extender.plugins.coscheduling.collaborators import REJECTED, Collaborators, Verdict
+from extender.plugins.coscheduling.dependencies import REJECTED, CoschedulingDependencies, Verdict
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher, cannot_be_woken, needs_siblings, waves_of
 from extender.plugins.coscheduling.planner.room import Counting
 from extender.plugins.coscheduling.planner.waits_for import WaitsFor, kinds_of
@@ -51,7 +51,7 @@ class GangSetPlanning:
     def __init__(
         self,
         manager: PodGroupManager,
-        collaborators: Collaborators,
+        dependencies: CoschedulingDependencies,
         nominator: Nominator,
         dispatcher: Dispatcher,
         look: Callable[[], None],
@@ -61,14 +61,14 @@ class GangSetPlanning:
         lease_seconds: float,
     ) -> None:
         self._manager = manager
-        self._with = collaborators
+        self._with = dependencies
         self._dispatcher = dispatcher
         self._look = look
         self._denied_seconds = denied_seconds
         self._lease_seconds = lease_seconds
         self._counting = Counting()
-        self.requests = PlanRequests(manager, nominator, collaborators.topology)
-        self.reservations = BackfillReservations(manager, collaborators, self.requests, look, planning)
+        self.requests = PlanRequests(manager, nominator, dependencies.topology)
+        self.reservations = BackfillReservations(manager, dependencies, self.requests, look, planning)
         self.on_no_room: Callable[[Group, str], None] = lambda group, scheduler_name: None
         self.end_holds: Callable[[Group, str], None] = lambda group, cause: None
 

@@ -18,7 +18,7 @@ from extender.crash import guarded
 from extender.framework.listers import Nominator
 from extender.framework.status import Status, unresolvable
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.collaborators import Collaborators
+from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
 from extender.plugins.coscheduling.hints.helpful_events import Happened
 from extender.plugins.coscheduling.hints.wake_ups import WakeUps
@@ -45,7 +45,7 @@ class PlanningRounds:
     def __init__(
         self,
         manager: PodGroupManager,
-        collaborators: Collaborators,
+        dependencies: CoschedulingDependencies,
         nominator: Nominator,
         dispatcher: Dispatcher,
         *,
@@ -55,12 +55,12 @@ class PlanningRounds:
     ) -> None:
         self._manager = manager
         self._wake_ups = wake_ups
-        self._with = collaborators
+        self._with = dependencies
         self._dispatcher = dispatcher
         self.planning = threading.Lock()
         self._gang_sets = GangSetPlanning(
             manager,
-            collaborators,
+            dependencies,
             nominator,
             dispatcher,
             self.look,
@@ -71,7 +71,7 @@ class PlanningRounds:
         self.requests = self._gang_sets.requests
         self.reservations = self._gang_sets.reservations
         self._order = PlanningOrder(manager)
-        self._waiting_time = WaitingTime(manager.clock, collaborators.wait)
+        self._waiting_time = WaitingTime(manager.clock, dependencies.wait)
         self._now: Sequence[Group] = ()  # the gang set that is being planned; the manager's lock guards it
         self._finishing = threading.Lock()  # around finish_begun; taken before `planning`
         self._begun = threading.Event()  # set once what has begun is planned, until others have led

@@ -1,4 +1,4 @@
-"""A gang's world in memory: nodes, pods, and a plugin whose collaborators record what it asks for."""
+"""A gang's world in memory: nodes, pods, and a plugin whose dependencies record what it asks for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.status import SUCCESS, Status, unschedulable
-from extender.plugins.coscheduling.collaborators import Collaborators, Verdict
+from extender.plugins.coscheduling.dependencies import CoschedulingDependencies, Verdict
 from extender.plugins.coscheduling.planner.hypothetical import Cluster, snapshot_of
 from extender.plugins.coscheduling.plugin import Coscheduling
 from tests.fakes.planning import planning_judge
@@ -200,7 +200,7 @@ class World:
         self.connect()
 
     def connect(self, **others: Any) -> None:
-        """others: collaborators in place of the world's own; before anything has happened."""
+        """others: dependencies in place of the world's own; before anything has happened."""
         own: dict[str, Any] = {
             "newest_snapshot": self.snapshot,
             "judge": Room(),
@@ -212,7 +212,7 @@ class World:
             "may_commit": lambda: self.leading,
             "hold_limit": lambda members: 100.0,
         }
-        self.plugin.connect(Collaborators(**{**own, **others}))
+        self.plugin.connect(CoschedulingDependencies(**{**own, **others}))
 
     def submit(self, name: str, task: Callable[[], None]) -> None:
         self.tasks[name] = task

@@ -25,11 +25,10 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from extender.framework.preemption.ordering import sort_by_importance
 from extender.framework.runtime.framework import Framework, FrameworkDependencies
+from extender.plugins.coscheduling.dependencies import Done, Eviction, PreemptionDependencies, PreemptionRules
 from extender.plugins.coscheduling.pod_conditions import NO_CANDIDATE, was_preempted
-from extender.plugins.coscheduling.preemption.eviction import Done, Eviction, PreemptionRules
 from extender.plugins.coscheduling.preemption.guard import OfferedCandidate
 from extender.plugins.coscheduling.preemption.preemption import Preemption
-from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld
 from extender.plugins.registry import new_registry
 from tests.unit.plugins.coscheduling.conftest import Room, World
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler
@@ -81,7 +80,7 @@ class Preempting(KubeScheduler):
         self.preemption = Preemption(
             world.plugin,
             Framework(planning_profile(), new_registry(), around),
-            PreemptionWorld(
+            PreemptionDependencies(
                 judge=Room(),
                 evictor=self.evictions,
                 rules=rules or PreemptionRules(),

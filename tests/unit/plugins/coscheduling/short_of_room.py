@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from extender.api import corev1
-from extender.plugins.coscheduling.collaborators import BackfillRules
+from extender.plugins.coscheduling.dependencies import BackfillRules
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservation
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 

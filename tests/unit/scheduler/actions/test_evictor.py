@@ -11,7 +11,7 @@ from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ApiError, TooManyRequestsError
 from extender.client.events import Recorder
 from extender.client.interface import PODS, pod_reference
-from extender.plugins.coscheduling.preemption.eviction import Eviction
+from extender.plugins.coscheduling.dependencies import Eviction
 from extender.retry import Retry
 from extender.scheduler.actions import evictor as module
 from extender.scheduler.actions.evictor import ApiEvictor

@@ -12,7 +12,7 @@ from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ConnectionFailedError, ForbiddenError, TooManyRequestsError
 from extender.client.events import Recorder
 from extender.client.interface import POD_GROUPS
-from extender.plugins.coscheduling.collaborators import REJECTED, SCHEDULED, WAITING, Verdict
+from extender.plugins.coscheduling.dependencies import REJECTED, SCHEDULED, WAITING, Verdict
 from extender.scheduler.actions.verdicts import GroupVerdicts
 from tests.objects import make_pod
 

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from extender.api import corev1
 from extender.plugins.coscheduling.backfill.vain_turns import A_DAY, Turn, VainTurns, Wish
-from extender.plugins.coscheduling.collaborators import BackfillRules
+from extender.plugins.coscheduling.dependencies import BackfillRules
 from extender.plugins.coscheduling.scheduling.backfill_reservation import PAUSE_SECONDS
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.kube_scheduler import group, members

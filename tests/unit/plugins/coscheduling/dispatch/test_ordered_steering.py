@@ -10,7 +10,7 @@ from unittest.mock import Mock, call
 
 import pytest
 
-from extender.plugins.coscheduling.collaborators import NoSteering
+from extender.plugins.coscheduling.dependencies import NoSteering
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.quarantine import Quarantine
 from tests.unit.plugins.coscheduling.conftest import World, node, pod

@@ -254,7 +254,7 @@ def test_room_that_comes_free_while_a_denial_is_decided_is_not_overlooked(world:
         return result
 
     w._offload = meanwhile  # type: ignore[method-assign]
-    w.plugin.connect(replace(w.plugin.collaborators, offload=meanwhile))
+    w.plugin.connect(replace(w.plugin.dependencies, offload=meanwhile))
     assert "does not fit" in w.filter(members[0])
     w.run_tasks()
     assert w.steered == [("p0", "n1")] or w.steered == [("p0", "n2")]

@@ -13,8 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from msgspec import structs
 
 from extender.api import corev1
-from extender.plugins.coscheduling.preemption.evictable import GangVictims
-from extender.plugins.coscheduling.preemption.eviction import PreemptionRules
+from extender.plugins.coscheduling.dependencies import GangVictims, PreemptionRules
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import broken, group, member
 from tests.unit.plugins.coscheduling.preempting import Preempting
@@ -146,7 +145,7 @@ class PreemptingMachine(RuleBasedStateMachine):
     def _could_preempt(self) -> Iterable[str]:
         for key in sorted(self.kube.groups):
             status = self.kube.plugin.report(
-                self.kube.plugin.collaborators.judge, self.kube.preemption.gangs.search.explain
+                self.kube.plugin.dependencies.judge, self.kube.preemption.gangs.search.explain
             ).status(key)
             if status is None or sum(status.gang.members.values()) == status.gang.members["bound"]:
                 continue

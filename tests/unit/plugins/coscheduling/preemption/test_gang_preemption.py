@@ -7,12 +7,12 @@ from unittest.mock import Mock, patch
 
 import pytest
 
+from extender.plugins.coscheduling.dependencies import PreemptionDependencies, PreemptionRules
 from extender.plugins.coscheduling.planner import Placement
-from extender.plugins.coscheduling.preemption.eviction import PreemptionRules
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims
-from extender.plugins.coscheduling.preemption.victim_search import PreemptionWorld, VictimSearch
+from extender.plugins.coscheduling.preemption.victim_search import VictimSearch
 from extender.plugins.coscheduling.state.group import Preempting
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
@@ -20,8 +20,10 @@ from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 def test_a_gang_that_is_gone_is_not_looked_at_again_and_again() -> None:
     """A task that is asked for at each tick, and does nothing, would keep the background thread from ever waiting."""
     world = World([node("n1")])
-    around: Any = Mock(spec_set=PreemptionWorld, rules=PreemptionRules())
-    preemption = GangPreemption(world.plugin, around, TerminatingVictims(world.plugin.manager, world.plugin.events))
+    dependencies: Any = Mock(spec_set=PreemptionDependencies, rules=PreemptionRules())
+    preemption = GangPreemption(
+        world.plugin, dependencies, TerminatingVictims(world.plugin.manager, world.plugin.events)
+    )
     member = pod("p0", "g")
     world.plugin.on_pod_group(None, pod_group("g", 1))
     world.create(member)
@@ -36,8 +38,10 @@ def test_a_gang_that_is_gone_is_not_looked_at_again_and_again() -> None:
 def test_a_plan_that_does_not_hold_is_not_searched_for_again_at_once() -> None:
     """It would come to the same, and the background thread would do nothing else."""
     world = World([node("n1")])
-    around: Any = Mock(spec_set=PreemptionWorld, rules=PreemptionRules())
-    preemption = GangPreemption(world.plugin, around, TerminatingVictims(world.plugin.manager, world.plugin.events))
+    dependencies: Any = Mock(spec_set=PreemptionDependencies, rules=PreemptionRules())
+    preemption = GangPreemption(
+        world.plugin, dependencies, TerminatingVictims(world.plugin.manager, world.plugin.events)
+    )
     member, low = pod("p0", "g", cpu="9", priority=1), pod("low", node_name="n1")
     world.plugin.on_pod_group(None, pod_group("g", 1))
     world.create(member)
@@ -56,8 +60,10 @@ def test_a_plan_that_does_not_hold_is_not_searched_for_again_at_once() -> None:
 def test_a_gang_that_cannot_be_sent_when_its_last_victim_has_gone_is_set_aside_and_planned_anew() -> None:
     """It waited on, until its time was up."""
     world = World([node("n1")])
-    around: Any = Mock(spec_set=PreemptionWorld, rules=PreemptionRules())
-    preemption = GangPreemption(world.plugin, around, TerminatingVictims(world.plugin.manager, world.plugin.events))
+    dependencies: Any = Mock(spec_set=PreemptionDependencies, rules=PreemptionRules())
+    preemption = GangPreemption(
+        world.plugin, dependencies, TerminatingVictims(world.plugin.manager, world.plugin.events)
+    )
     world.plugin.on_pod_group(None, pod_group("g", 1))
     world.create(pod("p0", "g"))
     victim = pod("low", node_name="n1")
@@ -72,8 +78,10 @@ def test_a_gang_that_cannot_be_sent_when_its_last_victim_has_gone_is_set_aside_a
 
 def test_a_node_that_comes_ends_the_rest_after_searches_in_vain() -> None:
     world = World([node("n1")])
-    around: Any = Mock(spec_set=PreemptionWorld, rules=PreemptionRules())
-    preemption = GangPreemption(world.plugin, around, TerminatingVictims(world.plugin.manager, world.plugin.events))
+    dependencies: Any = Mock(spec_set=PreemptionDependencies, rules=PreemptionRules())
+    preemption = GangPreemption(
+        world.plugin, dependencies, TerminatingVictims(world.plugin.manager, world.plugin.events)
+    )
     world.plugin.on_pod_group(None, pod_group("g", 1))
     world.create(pod("p0", "g", cpu="9", priority=1))
     preemption.priorities.follow(None, pod("low", node_name="n1"))

@@ -14,9 +14,8 @@ from extender import metrics
 from extender.api import corev1, policyv1
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.collaborators import NoSteering
+from extender.plugins.coscheduling.dependencies import GangVictims, NoSteering
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
-from extender.plugins.coscheduling.preemption.evictable import GangVictims
 from extender.plugins.coscheduling.preemption.guard import PLACE_SECONDS, OfferedCandidate, PreemptionGuard, Veto
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.waiting_preemptors import VetoedPreemptors
@@ -71,7 +70,7 @@ def _look(priority: int, offered: list[str]) -> tuple[list[str], Veto | None]:
 
 
 class Bench:
-    """Nodes of one CPU for each pod on them, and a guard whose collaborators note what they are told.
+    """Nodes of one CPU for each pod on them, and a guard whose dependencies note what they are told.
 
     A pod is on its node in the filters' snapshot and known to the gangs' state.
     """

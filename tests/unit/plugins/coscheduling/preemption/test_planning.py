@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from extender.config.types import TopologyLevel
 from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.dependencies import GangVictims
 from extender.plugins.coscheduling.planner import Request, Verdict
 from extender.plugins.coscheduling.planner.request import Deadline, Topology
 from extender.plugins.coscheduling.preemption.budgets import Budgets, FewestViolations
-from extender.plugins.coscheduling.preemption.evictable import Evictable, GangVictims, Kind, Rules
+from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, Rules
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from tests.objects import (
     HOSTNAME,

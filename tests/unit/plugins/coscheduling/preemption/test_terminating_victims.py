@@ -10,8 +10,8 @@ import pytest
 from extender.api import corev1
 from extender.api.codec import convert
 from extender.framework.cycle_state import CycleState
+from extender.plugins.coscheduling.dependencies import Done, Eviction
 from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, running_gang, running_gangs
-from extender.plugins.coscheduling.preemption.eviction import Done, Eviction
 from extender.plugins.coscheduling.preemption.reselection import Selection
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.terminating_victims import SHOWN_SECONDS, TerminatingVictims

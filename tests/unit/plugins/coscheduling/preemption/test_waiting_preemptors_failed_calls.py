@@ -26,8 +26,8 @@ class Story:
     def __init__(self) -> None:
         self.world = World([node("n1", cpu="1")])
         self.leading = True
-        collaborators = replace(self.world.plugin.collaborators, may_plan=lambda: self.leading)
-        self.unheard = FailedPreemptCalls(self.world.plugin.manager, collaborators, lambda: "n1")
+        dependencies = replace(self.world.plugin.dependencies, may_plan=lambda: self.leading)
+        self.unheard = FailedPreemptCalls(self.world.plugin.manager, dependencies, lambda: "n1")
 
     def roused_after(self, seconds: float) -> list[str]:
         self.world.clock.now += seconds

@@ -12,7 +12,7 @@ from extender.cli.explain_text import page
 from extender.config.types import ExtenderConfiguration
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.backfill.backfill_nodes import is_pinned
-from extender.plugins.coscheduling.collaborators import BackfillRules
+from extender.plugins.coscheduling.dependencies import BackfillRules
 from extender.plugins.coscheduling.scheduling.backfill_reservation import PAUSE_SECONDS
 from tests.documented import configuration_in
 from tests.unit.plugins.coscheduling.conftest import Room, World, node, pod, pod_group

@@ -9,7 +9,7 @@ import pytest
 
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.collaborators import Verdict
+from extender.plugins.coscheduling.dependencies import Verdict
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, members
 

@@ -11,7 +11,7 @@ from msgspec import structs
 from extender.api import corev1
 from extender.framework.cycle_state import CycleState
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.collaborators import BackfillRules
+from extender.plugins.coscheduling.dependencies import BackfillRules
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.quarantine import BACK_OFF
 from extender.plugins.coscheduling.report.largest_gang import LargestGang
@@ -111,7 +111,7 @@ class Around(BindingAgain, Preempting):
     def looked_at(self) -> Mapping[str, str]:
         """All pages and metrics; the reason of each gang in the list."""
         plugin = self.plugin
-        report = plugin.report(plugin.collaborators.judge, self.preemption.gangs.search.explain)
+        report = plugin.report(plugin.dependencies.judge, self.preemption.gangs.search.explain)
         for key in list(plugin.manager.groups):
             assert report.status(key) is not None
         count_phases(plugin.manager)

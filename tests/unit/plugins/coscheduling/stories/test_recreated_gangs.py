@@ -13,7 +13,7 @@ from extender.api.schedulingv1alpha1 import PodGroup
 from extender.client.embedded import EmbeddedAPI
 from extender.client.interface import POD_GROUPS
 from extender.framework.cycle_state import CycleState
-from extender.plugins.coscheduling.collaborators import REJECTED, Verdict
+from extender.plugins.coscheduling.dependencies import REJECTED, Verdict
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.scheduler.actions.verdicts import GroupVerdicts
 from tests.unit.plugins.coscheduling.conftest import World, node
@@ -167,7 +167,7 @@ def test_a_verdict_that_comes_late_is_not_told_of_the_next_gang_of_its_name(worl
     pods, made = town.make()
     town.unmake(pods, made)
     late = Verdict(False, REJECTED, "no room", "ResourcesMissing")
-    decided = town.kube.plugin.collaborators.verdicts.decided
+    decided = town.kube.plugin.dependencies.verdicts.decided
     decided(None, "default/g", late, pods[0])
     town.make()
     decided(None, "default/g", late, pods[0])

@@ -1,17 +1,20 @@
-"""What the Coscheduling plugin needs besides the framework's handle, handed in when the scheduler is put together.
+"""What the Coscheduling plugin needs of the scheduler around it, besides the framework's handle.
 
-Behind kube-scheduler steering is a patch of the pod's status; in-process it is a move in the queue.
+Handed in when a scheduler is put together. Behind kube-scheduler steering is a patch of the pod's status, and eviction a call of the
+API server (scheduler/actions); in-process steering is a move in the queue.
+kube-scheduler: pkg/scheduler/framework/interface.go (Handle)
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Protocol, TypeVar
 
-from extender.api import corev1
+from extender.api import corev1, policyv1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.framework.hint_rows import HintRow
 from extender.framework.listers import NodeInfoLister
@@ -113,7 +116,7 @@ def here(function: Callable[..., Any], *args: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Collaborators:
+class CoschedulingDependencies:
     """newest_snapshot: the cluster now, assumed pods included. submit: runs a task in the background, once however
     often it is asked for before it starts. offload: runs a pure function off the event loop, and returns its result.
     may_commit: whether we lead. hold_limit: the longest a hold of a gang of n may last, in seconds. may_plan: whether we
@@ -155,6 +158,73 @@ class Collaborators:
 
     def wake_refused(self, pods: Sequence[corev1.Pod]) -> None:
         (self.ring or self.steering.activate)(pods)
+
+
+class GangVictims(Enum):
+    """The configuration's `gangVictims`: what of a running gang may go. ANY: gangs are nothing special."""
+
+    WHOLE_OR_SURPLUS = "wholeOrSurplus"
+    SURPLUS_ONLY = "surplusOnly"
+    ANY = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionRules:
+    """minimum_run_seconds: how long a pod has to have run to be a victim of a gang. delay_seconds: how long a gang has to
+    have found no room before it evicts any pod, so that an autoscaler can win."""
+
+    enabled: bool = True
+    gang_victims: GangVictims = GangVictims.WHOLE_OR_SURPLUS
+    minimum_run_seconds: float = 0.0
+    delay_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """victims: the least important first. on_behalf_of: the gang or pod that needs the room, in words and as an object.
+
+    despite_budgets: as kube-scheduler evicts, for which a budget comes last and forbids nothing: the rest of a gang that it has
+    begun to evict.
+    """
+
+    victims: Sequence[corev1.Pod]
+    on_behalf_of: str
+    preemptor: corev1.ObjectReference
+    scheduler_name: str
+    despite_budgets: bool = False
+
+
+Done = Callable[[str], None]
+"""Called once from another thread: with why no pod was evicted, or empty when all have been told to go."""
+
+
+class Evictor(Protocol):
+    def allowed(self) -> bool:
+        """Whether we have the permissions, as far as is known."""
+        ...
+
+    def allowed_despite_budgets(self) -> bool:
+        """Whether we may delete pods, as kube-scheduler does, however else we evict."""
+        ...
+
+    def evict(self, eviction: Eviction, done: Done) -> None:
+        """Returns at once. All are tried on the server first: where one may not go, none does."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionDependencies:
+    """What preemption needs of the scheduler around it. judge: of its own. wall: seconds since 1970.
+
+    assumed: UIDs of the pods that are on their node by our word only, not by the API's.
+    """
+
+    judge: Judge
+    evictor: Evictor
+    rules: PreemptionRules
+    pdbs: Callable[[], Sequence[policyv1.PodDisruptionBudget]]
+    assumed: Callable[[], Collection[str]]
+    wall: Callable[[], float]
 
 
 class NoSteering:
