@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test control-plane e2e check benchmark storm parity-oracle mutants mutants-by-hand clean
+.PHONY: install demo test control-plane e2e check benchmark fault-run parity-oracle mutants mutants-by-hand clean
 
 install: $(VENV)/.installed
 
@@ -34,8 +34,8 @@ check: install
 benchmark: install
 	$(BIN)/python -m tests.benchmark
 
-storm: install
-	$(BIN)/python -m tests.e2e.storm --seed $(or $(SEED),1) --steps $(or $(STEPS),150) --storms $(or $(STORMS),1)
+fault-run: install
+	$(BIN)/python -m tests.e2e.fault_run --seed $(or $(SEED),1) --steps $(or $(STEPS),150) --runs $(or $(RUNS),1)
 
 # `evaluate` beside the real plugins, compiled with Go, on thousands of scenarios that nobody has seen; SEED=n makes others.
 SEED ?= 1

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import api as paths
-from tests.e2e.bad_line import BadLine
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.extender import Extender
+from tests.e2e.faulty_connection import FaultyConnection
 from tests.e2e.node_objects import node_status
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
@@ -75,7 +75,7 @@ def test_restarts_during_which_everything_is_forbidden_empty_no_informer(
     own_plane: ControlPlane, tmp_path: Path
 ) -> None:
     cluster = Cluster(own_plane)
-    line = BadLine(own_plane.server, own_plane.ca_file, seed=1).start()
+    line = FaultyConnection(own_plane.server, own_plane.ca_file, seed=1).start()
     try:
         with Pair.of(own_plane, tmp_path / "pair", server=line.url).running() as pair:
             cluster.node("node-1")
@@ -92,7 +92,7 @@ def test_restarts_during_which_everything_is_forbidden_empty_no_informer(
         line.stop()
 
 
-def _restart(plane: ControlPlane, line: BadLine, extender: Extender) -> None:
+def _restart(plane: ControlPlane, line: FaultyConnection, extender: Extender) -> None:
     """Back it forbids all reads until each kind was refused."""
     plane.apiserver.kill()
     line.cut()

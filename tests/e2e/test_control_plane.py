@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import Scheduler
-from tests.e2e.doorkeeper import Doorkeeper
 from tests.e2e.extender import Extender
+from tests.e2e.intercepting_proxy import InterceptingProxy
 
 
 def test_a_plain_pod_is_bound_by_the_stock_scheduler(
@@ -38,23 +38,23 @@ def test_without_an_extender_the_checker_sees_the_fraction_of_a_gang(
     cluster.judged = True
 
 
-def test_a_pod_kept_out_by_the_doorkeeper_comes_in_when_the_door_opens(
+def test_a_pod_kept_out_by_the_intercepting_proxy_comes_in_when_the_door_opens(
     cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
-    door = Doorkeeper().start()
+    proxy = InterceptingProxy().start()
     try:
-        scheduler = Scheduler(cluster.plane, tmp_path, extender=None, change=door.put_in_front)
+        scheduler = Scheduler(cluster.plane, tmp_path, extender=None, change=proxy.put_in_front)
         programs.append(scheduler)
         scheduler.start()
-        door.keep_out(["late"])
+        proxy.keep_out(["late"])
         cluster.node("node-1")
         cluster.pod("late")
         cluster.pod("prompt")
         cluster.recorder.await_bound("prompt", within=5)
-        condition = cluster.recorder.await_message("late", "the door is shut", within=5)
+        condition = cluster.recorder.await_message("late", "kept out by the intercepting proxy", within=5)
         assert condition["reason"] == "Unschedulable"
-        door.keep_out([])
-        cluster.api.patch("/api/v1/nodes/node-1", {"metadata": {"annotations": {"door": "open"}}})
+        proxy.keep_out([])
+        cluster.api.patch("/api/v1/nodes/node-1", {"metadata": {"annotations": {"proxy": "open"}}})
         cluster.recorder.await_bound("late", within=2)
     finally:
-        door.stop()
+        proxy.stop()

@@ -1,6 +1,6 @@
 """Held members whose time is over: all of them end together, and come back when kube-scheduler lets them, each by itself.
 
-A bind call that fails puts its pod into a back-off of 1 s and more, which no event ends. Who is late is kept at a door in
+A bind call that fails puts its pod into a back-off of 1 s and more, which no event ends. Who is late is kept at a proxy in
 front of the extender.
 """
 
@@ -13,8 +13,8 @@ import pytest
 
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import Scheduler
-from tests.e2e.doorkeeper import Doorkeeper
 from tests.e2e.extender import Extender
+from tests.e2e.intercepting_proxy import InterceptingProxy
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 from tests.e2e.test_gated_gangs import gang
@@ -26,20 +26,20 @@ Start = Callable[[int], "Story"]
 
 
 class Story:
-    """Two of three members are held; the second came when a hold was to last a minute already. The third is at the door."""
+    """Two of three members are held; the second came when a hold was to last a minute already. The third is at the proxy."""
 
-    def __init__(self, cluster: Cluster, door: Doorkeeper, extender: Extender) -> None:
+    def __init__(self, cluster: Cluster, proxy: InterceptingProxy, extender: Extender) -> None:
         self.extender = extender
         self._cluster = cluster
-        self._door = door
+        self._proxy = proxy
         cluster.pod_group("web", min_member=3, scheduleTimeoutSeconds=2)
-        door.let_pass(1)
+        proxy.let_pass(1)
         self.names = gang(cluster, "web", 3)
         eventually(lambda: extender.held() == 1, within=10, what="the first is held")
         cluster.api.patch(POD_GROUP, {"spec": {"scheduleTimeoutSeconds": 60}})
         cluster.pod_group("later", min_member=1)
         eventually(lambda: extender.gang("default/later"), within=1, what="the extender knows of both")
-        door.let_pass(1)
+        proxy.let_pass(1)
         eventually(lambda: extender.held() == 2, within=10, what="the second is held")
 
     def saying(self, text: str) -> list[str]:
@@ -48,22 +48,22 @@ class Story:
     def await_timeout(self) -> None:
         """Of the first; then the third is let in at once."""
         self._cluster.recorder.wait(lambda: self.saying(TIMEOUT), within=10, what=f"a member says {TIMEOUT!r}")
-        self._door.open()
+        self._proxy.open()
 
 
 @pytest.fixture
 def start(cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]) -> Iterator[Start]:
     """How many members the only node has room for."""
-    door = Doorkeeper(timeout_seconds=30).start()
+    proxy = InterceptingProxy(timeout_seconds=30).start()
 
     def started(room: int) -> Story:
-        pair = Pair.of(cluster.plane, tmp_path, change=door.put_in_front)
+        pair = Pair.of(cluster.plane, tmp_path, change=proxy.put_in_front)
         programs.extend(pair.start())
         cluster.node("node-1", cpu=str(room))
-        return Story(cluster, door, pair.extender)
+        return Story(cluster, proxy, pair.extender)
 
     yield started
-    door.stop()
+    proxy.stop()
 
 
 def test_the_holds_of_a_gang_end_together_and_it_starts_when_the_last_is_back(cluster: Cluster, start: Start) -> None:

@@ -14,8 +14,8 @@ import pytest
 
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import Scheduler
-from tests.e2e.doorkeeper import Doorkeeper
 from tests.e2e.extender import Extender
+from tests.e2e.intercepting_proxy import InterceptingProxy
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 
@@ -25,58 +25,58 @@ Start = Callable[..., Pair]
 
 
 @pytest.fixture
-def door() -> Iterator[Doorkeeper]:
-    keeper = Doorkeeper().start()
-    yield keeper
-    keeper.stop()
+def proxy() -> Iterator[InterceptingProxy]:
+    proxy = InterceptingProxy().start()
+    yield proxy
+    proxy.stop()
 
 
 @pytest.fixture
-def start(cluster: Cluster, door: Doorkeeper, tmp_path: Path, programs: list[Extender | Scheduler]) -> Start:
+def start(cluster: Cluster, proxy: InterceptingProxy, tmp_path: Path, programs: list[Extender | Scheduler]) -> Start:
     """Starts both programs and a gang of three, and returns when two members are held."""
 
     def started(timeout_seconds: int = 60, *, last_is_slow: bool = False) -> Pair:
-        pair = Pair.of(cluster.plane, tmp_path, change=door.put_in_front)
+        pair = Pair.of(cluster.plane, tmp_path, change=proxy.put_in_front)
         programs.extend(pair.start())
-        hold_two(cluster, door, pair.extender, timeout_seconds)
+        hold_two(cluster, proxy, pair.extender, timeout_seconds)
         if not last_is_slow:
-            door.keep_out(["web-2"])
+            proxy.keep_out(["web-2"])
         return pair
 
     return started
 
 
-def hold_two(cluster: Cluster, door: Doorkeeper, extender: Extender, timeout_seconds: int = 60) -> None:
-    """The third waits at the door.
+def hold_two(cluster: Cluster, proxy: InterceptingProxy, extender: Extender, timeout_seconds: int = 60) -> None:
+    """The third waits at the proxy.
 
     Nobody is asked about before the extender knows all three: none is parked then, and they come in their order. The third is
     refused after that at the earliest: it would keep its siblings from having a plan.
     """
-    door.keep_waiting(NAMES)
+    proxy.keep_waiting(NAMES)
     cluster.node("node-1", cpu="3")
     cluster.pod_group("web", min_member=3, scheduleTimeoutSeconds=timeout_seconds)
     for name in NAMES:
         cluster.pod(name, group="web", requests={"cpu": "1"})
     eventually(lambda: len(extender.places(GROUP)) == 3, within=5, what="the extender knows three members")
-    door.keep_waiting(NAMES[2:])
+    proxy.keep_waiting(NAMES[2:])
     eventually(lambda: extender.held() == 2, within=10, what="two members are held")
 
 
-def let_in(cluster: Cluster, door: Doorkeeper) -> None:
+def let_in(cluster: Cluster, proxy: InterceptingProxy) -> None:
     """A change of a node wakes every pod that an extender has refused."""
-    door.keep_out([])
-    cluster.api.patch("/api/v1/nodes/node-1", {"metadata": {"annotations": {"door": f"opened {time.time()}"}}})
+    proxy.keep_out([])
+    cluster.api.patch("/api/v1/nodes/node-1", {"metadata": {"annotations": {"proxy": f"opened {time.time()}"}}})
 
 
-def test_the_last_member_starts_the_gang(cluster: Cluster, door: Doorkeeper, start: Start) -> None:
+def test_the_last_member_starts_the_gang(cluster: Cluster, proxy: InterceptingProxy, start: Start) -> None:
     extender = start().extender
     assert cluster.recorder.bound() == set()
-    let_in(cluster, door)
+    let_in(cluster, proxy)
     cluster.recorder.await_bound(*NAMES, within=2)
     eventually(lambda: extender.held() == 0, within=2, what="nobody is held any more")
 
 
-def test_a_wait_that_times_out_says_so(cluster: Cluster, door: Doorkeeper, start: Start) -> None:
+def test_a_wait_that_times_out_says_so(cluster: Cluster, proxy: InterceptingProxy, start: Start) -> None:
     """The last member is on its way, and nothing says that it will not come."""
     start(timeout_seconds=2, last_is_slow=True)
     text = "rejected due to timeout after waiting 2s at plugin Coscheduling"
@@ -88,17 +88,19 @@ def test_a_wait_that_times_out_says_so(cluster: Cluster, door: Doorkeeper, start
     assert cluster.recorder.bound() == set()
     group = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups/web"
     cluster.api.patch(group, {"spec": {"scheduleTimeoutSeconds": 30}})  # longer than kube-scheduler 1.30's back-off
-    let_in(cluster, door)
+    let_in(cluster, proxy)
     cluster.recorder.await_bound(*NAMES, within=30)
 
 
-def test_a_held_pod_that_is_deleted_ends_the_hold_of_all(cluster: Cluster, door: Doorkeeper, start: Start) -> None:
+def test_a_held_pod_that_is_deleted_ends_the_hold_of_all(
+    cluster: Cluster, proxy: InterceptingProxy, start: Start
+) -> None:
     extender = start().extender
     cluster.delete_pod("web-0")
     eventually(lambda: extender.held() == 0, within=2, what="a group below its quorum holds nobody")
     assert cluster.recorder.bound() == set()
     cluster.pod("web-0", group="web", requests={"cpu": "1"})
-    let_in(cluster, door)
+    let_in(cluster, proxy)
     cluster.recorder.await_bound(*NAMES, within=20)
 
 
@@ -120,7 +122,7 @@ def test_a_pod_of_higher_priority_takes_the_room_and_nobody_dies(cluster: Cluste
     assert not gone & members, "a held member was deleted, though releasing it was enough"
 
 
-def test_kube_scheduler_killed_while_binds_are_held(cluster: Cluster, door: Doorkeeper, start: Start) -> None:
+def test_kube_scheduler_killed_while_binds_are_held(cluster: Cluster, proxy: InterceptingProxy, start: Start) -> None:
     """The last member is on its way: for one that was refused nobody would be held again."""
     pair = start(last_is_slow=True)
     extender, scheduler = pair.extender, pair.scheduler
@@ -131,11 +133,11 @@ def test_kube_scheduler_killed_while_binds_are_held(cluster: Cluster, door: Door
     cluster.await_back(scheduler.start)
     eventually(lambda: extender.held() == 2, within=15, what="two members are held again")
     assert cluster.recorder.bound() == set()
-    let_in(cluster, door)
+    let_in(cluster, proxy)
     cluster.recorder.await_bound(*NAMES, within=15)
 
 
-def test_the_extender_killed_while_binds_are_held(cluster: Cluster, door: Doorkeeper, start: Start) -> None:
+def test_the_extender_killed_while_binds_are_held(cluster: Cluster, proxy: InterceptingProxy, start: Start) -> None:
     extender = start().extender
     cluster.killed = True
     extender.kill()
@@ -144,12 +146,12 @@ def test_the_extender_killed_while_binds_are_held(cluster: Cluster, door: Doorke
         assert condition["reason"] == "SchedulerError"
     cluster.await_back(extender.start)
     assert cluster.recorder.bound() == set()
-    let_in(cluster, door)
+    let_in(cluster, proxy)
     cluster.recorder.await_bound(*NAMES, within=25)
 
 
 def test_the_extender_told_to_end_answers_the_binds_that_are_held(
-    cluster: Cluster, door: Doorkeeper, start: Start
+    cluster: Cluster, proxy: InterceptingProxy, start: Start
 ) -> None:
     extender = start().extender
     cluster.killed = True
@@ -165,5 +167,5 @@ def test_the_extender_told_to_end_answers_the_binds_that_are_held(
         assert "connection" not in message
     extender.program.wait(5)  # a second or so, with no commit begun; more where the machine has no time
     cluster.await_back(extender.start)
-    let_in(cluster, door)
+    let_in(cluster, proxy)
     cluster.recorder.await_bound(*NAMES, within=25)

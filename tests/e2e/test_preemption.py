@@ -10,9 +10,9 @@ import pytest
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import Scheduler
 from tests.e2e.extender import Extender
+from tests.e2e.fault_run.budgets import Budget, remove_all
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
-from tests.e2e.storm.budgets import Budget, remove_all
 
 GATED: dict[str, Any] = {"schedulingGates": [{"name": "scheduling.x-k8s.io/gang"}]}
 CPU = {"cpu": "1"}

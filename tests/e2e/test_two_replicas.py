@@ -12,8 +12,8 @@ import pytest
 from tests.e2e.api import Refused
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import Scheduler
-from tests.e2e.doorkeeper import Doorkeeper
 from tests.e2e.extender import Extender
+from tests.e2e.intercepting_proxy import InterceptingProxy
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 from tests.e2e.test_held_binds import GROUP, NAMES, hold_two
@@ -31,18 +31,20 @@ def own_host_name(name: str) -> list[str]:
 
 
 @pytest.fixture
-def door() -> Iterator[Doorkeeper]:
-    keeper = Doorkeeper().start()
-    yield keeper
-    keeper.stop()
+def proxy() -> Iterator[InterceptingProxy]:
+    proxy = InterceptingProxy().start()
+    yield proxy
+    proxy.stop()
 
 
-def replica(name: str, cluster: Cluster, door: Doorkeeper, folder: Path, programs: list[Extender | Scheduler]) -> Pair:
+def replica(
+    name: str, cluster: Cluster, proxy: InterceptingProxy, folder: Path, programs: list[Extender | Scheduler]
+) -> Pair:
     plane = cluster.plane
 
     def change(config: dict[str, Any]) -> None:
         config["leaderElection"] |= {"leaseDuration": "6s", "renewDeadline": "5s", "retryPeriod": "1s"}
-        door.put_in_front(config)
+        proxy.put_in_front(config)
 
     (folder / name).mkdir()
     pair = Pair.of(plane, folder / name, as_shipped=True, change=change)
@@ -60,21 +62,21 @@ def holder(cluster: Cluster) -> str:
 
 
 def test_the_leader_is_killed_between_plan_and_bind(
-    cluster: Cluster, door: Doorkeeper, tmp_path: Path, programs: list[Extender | Scheduler]
+    cluster: Cluster, proxy: InterceptingProxy, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
     """At any time there is one plan: the other replica makes its own when it leads, and starts the gang by it."""
     cluster.killed = True
     if holder(cluster):
         cluster.api.delete(LEASE)
-    first = replica("first", cluster, door, tmp_path, programs)
+    first = replica("first", cluster, proxy, tmp_path, programs)
     eventually(lambda: holder(cluster) == "first", within=15, what="the first replica leads")
-    second = replica("second", cluster, door, tmp_path, programs)
-    hold_two(cluster, door, first.extender)
+    second = replica("second", cluster, proxy, tmp_path, programs)
+    hold_two(cluster, proxy, first.extender)
     assert (second.extender.held(), second.extender.planned(GROUP)) == (0, 0)
     first.scheduler.kill()
     first.extender.kill()
     assert cluster.recorder.bound() == set()
-    door.keep_out([])
+    proxy.keep_out([])
     eventually(lambda: holder(cluster) == "second", within=20, what="the second replica leads")
     cluster.recorder.await_bound(*NAMES, within=20)
     assert first.extender.planned(GROUP) == 1

@@ -16,7 +16,7 @@ from typing import Any
 WAIT_SECONDS = 30
 
 
-class Doorkeeper:
+class InterceptingProxy:
     """Answers filter calls on loopback in a thread of its own. kube-scheduler asks it before it asks us."""
 
     def __init__(self, timeout_seconds: int = 5) -> None:
@@ -27,9 +27,9 @@ class Doorkeeper:
         self._kept_waiting: frozenset[str] = frozenset()
         self._passes: int | None = None  # how many more may pass; None for all
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="doorkeeper")
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="intercepting-proxy")
 
-    def start(self) -> Doorkeeper:
+    def start(self) -> InterceptingProxy:
         self._thread.start()
         return self
 
@@ -84,15 +84,18 @@ class Doorkeeper:
         names = arguments["NodeNames"]
         if not refused:
             return {"NodeNames": names}
-        return {"NodeNames": [], "FailedAndUnresolvableNodes": dict.fromkeys(names, "the door is shut")}
+        return {
+            "NodeNames": [],
+            "FailedAndUnresolvableNodes": dict.fromkeys(names, "kept out by the intercepting proxy"),
+        }
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
-        keeper = self
+        proxy = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                answer = json.dumps(keeper.answer(json.loads(body))).encode()
+                answer = json.dumps(proxy.answer(json.loads(body))).encode()
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(answer)))
                 self.send_header("Connection", "close")

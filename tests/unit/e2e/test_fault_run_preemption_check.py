@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.storm.budgets import KEPT, Budget
-from tests.e2e.storm.climate import Climate
-from tests.e2e.storm.last_gusts import Before, Comer, needless
-from tests.unit.e2e.test_storm_in_vain import node, pod
+from tests.e2e.fault_run.budgets import KEPT, Budget
+from tests.e2e.fault_run.drawn_configuration import DrawnConfiguration
+from tests.e2e.fault_run.preemption_check import Before, Comer, needless
+from tests.unit.e2e.test_fault_run_liveness import node, pod
 
 NODES = [node("a", 4, "a", "r1"), node("b", 4, "b", "r1")]
 BUDGETS = [Budget("default", "kept", KEPT), Budget("default", "g", {"gang": "g"})]
@@ -101,7 +101,7 @@ def test_who_went_and_need_not_have(
 def test_what_the_configuration_forbids(
     settings: dict[str, Any], comer: Comer, pods: list[dict[str, Any]], victims: list[str], complaint: str
 ) -> None:
-    before = Before(pods, NODES[: len(pods)], {"default/g": 2}, BUDGETS, Climate(settings))
+    before = Before(pods, NODES[: len(pods)], {"default/g": 2}, BUDGETS, DrawnConfiguration(settings))
     found = " ".join(needless(comer, before, victims))
     assert complaint in found
     assert bool(found) == bool(complaint)

@@ -1,4 +1,4 @@
-"""Who waits although he fits, by the arithmetic that the end of a storm is judged with."""
+"""Who waits although he fits, by the arithmetic that the end of a fault run is judged with."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.storm.admission import FOREIGN
-from tests.e2e.storm.in_vain import waits_in_vain
-from tests.e2e.storm.kinds import GATES
-from tests.e2e.storm.volumes import Volumes, volume_of, volume_of_its_own
+from tests.e2e.fault_run.admission import FOREIGN
+from tests.e2e.fault_run.kinds import GATES
+from tests.e2e.fault_run.liveness import waits_although_it_fits
+from tests.e2e.fault_run.volumes import Volumes, volume_of, volume_of_its_own
 
 GANG = "scheduling.x-k8s.io/pod-group"
 APART: dict[str, Any] = {"podAntiAffinity": {}}
@@ -61,7 +61,7 @@ def finished(pod: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("pods", "nodes", "in_vain"),
+    ("pods", "nodes", "waiting"),
     [
         pytest.param([pod("a", 2)], [node("n", 2)], ["pod default/a"], id="a single pod with room"),
         pytest.param([pod("a", 2), pod("b", 1, on="n")], [node("n", 2)], [], id="with too little of it"),
@@ -124,22 +124,22 @@ def finished(pod: dict[str, Any]) -> dict[str, Any]:
         pytest.param([pod("a", 1, "unknown")], [node("n", 9)], [], id="a gang without its PodGroup"),
     ],
 )
-def test_who_waits_in_vain(pods: list[Any], nodes: list[Any], in_vain: list[str]) -> None:
-    found = waits_in_vain(pods, nodes, [group("g", 2)])
-    assert [line.partition(":")[0] for line in found] == in_vain
+def test_what_waits_although_it_fits(pods: list[Any], nodes: list[Any], waiting: list[str]) -> None:
+    found = waits_although_it_fits(pods, nodes, [group("g", 2)])
+    assert [line.partition(":")[0] for line in found] == waiting
 
 
 def test_whom_the_configuration_spares_does_not_go() -> None:
     pods, nodes = [pod("a", 2, priority=10), pod("b", 2, on="n")], [node("n", 2)]
-    assert waits_in_vain(pods, nodes, [], spares=lambda pod, waiting: pod["metadata"]["name"] != "b")
-    assert not waits_in_vain(pods, nodes, [], spares=lambda pod, waiting: pod["metadata"]["name"] == "b")
+    assert waits_although_it_fits(pods, nodes, [], spares=lambda pod, waiting: pod["metadata"]["name"] != "b")
+    assert not waits_although_it_fits(pods, nodes, [], spares=lambda pod, waiting: pod["metadata"]["name"] == "b")
 
 
 RACKS = [node("a1", 2, "a", "r1"), node("a2", 2, "a", "r2"), node("b1", 2, "b", "r1"), node("none", 9)]
 
 
 @pytest.mark.parametrize(
-    ("count", "cpu", "running", "level", "in_vain"),
+    ("count", "cpu", "running", "level", "waiting"),
     [
         pytest.param(2, 1, "", "rack", True, id="two that fit into one rack"),
         pytest.param(3, 1, "", "rack", False, id="three that do not: racks of one name in two zones are two"),
@@ -151,17 +151,17 @@ RACKS = [node("a1", 2, "a", "r1"), node("a2", 2, "a", "r2"), node("b1", 2, "b", 
         pytest.param(1, 1, "none", "rack", False, id="one runs where there is no rack"),
     ],
 )
-def test_one_domain_has_to_hold_it(count: int, cpu: int, running: str, level: str, in_vain: bool) -> None:
+def test_one_domain_has_to_hold_it(count: int, cpu: int, running: str, level: str, waiting: bool) -> None:
     pods = [pod(f"m{number}", cpu, "g") for number in range(count)]
     least = count + bool(running)
     if running:
         pods.append(pod("runs", 1, "g", running))
-    found = waits_in_vain(pods, RACKS, [group("g", least, topology_required=level)])
-    assert bool(found) == in_vain
+    found = waits_although_it_fits(pods, RACKS, [group("g", least, topology_required=level)])
+    assert bool(found) == waiting
 
 
 @pytest.mark.parametrize(
-    ("pods", "room", "in_vain"),
+    ("pods", "room", "waiting"),
     [
         pytest.param(["master", "worker", "worker"], 3, True, id="all are there"),
         pytest.param(["worker", "worker", "worker"], 9, False, id="the master is missing"),
@@ -171,18 +171,18 @@ def test_one_domain_has_to_hold_it(count: int, cpu: int, running: str, level: st
         pytest.param(["master+", "worker+", "worker+", "worker"], 1, True, id="one more beyond the minima"),
     ],
 )
-def test_roles(pods: list[str], room: int, in_vain: bool) -> None:
+def test_roles(pods: list[str], room: int, waiting: bool) -> None:
     """A + runs, on a node of its own."""
     members = [
         pod(f"m{number}", 1, "g", "full" if role.endswith("+") else "", role.rstrip("+"))
         for number, role in enumerate(pods)
     ]
     nodes = [node("free", room), node("full", 0)]
-    assert bool(waits_in_vain(members, nodes, [group("g", 3, roles="master=1,worker=2")])) == in_vain
+    assert bool(waits_although_it_fits(members, nodes, [group("g", 3, roles="master=1,worker=2")])) == waiting
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "room", "in_vain"),
+    ("a", "b", "room", "waiting"),
     [
         pytest.param("..", "..", 4, ["default/a"], id="both wait, and both fit"),
         pytest.param("..", "..", 3, [], id="both wait, and one fits"),
@@ -193,24 +193,24 @@ def test_roles(pods: list[str], room: int, in_vain: bool) -> None:
         pytest.param("++.", "+", 1, [], id="one lost a member, and nobody comes for it"),
     ],
 )
-def test_groups_that_start_together(a: str, b: str, room: int, in_vain: list[str]) -> None:
+def test_groups_that_start_together(a: str, b: str, room: int, waiting: list[str]) -> None:
     pods = [
         pod(f"{name}{number}", 1, name, "full" if state == "+" else "")
         for name, states in (("a", a), ("b", b))
         for number, state in enumerate(states)
     ]
     nodes = [node("free", room), node("full", 0)]
-    found = waits_in_vain(pods, nodes, [group("a", 2, groups="default/b"), group("b", 2)])
-    assert [line.partition(":")[0] for line in found] == in_vain
+    found = waits_although_it_fits(pods, nodes, [group("a", 2, groups="default/b"), group("b", 2)])
+    assert [line.partition(":")[0] for line in found] == waiting
 
 
 def test_groups_that_start_together_are_nobody_s_while_one_has_no_object() -> None:
     pods = [pod(f"a{number}", 1, "a") for number in range(2)]
-    assert waits_in_vain(pods, [node("n", 9)], [group("a", 2, groups="b")]) == []
+    assert waits_although_it_fits(pods, [node("n", 9)], [group("a", 2, groups="b")]) == []
 
 
 @pytest.mark.parametrize(
-    ("running", "waiting", "policy", "in_vain"),
+    ("running", "queued", "policy", "waiting"),
     [
         pytest.param(2, 1, "only-waiting", False, id="half a batch beside a gang that runs"),
         pytest.param(2, 2, "only-waiting", True, id="a whole batch"),
@@ -219,11 +219,11 @@ def test_groups_that_start_together_are_nobody_s_while_one_has_no_object() -> No
         pytest.param(2, 1, "", True, id="one more, by default"),
     ],
 )
-def test_match_policies(running: int, waiting: int, policy: str, in_vain: bool) -> None:
+def test_match_policies(running: int, queued: int, policy: str, waiting: bool) -> None:
     pods = [pod(f"r{number}", 1, "g", "full") for number in range(running)]
-    pods += [pod(f"w{number}", 1, "g") for number in range(waiting)]
+    pods += [pod(f"w{number}", 1, "g") for number in range(queued)]
     nodes = [node("free", 2), node("full", 0)]
-    assert bool(waits_in_vain(pods, nodes, [group("g", 2, match_policy=policy)])) == in_vain
+    assert bool(waits_although_it_fits(pods, nodes, [group("g", 2, match_policy=policy)])) == waiting
 
 
 def volume(key: str, *values: str) -> dict[str, Any]:
@@ -232,7 +232,7 @@ def volume(key: str, *values: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("volumes", "level", "in_vain"),
+    ("volumes", "level", "waiting"),
     [
         pytest.param([], "", True, id="none is made yet"),
         pytest.param([volume(ZONE, "a")], "", True, id="one in a zone with room"),
@@ -244,17 +244,17 @@ def volume(key: str, *values: str) -> dict[str, Any]:
 )
 @pytest.mark.parametrize("bring", [lambda name: volume_of("zonal"), volume_of_its_own], ids=["ephemeral", "its own"])
 def test_volumes_tie_pods_to_nodes(
-    volumes: list[dict[str, Any]], level: str, in_vain: bool, bring: Callable[[str], dict[str, Any]]
+    volumes: list[dict[str, Any]], level: str, waiting: bool, bring: Callable[[str], dict[str, Any]]
 ) -> None:
     pods = [pod(name, 1, "g", volumes=[bring(name)]) for name in ("m0", "m1")]
     made = Volumes(
         {f"default/m{number}-data": f"v{number}" for number in range(len(volumes))},
         {f"v{number}": each for number, each in enumerate(volumes)},
     )
-    assert bool(waits_in_vain(pods, RACKS[:3], [group("g", 2, topology_required=level)], made)) == in_vain
+    assert bool(waits_although_it_fits(pods, RACKS[:3], [group("g", 2, topology_required=level)], made)) == waiting
 
 
-@pytest.mark.parametrize(("level", "in_vain"), [("", True), ("rack", False)])
-def test_a_group_without_an_object_says_it_on_its_pods(level: str, in_vain: bool) -> None:
+@pytest.mark.parametrize(("level", "waiting"), [("", True), ("rack", False)])
+def test_a_group_without_an_object_says_it_on_its_pods(level: str, waiting: bool) -> None:
     pods = [light(pod(f"m{number}", 2, ""), "g", 2, topology_required=level) for number in range(2)]
-    assert bool(waits_in_vain(pods, RACKS[:3], [])) == in_vain
+    assert bool(waits_although_it_fits(pods, RACKS[:3], [])) == waiting

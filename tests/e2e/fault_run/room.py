@@ -1,6 +1,6 @@
 """Whether pods fit beside each other, exactly and by CPU alone: every way of sharing them out over the nodes.
 
-Used by `in_vain`; it knows nothing of plans, reservations and kube-scheduler.
+Used by `liveness`; it knows nothing of plans, reservations and kube-scheduler.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m tests.e2e.storm`: storms on a control plane of their own, one seed after another."""
+"""`python -m tests.e2e.fault_run`: fault runs on a control plane of their own, one seed after another."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from pathlib import Path
 from tests.e2e.build import binaries
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.storm.run import storm_alone
+from tests.e2e.fault_run.run import fault_run_alone
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--storms", type=int, default=1, help="one after the other, with the seeds that follow")
+    parser.add_argument("--runs", type=int, default=1, help="one after the other, with the seeds that follow")
     parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="storm-"))
+    folder = Path(tempfile.mkdtemp(prefix="fault-run-"))
     plane = ControlPlane(binaries(print), folder / "plane")
     wrong = 0
     try:
         plane.start()
         Cluster(plane).install_crd()
-        for seed in range(options.seed, options.seed + options.storms):
+        for seed in range(options.seed, options.seed + options.runs):
             began = time.monotonic()
             say = (lambda line: None) if options.quiet else _saying(began)
-            found = storm_alone(plane, folder / f"storm-{seed}", seed, options.steps, say)
+            found = fault_run_alone(plane, folder / f"fault-run-{seed}", seed, options.steps, say)
             wrong += bool(found)
             print(
                 f"seed {seed}: {time.monotonic() - began:.0f} s, {found or 'nobody waits in vain'}; logs in {folder}",

@@ -1,4 +1,4 @@
-"""Who waits although he fits: the judge of a storm's end, by arithmetic that knows nothing of plans, leases and denials.
+"""Who waits although he fits: the judge of a fault run's end, by arithmetic that knows nothing of plans, leases and denials.
 
 A group waits in vain where its pods are enough for what its PodGroup asks for, and there is room for what it lacks, or would be
 if those of lower priority went: in one domain where it has to be one, for all groups at once where they start together.
@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.e2e.api import Json
+from tests.e2e.fault_run.admission import held_back
+from tests.e2e.fault_run.room import Demand, fit
+from tests.e2e.fault_run.volumes import NO_VOLUMES, Volumes
+from tests.e2e.fault_run.wishes import ONLY_WAITING, Wish, domain, narrowest, priority_of, role_of, units, wishes
 from tests.e2e.history import amounts, seen
-from tests.e2e.storm.admission import held_back
-from tests.e2e.storm.room import Demand, fit
-from tests.e2e.storm.volumes import NO_VOLUMES, Volumes
-from tests.e2e.storm.wishes import ONLY_WAITING, Wish, domain, narrowest, priority_of, role_of, units, wishes
 
 Spares = Callable[[Json, Sequence[Json]], bool]  # a pod, for those who wait
 
@@ -71,7 +71,7 @@ class Standing:
         ]
 
 
-def waits_in_vain(
+def waits_although_it_fits(
     all_pods: Sequence[Json],
     nodes: Sequence[Json],
     groups: Sequence[Json],

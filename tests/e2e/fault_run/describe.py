@@ -1,6 +1,6 @@
 """How things stand when somebody waits in vain: whatever helps to see whose fault it is.
 
-Used by `weather`.
+Used by `faults`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 
 from tests.e2e import api as paths
 from tests.e2e.cluster import Cluster
+from tests.e2e.fault_run.wishes import priority_of
 from tests.e2e.history import seen
 from tests.e2e.pair import Pair
-from tests.e2e.storm.wishes import priority_of
 
 
 def describe(found: Sequence[str], cluster: Cluster, pair: Pair, say: Callable[[str], None]) -> None:

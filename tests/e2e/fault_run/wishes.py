@@ -1,6 +1,6 @@
 """What a group asks for, read from its PodGroup or its pods by nobody's code but this.
 
-Both judges go by it: `in_vain` by what the API server has now, `promises` by what the storm made.
+Both judges go by it: `liveness` by what the API server has now, `promises` by what the fault run made.
 """
 
 from __future__ import annotations

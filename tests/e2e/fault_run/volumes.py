@@ -1,7 +1,7 @@
-"""Volumes that wait for their first consumer: who makes them during a storm, and which nodes a pod is tied to by its own.
+"""Volumes that wait for their first consumer: who makes them during a fault run, and which nodes a pod is tied to by its own.
 
 Pods bring ephemeral claims, or find their own; a thread plays the controllers that make claims and volumes, now and then gives
-one up, and is slow. A volume is reachable from one zone, or from one node, by its class. Used by `run`, `weather` and `in_vain`.
+one up, and is slow. A volume is reachable from one zone, or from one node, by its class. Used by `run`, `faults` and `liveness`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from extender.plugins.volume_binding.matching import SELECTED_NODE
 from extender.simulation.volume_controller import VolumeController
 from tests.e2e.api import CSI_NODES, Api, Json, Refused
 from tests.e2e.cluster import Cluster
+from tests.e2e.fault_run.wishes import ZONE
 from tests.e2e.storage import CLASSES, HOSTNAME, VOLUMES
-from tests.e2e.storm.wishes import ZONE
 
 CLAIMS = "/api/v1/namespaces/{namespace}/persistentvolumeclaims"
 ALL_CLAIMS = "/api/v1/persistentvolumeclaims"

@@ -1,6 +1,6 @@
-"""The kinds of gangs that a storm makes, drawn at random, and the objects that each is made of.
+"""The kinds of gangs that a fault run makes, drawn at random, and the objects that each is made of.
 
-Used by `weather`. A gang is several kinds at once: of two sizes, in one rack, with its gate on, from a controller.
+Used by `faults`. A gang is several kinds at once: of two sizes, in one rack, with its gate on, from a controller.
 """
 
 from __future__ import annotations
@@ -13,11 +13,22 @@ from extender.api.schedulingv1alpha1 import GANG_GATE, LIGHTWEIGHT_MIN_AVAILABLE
 from tests.e2e.api import Json
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import SCHEDULER_NAME
-from tests.e2e.storm.admission import FOREIGN
-from tests.e2e.storm.kubelets import GRACE_SECONDS
-from tests.e2e.storm.nodes import TOLERATIONS
-from tests.e2e.storm.volumes import REACH, make_claim, volume_of, volume_of_its_own
-from tests.e2e.storm.wishes import GROUPS, ONCE_SATISFIED, ONLY_WAITING, POLICY, REQUIRED, ROLE, ROLES, ZONE, Wish, wish
+from tests.e2e.fault_run.admission import FOREIGN
+from tests.e2e.fault_run.kubelets import GRACE_SECONDS
+from tests.e2e.fault_run.nodes import TOLERATIONS
+from tests.e2e.fault_run.volumes import REACH, make_claim, volume_of, volume_of_its_own
+from tests.e2e.fault_run.wishes import (
+    GROUPS,
+    ONCE_SATISFIED,
+    ONLY_WAITING,
+    POLICY,
+    REQUIRED,
+    ROLE,
+    ROLES,
+    ZONE,
+    Wish,
+    wish,
+)
 
 GATES = [{"name": GANG_GATE}]
 MASTER, WORKER = "master", "worker"
@@ -50,7 +61,7 @@ class Gang:
     grace: int = 0  # seconds that the members ask for once they are deleted
     preempts: bool = True
     queued: bool = False  # its members come with somebody else's gate
-    tolerant: bool = False  # of the storm's taints
+    tolerant: bool = False  # of the fault run's taints
     port: int = 0  # of the node, that each member wants; so no two are on one
     spread: bool = False  # over the zones, as evenly as can be
     scheduler_name: str = SCHEDULER_NAME

@@ -5,7 +5,7 @@
   groups    of groups that start together none starts unless all do
   batches   with only-waiting nobody is added to a gang that runs, unless minMember are
 
-Whatever takes longer to pass than a commit may (`limit`) is a broken promise. Members that the storm itself deletes count on.
+Whatever takes longer to pass than a commit may (`limit`) is a broken promise. Members that the fault run itself deletes count on.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tests.e2e.fault_run.wishes import ONLY_WAITING, Domain, Wish, domain, narrowest, units
 from tests.e2e.history import Change, Tally
-from tests.e2e.storm.wishes import ONLY_WAITING, Domain, Wish, domain, narrowest, units
 
 NEVER = math.inf
 MOVES_SECONDS = 5.0  # while those in its old domain are deleted, and the first are in its new one
@@ -134,7 +134,7 @@ def _not_together(story: Story, groups: Sequence[Wish]) -> Iterator[State]:
 def _in_one_domain(
     story: Story, level: str, members: Sequence[tuple[Wish, Collection[str]]], nodes: Mapping[str, str]
 ) -> bool:
-    """Whether one holds the minima; who is added that moment goes where its own group may, and those that the storm has taken
+    """Whether one holds the minima; who is added that moment goes where its own group may, and those that the fault run has taken
     out may have been there."""
     where = {uid: story.domain(node, level) for uid, node in nodes.items()}
 

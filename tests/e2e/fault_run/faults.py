@@ -1,6 +1,6 @@
-"""The weather: gangs, single pods, nodes and the programs themselves come and go at random; then it calms down.
+"""The faults: gangs, single pods, nodes and the programs themselves come and go at random; then it calms down.
 
-`blow` makes it, a seed gives the same acts again, though not at the same moments. `calm` and `violations` ask the judges.
+`inject` makes it, a seed gives the same acts again, though not at the same moments. `calm` and `violations` ask the judges.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from contextlib import suppress
 
 from tests.e2e import api as paths
 from tests.e2e.api import Json, Refused
-from tests.e2e.bad_line import BadLine
 from tests.e2e.cluster import Cluster
+from tests.e2e.fault_run.budgets import KEPT, Budget
+from tests.e2e.fault_run.describe import describe
+from tests.e2e.fault_run.drawn_configuration import DrawnConfiguration
+from tests.e2e.fault_run.kinds import OTHER, Gang, draw
+from tests.e2e.fault_run.kubelets import GRACE_SECONDS, leaves
+from tests.e2e.fault_run.liveness import waits_although_it_fits
+from tests.e2e.fault_run.nodes import TOLERATIONS, Nodes
+from tests.e2e.fault_run.owners import Owners
+from tests.e2e.fault_run.preemption_check import PreemptionCheck
+from tests.e2e.fault_run.promises import Story, broken_promises
+from tests.e2e.fault_run.volumes import Provisioner, Volumes
+from tests.e2e.fault_run.wishes import ONCE_SATISFIED, Wish
+from tests.e2e.faulty_connection import FaultyConnection
 from tests.e2e.pair import Pair
-from tests.e2e.storm.budgets import KEPT, Budget
-from tests.e2e.storm.climate import Climate
-from tests.e2e.storm.describe import describe
-from tests.e2e.storm.in_vain import waits_in_vain
-from tests.e2e.storm.kinds import OTHER, Gang, draw
-from tests.e2e.storm.kubelets import GRACE_SECONDS, leaves
-from tests.e2e.storm.last_gusts import LastGusts
-from tests.e2e.storm.nodes import TOLERATIONS, Nodes
-from tests.e2e.storm.owners import Owners
-from tests.e2e.storm.promises import Story, broken_promises
-from tests.e2e.storm.volumes import Provisioner, Volumes
-from tests.e2e.storm.wishes import ONCE_SATISFIED, Wish
 
 QUIET_SECONDS = 12.0  # longer than kube-scheduler's longest back-off, and than a denial
 CALM_SECONDS = 90.0
@@ -36,15 +36,15 @@ STILL_SECONDS = 2.0
 RECOVERED_SECONDS = 40.0
 
 
-class Storm:
+class FaultRun:
     def __init__(
         self,
         cluster: Cluster,
         pair: Pair,
-        line: BadLine,
+        line: FaultyConnection,
         provisioner: Provisioner,
         seed: int,
-        climate: Climate,
+        configuration: DrawnConfiguration,
         *,
         say: Callable[[str], None] = lambda line: None,
     ) -> None:
@@ -53,7 +53,7 @@ class Storm:
         self._line = line
         self._provisioner = provisioner
         self._random = random.Random(seed)
-        self._climate = climate
+        self._configuration = configuration
         self._say = say
         self._ground = Nodes(cluster, provisioner, self._random, say)
         self._gangs: list[Gang] = []
@@ -69,7 +69,7 @@ class Storm:
         for _ in range(6):
             self._ground.add()
 
-    def blow(self, steps: int) -> None:
+    def inject(self, steps: int) -> None:
         acts: Sequence[tuple[int, Callable[[], None]]] = (
             (30, self._start_gang),
             (8, self._add_members),
@@ -113,7 +113,7 @@ class Storm:
             self.settle()
             read = self._cluster.api.items
             volumes = Volumes.read(self._cluster.api)
-            found = waits_in_vain(
+            found = waits_although_it_fits(
                 read(paths.ALL_PODS), read(paths.NODES), read(paths.ALL_POD_GROUPS), volumes, self._spares
             )
             if not found or time.monotonic() > deadline:
@@ -122,12 +122,12 @@ class Storm:
             self._say(f"still waiting: {found}")
 
     def _spares(self, pod: Json, waiting: Sequence[Json]) -> bool:
-        return self._climate.spares(pod, waiting, lambda pod: any(budget.covers(pod) for budget in self._budgets))
+        return self._configuration.spares(pod, waiting, lambda pod: any(budget.covers(pod) for budget in self._budgets))
 
-    def last_gusts(self, gusts: int) -> list[str]:
+    def check_preemption(self, rounds: int) -> list[str]:
         """Who went for the important that come in the end, and need not have."""
-        gusts_of = LastGusts(self._cluster, self._gangs, self._budgets, self._climate, self._random, self._say)
-        return gusts_of.blow(gusts)
+        check = PreemptionCheck(self._cluster, self._gangs, self._budgets, self._configuration, self._random, self._say)
+        return check.run(rounds)
 
     def violations(self) -> list[str]:
         """What no history may show, of gangs that are over too."""
@@ -145,7 +145,7 @@ class Storm:
     def _start_gang(self) -> None:
         """One gang, or those that start together. Of some a pod is missing, of some the PodGroup comes last."""
         self._number += 1
-        gangs = draw(self._random, self._number, self._climate.scheduler_names)
+        gangs = draw(self._random, self._number, self._configuration.scheduler_names)
         for gang in gangs:
             self._say(f"start {gang}")
             late = self._random.random() < 0.2
@@ -180,7 +180,7 @@ class Storm:
             priority=self._random.choice((0, 0, 10)),
             preempts=self._random.random() < 0.7,
             terminationGracePeriodSeconds=self._random.choice((0, GRACE_SECONDS)),
-            scheduler_name=self._random.choice(self._climate.scheduler_names),
+            scheduler_name=self._random.choice(self._configuration.scheduler_names),
             tolerations=self._random.choice((None, None, TOLERATIONS)),
         )
 

@@ -1,4 +1,4 @@
-"""What storms hold against the history: what passes, and that each broken promise is found."""
+"""What fault runs hold against the history: what passes, and that each broken promise is found."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from tests.e2e.fault_run.promises import Story, broken_promises
+from tests.e2e.fault_run.wishes import Wish, wish
 from tests.e2e.history import Change, Seen
-from tests.e2e.storm.promises import Story, broken_promises
-from tests.e2e.storm.wishes import Wish, wish
 
 A1, A2, B1 = ({"topology.kubernetes.io/zone": zone, "example.com/rack": rack} for zone, rack in ("a1", "a2", "b1"))
 LABELS = {"a1": A1, "a1'": A1, "a2": A2, "b1": B1, "none": {}}
@@ -79,7 +79,7 @@ def test_a_gang_may_move_once_those_that_are_left_of_it_do_not_run_on(state: str
             [change(0, "g/m-0", "a1"), change(0, "g/w-0", "a1"), change(9, "g/m-0", "a1", gone=True)],
             ["m-0"],
             False,
-            id="the storm took the master",
+            id="the fault run took the master",
         ),
     ],
 )

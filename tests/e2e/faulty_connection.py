@@ -1,6 +1,6 @@
 """The line from the extender to the API server, and all that goes wrong on one: refused for now, lost before, lost after, late.
 
-An HTTP proxy on loopback. A call that is lost after it was carried out is the worst: the caller does not know. Used by storms.
+An HTTP proxy on loopback. A call that is lost after it was carried out is the worst: the caller does not know. Used by fault runs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Fault(Enum):
     LATE = "carried out late"
 
 
-class BadLine:
+class FaultyConnection:
     """Good until `trouble`; then so large a share of the calls that change something has a fault, until `quiet`.
 
     `cut` ends all watches at once. `forbid` answers every read with 403, as an API server that has not read the roles yet,
@@ -50,9 +50,9 @@ class BadLine:
         self._near = _Server(("127.0.0.1", 0), self._handler())
         self._near.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._near.server_address[1]}"
-        self._thread = threading.Thread(target=self._near.serve_forever, args=(0.05,), name="bad-line")
+        self._thread = threading.Thread(target=self._near.serve_forever, args=(0.05,), name="faulty-connection")
 
-    def start(self) -> BadLine:
+    def start(self) -> FaultyConnection:
         self._thread.start()
         return self
 

@@ -1,6 +1,6 @@
 """What the owners of gangs do to those that are there: they change what a PodGroup asks for, make it anew, or admit its pods.
 
-Used by `weather`, beside which gangs start and end.
+Used by `faults`, beside which gangs start and end.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.storm.admission import admit
-from tests.e2e.storm.kinds import Gang
-from tests.e2e.storm.wishes import ONLY_WAITING
+from tests.e2e.fault_run.admission import admit
+from tests.e2e.fault_run.kinds import Gang
+from tests.e2e.fault_run.wishes import ONLY_WAITING
 
 
 class Owners:

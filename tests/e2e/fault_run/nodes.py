@@ -1,6 +1,6 @@
-"""What happens to the nodes of a storm: they come and go, are cordoned, get taints, and lose room to the system.
+"""What happens to the nodes of a fault run: they come and go, are cordoned, get taints, and lose room to the system.
 
-Used by `weather`; what they are worth in the end is read from the API server by `in_vain`.
+Used by `faults`; what they are worth in the end is read from the API server by `liveness`.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Callable
 
 from tests.e2e import api as paths
 from tests.e2e.cluster import Cluster
+from tests.e2e.fault_run.volumes import Provisioner
+from tests.e2e.fault_run.wishes import RACK, ZONE
 from tests.e2e.history import Amounts, amounts
-from tests.e2e.storm.volumes import Provisioner
-from tests.e2e.storm.wishes import RACK, ZONE
 
 NODE_CPU = 8
 LESS_CPU = (3, 5, NODE_CPU, NODE_CPU)  # what a kubelet says that it has, after it was configured anew
 WHERE = ({ZONE: "a", RACK: "r1"}, {ZONE: "a", RACK: "r2"}, {ZONE: "b", RACK: "r1"})  # two racks of one name
 FEWEST = 3
-TAINT = {"key": "storm", "effect": "NoSchedule"}
+TAINT = {"key": "fault-run", "effect": "NoSchedule"}
 TOLERATIONS = [{"key": TAINT["key"], "operator": "Exists"}]
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.e2e.storm.room import Demand, fit
+from tests.e2e.fault_run.room import Demand, fit
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The last gusts of a storm: when all is calm, pods and gangs come that are more important than everybody, and find little room.
+"""The last part of a fault run: when all is calm, pods and gangs of the highest priority come, and find little room.
 
 Nothing else happens meanwhile, so that what was there before each is known, and `needless` can say whether the right ones
 had to go for it. Used by `run`; the rules are those of docs/preemption.md.
@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from tests.e2e import api as paths
 from tests.e2e.api import Json
 from tests.e2e.cluster import Cluster
+from tests.e2e.fault_run.budgets import KEPT, Budget
+from tests.e2e.fault_run.drawn_configuration import AS_SHIPPED, DrawnConfiguration
+from tests.e2e.fault_run.kinds import Gang
+from tests.e2e.fault_run.kubelets import GRACE_SECONDS
+from tests.e2e.fault_run.liveness import cpu_left, domains_of, waits_although_it_fits
+from tests.e2e.fault_run.room import Demand, fit
+from tests.e2e.fault_run.wishes import priority_of
 from tests.e2e.history import seen
-from tests.e2e.storm.budgets import KEPT, Budget
-from tests.e2e.storm.climate import AS_SHIPPED, Climate
-from tests.e2e.storm.in_vain import cpu_left, domains_of, waits_in_vain
-from tests.e2e.storm.kinds import Gang
-from tests.e2e.storm.kubelets import GRACE_SECONDS
-from tests.e2e.storm.room import Demand, fit
-from tests.e2e.storm.wishes import priority_of
 
 ABOVE_ALL = 20
 QUIET_SECONDS = 3.0
@@ -39,13 +39,13 @@ class Before:
     nodes: Sequence[Json]
     minimums: dict[str, int] = field(default_factory=dict)
     budgets: Sequence[Budget] = ()
-    climate: Climate = AS_SHIPPED
+    configuration: DrawnConfiguration = AS_SHIPPED
 
     def kept(self, pod: Json) -> bool:
         return any(budget.covers(pod) for budget in self.budgets)
 
     def spares(self, pod: Json, waiting: Sequence[Json]) -> bool:
-        return self.climate.spares(pod, waiting, self.kept)
+        return self.configuration.spares(pod, waiting, self.kept)
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ def needless(comer: Comer, before: Before, victims: Collection[str]) -> list[str
 def _others_would_do(comer: Comer, before: Before, gone: Sequence[Json]) -> list[str]:
     """Budgets are spared first, then important pods, then gangs."""
     found = []
-    if comer.gang and before.climate.keeps_budgets and any(map(before.kept, gone)):
+    if comer.gang and before.configuration.keeps_budgets and any(map(before.kept, gone)):
         found.append("of whom a budget protects some, which an eviction has to keep")
-    if not before.climate.breaks_gangs and (broken := _broken(before, gone)):
+    if not before.configuration.breaks_gangs and (broken := _broken(before, gone)):
         found.append(f"which breaks {', '.join(broken)}, though no gang may be broken")
     if any(map(before.kept, gone)) and _fits(comer, before, lambda pod: _lone(pod) and not before.kept(pod)):
         found.append("of whom a budget protects some, though others would do")
@@ -110,45 +110,45 @@ def _fits(comer: Comer, before: Before, may_go: Chosen) -> bool:
     return any(fit(demand, within) for within in domains_of(comer.level, free, before.nodes, set()))
 
 
-class LastGusts:
+class PreemptionCheck:
     def __init__(
         self,
         cluster: Cluster,
         gangs: Sequence[Gang],
         budgets: Sequence[Budget],
-        climate: Climate,
+        configuration: DrawnConfiguration,
         dice: random.Random,
         say: Callable[[str], None],
     ) -> None:
         self._cluster = cluster
         self._minimums = {gang.key: gang.wish().minimum for gang in gangs}
         self._budgets = budgets
-        self._climate = climate
+        self._configuration = configuration
         self._dice = dice
         self._say = say
 
-    def blow(self, gusts: int) -> list[str]:
+    def run(self, rounds: int) -> list[str]:
         found = []
         self._send_away_who_waits()
         self._fill()
-        for number in range(gusts):
+        for number in range(rounds):
             self._send_away_who_waits()
             before = self._now()
-            comer = self._comer(f"gust{number}")
+            comer = self._comer(f"important{number}")
             self._say(f"{comer}")
             self._make(comer)
-            found += self._waits_in_vain(comer)
+            found += self._waits_although_it_fits(comer)
             there = {pod["metadata"]["uid"] for pod in self._cluster.all_pods()}
             found += needless(comer, before, {pod["metadata"]["uid"] for pod in before.pods} - there)
         return found
 
-    def _waits_in_vain(self, comer: Comer) -> list[str]:
+    def _waits_although_it_fits(self, comer: Comer) -> list[str]:
         """Once nothing moves any more."""
         deadline = time.monotonic() + WITHIN_SECONDS
         while True:
             self._cluster.recorder.settle(QUIET_SECONDS, within=WITHIN_SECONDS)
             now, groups = self._now(), self._cluster.api.items(paths.ALL_POD_GROUPS)
-            judged = waits_in_vain(now.pods, now.nodes, groups, spares=now.spares)
+            judged = waits_although_it_fits(now.pods, now.nodes, groups, spares=now.spares)
             found = [line for line in judged if f"default/{comer.name}:" in line]
             if not found or time.monotonic() > deadline:
                 return found
@@ -178,7 +178,7 @@ class LastGusts:
 
     def _now(self) -> Before:
         pods = [pod for pod in self._cluster.all_pods() if not seen(pod).finished]
-        return Before(pods, self._cluster.api.items(paths.NODES), self._minimums, self._budgets, self._climate)
+        return Before(pods, self._cluster.api.items(paths.NODES), self._minimums, self._budgets, self._configuration)
 
     def _comer(self, name: str) -> Comer:
         if self._dice.random() < 0.5:

@@ -1,4 +1,4 @@
-"""What the judges may expect to go, by the configuration that a storm was given; and that every climate can be drawn and read."""
+"""Which pods the checks may expect to be preempted, by the configuration of a fault run; every configuration that is drawn can be read."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 from extender.config.load import read_extender_configuration
 from extender.config.yaml_file import Document
-from tests.e2e.storm.climate import AS_SHIPPED, SECOND, Climate, climate_of
-from tests.unit.e2e.test_storm_in_vain import pod
+from tests.e2e.fault_run.drawn_configuration import AS_SHIPPED, SECOND, DrawnConfiguration, draw_configuration
+from tests.unit.e2e.test_fault_run_liveness import pod
 
 LONE, MEMBER = pod("lone", 1, on="n"), pod("m", 1, "g", "n")
 SINGLE, GANG = [pod("vip", 1)], [pod("a", 1, "vips"), pod("b", 1, "vips")]
@@ -31,24 +31,24 @@ SINGLE, GANG = [pod("vip", 1)], [pod("a", 1, "vips"), pod("b", 1, "vips")]
 def test_who_is_spared(
     settings: dict[str, Any], running: dict[str, Any], waiting: list[dict[str, Any]], kept: bool, spared: bool
 ) -> None:
-    assert Climate(settings).spares(running, waiting, lambda pod: kept) == spared
+    assert DrawnConfiguration(settings).spares(running, waiting, lambda pod: kept) == spared
 
 
-def test_every_climate_is_a_configuration_that_is_taken() -> None:
-    drawn = [climate_of(seed) for seed in range(100)]
-    for climate in (AS_SHIPPED, *drawn):
-        read_extender_configuration(Document("extender.yaml", {**HEAD, **climate.of_the_extender()}))
-    assert len({str(climate) for climate in drawn}) > 30
+def test_every_drawn_configuration_is_a_configuration_that_is_taken() -> None:
+    drawn = [draw_configuration(seed) for seed in range(100)]
+    for configuration in (AS_SHIPPED, *drawn):
+        read_extender_configuration(Document("extender.yaml", {**HEAD, **configuration.of_the_extender()}))
+    assert len({str(configuration) for configuration in drawn}) > 30
 
 
 def test_the_second_profile_is_kube_scheduler_s_too() -> None:
     config: dict[str, Any] = {"profiles": [{"schedulerName": "first", "pluginConfig": []}]}
-    Climate(two_profiles=True).of_the_scheduler(config)
+    DrawnConfiguration(two_profiles=True).of_the_scheduler(config)
     assert [profile["schedulerName"] for profile in config["profiles"]] == ["first", SECOND]
 
 
-def test_a_climate_is_drawn_again_by_its_seed() -> None:
-    assert climate_of(7) == climate_of(7)
+def test_a_configuration_is_drawn_again_by_its_seed() -> None:
+    assert draw_configuration(7) == draw_configuration(7)
 
 
 HEAD = {"apiVersion": "gang-extender.dev/v1alpha1", "kind": "ExtenderConfiguration"}

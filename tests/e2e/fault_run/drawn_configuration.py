@@ -1,6 +1,6 @@
-"""What a storm's programs are told to do, drawn by the seed: whom preemption may take, how gangs are packed, when a shadow falls.
+"""What the programs of a fault run are told to do, drawn by the seed: whom preemption may take, how gangs are packed, when a shadow falls.
 
-The first climate is the configuration that is shipped. Used by `run`; `in_vain` and `last_gusts` judge by `spares`.
+The first configuration is the one that is shipped. Used by `run`; `liveness` and `preemption_check` judge by `spares`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Kept = Callable[[Json], bool]  # whether a budget protects the pod
 
 
 @dataclass(frozen=True)
-class Climate:
+class DrawnConfiguration:
     """settings: of the extender's configuration, where it is not the shipped one."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -69,11 +69,11 @@ class Climate:
         return not self.breaks_gangs and bool(seen(pod).group)
 
 
-AS_SHIPPED = Climate()
+AS_SHIPPED = DrawnConfiguration()
 
 
-def climate_of(seed: int) -> Climate:
-    dice = random.Random(f"climate {seed}")
+def draw_configuration(seed: int) -> DrawnConfiguration:
+    dice = random.Random(f"configuration {seed}")
     drawn: dict[str, Any] = {
         "gangVictims": dice.choice(("", "", "surplusOnly")),
         "packing": dice.choice(("", "", "mostEven")),
@@ -83,4 +83,4 @@ def climate_of(seed: int) -> Climate:
         **dice.choice(({}, {}, {"shadowAfterSeconds": 5, "shadowMaxSeconds": 10, "shadowMaxNodesPercent": 50})),
         **dice.choice(({}, {}, {}, {}, {"gangPreemption": False})),
     }
-    return Climate({key: value for key, value in drawn.items() if value not in ("", 0)}, dice.random() < 0.4)
+    return DrawnConfiguration({key: value for key, value in drawn.items() if value not in ("", 0)}, dice.random() < 0.4)
