@@ -169,7 +169,7 @@ class Driver:
         coscheduling, now = self._parts.coscheduling, self._clock.now
         if coscheduling is None:
             return []
-        leases = [reservation.expires for reservation in coscheduling.manager.ledger if reservation.expires > now]
+        leases = [slot.expires for slot in coscheduling.manager.slots if slot.expires > now]
         return leases if self._ticked else [*leases, now + TICK_SECONDS]
 
     def _flush_may_help(self) -> bool:

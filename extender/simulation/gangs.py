@@ -127,7 +127,7 @@ class Gangs:
             ):
                 return None
             gang_set = gang_set_of(manager, group) if group.planned else ()
-            nodes = {place.pod.key: place.node_name for each in gang_set for place in manager.ledger.of_group(each.key)}
+            nodes = {place.pod.key: place.node_name for each in gang_set for place in manager.slots.of_group(each.key)}
         self._plan = None
         status = self._report.status(group.key)
         return GangAnswer(status, nodes, self._plan, self._names) if status is not None else None

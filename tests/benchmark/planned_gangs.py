@@ -71,7 +71,7 @@ def _seconds(cache: Cache, gangs: int) -> float:
     while cluster.tasks:
         cluster.run_tasks()
     took = time.thread_time() - began
-    places = len(list(cluster.plugin.manager.ledger))
+    places = len(list(cluster.plugin.manager.slots))
     if places != gangs * MEMBERS:
         raise RuntimeError(f"{places} places for {gangs} gangs")
     return took

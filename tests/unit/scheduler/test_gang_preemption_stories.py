@@ -91,8 +91,8 @@ def group(bench: Bench) -> Group:
 
 def reserved(bench: Bench) -> dict[str, str]:
     """Member -> node."""
-    ledger = bench.scheduler._dependencies.coscheduling.manager.ledger
-    return {place.pod.name: place.node_name for place in ledger}
+    slots = bench.scheduler._dependencies.coscheduling.manager.slots
+    return {place.pod.name: place.node_name for place in slots}
 
 
 def gone(bench: Bench, *pods: corev1.Pod) -> None:
@@ -442,12 +442,12 @@ def test_a_gang_that_preempts_leaves_the_places_of_one_that_has_begun(slow: Benc
     victim = slow.pod("low", node="n0", priority=-1)
     member = _begun(slow, "n1")
     assert slow.filter(member, "n0").node_names == ["n0"]
-    ledger = slow.scheduler._dependencies.coscheduling.manager.ledger
-    place = ledger.get(member.uid)
+    slots = slow.scheduler._dependencies.coscheduling.manager.slots
+    place = slots.get(member.uid)
     refused(slow, gang(slow, 1)[0])
     going(slow, victim)
     assert reserved(slow) == {"b1": "n0", "h0": "n0"}
-    assert ledger.get(member.uid) is place, "and not taken back for a moment"
+    assert slots.get(member.uid) is place, "and not taken back for a moment"
 
 
 def test_nobody_is_evicted_for_room_that_a_gang_that_has_begun_would_have(bench: Bench) -> None:

@@ -245,7 +245,7 @@ def test_held_members_of_a_gang_that_has_begun_to_run_stay(bench: Bench) -> None
     bench.held(members[0])
     vip = bench.pod("vip", cpu="2", priority=100)
     assert bench.preempt(vip, {"n1": members[:1]}) == {}
-    assert coscheduling.manager.ledger.get(vip.uid) is None, "no room is kept for it"
+    assert coscheduling.manager.slots.get(vip.uid) is None, "no room is kept for it"
     assert not answer.done()
 
 

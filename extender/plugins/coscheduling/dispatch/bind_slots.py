@@ -168,9 +168,9 @@ class BindSlots:
         return awaited
 
     def _renew(self, gang_set: Sequence[Group]) -> None:
-        ledger, expires = self._manager.ledger, self._manager.clock() + self._lease_seconds
-        for place in [place for group in gang_set for place in ledger.of_group(group.key)]:
-            ledger.reserve(replace(place, expires=max(place.expires, expires)))
+        slots, expires = self._manager.slots, self._manager.clock() + self._lease_seconds
+        for place in [place for group in gang_set for place in slots.of_group(group.key)]:
+            slots.reserve(replace(place, expires=max(place.expires, expires)))
 
 
 def too_large(manager: PodGroupManager, gang_set: Sequence[Group], limit: float) -> bool:

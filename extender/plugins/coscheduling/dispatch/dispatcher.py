@@ -1,6 +1,6 @@
 """Dispatches members of planned gangs to kube-scheduler, wave by wave: freed of our gate, nominated, or both.
 
-PlanningRounds plans and the ledger keeps the places; this says which members may come now. kube-scheduler judges one pod at a
+PlanningRounds plans and the slots keep the places; this says which members may come now. kube-scheduler judges one pod at a
 time, with the siblings that it has assumed in place, so a member that needs another (required affinity, spread) is sent
 once that one is held or bound. Alike members own slots, not names: the member that comes takes a place that was offered.
 kube-scheduler has no counterpart; its own gang cycle (alpha in 1.36) judges all members in one turn.
@@ -20,9 +20,9 @@ from extender.plugins.coscheduling.dispatch.bind_slots import BindSlots
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.ledger import Reservation
 from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.slots import Slot
 
 
 class Dispatcher:
@@ -122,10 +122,10 @@ class Dispatcher:
         invited = self._invited(group)
         due: list[tuple[corev1.Pod, str]] = []
         early: list[corev1.Pod] = []
-        for reservation in self._manager.ledger.of_group(group.key):
-            uid = reservation.uid
+        for slot in self._manager.slots.of_group(group.key):
+            uid = slot.uid
             member = group.members.get(uid)
-            if member is None or uid in answered or uid in group.held or member.nomination == reservation.node_name:
+            if member is None or uid in answered or uid in group.held or member.nomination == slot.node_name:
                 continue
             if self.bind_slots.is_kept_back(uid):
                 continue
@@ -134,7 +134,7 @@ class Dispatcher:
                 if member.nomination:
                     early.append(member.pod)
             elif member.nomination is not None or waits:
-                due.append((member.pod, reservation.node_name))
+                due.append((member.pod, slot.node_name))
         if due and not self.bind_slots.lets_in(group):
             due.clear()
         return due, early
@@ -144,7 +144,7 @@ class Dispatcher:
         with self._manager.lock:
             groups = [group for gang_set in self.bind_slots.next_gang_sets() for group in gang_set]
             for group, uid in self.bind_slots.next_extras():
-                if self._manager.ledger.get(uid) is not None:
+                if self._manager.slots.get(uid) is not None:
                     groups.append(group)
                 else:
                     self.steering.activate(group.key, [group.members[uid].pod])
@@ -178,7 +178,7 @@ class Dispatcher:
         kube-scheduler accepts it now perhaps, but would refuse one of those then.
         """
         invited = self._invited(group, asked=True)
-        return invited is not None and uid not in invited and self._manager.ledger.get(uid) is not None
+        return invited is not None and uid not in invited and self._manager.slots.get(uid) is not None
 
     def on_waiting_or_bound(self, pod: corev1.Pod) -> None:
         """A member is held or bound: the next wave may be due."""
@@ -194,7 +194,7 @@ class Dispatcher:
 
     def advance(self, group: Group, uid: str, offered: frozenset[str]) -> None:
         """The member that is being asked about takes the turn of an alike sibling, where its own would come later. Lock held."""
-        own = self._manager.ledger.get(uid)
+        own = self._manager.slots.get(uid)
         if own is not None and self.too_early(group, uid):
             self.take_slot(group, own, offered)
 
@@ -206,25 +206,25 @@ class Dispatcher:
 
     def decide_withdrawal(self, group: Group) -> None:
         """Likewise; what is decided is still to be carried out. Lock held."""
-        lost = [uid for uid in group.nominated() if self._manager.ledger.get(uid) is None and uid not in group.held]
+        lost = [uid for uid in group.nominated() if self._manager.slots.get(uid) is None and uid not in group.held]
         self.steering.clear_nominations(
             group.key, [group.members[uid].pod for uid in lost if not self._forget_sent(group, uid)]
         )
 
-    def take_slot(self, group: Group, own: Reservation, offered: frozenset[str]) -> str | None:
+    def take_slot(self, group: Group, own: Slot, offered: frozenset[str]) -> str | None:
         """A free place of an alike sibling among the nodes offered, in exchange for the member's own. Lock held.
 
         Where members come in waves: the place, and the turn, of one whose turn it is.
         """
-        ledger = self._manager.ledger
+        slots = self._manager.slots
         invited = self._invited(group, asked=True)
         taken = group.held.keys() | group.answered | {own.uid}
         shape = planner.shape_of(own.pod_info)
-        for other in ledger.of_group(group.key):
+        for other in slots.of_group(group.key):
             free = other.uid not in taken and (invited is None or other.uid in invited)
             if free and other.node_name in offered and planner.shape_of(other.pod_info) == shape:
-                ledger.reserve(replace(own, node_name=other.node_name))
-                ledger.reserve(replace(other, node_name=own.node_name))
+                slots.reserve(replace(own, node_name=other.node_name))
+                slots.reserve(replace(other, node_name=own.node_name))
                 group.moved = group.moved or group.members[other.uid].nomination is not None
                 self._trade_turns(group, own.uid, other.uid)
                 return other.node_name

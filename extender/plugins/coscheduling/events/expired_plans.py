@@ -19,9 +19,9 @@ from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRou
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of, has_started
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.ledger import Ledger
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.refutations import NO_EPOCH, How
+from extender.plugins.coscheduling.state.slots import Slots
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ HasUnboundClaims = Callable[[corev1.Pod], bool]
 
 
 def time_for_siblings(
-    gang_set: Sequence[Group], arriving: str, ledger: Ledger, has_unbound_claims: HasUnboundClaims
+    gang_set: Sequence[Group], arriving: str, slots: Slots, has_unbound_claims: HasUnboundClaims
 ) -> float:
     """What a hold may last beyond its own time while members with unbound claims are to come. The manager's lock is held.
 
@@ -41,7 +41,7 @@ def time_for_siblings(
         group.members[uid].pod
         for group in gang_set
         for uid in group.claiming - group.assigned() - group.held.keys() - {arriving}
-        if uid not in group.refused or ledger.get(uid) is not None
+        if uid not in group.refused or slots.get(uid) is not None
     )
     return _seconds(coming, has_unbound_claims)
 
@@ -81,7 +81,7 @@ class ExpiredPlans:
         manager = self._manager
         now = manager.clock()
         with manager.lock:
-            late = {place.group: manager.groups.get(place.group) for place in manager.ledger if place.expires <= now}
+            late = {place.group: manager.groups.get(place.group) for place in manager.slots if place.expires <= now}
             return sorted(
                 key
                 for key, group in late.items()
@@ -93,7 +93,7 @@ class ExpiredPlans:
         if self._bind_slots.waits(group):
             return False
         grace = time_for_place(group, self._has_unbound_claims)
-        places = self._manager.ledger.of_group(group.key)
+        places = self._manager.slots.of_group(group.key)
         return any(place.expires + grace <= now and place.uid not in group.held for place in places)
 
     def _end(self, key: str) -> None:
@@ -111,7 +111,7 @@ class ExpiredPlans:
             group = manager.groups.get(key)
             if group is None:
                 return
-            for place in manager.ledger.of_group(key):
+            for place in manager.slots.of_group(key):
                 if place.uid in group.held:
                     continue
                 member = group.members.get(place.uid)

@@ -176,7 +176,7 @@ class GroupEvents:
         """A node that came or got better may help; one that went takes the plans on it with it."""
         if new is None and old is not None:
             with self._manager.lock:
-                lost = list(self._manager.ledger.on_node(old.name))
+                lost = list(self._manager.slots.on_node(old.name))
                 for place in lost:
                     lose_place(self._manager, place)
             if lost:
@@ -209,9 +209,9 @@ class GroupEvents:
     def _void(self, keys: Iterable[str]) -> list[str]:
         """Groups whose plan cannot come to a start any more: one of the gang set lost its quorum, or is gone; and those that have
         places left of one."""
-        groups, ledger = self._manager.groups, self._manager.ledger
+        groups, slots = self._manager.groups, self._manager.slots
         known = [group for key in sorted(keys) if (group := groups.get(key)) is not None]
-        planned = [group for group in known if group.planned or ledger.of_group(group.key)]
+        planned = [group for group in known if group.planned or slots.of_group(group.key)]
         return [group.key for group in planned if not self._may_start(group)]
 
     def _may_start(self, group: Group) -> bool:
@@ -226,7 +226,7 @@ class GroupEvents:
         """Whether a group that waits may have a plan after this: not if the pod has its place or its node already."""
         if not any(each.refused or each.gated for each in gang_set_of(self._manager, group)):
             return False
-        return new is None or (not new.node_name and self._manager.ledger.get(new.uid) is None)
+        return new is None or (not new.node_name and self._manager.slots.get(new.uid) is None)
 
     def _parked_unasked(self, group: Group, old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
         """Whether kube-scheduler has refused a member before it asked us, by its own filters: its gang gets its verdict
@@ -238,7 +238,7 @@ class GroupEvents:
             return False
         if new.uid in group.refused if old is not None else member.last_rejection:
             return False
-        if self._manager.ledger.get(new.uid) is not None:
+        if self._manager.slots.get(new.uid) is not None:
             return False  # its place is refuted, or not: that is told by its nomination
         group.happened(new.uid, MemberEvent.PARKED)
         if refused_unasked(new):

@@ -45,7 +45,7 @@ class LeadChanges:
         elif self._planning and not planning:
             self._rounds.begin_anew()
             with self._manager.lock:
-                planned = {reservation.group for reservation in self._manager.ledger}
+                planned = {slot.group for slot in self._manager.slots}
             for key in sorted(planned):
                 self._manager.quarantine.for_gang(key, "leadership", partial(self._rounds.drop_plan, key), None)
         self._planning = planning

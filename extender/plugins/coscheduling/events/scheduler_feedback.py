@@ -25,10 +25,10 @@ from extender.plugins.coscheduling.scheduling.checks import failed_check
 from extender.plugins.coscheduling.scheduling.lost_places import refute
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import note_refused
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.ledger import Reservation
 from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.refutations import How
+from extender.plugins.coscheduling.state.slots import Slot
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class SchedulerFeedback:
                 return False  # by us, before the place was promised again: that patch is to come
             group.happened(new.uid, MemberEvent.NOMINATION_CLEARED)
             member.nomination = None
-            place = self._manager.ledger.get(new.uid)
+            place = self._manager.slots.get(new.uid)
             if place is None:
                 return False
             refused = refused_in_tree(old, new, member.last_rejection)
@@ -88,7 +88,7 @@ class SchedulerFeedback:
                 return False
             if not refused_in_tree(old, new, group.members[new.uid].last_rejection):
                 return False
-            place = self._manager.ledger.get(new.uid)
+            place = self._manager.slots.get(new.uid)
             nominated = new.status.nominated_node_name
             if place is None or (nominated and not _kept_in_vain(place, old, new)):
                 return False
@@ -104,7 +104,7 @@ class SchedulerFeedback:
         self._dispatcher.dispatch(group)
         return False
 
-    def _refute(self, group: Group, place: Reservation) -> None:
+    def _refute(self, group: Group, place: Slot) -> None:
         """Lock held."""
         log.info("planned place refused by kube-scheduler pod=%s node=%s", place.pod.key, place.node_name)
         refute(self._manager, group, place, How.REFUSED)
@@ -117,7 +117,7 @@ class SchedulerFeedback:
         group.members[uid].doubt_nomination()
 
 
-def _kept_in_vain(place: Reservation, old: corev1.Pod, new: corev1.Pod) -> bool:
+def _kept_in_vain(place: Slot, old: corev1.Pod, new: corev1.Pod) -> bool:
     """Whether it was refused with the nomination to its place, and is to come no more: not while a victim goes there."""
     kept = old.status.nominated_node_name == new.status.nominated_node_name == place.node_name
     return kept and no_candidate_was_left(new)

@@ -73,7 +73,7 @@ class SetAside:
         found = False
         for group in gang_set:
             manager.forget_notes(group.key)
-            firm = {place.uid for place in manager.ledger.of_group(group.key) if place.firm and place.expires > now}
+            firm = {place.uid for place in manager.slots.of_group(group.key) if place.firm and place.expires > now}
             found = manager.give_up_places(group, keep=firm | group.started) or found
         if found:
             manager.on_capacity_freed([group.key for group in gang_set])

@@ -163,8 +163,8 @@ class Admission:
 
     def _place(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> str | None:
         """The member's own place, or, where that is not offered, the free one of an alike sibling."""
-        ledger = self._manager.ledger
-        own = ledger.get(pod.uid)
+        slots = self._manager.slots
+        own = slots.get(pod.uid)
         if own is None:
             node = group.held.get(pod.uid)
             return node if node in offered else None

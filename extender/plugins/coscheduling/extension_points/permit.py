@@ -36,10 +36,10 @@ from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason, diagnosis_of_hold
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of, is_complete, missing_group, update_once_satisfied
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.ledger import Reservation
 from extender.plugins.coscheduling.state.member import Commit, Effect, MemberEvent, MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import needs, note_start, schedules_alone
+from extender.plugins.coscheduling.state.slots import Slot
 from extender.plugins.coscheduling.state.starts import record_start
 
 log = logging.getLogger(__name__)
@@ -106,7 +106,7 @@ class GangPermit:
     def _moved(self, group: Group, pod: corev1.Pod, node_name: str) -> Status:
         """Whether a member that comes to another node than its own may be held there: its place has moved on its way. Held where
         the room went to others it would end the holds of all at the start."""
-        place = self._manager.ledger.get(pod.uid)
+        place = self._manager.slots.get(pod.uid)
         if place is not None and place.node_name == node_name:
             return SUCCESS
         snapshot = self._with.newest_snapshot()
@@ -123,7 +123,7 @@ class GangPermit:
             log.warning(
                 "wait clamped to the bind timeout group=%s seconds=%g limit=%g", gang_set[0].key, seconds, limit
             )
-        late = time_for_siblings(gang_set, pod.uid, self._manager.ledger, self._with.has_unbound_claims)
+        late = time_for_siblings(gang_set, pod.uid, self._manager.slots, self._with.has_unbound_claims)
         return min(seconds + late, limit)
 
     def recheck(self, group: Group) -> None:
@@ -176,7 +176,7 @@ class GangPermit:
     def _tell_start(self, starting: Sequence[Member]) -> None:
         """All holds are lifted by now: nothing that raises here may keep the member back that has just arrived."""
         for group in {group.key: group for group, _ in starting}.values():
-            planned = {reservation.uid for reservation in self._manager.ledger.of_group(group.key)}
+            planned = {slot.uid for slot in self._manager.slots.of_group(group.key)}
             group.refuted.clear()
             begins = {uid for of, uid in starting if of is group}
             note = partial(self._note_start, group, begins, planned | begins)
@@ -262,12 +262,12 @@ class GangPermit:
         """The member whose binding failed has the place that it was to have for as long as after a plan: `follow_unit` says whether
         that is firm. Lock held."""
         manager = self._manager
-        member, place = group.members.get(uid), manager.ledger.get(uid)
+        member, place = group.members.get(uid), manager.slots.get(uid)
         if member is None:
             return
-        place = place or Reservation(member.info, group.key, node_name, 0.0, gang_priority=manager.priority_of(group))
+        place = place or Slot(member.info, group.key, node_name, 0.0, gang_priority=manager.priority_of(group))
         expires = max(place.expires, manager.clock() + self._lease_seconds)
-        manager.ledger.reserve(replace(place, node_name=node_name, expires=expires))
+        manager.slots.reserve(replace(place, node_name=node_name, expires=expires))
 
     def _end_of_hold(self, group: Group, pod: corev1.Pod, cause: str) -> bool:
         """Before the start. Lock held."""
@@ -283,7 +283,7 @@ class GangPermit:
             cause = messages.MEMBER_DELETED
         gang_set = gang_set_of(manager, group)
         if cause == manager.denied.get(group.key):  # that is why the holds were ended, and what is told
-            manager.ledger.release(pod.uid)
+            manager.slots.release(pod.uid)
             manager.on_capacity_freed([each.key for each in gang_set])
             return False
         self._tell_end_of_hold(group, cause)

@@ -1,4 +1,4 @@
-"""Room that is kept from a pod: by the places of others in the ledger, and by the shadow of a gang that waits.
+"""Room that is kept from a pod: by the slots of others, and by the shadow of a gang that waits.
 
 Coscheduling's PreFilter and Filter ask it. It also watches over the places themselves: a pod of higher priority may take
 the room of one, and then that one alone is planned again. A pod that was refused for kept room is noted, and woken when a place
@@ -65,7 +65,7 @@ class ReservedRoom:
     def kept_from(self, pod: corev1.Pod) -> Kept | None:
         """None where nothing is; for a pod without a place of its own."""
         with self._manager.lock:
-            promised = self._manager.ledger.against(pod.priority)
+            promised = self._manager.slots.against(pod.priority)
             shadow = self._reservations.kept_from(pod)
         return Kept(asked_of(PodInfo(pod).requests), promised, shadow) if promised or shadow else None
 
@@ -119,7 +119,7 @@ class ReservedRoom:
 
     def _gave_up_nomination(self, old: corev1.Pod, new: corev1.Pod | None) -> bool:
         """Room that kube-scheduler kept for a preemptor is free now, and no pod has gone from any node. What we keep ourselves
-        is the ledger's."""
+        ends with its slot."""
         kept = old.status.nominated_node_name
         if not kept or old.node_name or was_sent(old):
             return False
@@ -130,7 +130,7 @@ class ReservedRoom:
         with self._manager.lock:
             ref = self._manager.labels.group_of(pod)
             own = ref.key if ref is not None else None
-            if all(place.group == own for place in self._manager.ledger.on_node(node_name)):
+            if all(place.group == own for place in self._manager.slots.on_node(node_name)):
                 return
         self._recheck(node_name)
 
@@ -140,7 +140,7 @@ class ReservedRoom:
             return
         if old.spec != new.spec or old.status.allocatable != new.status.allocatable:
             with self._manager.lock:
-                promised = bool(list(self._manager.ledger.on_node(new.name)))
+                promised = bool(list(self._manager.slots.on_node(new.name)))
             if promised:
                 self._recheck(new.name)
 
@@ -163,7 +163,7 @@ class ReservedRoom:
             if self._found:
                 self._found, self._ended = False, True
                 return
-            given_up, shadow_ended = manager.ledger.given_up(), self._reservations.ended()
+            given_up, shadow_ended = manager.slots.given_up(), self._reservations.ended()
             self._ended = self._ended or given_up or shadow_ended
             now = manager.clock()
             if not self._ended or now < self._wake_from:

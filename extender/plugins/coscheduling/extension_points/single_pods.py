@@ -47,7 +47,7 @@ class PackingScores:
 
 
 class SinglePods:
-    """Runs in scheduling cycles, one at a time; takes the manager's lock to look at a group and at the ledger."""
+    """Runs in scheduling cycles, one at a time; takes the manager's lock to look at a group and at the slots."""
 
     def __init__(self, manager: PodGroupManager, topology: Topology) -> None:
         self._manager = manager

@@ -230,7 +230,7 @@ class GangPreemption:
         keys = {group.key for group in gang_set}
         priority = min(map(self._manager.priority_of, gang_set))
         for name in set(placement.nodes.values()):
-            for place in list(self._manager.ledger.on_node(name)):
+            for place in list(self._manager.slots.on_node(name)):
                 if place.group not in keys and not place.holds_against(priority):
                     lose_place(self._manager, place)
 

@@ -37,8 +37,8 @@ from extender.plugins.coscheduling.preemption.reselection import Reselection, Se
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.waiting_preemptors import VetoedPreemptors
 from extender.plugins.coscheduling.state.gang_sets import waits_for_start
-from extender.plugins.coscheduling.state.ledger import Reservation
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.slots import Slot
 
 log = logging.getLogger(__name__)
 
@@ -170,7 +170,7 @@ class PreemptionGuard:
             return
         with self._manager.lock:
             group = self._manager.find(preemptor)
-            if self._manager.ledger.get(preemptor.uid) is not None or self._manager.is_nominated(preemptor.uid):
+            if self._manager.slots.get(preemptor.uid) is not None or self._manager.is_nominated(preemptor.uid):
                 return  # ours: the plan stands, or takes it back
             self._steering.clear_foreign_nominations(group.key if group is not None else "", [preemptor])
         log.info("nomination taken back pod=%s node=%s", preemptor.key, preemptor.status.nominated_node_name)
@@ -199,7 +199,7 @@ class PreemptionGuard:
     def _promised(self, node_name: str, preemptor: corev1.Pod) -> list[PodInfo]:
         """Whose room there is kept from it: for what they leave no pod need be evicted, and its nomination would be in the way of those
         that come for their places. Lock held."""
-        places = self._manager.ledger.on_node(node_name)
+        places = self._manager.slots.on_node(node_name)
         kept = (place for place in places if place.holds_against(preemptor.priority) and place.uid != preemptor.uid)
         return [place.pod_info for place in kept]
 
@@ -252,7 +252,7 @@ class PreemptionGuard:
         manager = self._manager
         with manager.lock:
             expires = manager.clock() + PLACE_SECONDS
-            manager.ledger.reserve(Reservation(PodInfo(preemptor), "", release.node_name, expires))
+            manager.slots.reserve(Slot(PodInfo(preemptor), "", release.node_name, expires))
             for key in release.groups:
                 if (group := manager.groups.get(key)) is not None:
                     self._holds.reject_all(group, messages.PREEMPTED)

@@ -108,17 +108,17 @@ class Preemption:
     def _give_back_late(self) -> None:
         now = self._manager.clock()
         with self._manager.lock:
-            late = [place.uid for place in self._manager.ledger if not place.group and place.expires <= now]
+            late = [place.uid for place in self._manager.slots if not place.group and place.expires <= now]
         for uid in late:
             self._give_back(uid)
 
     def _give_back(self, uid: str) -> None:
         """The place that the guard has kept for a single pod is needed no more."""
         with self._manager.lock:
-            place = self._manager.ledger.get(uid)
+            place = self._manager.slots.get(uid)
             if place is None or place.group:
                 return
-            self._manager.ledger.release(uid)
+            self._manager.slots.release(uid)
             self._manager.on_capacity_freed()
         self._rounds.look()
 

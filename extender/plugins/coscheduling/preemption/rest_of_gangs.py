@@ -163,7 +163,7 @@ class InterruptedEvictions:
         gang = running_gang(self._manager, group) if group is not None else None
         if group is None or gang is None or gang.whole_with(gang.running.keys() - {without}):
             return []
-        if any(place.uid not in gang.running for place in self._manager.ledger.of_group(key)):
+        if any(place.uid not in gang.running for place in self._manager.slots.of_group(key)):
             return []
         return [info.pod for info, _ in gang.running.values()]
 

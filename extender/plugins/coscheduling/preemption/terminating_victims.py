@@ -173,8 +173,8 @@ class VictimTermination:
             for group in gang_set:
                 group.preempting = None
                 group.last_diagnosis = None
-                for place in manager.ledger.of_group(group.key):
-                    manager.ledger.reserve(replace(place, expires=expires))
+                for place in manager.slots.of_group(group.key):
+                    manager.slots.reserve(replace(place, expires=expires))
                 manager.permitted[group.key] = True
         log.info("room for a preempting gang is free group=%s", gang_set[0].key)
         for group in gang_set:

@@ -98,7 +98,7 @@ class FitAnalyses:
         """The groups whose places count against this one."""
         with self._manager.lock:
             promised = (pod.pod.uid for _, pod in question.request.promised if pod.pod.uid not in question.own)
-            places = [self._manager.ledger.get(uid) for uid in promised]
+            places = [self._manager.slots.get(uid) for uid in promised]
         return tuple(sorted({place.group for place in places if place is not None}))
 
 

@@ -23,7 +23,7 @@ def member_state(manager: PodGroupManager, group: Group, uid: str) -> MemberStat
         return MemberState.BOUND
     if uid in group.held:
         return MemberState.HELD
-    if manager.ledger.get(uid) is not None:
+    if manager.slots.get(uid) is not None:
         return MemberState.PLANNED
     return MemberState.GATED if group.members[uid].pod.gated else MemberState.WAITING
 
@@ -40,7 +40,7 @@ def members_by_name(manager: PodGroupManager, group: Group) -> tuple[Member, ...
 
 def _members(manager: PodGroupManager, group: Group) -> Iterator[Member]:
     for uid, member in group.members.items():
-        place = manager.ledger.get(uid)
+        place = manager.slots.get(uid)
         yield Member(
             name=member.pod.name,
             state=member_state(manager, group, uid),

@@ -1,4 +1,4 @@
-"""One plan of one gang set: asked of the planner, noted in the ledger and sent out, or noted as denied before any member hears of it.
+"""One plan of one gang set: asked of the planner, noted as slots and sent out, or noted as denied before any member hears of it.
 
 A gang set is a group, or the groups that start together. PlanningRounds decides which gang set is planned when.
 No counterpart upstream.
@@ -28,8 +28,8 @@ from extender.plugins.coscheduling.scheduling.room_diagnosis import look_closer
 from extender.plugins.coscheduling.state.diagnosis import OF_CAUSE, Diagnosis, UnschedulableReason, diagnosis_of_plan
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.ledger import Reservation
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.slots import Slot
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class GangSetPlanning:
         self.end_holds: Callable[[Group, str], None] = lambda group, cause: None
 
     def plan(self, group: Group, scheduler_name: str, allowed: Mapping[str, frozenset[str]], *, caller: str) -> Status:
-        """Success if there are places in the ledger now; allowed and caller as the planner's request has them."""
+        """Success if there are slots for it now; allowed and caller as the planner's request has them."""
         manager = self._manager
         with manager.lock:
             epoch = manager.epoch  # before the snapshot: what comes free after it voids a denial
@@ -182,7 +182,7 @@ class GangSetPlanning:
         """Its last stop, where a plan could only come to the same."""
         with self._manager.lock:
             last = gang_set[0].last_diagnosis
-            has_places = any(self._manager.ledger.of_group(each.key) for each in gang_set)  # it might fit without them
+            has_places = any(self._manager.slots.of_group(each.key) for each in gang_set)  # it might fit without them
             spec = self._manager.spec(gang_set[0])
         if last is None or last.reason is not UnschedulableReason.INSUFFICIENT_RESOURCES or last.verdict is None:
             return None
@@ -348,7 +348,7 @@ def note_places(
         group = next((each for each in gang_set if info.pod.uid in each.members), None)
         if node_name is not None and group is not None and info.pod.uid not in settled:
             firm, priority = info.pod.uid in manager.left_behind(group), manager.priority_of(group)
-            manager.ledger.reserve(Reservation(info, group.key, node_name, expires, firm, priority))
+            manager.slots.reserve(Slot(info, group.key, node_name, expires, firm, priority))
     for group in gang_set:
         group.planned = True
         group.waves[:0] = waves

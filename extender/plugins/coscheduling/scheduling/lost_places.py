@@ -1,4 +1,4 @@
-"""Places in the ledger that have no room any more, and what becomes of their members: they alone are planned again.
+"""Slots that have no room any more, and what becomes of their members: they alone are planned again.
 
 ReservedRoom asks after a pod came to a node or the node changed, GangSetPlanning after a gang of higher priority took places;
 SchedulerFeedback and Admission tell of those that kube-scheduler did not take.
@@ -19,9 +19,9 @@ from extender.framework.resource import PODS, Resource
 from extender.plugins.coscheduling.planner.room import Amounts, asked_of, free
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.ledger import Reservation
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.refutations import NOWHERE, How
+from extender.plugins.coscheduling.state.slots import Slot
 from extender.plugins.node_unschedulable import tolerates_cordon
 
 
@@ -36,7 +36,7 @@ def fits_beside(asked: Amounts, node: NodeInfo, coming: Iterable[PodInfo]) -> bo
     )
 
 
-def no_longer_fit(node: NodeInfo, places: Iterable[Reservation]) -> list[Reservation]:
+def no_longer_fit(node: NodeInfo, places: Iterable[Slot]) -> list[Slot]:
     """Those for which the node has no room left; what is firm and the higher priority keep theirs, of equal ones the older place.
 
     A place that never expires is one whose room is still to come free, by preemption.
@@ -55,9 +55,7 @@ def no_longer_fit(node: NodeInfo, places: Iterable[Reservation]) -> list[Reserva
     return lost
 
 
-def refute(
-    manager: PodGroupManager, group: Group, place: Reservation, how: How, offered: frozenset[str] = NOWHERE
-) -> None:
+def refute(manager: PodGroupManager, group: Group, place: Slot, how: How, offered: frozenset[str] = NOWHERE) -> None:
     """kube-scheduler did not take the place. The manager's lock is held.
 
     It has tried every node, and said all that passed if they are so few that it did not stop early. So the member may go to
@@ -74,11 +72,11 @@ def refute(
 
 
 def _nodes_of_others(manager: PodGroupManager, group: Group, uid: str) -> Iterator[str]:
-    yield from (place.node_name for place in manager.ledger.of_group(group.key) if place.uid != uid)
+    yield from (place.node_name for place in manager.slots.of_group(group.key) if place.uid != uid)
     yield from (each.node_name for other, each in group.members.items() if other != uid and each.node_name)
 
 
-def lose_place(manager: PodGroupManager, place: Reservation) -> bool:
+def lose_place(manager: PodGroupManager, place: Slot) -> bool:
     """One member is to be planned again, beside the places of its gang that are still good. The manager's lock is held.
 
     A gang that is set aside keeps none.
@@ -86,7 +84,7 @@ def lose_place(manager: PodGroupManager, place: Reservation) -> bool:
     return manager.quarantine.for_gang(place.group, "places", partial(_lose_place, manager, place), otherwise=True)
 
 
-def _lose_place(manager: PodGroupManager, place: Reservation) -> bool:
+def _lose_place(manager: PodGroupManager, place: Slot) -> bool:
     group = manager.groups.get(place.group)
     if group is None or place.uid in group.held:
         return False
@@ -100,7 +98,7 @@ def recheck(manager: PodGroupManager, node_names: Iterable[str], snapshot: NodeI
     lost = False
     with manager.lock:
         for name in node_names:
-            places = list(manager.ledger.on_node(name))
+            places = list(manager.slots.on_node(name))
             try:
                 node = snapshot.get(name) if places else None
             except KeyError:

@@ -31,7 +31,7 @@ class PlanRequests:
         self._manager = manager
         self._nominator = nominator
         self._topology = topology
-        self._rooms = PromisedRooms(manager.ledger)
+        self._rooms = PromisedRooms(manager.slots)
 
     def lacks(self, group: Group, without: str = "") -> Needs:
         """How many members the group still needs a place for, if one of them (a UID) has none."""
@@ -104,7 +104,7 @@ class PlanRequests:
     def _nodes(self, group: Group) -> list[str]:
         """The nodes of members that are bound, held or planned."""
         known = [each.node_name for each in group.members.values() if each.node_name]
-        planned = [reservation.node_name for reservation in self._manager.ledger.of_group(group.key)]
+        planned = [slot.node_name for slot in self._manager.slots.of_group(group.key)]
         return [*known, *planned]
 
     def _excluded(self, gang_set: Iterable[Group]) -> frozenset[tuple[str, str]]:
@@ -120,7 +120,7 @@ class PlanRequests:
         priority = min(map(self._manager.priority_of, gang_set))
         held = self._rooms.against(priority).places()
         own = [
-            place for group in gang_set for place in self._manager.ledger.of_group(group.key) if place.uid not in held
+            place for group in gang_set for place in self._manager.slots.of_group(group.key) if place.uid not in held
         ]
         return [
             *held.values(),
@@ -137,11 +137,11 @@ class PlanRequests:
         return room.over(snapshot), request.promised[len(room.places()) :]
 
     def _nominated(self, gang_set: Sequence[Group], priority: int) -> list[tuple[str, PodInfo]]:
-        """Nominations made by others; ours are in the ledger."""
-        ledger = self._manager.ledger
+        """Nominations made by others; ours are slots."""
+        slots = self._manager.slots
         return [
             (node_name, PodInfo(pod))
-            for node_name, pod in self._nominator.nominated_pods_but(ledger.uids())
+            for node_name, pod in self._nominator.nominated_pods_but(slots.uids())
             if pod.priority >= priority
             and not self._manager.is_nominated(pod.uid)
             and not any(pod.uid in group.members for group in gang_set)

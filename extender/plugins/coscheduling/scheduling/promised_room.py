@@ -13,7 +13,7 @@ from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.planner.hypothetical import Replaceable, with_pods
-from extender.plugins.coscheduling.state.ledger import Ledger, Reservation
+from extender.plugins.coscheduling.state.slots import Slot, Slots
 
 MOST_PRIORITIES = 8  # beyond it the one that was asked for longest ago is made anew when it is asked for again
 
@@ -24,30 +24,30 @@ Place = tuple[str, PodInfo]
 class PromisedRooms:
     """By priority. The manager's lock guards everything here."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, slots: Slots) -> None:
+        self._slots = slots
         self._rooms: OrderedDict[int, PromisedRoom] = OrderedDict()
 
     def against(self, priority: int) -> PromisedRoom:
         """With the places that hold against a gang of this priority."""
         room = self._rooms.get(priority)
         if room is None:
-            room = self._rooms[priority] = PromisedRoom(self._ledger, priority)
+            room = self._rooms[priority] = PromisedRoom(self._slots, priority)
             if len(self._rooms) > MOST_PRIORITIES:
                 _, oldest = self._rooms.popitem(last=False)
-                self._ledger.unfollow(oldest.changed)
+                self._slots.unfollow(oldest.changed)
         self._rooms.move_to_end(priority)
         return room
 
 
 class PromisedRoom:
-    """One priority's. changed: the nodes whose places may be others than those that are known here; the ledger notes them."""
+    """One priority's. changed: the nodes whose places may be others than those that are known here; the slots note them."""
 
-    def __init__(self, ledger: Ledger, priority: int) -> None:
-        self._ledger = ledger
+    def __init__(self, slots: Slots, priority: int) -> None:
+        self._slots = slots
         self._priority = priority
-        self.changed = ledger.follow()
-        self._on: dict[str, Sequence[Reservation]] = {}  # node -> the places there that hold
+        self.changed = slots.follow()
+        self._on: dict[str, Sequence[Slot]] = {}  # node -> the places there that hold
         self._places: dict[str, Place] = {}  # by UID
         self._behind: set[str] = set()  # nodes that are not as they should be in the snapshot
         self._base: NodeInfoLister | None = None
@@ -59,7 +59,7 @@ class PromisedRoom:
             for place in self._on.pop(name, ()):
                 self._places.pop(place.uid, None)
         for name in self.changed:
-            holding = [place for place in self._ledger.on_node(name) if place.holds_against(self._priority)]
+            holding = [place for place in self._slots.on_node(name) if place.holds_against(self._priority)]
             if holding:
                 self._on[name] = holding
                 self._places.update((place.uid, (name, place.pod_info)) for place in holding)

@@ -16,9 +16,9 @@ from extender.api import corev1
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.pod_conditions import POD_SCHEDULED, UNSCHEDULABLE
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.ledger import Reservation
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.refutations import QUOTED_AFTER
+from extender.plugins.coscheduling.state.slots import Slot
 
 _FIT_ERROR = re.compile(r"\d+/\d+ nodes are available: (?P<reasons>.*)", re.DOTALL)
 _SENTENCE_END = re.compile(r"\.(?:\s|$)")
@@ -112,13 +112,13 @@ def exclude_members_that_will_not_return(
     return bool(silent)
 
 
-def note_refused(manager: PodGroupManager, group: Group, place: Reservation) -> None:
+def note_refused(manager: PodGroupManager, group: Group, place: Slot) -> None:
     """It was refused after its gang was planned: no patch wakes it, but an event may that we have not seen. Lock held."""
     member = group.members[place.uid]
     if not messages.may_be_ours(in_tree_reasons(member.pod, "")):
         member.rejected_in_tree = manager.cluster_epoch
         until = min(place.expires, manager.clock() + LEASE_SECONDS)
-        manager.ledger.reserve(replace(place, expires=until))
+        manager.slots.reserve(replace(place, expires=until))
 
 
 def lease_of(gang_set: Sequence[Group], nodes: Collection[str], seconds: float) -> float:

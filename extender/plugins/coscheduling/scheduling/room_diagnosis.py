@@ -66,7 +66,7 @@ def no_longer_reserved(manager: PodGroupManager, group: Group) -> Diagnosis | No
         or not stop.in_the_way
     ):
         return None
-    if any(manager.ledger.get(uid) is not None for uid in stop.in_the_way):
+    if any(manager.slots.get(uid) is not None for uid in stop.in_the_way):
         return None
     return replace(
         stop, reason=OF_CAUSE.get(stop.verdict.cause, UnschedulableReason.INSUFFICIENT_RESOURCES), since=manager.clock()

@@ -29,7 +29,7 @@ def places_of(manager: PodGroupManager, group: Group, but: str = "") -> Iterator
     places = [
         *((uid, member.node_name) for uid, member in group.members.items() if member.node_name),
         *group.held.items(),
-        *((reservation.uid, reservation.node_name) for reservation in manager.ledger.of_group(group.key)),
+        *((slot.uid, slot.node_name) for slot in manager.slots.of_group(group.key)),
     ]
     for uid, node_name in places:
         if uid not in seen:
@@ -39,12 +39,12 @@ def places_of(manager: PodGroupManager, group: Group, but: str = "") -> Iterator
 
 def promised_to_others(manager: PodGroupManager, uid: str, position: Position) -> Iterator[tuple[int, PodInfo]]:
     """Places of pods that are not on their node yet, nor assumed there. Lock held."""
-    for reservation in manager.ledger:
-        group = manager.groups.get(reservation.group)
-        there = group is not None and (reservation.uid in group.held or reservation.uid in group.assigned())
-        at = position(reservation.node_name)
-        if at is not None and not there and reservation.uid != uid:
-            yield at, reservation.pod_info
+    for slot in manager.slots:
+        group = manager.groups.get(slot.group)
+        there = group is not None and (slot.uid in group.held or slot.uid in group.assigned())
+        at = position(slot.node_name)
+        if at is not None and not there and slot.uid != uid:
+            yield at, slot.pod_info
 
 
 def position_in(snapshot: NodeInfoLister) -> Position:
@@ -92,7 +92,7 @@ class GangSetDomains:
 
     def left(self, group: Group, uid: str, node_name: str, snapshot: NodeInfoLister) -> str:
         """The level of which the member would leave the domain that those it has to be with are in; empty if it would not."""
-        planned = self._manager.ledger.get(uid) is not None
+        planned = self._manager.slots.get(uid) is not None
         gang_set = gang_set_of(self._manager, group) if planned else (group,)
         specs = [self._manager.spec(each) for each in gang_set]
         level = confining_level(self._topology, [spec.topology for spec in specs if spec is not None])

@@ -95,7 +95,7 @@ def _waits_for_start(manager: PodGroupManager, pod: corev1.Pod) -> bool:
 
 def may_preempt(manager: PodGroupManager, pod: corev1.Pod) -> bool:
     """Whether a pod may be evicted for this one alone: it waits for no gang, and no place is promised to it. Lock held."""
-    return manager.ledger.get(pod.uid) is None and not waits_for_start(manager, pod)
+    return manager.slots.get(pod.uid) is None and not waits_for_start(manager, pod)
 
 
 def has_started(manager: PodGroupManager, group: Group) -> bool:

@@ -2,7 +2,7 @@
 
 Fed by pod and PodGroup events; asked and told by the Coscheduling plugin. A group exists while it has members,
 held ones among them, or a PodGroup.
-Each member has one state (member); whether a place is kept for it is in the ledger.
+Each member has one state (member); whether a place is kept for it is in `slots`.
 scheduler-plugins: pkg/coscheduling/core/core.go
 """
 
@@ -41,9 +41,9 @@ from extender.plugins.coscheduling.state.gang_queue import GangQueue
 from extender.plugins.coscheduling.state.gang_set_index import GangSetIndex
 from extender.plugins.coscheduling.state.group import Group, Standing, standing_of
 from extender.plugins.coscheduling.state.group_members import KnownPods
-from extender.plugins.coscheduling.state.ledger import Ledger
 from extender.plugins.coscheduling.state.member import Effect
 from extender.plugins.coscheduling.state.quorum import needs
+from extender.plugins.coscheduling.state.slots import Slots
 from extender.plugins.coscheduling.state.starts import follow_start, left_behind
 
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
@@ -77,7 +77,7 @@ class PodGroupManager:
         self.wall = wall
         self.max_held_binds = math.inf  # the most bind calls that are held at a time
         self.groups: dict[str, Group] = {}
-        self.ledger = Ledger()
+        self.slots = Slots()
         self.gang_set_index = GangSetIndex()
         self.queue = GangQueue(clock)
         self.denied = Denials(denied_seconds, clock)
@@ -157,7 +157,7 @@ class PodGroupManager:
         effects = group_members.put(group, pod, ref, self.gate)
         self._pods.joins(pod.uid, group.key, by_call=by_call)
         if Effect.RELEASE_PLACE in effects:
-            self.ledger.release(pod.uid, bound=True)
+            self.slots.release(pod.uid, bound=True)
         names = self.gang_set_index.names(group.key) or (ref.lightweight and names_groups(pod.metadata))
         if group.spec is None and (names or group.planned):
             self._asks_anew(group)
@@ -196,7 +196,7 @@ class PodGroupManager:
         effects = group_members.forget(group, uid)
         self._pods.leaves(uid, held=uid in group.held)
         if Effect.RELEASE_PLACE in effects:
-            self.ledger.release(uid)
+            self.slots.release(uid)
         self._forget_turns(self.gang_set_index.gang_set(key))
         self.drop_if_empty(group)
         if self.gang_set_index.names(key) and group.spec is None:
@@ -348,9 +348,9 @@ class PodGroupManager:
         """Members came to nodes, or went: is the last start over, and which places does it take to finish it?"""
         follow_start(group, self.spec(group))
         behind = self.left_behind(group)
-        for place in self.ledger.of_group(group.key):
+        for place in self.slots.of_group(group.key):
             if place.firm != (place.uid in behind):
-                self.ledger.reserve(replace(place, firm=not place.firm))
+                self.slots.reserve(replace(place, firm=not place.firm))
 
     def order(self, group: Group) -> Order:
         """What has begun comes first, then priority, then the age of the quorum, then the name."""
@@ -386,22 +386,22 @@ class PodGroupManager:
         return group.standing
 
     def release_places(self, group: Group, uids: Iterable[str] | None = None) -> None:
-        """Takes back the reservations of these members, or of all."""
+        """Takes back the slots of these members, or of all."""
         if uids is None:
-            uids = [reservation.uid for reservation in self.ledger.of_group(group.key)]
+            uids = [slot.uid for slot in self.slots.of_group(group.key)]
         for uid in uids:
-            self.ledger.release(uid)
+            self.slots.release(uid)
         self.follow_places(group)
 
     def give_up_places(self, group: Group, keep: Collection[str] = ()) -> bool:
-        """Takes back all reservations but those of held members, and of the members to keep. Returns whether there were any."""
+        """Takes back all slots but those of held members, and of the members to keep. Returns whether there were any."""
         uids = [
             place.uid
-            for place in self.ledger.of_group(group.key)
+            for place in self.slots.of_group(group.key)
             if place.uid not in group.held and place.uid not in keep
         ]
         for uid in uids:
-            self.ledger.release(uid)
+            self.slots.release(uid)
         group.waves.clear()
         group.planned = False
         group.preempting = None
@@ -417,7 +417,7 @@ class PodGroupManager:
 
     def placed(self, group: Group) -> AbstractSet[str]:
         """Members with a place: on a node, held, or planned."""
-        planned = {reservation.uid for reservation in self.ledger.of_group(group.key)}
+        planned = {slot.uid for slot in self.slots.of_group(group.key)}
         return group.assigned() | group.waiting() | planned
 
     def follow_places(self, group: Group) -> None:

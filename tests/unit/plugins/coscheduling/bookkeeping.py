@@ -14,10 +14,10 @@ from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.spec.membership import foreign_gates
 from extender.plugins.coscheduling.spec.pod_group import too_many_together
 from extender.plugins.coscheduling.state.group import HOLDING, Group, standing_of
-from extender.plugins.coscheduling.state.ledger import Ledger, Reservation
 from extender.plugins.coscheduling.state.member import MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, spec_of
 from extender.plugins.coscheduling.state.quorum import needs
+from extender.plugins.coscheduling.state.slots import Slot, Slots
 
 BOUND = MemberState.BOUND
 Rule = Callable[[PodGroupManager, Group], Iterable[str]]
@@ -125,7 +125,7 @@ def _by_state(manager: PodGroupManager, group: Group) -> Iterable[str]:
             yield f"{uid} is {member.state}, with the start {member.commit}"
         if member.state is MemberState.GATED and uid not in group.gated:
             yield f"{uid} is Gated, and our gate alone does not hold it"
-        if member.state is MemberState.DISPATCHED and member.nomination and manager.ledger.get(uid) is None:
+        if member.state is MemberState.DISPATCHED and member.nomination and manager.slots.get(uid) is None:
             yield f"{uid} is Dispatched, and has no place"
     if group._by_state != counted:
         yield f"{group._by_state} is noted, {counted} counted"
@@ -177,7 +177,7 @@ def _start(manager: PodGroupManager, group: Group) -> Iterable[str]:
     if group.start is not None:
         yield from (f"{uid} is no member" for uid in sorted(group.start.members - group.members.keys()))
     behind = manager.left_behind(group)
-    for place in manager.ledger.of_group(group.key):
+    for place in manager.slots.of_group(group.key):
         if place.firm != (place.uid in behind) and not (place.firm and place.uid in group.starting):
             yield f"the place of {place.uid} is {'' if place.firm else 'not '}firm"
 
@@ -245,42 +245,42 @@ def _of_groups(keys: Callable[[PodGroupManager], Iterable[str]]) -> Callable[[Po
     )
 
 
-def _ledger(manager: PodGroupManager) -> Iterable[str]:
+def _slots(manager: PodGroupManager) -> Iterable[str]:
     """Places of members that are to come; those of single pods have no group."""
-    ledger = manager.ledger
-    for place in ledger:
+    slots = manager.slots
+    for place in slots:
         group = manager.groups.get(place.group)
         if place.group and (group is None or place.uid not in group.members):
             yield f"{place.uid} of {place.group} has a place and is no member"
         elif group is not None and place.uid in group.on_node():
             yield f"{place.uid} has a place and is on its node"
-    yield from _indexes(ledger)
+    yield from _indexes(slots)
 
 
-def _indexes(ledger: Ledger) -> Iterable[str]:
-    places = list(ledger)
-    if Counter(place.uid for place in places) != Counter(ledger._by_uid.keys()):
+def _indexes(slots: Slots) -> Iterable[str]:
+    places = list(slots)
+    if Counter(place.uid for place in places) != Counter(slots._by_uid.keys()):
         yield "a place is not found by its UID"
     for name, index, key in (
-        ("node", ledger._by_node, _node_of),
-        ("group", ledger._by_group, _group_of),
+        ("node", slots._by_node, _node_of),
+        ("group", slots._by_group, _group_of),
     ):
-        counted: dict[str, dict[str, Reservation]] = {}
+        counted: dict[str, dict[str, Slot]] = {}
         for place in places:
             counted.setdefault(key(place), {})[place.uid] = place
         if counted != index:
             yield f"by {name}: {index} is noted, {counted} counted"
-    for priority, against in ledger._against.items():
+    for priority, against in slots._against.items():
         held = Counter((place.node_name, place.uid) for place in places if place.holds_against(priority))
         if held != Counter((node, info.pod.uid) for node, infos in against.items() for info in infos):
             yield f"against {priority}: {against}"
 
 
-def _node_of(place: Reservation) -> str:
+def _node_of(place: Slot) -> str:
     return place.node_name
 
 
-def _group_of(place: Reservation) -> str:
+def _group_of(place: Slot) -> str:
     return place.group
 
 
@@ -321,7 +321,7 @@ MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
     "wall": _no_rule,
     "max_held_binds": _no_rule,
     "groups": _no_rule,  # their own rules
-    "ledger": _ledger,
+    "slots": _slots,
     "gang_set_index": _gang_groups,
     "queue": _of_groups(_queue),
     "denied": _of_groups(lambda manager: manager.denied),

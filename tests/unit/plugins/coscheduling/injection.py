@@ -26,12 +26,12 @@ from extender.framework.status import Status, error
 from extender.plugins import coscheduling
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.ledger import Reservation
+from extender.plugins.coscheduling.state.slots import Slot
 from tests.unit.plugins.coscheduling.conftest import LABEL, World
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler
 
 BAD = "default/bad"
-GIVEN_A_GANG = ("Group", "corev1.Pod", "PodGroup", "Reservation", "key", "planner.Request", "PodInfo")
+GIVEN_A_GANG = ("Group", "corev1.Pod", "PodGroup", "Slot", "key", "planner.Request", "PodInfo")
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def is_bad(value: object) -> bool:
             return value.labels.get(LABEL) == "bad"
         case PodInfo():
             return is_bad(value.pod)
-        case Reservation():
+        case Slot():
             return value.group == BAD
         case planner.Request():
             return bool(value.members) and all(map(is_bad, value.members))

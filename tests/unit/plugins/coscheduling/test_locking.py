@@ -65,7 +65,7 @@ def test_so_it_is_where_a_gang_is_shown(world: Make) -> None:
 
 PLANTED = """
 def peek(manager):
-    return manager.ledger._given_up
+    return manager.slots._given_up
 def members_of(group):
     return list(group)
 """
@@ -85,7 +85,7 @@ def test_what_is_read_without_the_lock_is_seen(world: Make) -> None:
         assert not watch.unlocked
         planted["peek"](manager)
         planted["members_of"](known)
-    assert [seen.partition(" at ")[0] for seen in watch.unlocked] == ["Ledger._given_up", "a dict of Group"]
+    assert [seen.partition(" at ")[0] for seen in watch.unlocked] == ["Slots._given_up", "a dict of Group"]
 
 
 def test_what_stands_in_no_table_is_guarded() -> None:

@@ -154,7 +154,7 @@ def test_a_younger_gang_does_not_get_the_room_of_an_older_one_that_is_still_to_b
     beside.gang("z-old", schedulingGates=[{"name": "scheduling.x-k8s.io/gang"}])
     beside.meanwhile = beside.world.run_tasks
     assert "does not fit" in beside.filter(young[0])
-    assert {place.group for place in beside.world.plugin.manager.ledger} == {"default/z-old"}
+    assert {place.group for place in beside.world.plugin.manager.slots} == {"default/z-old"}
 
 
 def test_a_call_waits_only_a_moment_where_others_are_planned_first(beside: Beside) -> None:
@@ -273,7 +273,7 @@ def restarted(world: Make) -> Beside:
 def test_a_single_pod_waits_until_what_has_begun_is_planned(restarted: Beside) -> None:
     restarted.meanwhile = restarted.world.run_tasks
     assert restarted.filter(pod("single")) == "any"
-    assert [place.pod.name for place in restarted.world.plugin.manager.ledger] == ["begun-1"]
+    assert [place.pod.name for place in restarted.world.plugin.manager.slots] == ["begun-1"]
 
 
 def test_a_pod_that_cannot_wait_for_so_long_is_woken_when_what_has_begun_is_planned(restarted: Beside) -> None:

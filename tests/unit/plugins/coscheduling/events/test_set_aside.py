@@ -73,29 +73,29 @@ def test_a_start_that_has_begun_goes_on_and_its_members_keep_their_places(kube: 
     kube.wake()
     kube.hold("g0")
     kube.world.on_nodes["default/g1"] = on_node(kube.pods["default/g1"], "n1")
-    place = kube.manager.ledger.get("default/g1")
+    place = kube.manager.slots.get("default/g1")
     assert place is not None
     kube.plugin.permit(CycleState(), kube.pods["default/g1"], place.node_name)
     kube.fault()
     assert [each.decision for each in kube.world.waiting.values()] == ["allowed"]
     assert kube.plugin.pre_bind(CycleState(), kube.pods["default/g0"], "n1").success
-    assert {each.uid for each in kube.manager.ledger.of_group("default/g")} == {f"default/g{n}" for n in range(3)}
+    assert {each.uid for each in kube.manager.slots.of_group("default/g")} == {f"default/g{n}" for n in range(3)}
 
 
 def test_firm_places_are_kept_until_they_expire(kube: Story) -> None:
     kube.apply(group("g", 2))
     kube.create(*members(2, gated=True))
     kube.world.run_tasks()
-    ledger = kube.manager.ledger
-    first, _ = ledger.of_group("default/g")
-    ledger.reserve(replace(first, firm=True))
+    slots = kube.manager.slots
+    first, _ = slots.of_group("default/g")
+    slots.reserve(replace(first, firm=True))
     kube.fault()
-    assert [each.uid for each in ledger.of_group("default/g")] == [first.uid]
+    assert [each.uid for each in slots.of_group("default/g")] == [first.uid]
     kube.world.clock.now = first.expires - 0.1
     kube.fault()
     kube.world.clock.now = first.expires
     kube.plugin.set_aside.tick()
-    assert not ledger.of_group("default/g")
+    assert not slots.of_group("default/g")
 
 
 def test_what_events_would_have_noted_meanwhile_is_made_up_for(kube: Story) -> None:

@@ -205,7 +205,7 @@ def test_nothing_is_left_of_groups_that_are_gone(world: Make) -> None:
         w.plugin.on_pod(member, None)
     w.plugin.on_pod_group(pod_group("g", 2), None)
     manager = w.plugin.manager
-    assert (manager.groups, len(manager.ledger), len(manager.permitted), len(manager.denied)) == ({}, 0, 0, 0)
+    assert (manager.groups, len(manager.slots), len(manager.permitted), len(manager.denied)) == ({}, 0, 0, 0)
 
 
 def test_a_plan_whose_members_do_not_come_is_given_up(world: Make) -> None:

@@ -60,7 +60,7 @@ def gone(w: World, there: corev1.Pod) -> None:
 
 
 def places(w: World) -> dict[str, str]:
-    return {place.pod.name: place.node_name for place in w.plugin.manager.ledger}
+    return {place.pod.name: place.node_name for place in w.plugin.manager.slots}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_member_that_is_on_the_node_by_now_is_not_counted_twice(planned: World
     w = planned
     taken = places(w)["g0"]
     w.nodes[taken] = node(taken, "3")
-    w.on_nodes["g0"] = pod("g0", "g", priority=5, node_name=taken)  # assumed; its place is still in the ledger
+    w.on_nodes["g0"] = pod("g0", "g", priority=5, node_name=taken)  # assumed; its slot is still kept
     assert taken not in refusals(w, pod("single"))
 
 
@@ -281,7 +281,7 @@ def test_room_that_was_kept_for_a_preemptor_comes_free(new: corev1.Pod | None, h
     ("sent", "helps"),
     [
         pytest.param("", True, id="kube-scheduler's, of a preemptor"),
-        pytest.param("True", False, id="ours: the ledger says when its place ends"),
+        pytest.param("True", False, id="ours: its slot says when its place ends"),
     ],
 )
 def test_so_does_a_nomination_of_a_gang_s_member(sent: str, helps: bool, world: Make) -> None:

@@ -227,7 +227,7 @@ def test_what_frees_some_room_and_not_enough_makes_no_plan(world: Make) -> None:
     happens(w, FULL, node("n1", "2"))
     w.run_tasks()
     assert w.plans == plans + 1
-    assert {place.node_name for place in w.plugin.manager.ledger} == {"n1"}
+    assert {place.node_name for place in w.plugin.manager.slots} == {"n1"}
 
 
 def test_an_event_while_a_gang_is_planned_is_judged_after_its_refusal(world: Make) -> None:
@@ -244,7 +244,7 @@ def test_an_event_while_a_gang_is_planned_is_judged_after_its_refusal(world: Mak
     w.connect(offload=meanwhile)
     w.create(*(pod(f"p{number}", "g", schedulingGates=GATED) for number in range(2)))
     w.run_tasks()
-    assert len(list(w.plugin.manager.ledger)) == 2
+    assert len(list(w.plugin.manager.slots)) == 2
 
 
 def test_events_that_are_too_many_to_keep_wake_every_gang(world: Make) -> None:

@@ -138,7 +138,7 @@ class PreemptingMachine(RuleBasedStateMachine):
     def _kept_in_vain(self) -> Iterable[str]:
         """Nominations that no place stands behind, though nothing moves any more."""
         for pod in self.kube.pods.values():
-            kept, place = pod.status.nominated_node_name, self.kube.plugin.manager.ledger.get(pod.uid)
+            kept, place = pod.status.nominated_node_name, self.kube.plugin.manager.slots.get(pod.uid)
             if kept and not pod.node_name and (place is None or place.node_name != kept):
                 yield f"{pod.name} keeps room on {kept}"
 

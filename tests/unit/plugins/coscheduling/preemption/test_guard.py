@@ -19,7 +19,7 @@ from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteer
 from extender.plugins.coscheduling.preemption.guard import PLACE_SECONDS, OfferedCandidate, PreemptionGuard, Veto
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.waiting_preemptors import VetoedPreemptors
-from extender.plugins.coscheduling.state.ledger import Reservation
+from extender.plugins.coscheduling.state.slots import Slot
 from tests.objects import make_node, make_pdb, make_pod
 from tests.unit.plugins.coscheduling.conftest import LABEL, World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.preemption.test_reselection import Guarded
@@ -51,7 +51,7 @@ def _look(priority: int, offered: list[str]) -> tuple[list[str], Veto | None]:
     manager = world.plugin.manager
     member = pod("p0", "g", priority=10)
     world.create(member)
-    manager.ledger.reserve(Reservation(PodInfo(member), "default/g", "n1", math.inf))
+    manager.slots.reserve(Slot(PodInfo(member), "default/g", "n1", math.inf))
     guard = PreemptionGuard(
         manager,
         world.plugin.gang_permit,
@@ -227,7 +227,7 @@ def test_a_fraction_that_no_gang_would_be_wakes_nobody() -> None:
     low = bench.run("low", "n1")
     member = pod("p0", "g", priority=100)
     bench.world.create(member)
-    bench.manager.ledger.reserve(Reservation(PodInfo(member), "default/g", "n1", math.inf))
+    bench.manager.slots.reserve(Slot(PodInfo(member), "default/g", "n1", math.inf))
     assert not bench.guard().review(vip(), [offer("n1", low)])
     assert bench.vetoed.mock_calls == []
 
@@ -235,7 +235,7 @@ def test_a_fraction_that_no_gang_would_be_wakes_nobody() -> None:
 def test_a_preemptors_own_place_is_not_kept_from_it() -> None:
     bench = Bench(n1=1)
     low, preemptor = bench.run("low", "n1"), vip()
-    bench.manager.ledger.reserve(Reservation(PodInfo(preemptor), "", "n1", math.inf))
+    bench.manager.slots.reserve(Slot(PodInfo(preemptor), "", "n1", math.inf))
     assert names(bench.guard().review(preemptor, [offer("n1", low)])) == [("n1", ["low"])]
 
 
@@ -307,7 +307,7 @@ class TestHeldMembersLetGo:
         assert not bench.guard().review(preemptor, [offer("n1", held)])
         assert vetoes(Veto.HELD) == before + 1
         assert bench.waiting_for("p0") == f"rejected: {messages.PREEMPTED}"
-        (place,) = bench.manager.ledger
+        (place,) = bench.manager.slots
         assert (place.pod, place.group, place.node_name) == (preemptor, "", "n1")
         assert place.expires == bench.world.clock.now + PLACE_SECONDS
         assert bench.vetoed.mock_calls == []
@@ -326,7 +326,7 @@ class TestHeldMembersLetGo:
         held = bench.hold("p0", "n1", "g")
         other = pod("other", "h", priority=100)
         bench.world.create(other)
-        bench.manager.ledger.reserve(Reservation(PodInfo(other), "default/h", "n1", math.inf))
+        bench.manager.slots.reserve(Slot(PodInfo(other), "default/h", "n1", math.inf))
         assert not bench.guard().review(vip(), [offer("n1", held)])
         assert bench.waiting_for("p0") == ""
 
@@ -343,7 +343,7 @@ class TestHeldMembersLetGo:
         offered = [offer(node_name, *held) for node_name, held in on.items()]
         preemptor = vip()
         assert not bench.guard().review(preemptor, offered)
-        (place,) = bench.manager.ledger
+        (place,) = bench.manager.slots
         assert place.node_name == "n3", "one gang and one member, and its name is before the other's"
         assert {uid for uid, each in bench.world.waiting.items() if each.decision} == {"i0"}
 
@@ -355,7 +355,7 @@ class TestNominations:
         bench.group("waits", 2)
         bench.world.create(preemptor)
         if place:
-            bench.manager.ledger.reserve(Reservation(PodInfo(preemptor), "default/waits", "n1", math.inf))
+            bench.manager.slots.reserve(Slot(PodInfo(preemptor), "default/waits", "n1", math.inf))
         assert not bench.guard().review(preemptor, [])
 
     @staticmethod

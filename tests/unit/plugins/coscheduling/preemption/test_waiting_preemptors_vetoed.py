@@ -11,7 +11,7 @@ from msgspec import structs
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.preemption.waiting_preemptors import VetoedPreemptors
-from extender.plugins.coscheduling.state.ledger import Reservation
+from extender.plugins.coscheduling.state.slots import Slot
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
 FIRST, EXTRA = pod("p0", "g"), pod("p1", "g")
@@ -52,7 +52,7 @@ def test_it_is_roused_once_when_its_gang_runs(waiting: World, vetoed: VetoedPree
 
 def test_one_that_has_a_place_by_then_is_left_alone(waiting: World, vetoed: VetoedPreemptors) -> None:
     """Its nomination is ours, and would be taken back."""
-    waiting.plugin.manager.ledger.reserve(Reservation(PodInfo(EXTRA), "default/g", "n2", math.inf))
+    waiting.plugin.manager.slots.reserve(Slot(PodInfo(EXTRA), "default/g", "n2", math.inf))
     started(waiting)
     vetoed.tick()
     assert waiting.roused == []

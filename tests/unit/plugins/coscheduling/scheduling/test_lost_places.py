@@ -14,17 +14,17 @@ from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.scheduling.lost_places import lose_place, no_longer_fit, refute
-from extender.plugins.coscheduling.state.ledger import Reservation
 from extender.plugins.coscheduling.state.refutations import How
+from extender.plugins.coscheduling.state.slots import Slot
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
 Make = Callable[..., World]
 SOON = 160.0
 
 
-def place(name: str, priority: int = 0, *, firm: bool = False, expires: float = SOON) -> Reservation:
+def place(name: str, priority: int = 0, *, firm: bool = False, expires: float = SOON) -> Slot:
     """Of one CPU on the node n1."""
-    return Reservation(PodInfo(pod(name, "g", priority=priority)), "default/g", "n1", expires, firm)
+    return Slot(PodInfo(pod(name, "g", priority=priority)), "default/g", "n1", expires, firm)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def place(name: str, priority: int = 0, *, firm: bool = False, expires: float = 
         pytest.param([place("here"), place("a")], [], id="one that is there already has its room"),
     ],
 )
-def test_which_places_a_node_with_room_for_one_has_no_room_for(places: list[Reservation], lost: list[str]) -> None:
+def test_which_places_a_node_with_room_for_one_has_no_room_for(places: list[Slot], lost: list[str]) -> None:
     info = NodeInfo(node("n1", "1"))
     if any(each.uid == "here" for each in places):
         info = NodeInfo(node("n1", "2"))
@@ -73,8 +73,8 @@ def test_a_held_member_keeps_its_place_on_a_node_that_goes(planned: World) -> No
     manager = planned.plugin.manager
     planned.bind(pod("p0", "g"), "n1")
     planned.plugin.on_node(node("n1"), None)
-    assert {each.uid for each in manager.ledger.on_node("n1")} == {"p0"}
-    held = manager.ledger.get("p0")
+    assert {each.uid for each in manager.slots.on_node("n1")} == {"p0"}
+    held = manager.slots.get("p0")
     assert held is not None
     with manager.lock:
         assert not lose_place(manager, held)
@@ -92,7 +92,7 @@ def test_what_was_offered_says_all_only_where_kube_scheduler_did_not_stop_early(
 ) -> None:
     manager = planned.plugin.manager
     gang = manager.groups["default/g"]
-    own = manager.ledger.get("p0")
+    own = manager.slots.get("p0")
     assert own is not None
     refute(manager, gang, own, How.NOT_OFFERED, frozenset(f"other{number}" for number in range(offered)))
     assert ("p0" in gang.refuted.confined(manager.clock(), manager.cluster_epoch)) is confined
@@ -118,11 +118,11 @@ def test_a_refusal_speaks_of_the_place_that_was_nominated(planned: World, place_
     """The member's new place was left out of plans for what the old one was refused for."""
     manager = planned.plugin.manager
     gang = manager.groups["default/g"]
-    own = manager.ledger.get("p1")
+    own = manager.slots.get("p1")
     assert own is not None
     planned.plugin.on_pod(pod("p1", "g"), nominated(planned, "n1"))
     gang.members["p1"].nomination = "n1"
-    manager.ledger.reserve(replace(own, node_name=place_on))
+    manager.slots.reserve(replace(own, node_name=place_on))
     planned.steered.clear()
     planned.plugin.on_pod(
         nominated(planned, "n1"), nominated(planned, "", "0/2 nodes are available: 2 what nobody knows.")

@@ -141,6 +141,6 @@ def test_five_hundred_gangs_of_one_tenant_that_never_fit_delay_another_s_by_a_tu
     kube.create(member("m", "younger", gated=True, namespace="honest"))
     for _ in range(50):
         kube.world.run_tasks()
-        if len(kube.plugin.manager.ledger):
+        if len(kube.plugin.manager.slots):
             break
     assert kube.world.clock.now - began <= 2 * TURN_SECONDS

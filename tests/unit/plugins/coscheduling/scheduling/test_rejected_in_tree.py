@@ -19,7 +19,7 @@ SAYS = "kube-scheduler says: node(s) didn't match scheduler-enforced node affini
 
 
 def kept(kube: Knowing) -> int:
-    return len(kube.plugin.manager.ledger)
+    return len(kube.plugin.manager.slots)
 
 
 def passes(kube: Knowing, seconds: float) -> None:

@@ -54,7 +54,7 @@ def test_places_that_are_good_are_kept_when_there_was_no_time_for_a_plan(
     kube.apply(group("g", 4))
     kube.create(*members(4, gated=True))
     w.run_tasks()
-    before = {place.uid: place.node_name for place in w.plugin.manager.ledger}
+    before = {place.uid: place.node_name for place in w.plugin.manager.slots}
     lost = next(iter(before.values()))
     plan = planner.plan
 
@@ -69,7 +69,7 @@ def test_places_that_are_good_are_kept_when_there_was_no_time_for_a_plan(
     w.clock.now += 3
     w.plugin.tick()
     w.run_tasks()
-    after = {place.uid: place.node_name for place in w.plugin.manager.ledger}
+    after = {place.uid: place.node_name for place in w.plugin.manager.slots}
     kept: Sequence[str] = [uid for uid, name in before.items() if name != lost]
     assert {uid: after[uid] for uid in kept} == {uid: before[uid] for uid in kept}
     assert after.keys() == before.keys()

@@ -168,7 +168,7 @@ def test_what_cannot_be_met_is_said(
     told = set(ask(made, group(9, **annotations), 9).values())
     assert told == {f"pod with pgName: default/g last failed in 3s, deny: {message}"}
     assert stop_of(made) == (reason, message)
-    assert len(made.plugin.manager.ledger) == 0
+    assert len(made.plugin.manager.slots) == 0
 
 
 def test_an_annotation_that_is_put_right_has_the_gang_planned(world: NewWorld) -> None:

@@ -62,9 +62,9 @@ def test_a_lightweight_group_whose_last_pod_goes_leaves_the_other_waiting(kube: 
     pods = members(1, "", prefix="b", annotations=gang("b", "1", groups=names), gated=True)
     kube.create(*members(1, "", prefix="a", annotations=gang("a", "1", groups=names), gated=True), *pods)
     kube.world.run_tasks()
-    assert len(kube.plugin.manager.ledger) == 2
+    assert len(kube.plugin.manager.slots) == 2
     kube.delete(*pods)
-    assert not len(kube.plugin.manager.ledger)
+    assert not len(kube.plugin.manager.slots)
     assert list(broken(kube)) == []
     kube.run()
     assert kube.running() == set()

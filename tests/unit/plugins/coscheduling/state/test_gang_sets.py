@@ -92,7 +92,7 @@ def test_one_that_does_not_fit_keeps_the_others_from_starting(kube: KubeSchedule
     pair(kube)
     kube.create(*members(2, "a"), *members(2, "b", cpu=3))
     kube.run()
-    assert (kube.running(), kube.held(), len(kube.plugin.manager.ledger)) == (set(), set(), 0)
+    assert (kube.running(), kube.held(), len(kube.plugin.manager.slots)) == (set(), set(), 0)
     cause = "PodGroups that start together (default/a, default/b) do not fit: minMember of default/b: Insufficient cpu"
     assert kube.told["a0"] == f"pod with pgName: default/a last failed in 3s, deny: {cause}"
     assert kube.told["b0"] in ("Insufficient cpu", f"pod with pgName: default/b last failed in 3s, deny: {cause}")
@@ -104,7 +104,7 @@ def test_together_they_do_not_fit_though_each_would_alone(kube: KubeScheduler) -
     pair(kube)
     kube.create(*members(2, "a"), *members(2, "b"))
     kube.run()
-    assert (kube.running(), len(kube.plugin.manager.ledger)) == (set(), 0)
+    assert (kube.running(), len(kube.plugin.manager.slots)) == (set(), 0)
     text = "PodGroups that start together (default/a, default/b) do not fit: Insufficient cpu"
     assert [kube.told[name].endswith(text) for name in sorted(BOTH)] == [True] * 4
     assert kube.world.plans == 1, "not one for every member that asks"
@@ -157,7 +157,7 @@ def test_a_hold_that_ends_in_one_group_ends_those_of_the_other(kube: KubeSchedul
     kube.time_out(member("a0", "a"))
     assert kube.held() == set()
     assert "rejected due to timeout after waiting 60s" in kube.told["b0"]
-    assert not len(kube.plugin.manager.ledger)
+    assert not len(kube.plugin.manager.slots)
     kube.run()
     assert kube.starts == [BOTH], "they try again, all of them"
 
@@ -167,7 +167,7 @@ def test_a_group_that_is_deleted_ends_the_holds_of_the_other(gone: str, kube: Ku
     held(kube)
     kube.remove(group(gone))
     assert kube.held() == set()
-    assert not len(kube.plugin.manager.ledger)
+    assert not len(kube.plugin.manager.slots)
     assert list(broken(kube)) == []
 
 
@@ -175,9 +175,9 @@ def test_a_member_that_is_deleted_voids_the_plan_of_both(kube: KubeScheduler) ->
     pair(kube)
     kube.create(*members(2, "a", gated=True), *members(2, "b", gated=True))
     kube.world.run_tasks()
-    assert len(kube.plugin.manager.ledger) == 4
+    assert len(kube.plugin.manager.slots) == 4
     kube.delete(member("b1", "b"))
-    assert not len(kube.plugin.manager.ledger)
+    assert not len(kube.plugin.manager.slots)
     kube.run()
     assert kube.running() == set()
     kube.create(member("again", "b", gated=True))
@@ -229,7 +229,7 @@ def test_a_plan_whose_members_do_not_come_denies_all_of_them_for_a_while(kube: K
     kube.world.clock.now += 61
     kube.plugin.tick()
     kube.world.run_tasks()
-    assert (len(kube.plugin.manager.ledger), kube.world.plans) == (0, 1), "others have their turn first"
+    assert (len(kube.plugin.manager.slots), kube.world.plans) == (0, 1), "others have their turn first"
     assert {kube.reason(key) for key in ("default/a", "default/b")} == {"MembersDidNotCome"}
 
 
@@ -263,7 +263,7 @@ def test_an_extra_member_of_one_group_does_not_stand_for_one_that_another_lacks(
     kube.create(member("a2", "a"), member("b1", "b", cpu=2))
     kube.run()
     assert (kube.running("a"), kube.reason("default/b")) == ({"a0", "a1"}, "InsufficientResources")
-    assert (len(kube.plugin.manager.ledger), dict(kube.world.waiting)) == (0, {}), "a2 keeps no room meanwhile"
+    assert (len(kube.plugin.manager.slots), dict(kube.world.waiting)) == (0, {}), "a2 keeps no room meanwhile"
 
 
 def test_batches_of_a_group_that_starts_in_batches_are_on_their_own_once_all_groups_have_been_whole(

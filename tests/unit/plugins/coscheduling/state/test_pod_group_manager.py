@@ -22,9 +22,9 @@ from extender.plugins.coscheduling.spec.start_record import start_record
 from extender.plugins.coscheduling.state.gang_set_index import GangSetIndex
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.group_members import UNSEEN_SECONDS
-from extender.plugins.coscheduling.state.ledger import Reservation
 from extender.plugins.coscheduling.state.member import MemberEvent, MemberState, Start
 from extender.plugins.coscheduling.state.pod_group_manager import AT_ONCE, PodGroupManager, in_parts
+from extender.plugins.coscheduling.state.slots import Slot
 from tests.unit.plugins.coscheduling.conftest import FakeClock, pod, pod_group
 
 KEY = "default/g"
@@ -49,11 +49,11 @@ def members(group: Group | None) -> list[str]:
 
 def place(manager: PodGroupManager, *members: corev1.Pod, group: str = KEY, firm: bool = False) -> None:
     for member in members:
-        manager.ledger.reserve(Reservation(PodInfo(member), group, "n1", math.inf, firm))
+        manager.slots.reserve(Slot(PodInfo(member), group, "n1", math.inf, firm))
 
 
 def places(manager: PodGroupManager) -> set[str]:
-    return {each.uid for each in manager.ledger}
+    return {each.uid for each in manager.slots}
 
 
 def hold(group: Group, uid: str) -> None:
@@ -215,17 +215,17 @@ def test_who_is_not_held_is_in_its_own_group(manager: PodGroupManager) -> None:
 def test_a_member_that_is_shown_on_a_node_needs_its_place_no_more(manager: PodGroupManager) -> None:
     manager.pod_changed(POD)
     place(manager, POD, pod("q", "g"))
-    manager.ledger.given_up()
+    manager.slots.given_up()
     manager.pod_changed(pod("p", "g", node_name="n1"))
     assert places(manager) == {"q"}
-    assert not manager.ledger.given_up(), "the room is taken by the pod itself"
+    assert not manager.slots.given_up(), "the room is taken by the pod itself"
 
 
 def test_one_that_goes_gives_its_room_up(manager: PodGroupManager) -> None:
     manager.pod_changed(POD)
     place(manager, POD)
     manager.pod_gone(POD)
-    assert manager.ledger.given_up()
+    assert manager.slots.given_up()
 
 
 def test_what_a_new_member_shows_of_the_time_before_counts_once(manager: PodGroupManager) -> None:
@@ -555,7 +555,7 @@ def test_places_of_those_that_a_start_left_behind_are_firm_and_no_others(manager
     assert manager.begun(group)
     assert manager.left_behind(group) == {"g-1"}
     manager.follow_start(group)
-    assert {each.uid: each.firm for each in manager.ledger} == {"g-1": True, "g-2": False}
+    assert {each.uid: each.firm for each in manager.slots} == {"g-1": True, "g-2": False}
     manager.pod_changed(pod("g-1", "g", node_name="n1"))
     manager.follow_start(group)
     assert (group.start, manager.begun(group)) == (None, False)
@@ -633,7 +633,7 @@ def planned(manager: PodGroupManager, min_member: int = 2) -> Group:
 
 def test_who_has_a_place(manager: PodGroupManager) -> None:
     group = planned(manager)
-    manager.ledger.release("q")
+    manager.slots.release("q")
     for name in "abc":
         manager.pod_changed(pod(name, "g", node_name="n1" if name == "a" else ""))
     hold(group, "b")

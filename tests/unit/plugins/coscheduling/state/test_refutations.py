@@ -134,7 +134,7 @@ def test_where_the_nodes_do_not_suffice_nothing_stays_held_and_the_pods_hear_a_c
     assert held.decision == f"rejected: {text}"
     assert refuted.filter(member("p1")) == f"pod with pgName: default/g last failed in 3s, deny: {text}"
     let_go(refuted)
-    assert len(refuted.plugin.manager.ledger) == 0
+    assert len(refuted.plugin.manager.slots) == 0
     assert refuted.verdicts == [f"default/g GangRejected: {text}"], "two refusals may be chance"
 
 
@@ -144,10 +144,10 @@ def test_a_member_that_kube_scheduler_s_filters_refused_is_in_no_plan_until_it_i
     refuted.clock.now += 3
     refuted.plugin.tick()
     refuted.run_tasks()
-    assert (refuted.steered, len(refuted.plugin.manager.ledger)) == ([], 0)
+    assert (refuted.steered, len(refuted.plugin.manager.slots)) == ([], 0)
     refuted.clock.now += 6
     refuted.filter(member("p1"), ["n1"])
-    assert refuted.plugin.manager.ledger.get("default/p1") is not None
+    assert refuted.plugin.manager.slots.get("default/p1") is not None
 
 
 def test_one_that_room_has_woken_is_heard_at_once(refuted: World) -> None:
@@ -235,7 +235,7 @@ def test_a_member_that_came_from_our_gate_without_a_nomination_has_its_place_ref
     w.plugin.on_pod(free, refused(free))
     w.run_tasks()
     assert w.plugin.manager.groups["default/g"].refuted.left_out(w.clock.now) == {("default/p0", "n1")}
-    assert len(w.plugin.manager.ledger) == 0
+    assert len(w.plugin.manager.slots) == 0
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_who_is_refused_before_the_victims_have_gone_has_a_place_all_the_same(no
     condition = corev1.PodCondition(type="PodScheduled", status="False", reason="Unschedulable", message=text)
     w.plugin.on_pod(there, changed(there, status={"conditions": (condition,)}))
     assert group.refuted.left_out(w.clock.now) == frozenset()
-    assert (w.steered, len(w.plugin.manager.ledger)) == ([], 2)
+    assert (w.steered, len(w.plugin.manager.slots)) == ([], 2)
 
 
 def test_a_nomination_that_is_lost_before_the_victims_have_gone_says_nothing_about_the_place(world: Make) -> None:
@@ -294,4 +294,4 @@ def test_a_nomination_that_is_lost_before_the_victims_have_gone_says_nothing_abo
     w.plugin.manager.groups["default/g"].preempting = Preempting({"victim"}, ("default/victim",), w.clock.now + 60)
     condition = corev1.PodCondition(type="PodScheduled", status="False", reason="Unschedulable", message="no room")
     w.plugin.on_pod(there, changed(there, status={"conditions": (condition,), "nominated_node_name": ""}))
-    assert len(w.plugin.manager.ledger) == 2
+    assert len(w.plugin.manager.slots) == 2

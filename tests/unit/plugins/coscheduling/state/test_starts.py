@@ -34,7 +34,7 @@ def line(w: World) -> list[str]:
 
 
 def firm(w: World) -> set[str]:
-    return {place.pod.name for place in w.plugin.manager.ledger if place.firm}
+    return {place.pod.name for place in w.plugin.manager.slots if place.firm}
 
 
 # A minMember that is raised
@@ -76,7 +76,7 @@ def test_its_places_do_not_hold_against_a_single_pod_of_higher_priority(world: M
     w.plugin.rounds.finish_begun()
     _raised(w, annotated=True)
     assert w.filter(pod("evil-1", "evil")) in ("n0", "n1")
-    assert len(list(w.plugin.manager.ledger)) == 8
+    assert len(list(w.plugin.manager.slots)) == 8
     assert firm(w) == set()
     assert set(refusals(w, pod("equal"))) == {"n0", "n1"}
     assert refusals(w, pod("single", priority=2_000_000_000)) == {}
@@ -152,7 +152,7 @@ def test_only_members_of_the_start_have_firm_places(world: Make) -> None:
     w = world([node("n0", "9")])
     _restarted(w, 3, ["a", "b"], [("c", 60), ("extra", 60)], ["a", "b", "c"], quorum=3)
     w.filter(pod("extra", "g"))
-    assert {place.pod.name for place in w.plugin.manager.ledger} == {"c", "extra"}
+    assert {place.pod.name for place in w.plugin.manager.slots} == {"c", "extra"}
     assert firm(w) == {"c"}
 
 
@@ -183,7 +183,7 @@ def test_a_binding_that_fails_after_the_start_leaves_a_firm_place_for_as_long_as
     assert kube.running() == {"g0", "g1"}
     del kube.world.on_nodes[third.uid]
     kube.plugin.gang_permit.unreserve(third, "the binding failed")
-    place = manager.ledger.get(third.uid)
+    place = manager.slots.get(third.uid)
     assert place is not None
     assert (place.firm, place.node_name, place.expires) == (True, node_name, kube.world.clock.now + 60)
     assert node_name in refusals(kube.world, pod("single", cpu="4", priority=2_000_000_000))

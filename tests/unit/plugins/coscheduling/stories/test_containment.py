@@ -63,7 +63,7 @@ TRUSTED = (
     "state.group_members:_left_the_line",
     "state.group_members:_uncount",
     "state.group_members:",
-    "state.ledger:",
+    "state.slots:",
     "state.group:",
 )
 """What holds for a gang of which nothing else is known; arithmetic on pods that might be victims: where that raises the preemptor

@@ -52,13 +52,13 @@ def timed_out(world: Make) -> KubeScheduler:
 def test_the_holds_of_a_gang_share_one_deadline_and_end_together(timed_out: KubeScheduler) -> None:
     assert timed_out.held() == set()
     assert {timed_out.told[name] for name in ("g0", "g1", "g2")} == {TIMEOUT}
-    assert len(timed_out.plugin.manager.ledger) == 0
+    assert len(timed_out.plugin.manager.slots) == 0
 
 
 def test_nothing_is_kept_for_members_that_are_in_back_off(timed_out: KubeScheduler) -> None:
     timed_out.plugin.events.on_capacity_freed()
     timed_out.world.run_tasks()
-    assert len(timed_out.plugin.manager.ledger) == 0
+    assert len(timed_out.plugin.manager.slots) == 0
     assert {comes(timed_out, name) for name in ("g3", "g0", "g1")} == {RECENTLY}
     timed_out.create(member("other", ""))
     timed_out.run()
@@ -80,11 +80,11 @@ def test_one_that_is_not_back_when_it_is_due_is_waited_for_no_longer(timed_out: 
     timed_out.world.clock.now += 2.4
     timed_out.plugin.tick()
     timed_out.world.run_tasks()
-    assert len(timed_out.plugin.manager.ledger) == 0
+    assert len(timed_out.plugin.manager.slots) == 0
     timed_out.world.clock.now += 0.1
     timed_out.plugin.tick()
     timed_out.world.run_tasks()
-    assert len(timed_out.plugin.manager.ledger) == 4
+    assert len(timed_out.plugin.manager.slots) == 4
 
 
 def test_a_gang_does_not_wait_for_one_that_it_can_start_without(timed_out: KubeScheduler) -> None:
@@ -93,7 +93,7 @@ def test_a_gang_does_not_wait_for_one_that_it_can_start_without(timed_out: KubeS
     assert comes(timed_out, "g0") == RECENTLY
     comes(timed_out, "g1")
     comes(timed_out, "g3")
-    assert len(timed_out.plugin.manager.ledger) >= 3
+    assert len(timed_out.plugin.manager.slots) >= 3
 
 
 def test_in_process_there_is_no_back_off_after_an_error(world: Make) -> None:

@@ -93,6 +93,6 @@ def test_one_that_comes_after_its_place_was_given_up_passes_as_a_single_pod(worl
     assert made.running() == {"g0", "g1"}
     made.world.clock.now += 61.0
     made.plugin.tick()
-    assert len(made.plugin.manager.ledger) == 0
+    assert len(made.plugin.manager.slots) == 0
     made.attempt("default/g2")
     assert made.running() == {"g0", "g1", "g2"}

@@ -115,7 +115,7 @@ def test_where_what_has_begun_cannot_be_looked_for_calls_are_answered_and_it_is_
     passes(kube, 1.0)
     kube.plugin.rounds.finish_begun()
     assert kube.plugin.rounds.begun_is_planned()
-    assert kube.plugin.manager.ledger.get("default/bad8") is not None or "bad8" in kube.running()
+    assert kube.plugin.manager.slots.get("default/bad8") is not None or "bad8" in kube.running()
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_a_plan_that_fails_half_way_keeps_no_room(half_way: KubeScheduler, monke
     half_way.create(*members(2, "bad", cpu=4, gated=True), *members(2, "good", cpu=4, gated=True))
     half_way.run()
     assert half_way.running() == {"good0", "good1"}
-    assert not half_way.plugin.manager.ledger.of_group("default/bad")
+    assert not half_way.plugin.manager.slots.of_group("default/bad")
 
 
 def test_two_gangs_that_fail_half_way_do_not_keep_each_other_going(
@@ -170,7 +170,7 @@ def test_a_step_of_the_tick_that_fails_leaves_the_others_to_be_done(
     assert kube.world.filter(good[0]) in ("n1", "n2")
     kube.world.clock.now += 61
     kube.plugin.tick()
-    assert not kube.plugin.manager.ledger.of_group("default/good"), "its time is over"
+    assert not kube.plugin.manager.slots.of_group("default/good"), "its time is over"
 
 
 def test_many_plans_are_made_in_turns(world: Make) -> None:
@@ -188,5 +188,5 @@ def test_many_plans_are_made_in_turns(world: Make) -> None:
     planned = []
     while kube.world.tasks:
         kube.world.run_tasks()
-        planned.append(len(kube.plugin.manager.ledger))
+        planned.append(len(kube.plugin.manager.slots))
     assert planned == [1, 2, 3, 4, 5, 5]

@@ -148,7 +148,7 @@ def test_who_does_not_lead_plans_nothing_and_who_begins_to_lead_plans_what_waits
     assert len(w.steered) == 2
     leading = False
     w.plugin.tick()
-    assert not len(w.plugin.manager.ledger), "who leads no more keeps no places"
+    assert not len(w.plugin.manager.slots), "who leads no more keeps no places"
 
 
 # After a restart
@@ -290,7 +290,7 @@ def test_a_gang_that_has_to_be_gated_is_told_so_and_nothing_is_kept_for_it(
     w.plugin.on_pod_group(None, pod_group("g", 2))
     w.create(master, pod("w", **needs("master")))
     assert "have to be created with the scheduling gate scheduling.x-k8s.io/gang" in w.filter(master)
-    assert not len(w.plugin.manager.ledger)
+    assert not len(w.plugin.manager.slots)
     assert w.steered == []
 
 
@@ -324,7 +324,7 @@ def test_nominations_are_taken_back_where_the_gang_fits_no_more(world: Make) -> 
     w.plugin.on_node(w.nodes.pop("n2"), None)
     w.run_tasks()
     assert sorted(w.released) == ["p0", "p1"]
-    assert not len(w.plugin.manager.ledger)
+    assert not len(w.plugin.manager.slots)
 
 
 # Nominations that kube-scheduler clears

@@ -99,9 +99,9 @@ def test_nothing_is_left_when_it_is_gone(kube: KubeScheduler) -> None:
     kube.create(named("p0", gated=True), named("p1", gated=True))
     kube.plugin.on_in_tree_pod_group(None, in_tree())
     kube.world.run_tasks()
-    assert len(kube.plugin.manager.ledger) == 2
+    assert len(kube.plugin.manager.slots) == 2
     kube.plugin.on_in_tree_pod_group(in_tree(), None)
-    assert not len(kube.plugin.manager.ledger)
+    assert not len(kube.plugin.manager.slots)
     kube.delete(named("p0"), named("p1"))
     assert list(broken(kube)) == []
     assert not kube.plugin.manager.groups

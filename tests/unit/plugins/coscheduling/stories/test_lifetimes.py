@@ -163,10 +163,10 @@ def test_a_member_that_only_calls_have_shown_takes_its_gang_s_plan_with_it(world
     ghost, real = (of_group(member(name, ""), "g") for name in ("ghost", "real"))
     w.create(real)
     assert w.filter(ghost) == "n1"
-    assert len(w.plugin.manager.ledger) == 2
+    assert len(w.plugin.manager.slots) == 2
     w.clock.now += UNSEEN_SECONDS + 1
     w.plugin.tick()
-    assert len(w.plugin.manager.ledger) == 0
+    assert len(w.plugin.manager.slots) == 0
 
 
 def test_a_member_that_filter_saw_before_the_watch_stays_once_the_watch_has_shown_it(world: Make) -> None:

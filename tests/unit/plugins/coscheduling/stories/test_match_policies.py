@@ -53,7 +53,7 @@ def test_a_higher_min_member_voids_the_plan_of_a_gang_that_has_not_started(kube:
     kube.world.run_tasks()
     assert kube.phase() == "Planned"
     kube.apply(group(minimum=3))
-    assert not len(kube.plugin.manager.ledger), "its places are free for others"
+    assert not len(kube.plugin.manager.slots), "its places are free for others"
     kube.run()
     assert (kube.running(), kube.phase(), kube.reason()) == (set(), "Gathering", "QuorumMissing")
     kube.create(member("g2"))

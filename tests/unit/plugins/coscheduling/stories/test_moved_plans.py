@@ -86,7 +86,7 @@ def test_nor_where_it_has_no_place_any_more_and_no_room(kube: KubeScheduler) -> 
     kube.create(*(pods := members(3)))
     before = kube.world.filter(pods[0])
     kube.plugin.rounds.drop_plan("default/g")
-    assert kube.plugin.manager.ledger.get(pods[0].uid) is None
+    assert kube.plugin.manager.slots.get(pods[0].uid) is None
     cpu = kube.world.nodes[before].status.allocatable["cpu"].value
     kube.world.on_nodes["other"] = on_node(member("other", "", cpu=cpu), before)
     kube.world.on_nodes["assumed"] = on_node(pods[0], before)

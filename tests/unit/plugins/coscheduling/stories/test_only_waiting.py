@@ -42,7 +42,7 @@ def test_the_verdict_on_a_batch_that_is_refused_says_so_at_once(kube: Knowing) -
     kube.refuses["h"] = ENFORCED
     kube.create(*members(2, prefix="h", gated=True))
     kube.run()
-    assert (kube.phase(), kube.reason(), len(kube.plugin.manager.ledger)) == ("Denied", "RefutedByScheduler", 0)
+    assert (kube.phase(), kube.reason(), len(kube.plugin.manager.slots)) == ("Denied", "RefutedByScheduler", 0)
     assert any("kube-scheduler's own filters accept" in verdict for verdict in kube.world.verdicts)
     for _ in range(20):
         passes(kube, 5.0)
@@ -107,5 +107,5 @@ def test_places_of_a_gang_that_lost_one_are_free_for_others_when_it_loses_its_qu
     kube.attempt("default/g2")
     kube.delete(kube.pods["default/g1"])
     kube.run()
-    assert len(kube.plugin.manager.ledger) == 0
+    assert len(kube.plugin.manager.slots) == 0
     assert list(broken(kube)) == []

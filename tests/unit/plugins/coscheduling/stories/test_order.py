@@ -28,7 +28,7 @@ def begun(w: World, name: str, node_name: str, missing: int = 1, **spec: Any) ->
 
 
 def places(w: World) -> dict[str, str]:
-    return {place.pod.name: place.node_name for place in w.plugin.manager.ledger}
+    return {place.pod.name: place.node_name for place in w.plugin.manager.slots}
 
 
 def test_the_line(world: Make) -> None:

@@ -105,7 +105,7 @@ def test_the_place_of_a_member_in_pre_bind_is_kept_for_it(gang: tuple[World, dic
     hold(w, members["b"])
     w.clock.now += 600
     w.plugin.tick()
-    assert w.plugin.manager.ledger.get("late") is not None
+    assert w.plugin.manager.slots.get("late") is not None
     w.clock.now += 61
     w.plugin.tick()
-    assert w.plugin.manager.ledger.get("late") is None
+    assert w.plugin.manager.slots.get("late") is None

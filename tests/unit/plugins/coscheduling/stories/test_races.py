@@ -178,7 +178,7 @@ def test_gates_stay_on_where_the_gang_cannot_start_any_more_when_its_plan_is_the
     kube.create(*members(2, gated=True))
     kube.world.run_tasks()
     assert (kube.world.ungated, kube.world.steered) == ([], [])
-    assert len(kube.plugin.manager.ledger) == 0
+    assert len(kube.plugin.manager.slots) == 0
     assert list(broken(kube)) == []
 
 
@@ -188,7 +188,7 @@ def test_nor_is_a_member_answered_that_would_be_held_in_vain(kube: KubeScheduler
     kube.apply(group(minimum=2))
     kube.create(*members(2))
     kube.run()
-    assert (kube.running(), kube.held(), len(kube.plugin.manager.ledger)) == (set(), set(), 0)
+    assert (kube.running(), kube.held(), len(kube.plugin.manager.slots)) == (set(), set(), 0)
     assert list(broken(kube)) == []
 
 
@@ -224,7 +224,7 @@ def test_a_member_that_is_bound_elsewhere_while_its_gang_is_planned_gets_no_plac
     kube.apply(group(minimum=2))
     kube.create(*pods)
     kube.attempt(pods[0].uid)
-    assert {place.uid for place in kube.plugin.manager.ledger} <= {pods[0].uid}
+    assert {place.uid for place in kube.plugin.manager.slots} <= {pods[0].uid}
 
 
 def test_the_refusal_for_a_change_while_it_was_planned_has_one_text(kube: KubeScheduler) -> None:
@@ -271,4 +271,4 @@ def test_what_happens_to_a_gang_while_it_is_planned_has_it_planned_again(kube: K
     kube.create(*members(2, gated=True))
     while kube.world.tasks:
         kube.world.run_tasks()
-    assert {place.pod.name for place in kube.plugin.manager.ledger} == {"g0", "g1", "g9"}
+    assert {place.pod.name for place in kube.plugin.manager.slots} == {"g0", "g1", "g9"}

@@ -68,7 +68,7 @@ def test_one_whose_node_has_gone_meanwhile_is_told_another_when_it_comes(small: 
     members = {name: gated(name) for name in ("p0", "p1")}
     start(w, *members.values())
     seen = {name: freed(w, member) for name, member in members.items()}
-    planned = {place.uid: place.node_name for place in w.plugin.manager.ledger}
+    planned = {place.uid: place.node_name for place in w.plugin.manager.slots}
     w.plugin.on_node(w.nodes.pop(planned["p0"]), None)
     w.run_tasks()
     assert w.filter(seen["p0"]) in w.nodes.keys() - {planned["p1"]}
@@ -80,12 +80,12 @@ def test_one_whose_node_goes_while_its_gate_does_has_a_place_again_before_anybod
     w = small([node("n1", "1"), node("n2", "1"), node("n3", "1")])
     members = {name: gated(name) for name in ("p0", "p1")}
     start(w, *members.values())
-    planned = {place.uid: place.node_name for place in w.plugin.manager.ledger}
+    planned = {place.uid: place.node_name for place in w.plugin.manager.slots}
     w.plugin.on_node(w.nodes.pop(planned["p0"]), None)
     for member in members.values():
         w.plugin.on_pod(member, ungated(member))  # seen before the look that the node's end asked for
     w.run_tasks()
-    places = {place.uid: place.node_name for place in w.plugin.manager.ledger}
+    places = {place.uid: place.node_name for place in w.plugin.manager.slots}
     assert places == {"p0": next(iter(w.nodes.keys() - {planned["p1"]})), "p1": planned["p1"]}
 
 
@@ -93,7 +93,7 @@ def test_one_that_comes_without_its_node_is_given_one_that_is_offered(small: Mak
     w = small([node("n1", "2"), node("n2", "2")])
     member = gated("p0")
     start(w, member, gated("p1"))
-    (planned,) = {place.node_name for place in w.plugin.manager.ledger if place.uid == "p0"}
+    (planned,) = {place.node_name for place in w.plugin.manager.slots if place.uid == "p0"}
     (other,) = w.nodes.keys() - {planned}
     assert w.filter(freed(w, member), [other]) == other
     assert "p0" not in dict(w.steered)

@@ -15,7 +15,7 @@ from extender.plugins.coscheduling.state.group import counts_at
 
 
 @dataclass(frozen=True, slots=True)
-class Reservation:
+class Slot:
     """One member's place. `expires` in seconds of the clock: a member that never comes loses it.
 
     firm: holds whatever the others' priority, to finish a start that has begun. gang_priority: None for a pod of no gang.
@@ -45,13 +45,13 @@ class Reservation:
         return self.firm or self.priority >= priority
 
 
-class Ledger:
+class Slots:
     """Reservations by UID, by node and by group. Not locked: the owner's lock guards it."""
 
     def __init__(self) -> None:
-        self._by_uid: dict[str, Reservation] = {}
-        self._by_node: dict[str, dict[str, Reservation]] = {}
-        self._by_group: dict[str, dict[str, Reservation]] = {}
+        self._by_uid: dict[str, Slot] = {}
+        self._by_node: dict[str, dict[str, Slot]] = {}
+        self._by_group: dict[str, dict[str, Slot]] = {}
         self._against: dict[int, Mapping[str, Sequence[PodInfo]]] = {}  # priority -> ..., until the next change
         self._given_up = False
         self._followers: list[set[str]] = []
@@ -73,40 +73,40 @@ class Ledger:
     def __len__(self) -> int:
         return len(self._by_uid)
 
-    def __iter__(self) -> Iterator[Reservation]:
+    def __iter__(self) -> Iterator[Slot]:
         return iter(self._by_uid.values())
 
     def uids(self) -> Set[str]:
         """Of the pods that have a place."""
         return self._by_uid.keys()
 
-    def get(self, uid: str) -> Reservation | None:
+    def get(self, uid: str) -> Slot | None:
         return self._by_uid.get(uid)
 
-    def on_node(self, node_name: str) -> Iterable[Reservation]:
+    def on_node(self, node_name: str) -> Iterable[Slot]:
         return self._by_node.get(node_name, {}).values()
 
-    def reserve(self, reservation: Reservation) -> None:
-        """A second reservation of a pod takes the place of its first."""
-        before = self._by_uid.get(reservation.uid)
+    def reserve(self, slot: Slot) -> None:
+        """A second slot of a pod replaces its first."""
+        before = self._by_uid.get(slot.uid)
         if before is not None:
-            self.release(before.uid, bound=before.node_name == reservation.node_name)
-        self._changed(reservation.node_name)
-        self._by_uid[reservation.uid] = reservation
-        self._by_node.setdefault(reservation.node_name, {})[reservation.uid] = reservation
-        self._by_group.setdefault(reservation.group, {})[reservation.uid] = reservation
+            self.release(before.uid, bound=before.node_name == slot.node_name)
+        self._changed(slot.node_name)
+        self._by_uid[slot.uid] = slot
+        self._by_node.setdefault(slot.node_name, {})[slot.uid] = slot
+        self._by_group.setdefault(slot.group, {})[slot.uid] = slot
 
-    def release(self, uid: str, *, bound: bool = False) -> Reservation | None:
+    def release(self, uid: str, *, bound: bool = False) -> Slot | None:
         """bound: the pod is on that node now, so the room does not come free for others."""
-        reservation = self._by_uid.pop(uid, None)
-        if reservation is not None:
-            self._changed(reservation.node_name)
+        slot = self._by_uid.pop(uid, None)
+        if slot is not None:
+            self._changed(slot.node_name)
             self._given_up = self._given_up or not bound
-            _drop(self._by_node, reservation.node_name, uid)
-            _drop(self._by_group, reservation.group, uid)
-        return reservation
+            _drop(self._by_node, slot.node_name, uid)
+            _drop(self._by_group, slot.group, uid)
+        return slot
 
-    def of_group(self, group: str) -> list[Reservation]:
+    def of_group(self, group: str) -> list[Slot]:
         return list(self._by_group.get(group, {}).values())
 
     def against(self, priority: int) -> Mapping[str, Sequence[PodInfo]]:
@@ -114,9 +114,9 @@ class Ledger:
         found = self._against.get(priority)
         if found is None:
             by_node: dict[str, list[PodInfo]] = {}
-            for reservation in self._by_uid.values():
-                if reservation.holds_against(priority):
-                    by_node.setdefault(reservation.node_name, []).append(reservation.pod_info)
+            for slot in self._by_uid.values():
+                if slot.holds_against(priority):
+                    by_node.setdefault(slot.node_name, []).append(slot.pod_info)
             found = self._against[priority] = by_node
         return found
 
@@ -126,7 +126,7 @@ class Ledger:
         return given_up
 
 
-def _drop(index: dict[str, dict[str, Reservation]], key: str, uid: str) -> None:
+def _drop(index: dict[str, dict[str, Slot]], key: str, uid: str) -> None:
     entries = index[key]
     del entries[uid]
     if not entries:
