@@ -12,7 +12,7 @@ CPU = {"cpu": "1"}
 GROUPS = "gang-extender.dev/groups"
 ROLES = "gang-extender.dev/roles"
 MATCH_POLICY = "gang-extender.dev/match-policy"
-BATCH = "gang-extender.dev/batch-started-at"
+START = "gang-extender.dev/start"
 ROLE = "gang-extender.dev/role"
 
 
@@ -86,17 +86,18 @@ def test_a_member_of_a_gang_that_has_been_whole_is_replaced_at_once(cluster: Clu
 
 
 def test_a_batch_that_a_restart_cut_short_is_completed(cluster: Cluster, module_programs: Pair) -> None:
-    """With only-waiting further members start in batches: whoever comes to lead knows a fraction of one by its name."""
+    """With only-waiting further members start in batches: a new leader knows a fraction of one by the record of its start."""
     extender = module_programs.extender
     cluster.node("node-1", cpu="4")
     cluster.pod_group("train", 2, annotations={MATCH_POLICY: "only-waiting"})
     cluster.recorder.await_bound(*pods(cluster, "train", "train-0", "train-1"), within=10)
-    first = {cluster.recorder.annotations(name)[BATCH] for name in ("train-0", "train-1")}
-    assert len(first) == 1, "who starts together has one name"
+    first = {cluster.recorder.annotations(name)[START] for name in ("train-0", "train-1")}
+    assert len(first) == 1, "members that start together have one record"
     extender.kill()
     now = datetime.now(UTC).isoformat()
-    pods(cluster, "train", "train-2", nodeName="node-1", annotations={BATCH: now})
+    pods(cluster, "train", "train-2", nodeName="node-1", annotations={START: f"{now} 2"})
     pods(cluster, "train", "train-3")
     extender.start()
     cluster.recorder.await_bound("train-3", within=20)
-    assert cluster.recorder.annotations("train-3")[BATCH] == now
+    began, quorum = cluster.recorder.annotations("train-3")[START].split()
+    assert (datetime.fromisoformat(began), quorum) == (datetime.fromisoformat(now), "2")

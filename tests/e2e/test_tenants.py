@@ -17,7 +17,7 @@ from tests.e2e.processes import eventually
 
 TENANT_PODS = PODS.format(namespace="default")
 MERGE = "application/merge-patch+json"
-START, BATCH = "gang-extender.dev/start", "gang-extender.dev/batch-started-at"
+START = "gang-extender.dev/start"
 RECORD = "only the gang scheduler writes the annotation "
 OWNER = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agents", "uid": "agents", "controller": True}
 NO_DAEMON_SET = "only the controller of DaemonSets makes a pod one that a DaemonSet controls"
@@ -83,8 +83,7 @@ def tenant(plane: ControlPlane) -> Iterator[Api]:
     ("annotations", "said"),
     [
         pytest.param({START: "x"}, f"{RECORD}{START}: leave it out", id="the record of a start"),
-        pytest.param({BATCH: "x"}, f"{RECORD}{BATCH}: leave it out", id="the record of a batch"),
-        pytest.param({START: "", BATCH: "", "a": "b"}, f"{RECORD}{BATCH} and {START}: leave", id="both, and empty"),
+        pytest.param({START: "", "a": "b"}, f"{RECORD}{START}: leave it out", id="an empty one, beside another key"),
     ],
 )
 def test_a_tenant_makes_no_record(annotations: Json, said: str, tenant: Api, cluster: Cluster) -> None:
@@ -121,7 +120,7 @@ def test_a_gang_starts_with_its_records_and_its_owner_may_change_the_pods(
     cluster.recorder.await_bound("web-0", "web-1", within=10)
     pod = f"{TENANT_PODS}/web-0"
     records = cluster.api.get(pod)["metadata"]["annotations"]
-    assert {START, BATCH} <= records.keys()
+    assert START in records
     assert refusal(tenant, "PATCH", pod, {"metadata": {"labels": {"a": "b"}}}, MERGE) == ""
     assert refusal(tenant, "PATCH", pod, {"metadata": {"annotations": {START: records[START]}}}, MERGE) == ""
     assert RECORD in refusal(tenant, "PATCH", pod, {"metadata": {"annotations": {START: "x"}}}, MERGE)

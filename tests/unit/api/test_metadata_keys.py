@@ -136,4 +136,4 @@ def test_each_key_of_ours_is_a_user_s_or_a_record_of_the_extender_s() -> None:
     ours = {key for key in declared_keys() if key.startswith("gang-extender.dev/")}
     records = {key for key in ours if isinstance(key, Record)}
     assert ours - records == {key for key in ASKING if key.startswith("gang-extender.dev/")}
-    assert records == {"gang-extender.dev/batch-started-at", "gang-extender.dev/start"}
+    assert records == {"gang-extender.dev/start"}

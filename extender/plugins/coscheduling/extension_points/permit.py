@@ -28,10 +28,9 @@ from extender.plugins.coscheduling.dependencies import (
 )
 from extender.plugins.coscheduling.events.expired_plans import time_for_siblings
 from extender.plugins.coscheduling.extension_points.preflight import lacks_room, preflight
-from extender.plugins.coscheduling.scheduling.batches import name_batch
 from extender.plugins.coscheduling.scheduling.checks import missing_peer_gang
 from extender.plugins.coscheduling.scheduling.topology import GangSetDomains
-from extender.plugins.coscheduling.spec.keys import BATCH, START
+from extender.plugins.coscheduling.spec.keys import START
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason, diagnosis_of_hold
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of, is_complete, missing_group, update_once_satisfied
@@ -187,9 +186,7 @@ class GangPermit:
         try:
             spec = self._manager.spec(group)
             if spec is not None:
-                now = self._manager.wall()
-                record_start(group, spec, begins, now)
-                name_batch(group, spec, uids, now)
+                record_start(group, spec, begins, self._manager.wall())
         finally:
             note_start(group, uids)  # they keep their places where the gang is set aside now
         self._manager.follow_places(group)
@@ -198,14 +195,12 @@ class GangPermit:
             self._with.verdicts.decided(group.pod_group, group.key, verdict)
 
     def check_commit(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
-        """PreBind: a member goes on only with its gang, and with its batch's name; a single pod only onto a node that still
-        takes it."""
+        """PreBind: a member goes on only with its gang, and with the record of its start; a single pod only onto a node that
+        still takes it."""
         with self._manager.lock:
             group = self._manager.holder_of(pod)
             member = group.members.get(pod.uid) if group is not None else None
             commit = member.commit if member is not None else None
-            if group is not None and group.batch:
-                annotate_binding(state, {BATCH: group.batch})
             if group is not None and group.start is not None and pod.uid in group.start.members:
                 annotate_binding(state, {START: group.start.record.text()})
         if commit is None:

@@ -23,7 +23,6 @@ from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
 from extender.plugins.coscheduling.hints.helpful_events import Happened
 from extender.plugins.coscheduling.hints.wake_ups import WakeUps
 from extender.plugins.coscheduling.plan_call import BegunCall, PlanCall, WaitingTime
-from extender.plugins.coscheduling.scheduling.batches import recall_batches
 from extender.plugins.coscheduling.scheduling.checks import failed_check
 from extender.plugins.coscheduling.scheduling.gang_set_planning import GangSetPlanning
 from extender.plugins.coscheduling.scheduling.planning_order import PlanningOrder
@@ -122,7 +121,6 @@ class PlanningRounds:
         until = manager.clock() + BEGUN_SECONDS
         with manager.lock:
             mark_rejections_current(manager)
-            recall_batches(manager)
             begun = manager.in_order(self._begun_groups())
             manager.queue.active.update(group.key for group in begun)
         for group in begun:
@@ -139,7 +137,7 @@ class PlanningRounds:
         return [
             group
             for group in list(manager.groups.values())
-            if manager.quarantine.for_gang(group.key, "begun", partial(manager.begun, group), otherwise=False)
+            if manager.quarantine.for_gang(group.key, "begun", partial(manager.recall_start, group), otherwise=False)
         ]
 
     def begin_anew(self) -> None:

@@ -13,7 +13,7 @@ from extender.api.metadata_keys import LIST, NAME, QUALIFIED_NAME, WORD, Key, Re
 from extender.api.schedulingv1alpha1 import LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL
 from extender.plugins.coscheduling.spec.counts import parse_minimum
 from extender.plugins.coscheduling.spec.koordinator import parse_mode, parse_waiting_time
-from extender.plugins.coscheduling.spec.match_policy import parse_batch, parse_match_policy
+from extender.plugins.coscheduling.spec.match_policy import parse_match_policy
 from extender.plugins.coscheduling.spec.named_groups import (
     check_group_name,
     check_label_key,
@@ -53,11 +53,8 @@ KOORDINATOR_GROUPS = Key(f"{_KOORDINATOR}/groups", _ANNOTATION, BOTH, LIST, pars
 KOORDINATOR_WAITING_TIME = Key(f"{_KOORDINATOR}/waiting-time", _ANNOTATION, BOTH, WORD, parse_waiting_time)
 KOORDINATOR_MODE = Key(f"{_KOORDINATOR}/mode", _ANNOTATION, BOTH, WORD, parse_mode)
 
-BATCH = Record(f"{_OURS}/batch-started-at", _ANNOTATION, POD, WORD, parse_batch)
-"""Written with a member's binding, and read after a restart."""
-
 START = Record(f"{_OURS}/start", _ANNOTATION, POD, 2 * 1024, parse_start)
-"""Likewise: the start that the member was bound by."""
+"""Written with a member's binding, and read after a restart: the start that the member was bound by."""
 
 ASKING: tuple[Key[Any], ...] = (
     MATCH_POLICY,

@@ -8,11 +8,10 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from extender.plugins.coscheduling.spec.counts import parse_minimum
 from extender.plugins.coscheduling.spec.field_errors import invalid
-from extender.plugins.coscheduling.spec.match_policy import batch_name, parse_batch
 
 MOST_NAMED = 128  # members; of a larger start they are known by their age
 _DIGITS = 8
@@ -29,7 +28,7 @@ class StartRecord:
     def text(self) -> str:
         """`2026-03-02T10:00:00.123456Z 2 1f3a99b0,77aa0123`."""
         named = ",".join(sorted(self.members))
-        return f"{batch_name(self.began)} {self.quorum} {named}".rstrip()
+        return f"{_rfc3339(self.began)} {self.quorum} {named}".rstrip()
 
 
 def start_record(began: datetime, quorum: int, uids: Collection[str]) -> StartRecord:
@@ -44,9 +43,24 @@ def parse_start(text: str) -> StartRecord:
     named = members.split(",") if members else []
     if len(named) > MOST_NAMED or any(len(each) != _DIGITS for each in named):
         raise invalid(text, "must be a time, minMember and digests of members")
-    return StartRecord(parse_batch(began), parse_minimum(quorum), frozenset(named))
+    return StartRecord(_parse_time(began), parse_minimum(quorum), frozenset(named))
 
 
 def digest(uid: str) -> str:
     """Tells the members of one group apart."""
     return f"{zlib.crc32(uid.encode()):0{_DIGITS}x}"
+
+
+def _rfc3339(began: datetime) -> str:
+    return began.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _parse_time(text: str) -> datetime:
+    """`2026-03-02T10:00:00.123456Z`. Raises FieldError."""
+    try:
+        began = datetime.fromisoformat(text)
+    except ValueError:
+        raise invalid(text, "must be a time as in RFC 3339") from None
+    if began.tzinfo is None:
+        raise invalid(text, "must be a time with its offset from UTC")
+    return began

@@ -159,8 +159,6 @@ class Group:
     in_tree: InTreePodGroup | None = None
     started: set[str] = field(default_factory=set)  # UIDs: their start has begun, and they are not on a node yet
     start: Start | None = None  # the last one, while it may yet turn out to have been cut short
-    batch: str = ""  # with only-waiting: the name of the batch that started last
-    earlier: set[str] = field(default_factory=set)  # UIDs on a node that are of no batch which a restart cut short
     once_whole: bool = False  # minMember of them have run since the first came to a node
     last_diagnosis: Diagnosis | None = None  # what the last attempt came to, if that was nothing; None after a plan
     spec: GroupSpec | None = None  # None: not computed since the last change

@@ -175,7 +175,6 @@ def forget(group: Group, uid: str) -> Effects:
         _leave_scheduler(group, member.pod)
         if member.ref.lightweight:
             group.spec = None
-    group.earlier.discard(uid)
     if group.start is not None:
         group.start = replace(group.start, members=group.start.members - {uid})
     _left_the_line(group, uid)

@@ -42,9 +42,9 @@ from extender.plugins.coscheduling.state.gang_set_index import GangSetIndex
 from extender.plugins.coscheduling.state.group import Group, Standing, standing_of
 from extender.plugins.coscheduling.state.group_members import KnownPods
 from extender.plugins.coscheduling.state.member import Effect
-from extender.plugins.coscheduling.state.quorum import needs
+from extender.plugins.coscheduling.state.quorum import left_behind, needs
 from extender.plugins.coscheduling.state.slots import Slots
-from extender.plugins.coscheduling.state.starts import follow_start, left_behind
+from extender.plugins.coscheduling.state.starts import follow_start, recall_start
 
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
 AT_ONCE = 50  # groups that are looked at under one hold of the lock
@@ -338,6 +338,11 @@ class PodGroupManager:
     def begun(self, group: Group) -> bool:
         """Whether a start of ours was cut short, and can be finished: a part of the gang runs, and is of no use until it is whole."""
         return bool(self.left_behind(group))
+
+    def recall_start(self, group: Group) -> bool:
+        """When we begin to lead: whether a start that the pods' records show was cut short, and can be finished."""
+        recall_start(group, self.spec(group), self.wall())
+        return self.begun(group)
 
     def left_behind(self, group: Group) -> AbstractSet[str]:
         """The members that would complete a start that was cut short. Their places are firm, and no others."""

@@ -8,11 +8,12 @@ Koordinator: pkg/scheduler/plugins/coscheduling/core/gang.go (isGangValidForPerm
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.member import Start
 
 NO_UIDS: frozenset[str] = frozenset()
 
@@ -50,27 +51,52 @@ def past(group: Group, spec: GroupSpec) -> AbstractSet[str]:
     """Members that count for nothing any more: with only-waiting those of earlier starts.
 
     A fraction of a gang is completed first, whatever the policy: running members count until there are minMember of them. So
-    is a batch that a restart cut short: of the members that run those of earlier batches count no more, its own do.
+    is a batch that a restart cut short: of the members that run only those of that start count.
     """
     if spec.match_policy is not MatchPolicy.ONLY_WAITING:
         return NO_UIDS
     settled = group.assigned() | group.started
     if len(settled) < spec.min_member:
         return NO_UIDS
-    return settled & group.earlier if _cut_short(group, spec) else settled
+    start = group.start
+    if start is None or left_behind(group, spec) <= group.started:  # of a start of our own they are on their way
+        return settled
+    return settled - start.members
 
 
-def in_part(group: Group, spec: GroupSpec) -> bool:
-    """Whether a part of it runs, and that is less than minMember; with only-waiting: of its last batch."""
-    return 0 < len(group.assigned()) < spec.min_member or _cut_short(group, spec)
+def left_behind(group: Group, spec: GroupSpec) -> AbstractSet[str]:
+    """Members of a start that was cut short which would complete it; empty where none was."""
+    start = group.start
+    if start is None or spec.invalid:
+        return NO_UIDS
+    bound = group.assigned() | group.starting
+    waiting = (start.members & group.members.keys()) - bound
+    counted, asked = _counted(start, spec, bound), _as_of(start, spec)
+    if (
+        not waiting
+        or not counted
+        or not minima_missed(group, asked, counted)
+        or minima_missed(group, asked, counted | waiting)
+    ):
+        return NO_UIDS
+    return waiting
 
 
-def _cut_short(group: Group, spec: GroupSpec) -> bool:
-    """Whether a restart came into the start of a batch, and that is not whole yet."""
-    if not group.earlier or spec.match_policy is not MatchPolicy.ONLY_WAITING:
-        return False
-    batch = (group.assigned() | group.started) - group.earlier
-    return bool(batch) and bool(minima_missed(group, spec, batch))
+def is_over(group: Group, spec: GroupSpec, start: Start) -> bool:
+    """Whether the start's quorum is on nodes, or it can be finished no more."""
+    if not minima_missed(group, _as_of(start, spec), _counted(start, spec, group.assigned())):
+        return True
+    return not group.starting & start.members and not left_behind(group, spec)
+
+
+def _as_of(start: Start, spec: GroupSpec) -> GroupSpec:
+    """minMember as it was, or as it is now where that is lower."""
+    return replace(spec, min_member=min(spec.min_member, start.record.quorum))
+
+
+def _counted(start: Start, spec: GroupSpec, bound: AbstractSet[str]) -> AbstractSet[str]:
+    """With only-waiting a batch is a gang of its own."""
+    return bound & start.members if spec.match_policy is MatchPolicy.ONLY_WAITING else bound
 
 
 def schedules_alone(group: Group, spec: GroupSpec, uid: str) -> bool:
@@ -101,8 +127,6 @@ def follow(group: Group, spec: GroupSpec | None) -> None:
     if spec is None or spec.invalid or spec.match_policy is MatchPolicy.WAITING_AND_RUNNING:
         return
     assigned = group.assigned()
-    if not _cut_short(group, spec):
-        group.earlier.clear()
     if not assigned and not group.starting:
         group.once_whole = False
         group.started.clear()

@@ -8,19 +8,17 @@ member that is lost makes a start of it. Everything runs under the manager's loc
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from extender.plugins.coscheduling.spec.keys import START
-from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.reading import Reading
 from extender.plugins.coscheduling.spec.start_record import StartRecord, digest, start_record
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import Start
-from extender.plugins.coscheduling.state.quorum import NO_UIDS, minima_missed
+from extender.plugins.coscheduling.state.quorum import is_over, left_behind
 
 RECENT = timedelta(minutes=5)  # a start that began before has been finished since, or never will be
 SKEW = timedelta(seconds=5)  # between our clock and the API server's, which dates pods
@@ -35,34 +33,13 @@ def record_start(group: Group, spec: GroupSpec, uids: AbstractSet[str], now: dat
         group.start = Start(start_record(now, spec.min_member, uids), frozenset(uids))
 
 
-def left_behind(group: Group, spec: GroupSpec) -> AbstractSet[str]:
-    """Members of a start that was cut short which would complete it; empty where none was."""
-    start = group.start
-    if start is None or spec.invalid:
-        return NO_UIDS
-    bound = group.assigned() | group.starting
-    waiting = (start.members & group.members.keys()) - bound
-    counted, asked = _counted(group, spec, bound), _as_of(start, spec)
-    if (
-        not waiting
-        or not counted
-        or not minima_missed(group, asked, counted)
-        or minima_missed(group, asked, counted | waiting)
-    ):
-        return NO_UIDS
-    return waiting
-
-
 def follow_start(group: Group, spec: GroupSpec | None) -> None:
     """A start is over once its quorum is on nodes, or once it can be finished no more: what happens later makes no start of it."""
     start = group.start
     if start is None or spec is None or spec.invalid:
         return
-    if minima_missed(group, _as_of(start, spec), _counted(group, spec, group.assigned())):
-        under_way = bool(group.starting & start.members)
-        if under_way or left_behind(group, spec):
-            return
-    group.start = None
+    if is_over(group, spec, start):
+        group.start = None
 
 
 def recall_start(group: Group, spec: GroupSpec | None, now: datetime) -> None:
@@ -71,20 +48,8 @@ def recall_start(group: Group, spec: GroupSpec | None, now: datetime) -> None:
     follow_start(group, spec)
 
 
-def _as_of(start: Start, spec: GroupSpec) -> GroupSpec:
-    """minMember as it was, or as it is now where that is lower."""
-    return replace(spec, min_member=min(spec.min_member, start.record.quorum))
-
-
-def _counted(group: Group, spec: GroupSpec, bound: AbstractSet[str]) -> AbstractSet[str]:
-    """With only-waiting a batch is a gang of its own."""
-    if group.start is not None and spec.match_policy is MatchPolicy.ONLY_WAITING:
-        return bound & group.start.members
-    return bound
-
-
 def _recalled(group: Group, now: datetime) -> Start | None:
-    records = dict(records_of(group, group.on_node()))
+    records = {uid: record for uid in group.on_node() if (record := _record_of(group, uid)) is not None}
     recent = [record for record in records.values() if abs(now - record.began) <= RECENT]
     if not recent:
         return None
@@ -96,12 +61,9 @@ def _recalled(group: Group, now: datetime) -> Start | None:
     return Start(newest, frozenset(bound | waiting))
 
 
-def records_of(group: Group, uids: Iterable[str]) -> Iterable[tuple[str, StartRecord]]:
-    """By UID; what is no record is of no start."""
-    for uid in uids:
-        record = Reading().value(group.members[uid].pod.metadata, START)
-        if record is not None:
-            yield uid, record
+def _record_of(group: Group, uid: str) -> StartRecord | None:
+    """None where the annotation is no record, or not there."""
+    return Reading().value(group.members[uid].pod.metadata, START)
 
 
 def _began(record: StartRecord, uid: str, created: datetime | None) -> bool:

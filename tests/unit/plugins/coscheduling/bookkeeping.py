@@ -218,8 +218,6 @@ GROUP_RULES: Mapping[str, Rule] = {
     "preempting": _nothing,
     "started": _of_pending("started"),
     "start": _start,
-    "batch": _nothing,
-    "earlier": _of_members("earlier"),
     "once_whole": _nothing,
     "last_diagnosis": _nothing,
     "spec": _spec,

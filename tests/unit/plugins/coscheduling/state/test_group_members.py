@@ -222,13 +222,13 @@ def test_a_bound_member_that_is_shown_on_no_node(bound_by: str, state: MemberSta
 def test_of_a_member_that_goes_nothing_is_left() -> None:
     group = group_with(pod("p", priority=5, schedulerName="s", schedulingGates=GATED, **CLAIM), pod("q"))
     call = Mock()
-    group.earlier, group.started, group.calls = {"p", "q"}, {"p", "q"}, {"p": call}
+    group.started, group.calls = {"p", "q"}, {"p": call}
     group.start = Start(start_record(datetime(2026, 1, 1, tzinfo=UTC), 2, frozenset("pq")), frozenset("pq"))
     group.errors, group.refuted = Mock(), Mock()
     assert group_members.forget(group, "p") == (Effect.RELEASE_PLACE,)
     assert list(group.members) == ["q"]
     assert (dict(group.priorities), group.of_scheduler) == ({0: 1}, {"default-scheduler": {"q"}})
-    assert (group.earlier, group.started, group.calls) == ({"q"}, {"q"}, {})
+    assert (group.started, group.calls) == ({"q"}, {})
     assert (group.gated, group.claiming) == (set(), set())
     assert group.start.members == {"q"}
     call.close.assert_called_once_with()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -12,13 +13,13 @@ from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.membership import GroupRef
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.roles import ROLE_LABEL, Roles
+from extender.plugins.coscheduling.spec.start_record import start_record
 from extender.plugins.coscheduling.state import group_members
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.member import MemberEvent
+from extender.plugins.coscheduling.state.member import MemberEvent, Start
 from extender.plugins.coscheduling.state.quorum import (
     Needs,
     follow,
-    in_part,
     minima_missed,
     needs,
     note_start,
@@ -42,7 +43,10 @@ def group(members: str, on_node: str = "", committed: str = "", started: str = "
             made.happened(name, MemberEvent.SEEN_BOUND)
         if name in committed:
             made.happened(name, MemberEvent.BINDING_CONFIRMED, "n1")
-    made.started, made.earlier = set(started), set(earlier)
+    made.started = set(started)
+    if earlier:  # the others were in the last start
+        record = start_record(datetime(2026, 1, 1, tzinfo=UTC), 2, ())
+        made.start = Start(record, frozenset(members) - frozenset(earlier))
     return made
 
 
@@ -91,31 +95,31 @@ def test_once_satisfied(policy: MatchPolicy, once_whole: bool, missing: Needs) -
 
 
 ROWS: list[Any] = [
-    # state, past, in part
-    pytest.param({}, ONLY, "", False, id="nobody runs"),
-    pytest.param({"on_node": "a"}, ONLY, "", True, id="a fraction is completed first, whatever the policy"),
-    pytest.param({"on_node": "a"}, RUNNING, "", True, id="likewise"),
-    pytest.param({"on_node": "ab"}, ONLY, "ab", False, id="a batch that runs counts for no other"),
-    pytest.param({"on_node": "ab"}, RUNNING, "", False, id="but does with other policies"),
-    pytest.param({"on_node": "a", "committed": "b"}, ONLY, "ab", False, id="one that we have bound runs"),
-    pytest.param({"on_node": "a", "started": "b"}, ONLY, "ab", True, id="one whose start has begun counts no more"),
-    pytest.param({"on_node": "abc", "earlier": "ab"}, ONLY, "ab", True, id="a batch that was cut short is completed"),
-    pytest.param({"on_node": "abc", "earlier": "ab"}, RUNNING, "", False, id="batches are of one policy"),
-    pytest.param({"on_node": "abcd", "earlier": "ab"}, ONLY, "abcd", False, id="one that is whole is over"),
+    # state, policy, past
+    pytest.param({}, ONLY, "", id="nobody runs"),
+    pytest.param({"on_node": "a"}, ONLY, "", id="a fraction is completed first, whatever the policy"),
+    pytest.param({"on_node": "a"}, RUNNING, "", id="likewise"),
+    pytest.param({"on_node": "ab"}, ONLY, "ab", id="a batch that runs counts for no other"),
+    pytest.param({"on_node": "ab"}, RUNNING, "", id="but does with other policies"),
+    pytest.param({"on_node": "a", "committed": "b"}, ONLY, "ab", id="one that we have bound runs"),
+    pytest.param({"on_node": "a", "started": "b"}, ONLY, "ab", id="one whose start has begun counts no more"),
+    pytest.param({"on_node": "abc", "earlier": "ab"}, ONLY, "ab", id="a batch that was cut short is completed"),
+    pytest.param({"on_node": "abc", "earlier": "ab"}, RUNNING, "", id="batches are of one policy"),
+    pytest.param({"on_node": "abcd", "earlier": "ab"}, ONLY, "abcd", id="one that is whole is over"),
+    pytest.param({"on_node": "ab", "earlier": "ab"}, ONLY, "ab", id="none of it runs: there is none to complete"),
+    pytest.param({"on_node": "ab", "started": "c", "earlier": "ab"}, ONLY, "abc", id="a start of ours has begun"),
     pytest.param(
-        {"on_node": "ab", "earlier": "ab"}, ONLY, "ab", False, id="none of it runs: there is none to complete"
+        {"on_node": "abc", "started": "def", "earlier": "ab"},
+        ONLY,
+        "abcdef",
+        id="members of a start of ours that are on their way: no batch is cut short",
     ),
-    pytest.param({"on_node": "ab", "started": "c", "earlier": "ab"}, ONLY, "ab", True, id="a start that has begun"),
 ]
 
 
-@pytest.mark.parametrize(("state", "policy", "settled", "part"), ROWS)
-def test_which_members_count_no_more_and_whether_a_part_runs(
-    state: dict[str, str], policy: MatchPolicy, settled: str, part: bool
-) -> None:
-    of = group("abcdef", **state)
-    assert past(of, spec(2, policy)) == set(settled)
-    assert in_part(of, spec(2, policy)) is part
+@pytest.mark.parametrize(("state", "policy", "settled"), ROWS)
+def test_which_members_count_no_more(state: dict[str, str], policy: MatchPolicy, settled: str) -> None:
+    assert past(group("abcdef", **state), spec(2, policy)) == set(settled)
 
 
 def test_with_only_waiting_those_of_earlier_starts_count_for_no_other() -> None:
@@ -152,7 +156,7 @@ def test_all_members_of_a_fraction_run_and_wait_for_more() -> None:
 
 def test_a_batch_is_whole_with_its_roles() -> None:
     of = group("abcD", on_node="abc", earlier="a")
-    assert in_part(of, spec(2, ONLY, {"master": 1, "worker": 1})), "its worker has been left behind"
+    assert past(of, spec(2, ONLY, {"master": 1, "worker": 1})) == {"a"}, "its worker has been left behind"
 
 
 def test_a_gang_of_which_nobody_is_needed_runs_only_with_somebody_on_a_node() -> None:
@@ -196,13 +200,3 @@ def test_whether_a_gang_has_been_whole(state: dict[str, str], asked: GroupSpec |
     of = group("abc", **state)
     follow(of, asked)
     assert of.once_whole is whole
-
-
-@pytest.mark.parametrize(
-    ("on_node", "earlier"),
-    [pytest.param("abc", "ab", id="cut short: still told apart"), pytest.param("abcd", "", id="whole: all are past")],
-)
-def test_batches_are_told_apart_while_one_is_cut_short(on_node: str, earlier: str) -> None:
-    of = group("abcd", on_node=on_node, earlier="ab")
-    follow(of, spec(2, ONLY))
-    assert of.earlier == set(earlier)

@@ -107,7 +107,7 @@ def test_where_what_has_begun_cannot_be_looked_for_calls_are_answered_and_it_is_
         def fails(manager: object) -> None:
             raise KeyError("a fault of ours")
 
-        patched.setattr(planning_rounds, "recall_batches", fails)
+        patched.setattr(planning_rounds, "mark_rejections_current", fails)
         single = member("single", "")
         kube.create(single)
         kube.attempt(single.uid)

@@ -9,9 +9,11 @@ import pytest
 from msgspec import structs
 
 from extender.api import corev1
-from extender.plugins.coscheduling.spec.keys import BATCH
+from extender.plugins.coscheduling.spec.keys import START
+from extender.plugins.coscheduling.spec.start_record import start_record
+from extender.plugins.coscheduling.state.member import Start
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members, on_node
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, on_node
 
 NOW = datetime(2026, 3, 2, 10, 0, 0, tzinfo=UTC)
 LAST, BEFORE, LONG_AGO = (
@@ -31,7 +33,7 @@ def kube(world: Callable[..., World]) -> KubeScheduler:
 def runs(name: str, batch: str) -> corev1.Pod:
     """Since before we began to lead."""
     pod = on_node(member(name), "n1")
-    annotations = {BATCH: batch} if batch else {}
+    annotations = {START: f"{batch} 2"} if batch else {}
     return structs.replace(pod, metadata=structs.replace(pod.metadata, annotations=annotations))
 
 
@@ -39,7 +41,7 @@ def runs(name: str, batch: str) -> corev1.Pod:
     ("running", "starts"),
     [
         pytest.param([BEFORE, BEFORE, LAST], [{"a"}], id="the last batch was cut short: it is completed"),
-        pytest.param(["", "", LAST], [{"a"}], id="the batch before is of a time when none had a name"),
+        pytest.param(["", "", LAST], [{"a"}], id="the batch before is of a time when none had a record"),
         pytest.param([LONG_AGO, LONG_AGO, LAST], [{"a"}], id="the batch before is old"),
         pytest.param([BEFORE, BEFORE], [], id="the last batch is whole"),
         pytest.param([LONG_AGO, BEFORE, BEFORE], [], id="a batch before lost a member: that is no fraction of a start"),
@@ -59,7 +61,7 @@ def test_a_batch_that_was_completed_is_past_and_the_next_is_whole_again(kube: Ku
     kube.create(runs("r0", BEFORE), runs("r1", BEFORE), runs("r2", LAST), member("a"))
     kube.run()
     assert kube.starts == [{"a"}]
-    assert not kube.plugin.manager.groups["default/g"].earlier
+    assert last_start(kube) is None
     kube.delete(member("a"))
     kube.create(member("b"))
     kube.run()
@@ -78,28 +80,18 @@ def test_a_batch_whose_last_member_goes_is_no_fraction_any_more(kube: KubeSchedu
     assert kube.starts == []
 
 
-def last_batch(kube: KubeScheduler) -> str:
-    return kube.plugin.manager.groups["default/g"].batch
+def last_start(kube: KubeScheduler) -> Start | None:
+    return kube.plugin.manager.groups["default/g"].start
 
 
-def test_each_start_has_a_name_of_its_own(kube: KubeScheduler) -> None:
-    kube.create(*members(2))
+def test_members_that_the_start_did_not_have_complete_no_batch(kube: KubeScheduler) -> None:
+    """A record that names its members says so."""
+    record = start_record(NOW, 2, ["default/r2", "default/gone"]).text()
+    last = on_node(member("r2"), "n1")
+    last = structs.replace(last, metadata=structs.replace(last.metadata, annotations={START: record}))
+    kube.create(runs("r0", BEFORE), runs("r1", BEFORE), last, member("a"))
     kube.run()
-    assert last_batch(kube) == "2026-03-02T10:00:00Z"
-    kube.plugin.manager.wall = lambda: NOW + timedelta(seconds=1)
-    kube.create(*members(2, prefix="h"))
+    assert (kube.starts, last_start(kube)) == ([], None)
+    kube.create(member("b"))
     kube.run()
-    assert last_batch(kube) == "2026-03-02T10:00:01Z"
-
-
-def test_the_rest_of_a_batch_that_was_cut_short_has_its_name(kube: KubeScheduler) -> None:
-    kube.create(runs("r0", BEFORE), runs("r1", BEFORE), runs("r2", LAST), member("a"))
-    kube.run()
-    assert last_batch(kube) == LAST
-
-
-def test_other_policies_name_no_batches(kube: KubeScheduler) -> None:
-    kube.apply(group(minimum=2))
-    kube.create(*members(2))
-    kube.run()
-    assert (kube.starts, last_batch(kube)) == ([frozenset({"g0", "g1"})], "")
+    assert kube.starts == [{"a", "b"}], "they are a batch of their own"
