@@ -1,6 +1,6 @@
 """The labels and annotations that the program reads, found in its modules: what hostile values are tried on.
 
-Used by tests of the edge. A key that nobody has listed anywhere is found all the same.
+Used by tests of the edge. A key that is listed nowhere is found all the same.
 """
 
 from __future__ import annotations

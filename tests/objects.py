@@ -113,7 +113,7 @@ class PodBuilder(Builder[corev1.Pod]):
     def info(self) -> PodInfo:
         return PodInfo(self.obj())
 
-    # Where, by whom, how soon
+    # Where, by which scheduler, how soon
 
     def node(self, name: str) -> Self:
         return self._in("spec", "nodeName", name)

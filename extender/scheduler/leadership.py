@@ -68,7 +68,7 @@ class Leadership:
             return ""
         with self._lock:
             if self._seen is None or not self._seen.holder_identity:
-                return "nobody holds the Lease"
+                return "the Lease has no holder"
             if not self._seen.holder_identity.startswith(self._prefix):
                 return "another kube-scheduler holds the Lease"
             if self._read_until is None:

@@ -1,6 +1,6 @@
-"""Who starts the gangs: kube-scheduler with our extender (pods gated, or plain), alone, or with its own alpha gang cycle.
+"""What starts the gangs: kube-scheduler with our extender (pods gated, or plain), alone, or with its own alpha gang cycle.
 
-All run in turn against one etcd and one API server, that has the in-tree gang API switched on for everybody. Used by the
+All run in turn against one etcd and one API server, that has the in-tree gang API switched on for all. Used by the
 benchmarks contention, in_tree_gangs and parked. Without Go, or binaries named by KUBEBUILDER_ASSETS, they say so.
 """
 
@@ -124,7 +124,7 @@ class Running:
 
 
 def _as_users_have_it(contender: Contender, config: dict[str, Any]) -> None:
-    """Who does without us has no need to look at all nodes; kube-scheduler's own burst is twice its QPS."""
+    """A contender without us has no need to look at all nodes; kube-scheduler's own burst is twice its QPS."""
     config["clientConnection"]["burst"] = 2 * contender.qps
     if not contender.extended:
         del config["percentageOfNodesToScore"]

@@ -1,8 +1,8 @@
-"""32 gangs of 16 with room for 12, pods created shuffled on 100 nodes: who starts how many, how soon, at what cost.
+"""32 gangs of 16 with room for 12, pods created shuffled on 100 nodes: how many each contender starts, how soon, at what cost.
 
 Ours gated and plain, beside the scheduler's own alpha gangs, in turn. When the last gang has started, plain members of the
 others are still to be told that there is no room, each once: that is the settling. The CPU of the ten seconds after it
-shows who is idle.
+shows which of them is idle.
 """
 
 from __future__ import annotations
@@ -62,18 +62,18 @@ def run() -> None:
         table = Table(f"{LOAD.gangs} gangs of {LOAD.members}, room for {LOAD.starts}, shuffled, {NODES} nodes")
         for_each_round((GATED, PLAIN, IN_TREE), partial(_round, plane, table))
         for contender, seconds in ((GATED, 1.5), (PLAIN, 5), (IN_TREE, 0)):
-            who = contender.name
+            name = contender.name
             known = bool(seconds)
-            table.row(who, "whole", "gangs", "all 12" if known else "")
-            table.row(who, "partial", "gangs", "none" if known else "")
-            table.row(who, "slowest", "s", f"at most {seconds} after its last pod" if known else "")
-            table.row(who, "scheduler_cpu", "s", "at most 8" if known else "")
-            table.row(who, "our_cpu", "s", "at most 4" if known else "")
-            table.row(who, "rested", "s", "last gang started to kube-scheduler at rest")
-            table.row(who, "scheduler_settling", "s", "CPU until then")
-            table.row(who, "our_settling", "s", "CPU until then")
-            table.row(who, "scheduler_idle", "s", f"CPU of the {IDLE_SECONDS:g} s after that")
-            table.row(who, "our_idle", "s", f"CPU of the {IDLE_SECONDS:g} s after that")
+            table.row(name, "whole", "gangs", "all 12" if known else "")
+            table.row(name, "partial", "gangs", "none" if known else "")
+            table.row(name, "slowest", "s", f"at most {seconds} after its last pod" if known else "")
+            table.row(name, "scheduler_cpu", "s", "at most 8" if known else "")
+            table.row(name, "our_cpu", "s", "at most 4" if known else "")
+            table.row(name, "rested", "s", "last gang started to kube-scheduler at rest")
+            table.row(name, "scheduler_settling", "s", "CPU until then")
+            table.row(name, "our_settling", "s", "CPU until then")
+            table.row(name, "scheduler_idle", "s", f"CPU of the {IDLE_SECONDS:g} s after that")
+            table.row(name, "our_idle", "s", f"CPU of the {IDLE_SECONDS:g} s after that")
 
 
 if __name__ == "__main__":

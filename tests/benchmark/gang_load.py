@@ -26,7 +26,7 @@ from tests.e2e.control_plane import ControlPlane
 from tests.e2e.processes import eventually
 
 CREATORS = 8
-BOUND = "spec.nodeName!="  # whoever measures reads no other event, or it would cost those more who write more
+BOUND = "spec.nodeName!="  # the measurement reads no other event, or it would cost a contender more that writes more
 _FORK = multiprocessing.get_context("fork")
 
 
@@ -219,7 +219,7 @@ def clear(plane: ControlPlane, contender: Contender) -> None:
     api.delete(PODS.format(namespace="default"))
     groups = group_body(contender, "any", 1)[0]
     api.delete(groups)
-    if contender.in_tree:  # nobody here takes the finalizer off that protects groups with pods
+    if contender.in_tree:  # no controller here takes the finalizer off that protects groups with pods
         for group in api.items(groups):
             api.patch(f"{groups}/{group['metadata']['name']}", {"metadata": {"finalizers": None}})
     eventually(lambda: not api.items(ALL_PODS, limit=1), within=60, what="all pods are gone")

@@ -2,7 +2,7 @@
 
 Ours, the gangs gated and plain, beside the scheduler's own alpha gangs, in turn. A change of a label moves every pod that
 an extender has refused. The gangs count as parked when kube-scheduler has come to rest; the first single pod is made as the
-changes begin and waits behind everybody whom they move; the other 50 are made one by one while the changes go on, spread
+changes begin and waits behind all pods that they move; the other 50 are made one by one while the changes go on, spread
 over kube-scheduler's longest back-off. docs/design/0012-parked-plain-pods.md says what the numbers come from.
 """
 

@@ -36,7 +36,7 @@ NODES_PATH, PODS_PATH = "/api/v1/nodes", "/api/v1/pods"
 
 
 def _managed(fields: int) -> Json:
-    """managedFields, most of what a real object is; nobody here reads them."""
+    """managedFields, most of what a real object is; nothing here reads them."""
     entry = {"manager": "kubelet", "operation": "Update", "apiVersion": "v1", "time": SINCE, "fieldsType": "FieldsV1"}
     return {"managedFields": [{**entry, "fieldsV1": {f"f:field-{number}": {"f:more": {}} for number in range(fields)}}]}
 
@@ -175,8 +175,8 @@ def played_api_server(folder: Path) -> Iterator[Played]:
     config = {
         "apiVersion": "v1", "kind": "Config", "current-context": "played",
         "clusters": [{"name": "played", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
-        "users": [{"name": "nobody", "user": {}}],
-        "contexts": [{"name": "played", "context": {"cluster": "played", "user": "nobody"}}],
+        "users": [{"name": "player", "user": {}}],
+        "contexts": [{"name": "played", "context": {"cluster": "played", "user": "player"}}],
     }  # fmt: skip
     file = folder / "kubeconfig"
     file.write_text(yaml.safe_dump(config))

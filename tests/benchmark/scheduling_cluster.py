@@ -127,7 +127,7 @@ def stores() -> Mapping[type[Any], Store[Any]]:
 
 
 def plain(name: str) -> corev1.Pod:
-    """Resources, a node selector and a toleration; nobody's pod."""
+    """Resources, a node selector and a toleration; a pod without an owner."""
     spec = {
         "nodeSelector": {"arch": "amd64"},
         "tolerations": [{"key": "dedicated", "operator": "Equal", "value": "team-1", "effect": "NoSchedule"}],

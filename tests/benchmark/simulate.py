@@ -1,6 +1,6 @@
 """`simulate` of 10,000 pods on 1,000 nodes beside the real kube-scheduler on the same cluster, in turn, as a ratio.
 
-The pods are created while nobody schedules, and dumped by kubectl as a user would. Measured on both sides: from the start of
+The pods are created while no scheduler runs, and dumped by kubectl as a user would. Measured on both sides: from the start of
 the program until every pod has its node; the real one beside etcd and the API server, which take their share of the machine.
 Without Go, or binaries named by KUBEBUILDER_ASSETS, only simulate runs, on the same objects written by hand.
 """

@@ -1,6 +1,6 @@
 """Victims for a gang of 64 on 1,000 nodes with 10,000 pods: the time of one plan, every pod a possible victim.
 
-The yardstick beside it is the plan of the same gang on the same cluster with everybody of lower priority gone.
+The yardstick beside it is the plan of the same gang on the same cluster with all pods of lower priority gone.
 """
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ class Cluster:
         )
 
     def await_back(self, start: Callable[[], object]) -> None:
-        """Starts a program that the test has killed: whoever was left half bound is to be whole soon after it is ready."""
+        """Starts a program that the test has killed: a gang that was left half bound is to be whole soon after it is ready."""
         start()
         self._restarts.append(time.monotonic())
 

@@ -103,7 +103,7 @@ def violations(
     longer count, so a group that loses a bound member to preemption is a fraction. `excused` (namespace/name) are those
     that the test itself deletes: they count for their group as long as members of it run that started with them, and until
     one of those is preempted. `restarts`: when what the test had killed was ready again, from which on a recovery counts.
-    `loose`: groups of which nobody needs the others once the test has taken members out of a whole one (once-satisfied).
+    `loose`: groups of which no member needs the others once the test has taken members out of a whole one (once-satisfied).
     """
     found = [*_over_allocatable(history, allocatable)]
     for group, changes in _by_group(history).items():
@@ -149,7 +149,7 @@ def _fractions(
 
 
 class Tally:
-    """Who of a group is bound, with those that have finished, or that the test has taken out of it, since."""
+    """The members of a group that are bound, with those that have finished, or that the test has taken out of it, since."""
 
     def __init__(self, excused: Collection[str], limit: float) -> None:
         self._excused = excused
@@ -175,7 +175,7 @@ class Tally:
             had_a_node = self.bound.pop(uid, None) is not None
             if name in self._excused:
                 self._taken_out[uid] = change.at
-            elif had_a_node:  # a victim: whoever is left of its group by now goes with it
+            elif had_a_node:  # a victim: the rest of its group goes with it by now
                 self._forget_before(change.at - self._limit)
         elif change.pod.node:
             if not self.bound:  # it starts anew
@@ -183,12 +183,12 @@ class Tally:
             self.bound[uid] = name
 
     def _forget_before(self, decided: float) -> None:
-        """Who went later was still counted on when it was decided."""
+        """A member that went later was still counted on when it was decided."""
         self._taken_out = {uid: at for uid, at in self._taken_out.items() if at >= decided}
 
 
 class LooseTally(Tally):
-    """Of a gang that has been whole and is less by the test's doing, or because some have finished, nobody is counted."""
+    """Of a gang that has been whole and is less by the test's doing, or because some have finished, no member is counted."""
 
     def __init__(self, wanted: int, excused: Collection[str], limit: float) -> None:
         super().__init__(excused, limit)

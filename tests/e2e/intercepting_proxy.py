@@ -20,7 +20,7 @@ class InterceptingProxy:
     """Answers filter calls on loopback in a thread of its own. kube-scheduler asks it before it asks us."""
 
     def __init__(self, timeout_seconds: int = 5) -> None:
-        """After so long kube-scheduler takes no answer for an error, and tries somebody else."""
+        """After so long kube-scheduler takes no answer for an error, and tries another pod."""
         self._timeout_seconds = timeout_seconds
         self._changed = threading.Condition()  # guards the next three
         self._kept_out: frozenset[str] = frozenset()
@@ -40,26 +40,26 @@ class InterceptingProxy:
         self._thread.join()
 
     def keep_out(self, names: Iterable[str]) -> None:
-        """These are refused, and nobody waits any more."""
+        """These are refused, and no call waits any more."""
         with self._changed:
             self._kept_out = frozenset(names)
             self._kept_waiting = frozenset()
             self._changed.notify_all()
 
     def keep_waiting(self, names: Iterable[str]) -> None:
-        """Gives no answer for these, and kube-scheduler tries nobody else meanwhile, until others or none are named."""
+        """Gives no answer for these, and kube-scheduler tries no other pod meanwhile, until others or none are named."""
         with self._changed:
             self._kept_waiting = frozenset(names)
             self._changed.notify_all()
 
     def let_pass(self, count: int) -> None:
-        """So many more, whoever comes; the next gets no answer until this is called again."""
+        """So many more, in the order of their calls; the next gets no answer until this is called again."""
         with self._changed:
             self._passes = count + (self._passes or 0)
             self._changed.notify_all()
 
     def open(self) -> None:
-        """For everybody, and for good."""
+        """For all pods, and for good."""
         with self._changed:
             self._passes = None
         self.keep_out([])

@@ -24,7 +24,7 @@ class NotReadyError(Exception):
 
 
 def free_port() -> int:
-    """None that a connection may be given: while its program is away anybody's could take it, one to this very port too."""
+    """None that a connection may be given: while its program is away any other's could take it, one to this very port too."""
     while True:
         if not _ports:
             _ports.extend(_claimed_block())

@@ -1,6 +1,6 @@
 """Held members whose time is over: all of them end together, and come back when kube-scheduler lets them, each by itself.
 
-A bind call that fails puts its pod into a back-off of 1 s and more, which no event ends. Who is late is kept at a proxy in
+A bind call that fails puts its pod into a back-off of 1 s and more, which no event ends. The late member is kept back by a proxy in
 front of the extender.
 """
 
@@ -74,7 +74,7 @@ def test_the_holds_of_a_gang_end_together_and_it_starts_when_the_last_is_back(cl
     cluster.recorder.await_bound(*story.names, within=20)
 
 
-def test_nobody_is_kept_out_for_members_that_are_in_back_off(cluster: Cluster, start: Start) -> None:
+def test_no_pod_is_kept_out_for_members_that_are_in_back_off(cluster: Cluster, start: Start) -> None:
     story = start(3)
     cluster.pod("other", requests={"cpu": "1"})
     story.await_timeout()

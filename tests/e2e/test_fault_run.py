@@ -1,6 +1,6 @@
 """A short fault run of all that can happen, and no gang is a fraction; `python -m tests.e2e.fault_run` makes longer ones.
 
-Those judge also who waits in vain. That depends on what was met at which moment, and no story here is to be uncertain.
+Those check also that no pod waits although it fits. That depends on what was met at which moment, and no story here is to be uncertain.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who gets the room: fragmented nodes, a member that fits nowhere, members that change in number, names that are alike."""
+"""Which gang gets the room: fragmented nodes, a member that fits nowhere, members that change in number, names that are alike."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_min_member_raised_and_lowered_while_the_gang_waits(gate: Any, cluster: 
 
 
 def test_min_member_raised_while_the_gang_runs_and_lowered_again(cluster: Cluster, module_programs: Pair) -> None:
-    """Those that run go on; who comes then waits for the new number."""
+    """Those that run go on; members that come then wait for the new number."""
     cluster.node("node-1", cpu="4")
     cluster.pod_group("web", min_member=2)
     for name in ("web-0", "web-1"):

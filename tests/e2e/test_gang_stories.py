@@ -34,7 +34,7 @@ def test_a_member_that_waits_says_how_many_there_are_by_now(cluster: Cluster, mo
         cluster.recorder.await_message(name, "current pods number: 2", within=5)
 
 
-def test_a_pod_group_that_cannot_be_read_stops_nobody_else(cluster: Cluster, module_programs: Pair) -> None:
+def test_a_pod_group_that_cannot_be_read_stops_no_other_gang(cluster: Cluster, module_programs: Pair) -> None:
     """The pattern of the CRD allows what is no quantity."""
     cluster.node("node-1")
     cluster.pod_group("odd", min_member=2, minResources={"cpu": "1e1.5"})

@@ -82,7 +82,7 @@ def test_a_gang_goes_where_its_disks_are(storage: Storage, module_programs: Pair
 
 
 def test_a_provisioner_that_gives_up_once(storage: Storage, module_programs: Pair) -> None:
-    """kube-scheduler undoes the one member and tries it again; the others are held meanwhile, and nobody is bound."""
+    """kube-scheduler undoes the one member and tries it again; the others are held meanwhile, and no member is bound."""
     storage.cluster.node("node-1", cpu="4")
     storage.storage_class("fast", DRIVER)
     gang(storage, "fast", GATED)
@@ -100,10 +100,10 @@ def test_a_provisioner_that_gives_up_once(storage: Storage, module_programs: Pai
     storage.cluster.recorder.await_bound(*THREE, within=15)
 
 
-def test_who_was_to_start_with_a_group_that_is_gone_once_its_volume_is_there(
+def test_a_member_that_was_to_start_with_a_group_that_is_gone_once_its_volume_is_there(
     storage: Storage, module_programs: Pair
 ) -> None:
-    """It is not held: nobody could say for how long, and its room would be nobody's."""
+    """It is not held: nothing could say for how long, and its room would lie idle."""
     cluster = storage.cluster
     cluster.node("node-1", cpu="4")
     storage.storage_class("fast", DRIVER)

@@ -92,7 +92,7 @@ def is_refused(account: Api, name: str, body: Any, code: int = 422) -> bool:
     ],
 )
 @pytest.mark.usefixtures("gate")
-def test_who_gets_the_gate(metadata: Json, spec: Json, expected: list[Json], cluster: Cluster) -> None:
+def test_which_pods_get_the_gate(metadata: Json, spec: Json, expected: list[Json], cluster: Cluster) -> None:
     cluster.judged = True  # nothing schedules here
     body = {
         "metadata": {"name": "made", **metadata},
@@ -120,7 +120,7 @@ def test_the_extender_may_take_its_gate_off(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        pytest.param({"spec": {"schedulingGates": [{"$patch": "delete", **OTHER}]}}, id="a gate of somebody else"),
+        pytest.param({"spec": {"schedulingGates": [{"$patch": "delete", **OTHER}]}}, id="a foreign gate"),
         pytest.param({"spec": {"containers": [{"name": "main", "image": "evil"}]}}, id="an image"),
         pytest.param({"metadata": {"labels": {"a": "b"}}}, id="a label"),
         pytest.param({"metadata": {"labels": {GROUP_LABEL: None}}}, id="no group any more"),

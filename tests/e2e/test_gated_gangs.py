@@ -72,7 +72,7 @@ def test_where_not_all_nodes_are_offered_gated_members_are_nominated_first(
     assert attempts(cluster, [f"train-{number}" for number in range(4)]) == []
 
 
-def test_an_extender_that_is_told_too_much_nominates_who_was_refused(
+def test_an_extender_that_is_told_too_much_nominates_members_that_were_refused(
     cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
     """It believes that all nodes are offered, and a third of them are."""
@@ -134,7 +134,7 @@ def test_a_gang_whose_members_are_missing_says_so(cluster: Cluster, module_progr
     cluster.recorder.await_bound(*names, "few-2", within=3)
 
 
-def test_a_gate_of_somebody_else_holds_the_gang_back_and_is_left_alone(cluster: Cluster, module_programs: Pair) -> None:
+def test_a_foreign_gate_holds_the_gang_back_and_is_left_alone(cluster: Cluster, module_programs: Pair) -> None:
     cluster.node("node-1", cpu="4")
     cluster.pod_group("held", min_member=2)
     names = gang(cluster, "held", 1)
@@ -263,13 +263,13 @@ def test_a_planned_node_is_deleted_before_the_members_bind(
     def places() -> dict[str, str]:
         return pair.extender.places("default/train")
 
-    eventually(lambda: len(places()) == 4 and all(places().values()), within=5, what="everybody has a place")
+    eventually(lambda: len(places()) == 4 and all(places().values()), within=5, what="every member has a place")
     planned = places()
     lost = planned[names[0]]
     good = {name: node for name, node in planned.items() if node != lost}
     cluster.api.delete(f"/api/v1/nodes/{lost}")
-    eventually(lambda: not {"", lost} & set(places().values()), within=5, what="everybody has a place elsewhere")
-    assert {name: places()[name] for name in good} == good, "who has a good place keeps it"
+    eventually(lambda: not {"", lost} & set(places().values()), within=5, what="every member has a place elsewhere")
+    assert {name: places()[name] for name in good} == good, "a member with a good place keeps it"
     pair.scheduler.start()
     recorder.await_bound(*names, within=10)
     assert lost not in {change.pod.node for change in recorder.history()}

@@ -49,7 +49,7 @@ def start(cluster: Cluster, proxy: InterceptingProxy, tmp_path: Path, programs: 
 def hold_two(cluster: Cluster, proxy: InterceptingProxy, extender: Extender, timeout_seconds: int = 60) -> None:
     """The third waits at the proxy.
 
-    Nobody is asked about before the extender knows all three: none is parked then, and they come in their order. The third is
+    No member is asked about before the extender knows all three: none is parked then, and they come in their order. The third is
     refused after that at the earliest: it would keep its siblings from having a plan.
     """
     proxy.keep_waiting(NAMES)
@@ -73,7 +73,7 @@ def test_the_last_member_starts_the_gang(cluster: Cluster, proxy: InterceptingPr
     assert cluster.recorder.bound() == set()
     let_in(cluster, proxy)
     cluster.recorder.await_bound(*NAMES, within=2)
-    eventually(lambda: extender.held() == 0, within=2, what="nobody is held any more")
+    eventually(lambda: extender.held() == 0, within=2, what="no member is held any more")
 
 
 def test_a_wait_that_times_out_says_so(cluster: Cluster, proxy: InterceptingProxy, start: Start) -> None:
@@ -97,7 +97,7 @@ def test_a_held_pod_that_is_deleted_ends_the_hold_of_all(
 ) -> None:
     extender = start().extender
     cluster.delete_pod("web-0")
-    eventually(lambda: extender.held() == 0, within=2, what="a group below its quorum holds nobody")
+    eventually(lambda: extender.held() == 0, within=2, what="a group below its quorum holds no member")
     assert cluster.recorder.bound() == set()
     cluster.pod("web-0", group="web", requests={"cpu": "1"})
     let_in(cluster, proxy)
@@ -107,12 +107,12 @@ def test_a_held_pod_that_is_deleted_ends_the_hold_of_all(
 def test_a_pod_group_that_is_deleted_ends_the_holds(cluster: Cluster, start: Start) -> None:
     extender = start().extender
     cluster.delete_pod_group("web")
-    eventually(lambda: extender.held() == 0, within=2, what="a group that is gone holds nobody")
+    eventually(lambda: extender.held() == 0, within=2, what="a group that is gone holds no member")
     cluster.recorder.settle()
     assert cluster.recorder.bound() == set()
 
 
-def test_a_pod_of_higher_priority_takes_the_room_and_nobody_dies(cluster: Cluster, start: Start) -> None:
+def test_a_pod_of_higher_priority_takes_the_room_and_no_pod_is_evicted(cluster: Cluster, start: Start) -> None:
     start()
     members = {cluster.recorder.pod(name)["metadata"]["uid"] for name in NAMES}  # type: ignore[index]
     cluster.pod("vip", requests={"cpu": "2"}, priority=1000)
@@ -123,7 +123,7 @@ def test_a_pod_of_higher_priority_takes_the_room_and_nobody_dies(cluster: Cluste
 
 
 def test_kube_scheduler_killed_while_binds_are_held(cluster: Cluster, proxy: InterceptingProxy, start: Start) -> None:
-    """The last member is on its way: for one that was refused nobody would be held again."""
+    """The last member is on its way: for one that was refused no member would be held again."""
     pair = start(last_is_slow=True)
     extender, scheduler = pair.extender, pair.scheduler
     cluster.killed = True
@@ -156,7 +156,7 @@ def test_the_extender_told_to_end_answers_the_binds_that_are_held(
     extender = start().extender
     cluster.killed = True
     extender.program.signal(signal.SIGTERM)
-    for name in NAMES[:2]:  # now: a second later kube-scheduler tries again, and finds nobody
+    for name in NAMES[:2]:  # now: a second later kube-scheduler tries again, and finds none of them
         cluster.recorder.wait(
             lambda name=name: cluster.recorder.condition(name).get("reason") == "SchedulerError",
             within=3,

@@ -1,4 +1,4 @@
-"""Whose turn it is, on the real control plane: what has begun is finished first, and who waits longest is not passed for ever."""
+"""The order of gangs on the real control plane: what has begun is finished first, and the gang that waits longest gets its turn."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def bind(cluster: Cluster, name: str, node: str, quorum: int = 0, members: Seque
     cluster.api.create(POD.format(name) + "/binding", {"metadata": metadata, "target": {"kind": "Node", "name": node}})
 
 
-def test_what_has_begun_before_a_restart_is_finished_before_anybody_else_is_answered(
+def test_what_has_begun_before_a_restart_is_finished_before_any_other_pod_is_answered(
     cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
     cluster.killed = True
@@ -141,10 +141,10 @@ def await_no_room(cluster: Cluster, group: str) -> None:
     eventually(lambda: reason() == "InsufficientResources", within=10, what=f"{group} has no room: {reason()}")
 
 
-def test_whoever_was_refused_for_a_reservation_is_woken_when_it_ends(
+def test_a_pod_that_was_refused_for_a_reservation_is_woken_when_it_ends(
     cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
-    """The deletion of a pod that waits wakes nobody in kube-scheduler, and its next look is five minutes off.
+    """The deletion of a pod that waits wakes no pod in kube-scheduler, and its next look is five minutes off.
 
     The gang's kube-scheduler is down, so that its places stay reservations.
     """

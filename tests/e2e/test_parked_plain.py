@@ -18,14 +18,14 @@ CHANGES = (
 )
 ATTEMPTS = (
     2 * CHANGES
-)  # kube-scheduler tries a pod again for every patch, its own too, and at once where nobody else waits
+)  # kube-scheduler tries a pod again for every patch, its own too, and at once where no other pod waits
 
 
 def filter_calls(programs: Pair) -> int:
     return int(programs.extender.metric("gang_extender_request_duration_seconds_count"))
 
 
-def test_members_without_room_are_told_why_and_then_nobody_is_asked_or_patched(
+def test_members_without_room_are_told_why_and_then_none_is_asked_about_or_patched(
     cluster: Cluster, module_programs: Pair
 ) -> None:
     """The first are refused while their gang is created, for its number, and are told of the room once it is complete."""

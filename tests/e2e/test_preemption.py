@@ -1,4 +1,4 @@
-"""Preemption beside a real kube-scheduler: whole gangs get their room or nobody goes, and no fraction of a gang is left."""
+"""Preemption beside a real kube-scheduler: whole gangs get their room or no pod goes, and no fraction of a gang is left."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def test_a_preemptor_gets_its_victim_once_a_gang_can_spare_one(
 def test_a_budget_makes_no_gang_immune_that_kube_scheduler_would_evict(
     cluster: Cluster, programs: list[Extender | Scheduler], tmp_path: Path
 ) -> None:
-    """kube-scheduler deletes whom it preempts, whatever a budget says, and the rest goes the same way: whole or not at all."""
+    """kube-scheduler deletes the pods that it preempts, whatever a budget says, and the rest goes the same way: whole or not at all."""
     cluster.pod_group("running", min_member=2)
     for index in range(2):
         cluster.node(f"node-{index}", cpu="1")

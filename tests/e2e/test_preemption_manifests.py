@@ -1,4 +1,4 @@
-"""manifests/preemption: without the right to evict gangs evict nobody and say so; with it they do."""
+"""manifests/preemption: without the right to evict, gangs preempt no pod and say so; with it they do."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def revoke(cluster: Cluster) -> None:
     cluster.plane.kubectl("delete", "--ignore-not-found", f"clusterrolebinding/{EXTENDER_USER}-preemption")
 
 
-def test_a_gang_evicts_nobody_until_the_overlay_is_applied(
+def test_a_gang_evicts_no_pod_until_the_overlay_is_applied(
     cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
     revoke(cluster)

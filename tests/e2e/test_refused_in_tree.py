@@ -89,7 +89,7 @@ def test_where_they_are_too_few_nothing_stays_held_and_kube_scheduler_is_quoted(
 
 
 @BOTH
-def test_nobody_is_kept_out_for_a_gang_that_no_node_is_for(
+def test_no_pod_is_kept_out_for_a_gang_that_no_node_is_for(
     cluster: Cluster, module_programs: Pair, gated: bool
 ) -> None:
     """kube-scheduler refuses every member before the extender is asked about any."""

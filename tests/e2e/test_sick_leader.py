@@ -106,7 +106,7 @@ def test_the_other_replica_places_the_next_gang(
 ) -> None:
     first, second = two(start, cluster)
     fails(first.extender)
-    assert shows(second, LEADING) == 0, "nobody leads whose extender can be scraped: GangExtenderNobodyLeads"
+    assert shows(second, LEADING) == 0, "no leader has an extender that can be scraped: GangExtenderNobodyLeads"
     run_a_gang(cluster, within=SCALE * PATIENCE + 20)
     assert (second.pair.extender.planned(GROUP), shows(second, LEADING)) == (1, 1)
     assert holder(cluster) == "second"

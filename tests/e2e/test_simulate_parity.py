@@ -94,7 +94,7 @@ def _pods(cluster: Cluster) -> None:
     # from here on nothing is bound: what is said of each is the last word at once
     pods.add("second-of-its-kind", nodeSelector=small, labels={"app": "lone"}, affinity=_away_from("lone"))
     pods.add("wants-the-port", nodeSelector=small, containers=_with_port(8080))
-    pods.add("follows-nobody", affinity=_near("nobody"))
+    pods.add("follows-none", affinity=_near("none"))
     pods.add("too-large", "100", requests={"memory": "1Ti", "ephemeral-storage": "1Ti"})
     pods.add("nowhere", nodeSelector={"pool": "none"})
     pods.add("without-claim", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}])
@@ -141,7 +141,7 @@ def _real(cluster: Cluster) -> Outcome:
 
 
 def _compared(cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]) -> Outcome:
-    """Simulated first, from what kubectl says of pods that nobody has looked at yet; then the real one comes."""
+    """Simulated first, from what kubectl says of pods that no scheduler has tried yet; then the real one comes."""
     dump = _dumped(cluster.plane, tmp_path)
     scheduler = Scheduler(cluster.plane, tmp_path, extender=None, change=_default_profile)
     programs.append(scheduler)
@@ -156,7 +156,7 @@ def _compared(cluster: Cluster, tmp_path: Path, programs: list[Extender | Schedu
     return expected
 
 
-def test_who_is_bound_and_what_is_said_of_the_rest(
+def test_which_pods_are_bound_and_what_is_said_of_the_rest(
     cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
     _nodes(cluster)
@@ -169,7 +169,7 @@ def test_who_is_bound_and_what_is_said_of_the_rest(
     assert all(said for name, (_, said) in expected.items() if name not in bound)
 
 
-def test_who_makes_room_for_whom(cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]) -> None:
+def test_which_pods_make_room_for_which(cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]) -> None:
     cluster.node("node-1", cpu="2")
     cluster.node("node-2", cpu="2")
     for number, priority in ((1, 10), (2, 20)):

@@ -22,7 +22,7 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/gang-schedul
 
 
 def own_host_name(name: str) -> list[str]:
-    """In front of a command: as in a pod, whose containers share a host name that nobody else has."""
+    """In front of a command: as in a pod, whose containers share a host name that is theirs alone."""
     for unshare in (["unshare", "--uts"], ["unshare", "--user", "--map-root-user", "--uts"]):
         command = [*unshare, "sh", "-c", 'hostname "$0" && exec "$@"', name]
         if subprocess.run([*command, "true"], capture_output=True, check=False).returncode == 0:

@@ -202,7 +202,7 @@ FILES: dict[str, Json] = {
     "arguments twice, the second wrong": configuration(
         profile(plugin("InterPodAffinity"), plugin("InterPodAffinity", hardPodAffinityWeight=-1))
     ),
-    "arguments of a plugin that nobody knows": configuration(profile(plugin("Mine", anything=[1]))),
+    "arguments of an unknown plugin": configuration(profile(plugin("Mine", anything=[1]))),
     "extender: weight missing": configuration(extenders=[extender(prioritizeVerb="p")]),
     "extender: weight below": configuration(extenders=[extender(prioritizeVerb="p", weight=-1)]),
     "extender: weight below without the verb": configuration(extenders=[extender(weight=-1)]),

@@ -1,4 +1,4 @@
-"""Queueing hints against the real ones of kube-scheduler 1.36.3: the events made of a change, who hears them, what they say."""
+"""Queueing hints against the real ones of kube-scheduler 1.36.3: the events made of a change, which plugins hear them, what they say."""
 
 from __future__ import annotations
 

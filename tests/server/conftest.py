@@ -35,7 +35,7 @@ def client(app: Flask) -> FlaskClient:
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """For tests that leave it as they found it. A traceback in its log is nobody's wish."""
+    """For tests that leave it as they found it. No traceback belongs in its log."""
     running = Service(tmp_path_factory.mktemp("service"), **TIMES)
     try:
         yield running.start()

@@ -1,6 +1,6 @@
 """Clients that send half of what they should, nothing, or without end, against the real worker.
 
-They are let go in time, and nobody else notices: neither the verbs nor the probes. A release of gunicorn that loses one
+They are let go in time, and nothing else notices: neither the verbs nor the probes. A release of gunicorn that loses one
 of the worker's overrides fails here.
 """
 
@@ -29,7 +29,7 @@ HALVES = {
     "half a body": raw("filter", HALF, length=len(HALF) * 3),
     "no body": raw("bind", b"", length=100),
     "half a chunk": CHUNKED + b"ff\r\nabc",
-    "half a body for nobody": raw("nonsense", HALF, length=len(HALF) * 3),
+    "half a body for no verb": raw("nonsense", HALF, length=len(HALF) * 3),
 }
 
 
@@ -120,7 +120,7 @@ def test_an_upgrade_to_http_2_is_not_taken(service: Service) -> None:
         pytest.param(b"POST /filter HTTP/1.1\r\n", b"A: " + b"a" * 4000 + b"\r\n", id="headers"),
     ],
 )
-def test_a_body_without_end_keeps_nobody_waiting(service: Service, start_of_it: bytes, more: bytes) -> None:
+def test_a_body_without_end_keeps_no_caller_waiting(service: Service, start_of_it: bytes, more: bytes) -> None:
     over = threading.Event()
 
     def flood() -> None:
@@ -150,7 +150,7 @@ def test_a_body_without_end_keeps_nobody_waiting(service: Service, start_of_it: 
     assert slowest < 1
 
 
-def test_an_answer_that_nobody_reads_is_given_up(start: Callable[..., Service]) -> None:
+def test_an_answer_that_is_not_read_is_given_up(start: Callable[..., Service]) -> None:
     service = start(send_seconds=0.5)
     names = ",".join(f'"{"n" * 200}-{number}"' for number in range(50_000))
     body = ('{"Pod": {"metadata": {"name": "a"}}, "NodeNames": [' + names + "]}").encode()
@@ -213,7 +213,7 @@ def test_held_binds_up_to_the_last_place_leave_the_probes_alone(start: Callable[
     assert service.ops("/readyz", timeout=1) == (200, "ok")
     for caller in callers:
         caller.close()
-    eventually(lambda: service.report()["held"] == 0, within=5, what="nobody is held")
+    eventually(lambda: service.report()["held"] == 0, within=5, what="no member is held")
     assert service.post("bind", bind_body("a")) == (200, {"Error": ""})
 
 

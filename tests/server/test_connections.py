@@ -33,7 +33,7 @@ def line_of(letters: str) -> tuple[Connections, list[FakeConnection]]:
 @pytest.mark.parametrize(
     ("letters", "gone"),
     [
-        pytest.param("sssssssss", [], id="one place is left: nobody goes"),
+        pytest.param("sssssssss", [], id="one place is left: none goes"),
         pytest.param("ssssssssss", [0], id="none is left: the first stranger goes"),
         pytest.param("ksssssssss", [1], id="a known one was there before: it stays"),
         pytest.param("kSssssssss", [2], id="a stranger that is being answered stays"),
@@ -41,7 +41,7 @@ def line_of(letters: str) -> tuple[Connections, list[FakeConnection]]:
         pytest.param("kkkkkkkkkS", [0], id="a ninth known one: the one that was answered longest ago goes"),
         pytest.param("Kkkkkkkkkk", [1, 2], id="a known one that is being answered stays"),
         pytest.param("KKKKKKKKKs", [9], id="nine calls that are held, and a stranger"),
-        pytest.param("KKKKKKKKKS", [], id="all are being answered: nobody goes"),
+        pytest.param("KKKKKKKKKS", [], id="all are being answered: none goes"),
     ],
 )
 def test_where_a_listener_is_crowded(letters: str, gone: list[int]) -> None:

@@ -31,10 +31,10 @@ def held(service: Service) -> Iterator[Callable[[int], list[socket.socket]]]:
     yield hold
     for sock in opened:
         sock.close()
-    eventually(lambda: service.report()["held"] == 0, within=10, what="nobody is held")
+    eventually(lambda: service.report()["held"] == 0, within=10, what="no member is held")
 
 
-def test_a_thousand_held_binds_keep_nobody_waiting(
+def test_a_thousand_held_binds_keep_no_caller_waiting(
     service: Service, held: Callable[[int], list[socket.socket]]
 ) -> None:
     callers = held(MANY)
@@ -119,7 +119,7 @@ def test_a_caller_that_gives_no_sign_of_life_is_given_up_after_45_seconds() -> N
     assert (len(options), seconds) == (3, 45)
 
 
-def test_planning_on_a_native_thread_keeps_nobody_waiting(service: Service) -> None:
+def test_planning_on_a_native_thread_keeps_no_caller_waiting(service: Service) -> None:
     with service.connect() as planner:
         planner.sendall(raw("filter", pod_body("offload-it")))  # half a second of pure Python
         time.sleep(0.05)
@@ -149,7 +149,7 @@ def test_nothing_is_left_of_callers_that_came_and_went(service: Service) -> None
     for _ in range(3):
         for caller in service.hold(50):
             caller.close()
-        eventually(lambda: service.report()["held"] == 0, within=5, what="nobody is held")
+        eventually(lambda: service.report()["held"] == 0, within=5, what="no member is held")
     for _ in range(50):
         service.post("filter", payload("filter"))
     eventually(lambda: len(list(open_files.iterdir())) <= before + 2, within=5, what="the descriptors are closed")

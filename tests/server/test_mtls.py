@@ -1,4 +1,4 @@
-"""TLS on the verbs' port of the real worker: who gets in, who does not, and certificates that change under it."""
+"""TLS on the verbs' port of the real worker: which clients get in, which do not, and certificates that change under it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_kube_scheduler_gets_in(secure: Service) -> None:
 
 
 def test_a_name_in_the_san_is_a_name(secure: Service, certs: Certs) -> None:
-    assert ask(secure, certs.client("somebody", dns="dns.example")) == 200
+    assert ask(secure, certs.client("any-client", dns="dns.example")) == 200
 
 
 def ask(service: Service, context: ssl.SSLContext) -> int:

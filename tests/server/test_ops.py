@@ -18,7 +18,7 @@ from tests.server.service import Service, payload
 @pytest.mark.parametrize(
     ("path", "ready", "status", "text"),
     [
-        pytest.param("/livez", False, 200, "ok", id="livez depends on nobody else"),
+        pytest.param("/livez", False, 200, "ok", id="livez depends on nothing else"),
         pytest.param("/healthz", False, 200, "ok", id="healthz is livez"),
         pytest.param("/readyz", True, 200, "ok", id="ready says no more than ok"),
         pytest.param(
@@ -157,13 +157,13 @@ def test_verbs_are_not_on_the_ops_port(two_ports: Flask, path: str) -> None:
         pytest.param("/gangs", "::1", 200, id="by IPv6 as well"),
         pytest.param("/gangs", "::ffff:127.0.0.1", 200, id="and by IPv4 where the listener is on IPv6"),
         pytest.param("/gangs", "::ffff:10.0.0.7", 404, id="a pod by IPv4 is no loopback there either"),
-        pytest.param("/gangs", "10.0.0.7", 404, id="nobody else does: they show every tenant's pods"),
+        pytest.param("/gangs", "10.0.0.7", 404, id="no other address does: they show every tenant's pods"),
         pytest.param("/gangs/default/web", "10.0.0.7", 404, id="not even one group"),
         pytest.param("/gangs/default/web", "127.0.0.1", 200, id="one group"),
         pytest.param("/gangs/default/other", "127.0.0.1", 404, id="a group that is not there"),
     ],
 )
-def test_who_sees_what_on_the_ops_port(two_ports: Flask, path: str, caller: str, status: int) -> None:
+def test_which_callers_see_what_on_the_ops_port(two_ports: Flask, path: str, caller: str, status: int) -> None:
     assert ask(two_ports, path, 8889, caller=caller) == status
 
 

@@ -1,4 +1,4 @@
-"""gevent: who may import it, and that `serve` patches before anything else is there."""
+"""gevent: which modules may import it, and that `serve` patches before anything else is there."""
 
 from __future__ import annotations
 

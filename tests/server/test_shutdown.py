@@ -91,7 +91,7 @@ def test_an_eviction_that_began_is_carried_to_its_end_meanwhile_held_binds_are_a
     assert ("all victims were told" in service.program.log()) is told
 
 
-def test_nobody_new_is_let_in_meanwhile(start: Callable[..., Service]) -> None:
+def test_no_new_connection_is_let_in_meanwhile(start: Callable[..., Service]) -> None:
     service = start()
     with service.connect() as committing:
         committing.sendall(raw("bind", bind_body("commit-it")))

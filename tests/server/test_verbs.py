@@ -163,7 +163,7 @@ def test_unknown_fields_are_ignored(client: FlaskClient) -> None:
         pytest.param("PUT", "/bind", 405, id="PUT of a verb"),
         pytest.param("OPTIONS", "/bind", 405, id="OPTIONS of a verb"),
         pytest.param("POST", "/livez", 405, id="POST of a probe"),
-        pytest.param("BREW", "/bind", 405, id="a method of nobody's"),
+        pytest.param("BREW", "/bind", 405, id="a method that no verb has"),
     ],
 )
 def test_a_wrong_path_or_method_is_told_what_there_is(client: FlaskClient, method: str, path: str, status: int) -> None:

@@ -1,4 +1,4 @@
-"""Exceptions that nobody expected are logged and counted, those of native threads when they are over."""
+"""Exceptions that were not expected are logged and counted, those of native threads when they are over."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_buckets(histogram: Histogram, buckets: list[float]) -> None:
 
 
 def exported() -> dict[str, tuple[str, ...]]:
-    """Name, as it is scraped -> labels: of those that are kept, and of those that are read off when somebody scrapes."""
+    """Name, as it is scraped -> labels: of those that are kept, and of those that are read off at each scrape."""
     kept = [each for each in vars(metrics).values() if isinstance(each, Counter | Gauge | Histogram)]
     found = {
         f"{each._name}_total" if isinstance(each, Counter) else each._name: tuple(each._labelnames) for each in kept

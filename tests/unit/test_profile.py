@@ -41,7 +41,7 @@ def test_each_scheduler_name_has_its_framework() -> None:
     assert "own" not in frameworks["one"].plugins
 
 
-def test_a_group_is_one_thing_whoever_asks() -> None:
+def test_a_group_is_one_thing_for_every_caller() -> None:
     plugins = ("queue-sort", "bind", "Coscheduling", "own")
     frameworks = new_map([profile("one", *plugins), profile("two", *plugins)], registry(), make_dependencies())
     one, two = frameworks["one"].plugins, frameworks["two"].plugins
@@ -75,9 +75,9 @@ def test_a_group_is_one_thing_whoever_asks() -> None:
             id="one queue sort with two sets of arguments",
         ),
         pytest.param(
-            [profile("one", "queue-sort", "bind", "nobody")],
+            [profile("one", "queue-sort", "bind", "absent")],
             RegistryError,
-            'profile one: plugin "nobody" does not exist',
+            'profile one: plugin "absent" does not exist',
             id="an unknown plugin",
         ),
     ],

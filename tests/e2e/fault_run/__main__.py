@@ -33,7 +33,7 @@ def main() -> int:
             found = fault_run_alone(plane, folder / f"fault-run-{seed}", seed, options.steps, say)
             wrong += bool(found)
             print(
-                f"seed {seed}: {time.monotonic() - began:.0f} s, {found or 'nobody waits in vain'}; logs in {folder}",
+                f"seed {seed}: {time.monotonic() - began:.0f} s, {found or 'all that fits runs'}; logs in {folder}",
                 flush=True,
             )
     finally:

@@ -1,4 +1,4 @@
-"""Somebody else's scheduling gate, as a queue for jobs puts it on: members are no pods for any scheduler until it is off.
+"""A foreign scheduling gate, as a queue for jobs puts it on: members are no pods for any scheduler until it is off.
 
 Used by `kinds`, which makes such gangs, `faults`, which admits them, and `liveness`, for which they do not wait.
 """

@@ -1,4 +1,4 @@
-"""How things stand when somebody waits in vain: whatever helps to see whose fault it is.
+"""The cluster when a pod waits although it fits: what helps to see why.
 
 Used by `faults`.
 """

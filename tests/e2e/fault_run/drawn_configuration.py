@@ -1,4 +1,4 @@
-"""What the programs of a fault run are told to do, drawn by the seed: whom preemption may take, how gangs are packed, when a shadow falls.
+"""The configuration of a fault run, drawn by its seed: which pods preemption may take, how gangs are packed, when nodes are kept free.
 
 The first configuration is the one that is shipped. Used by `run`; `liveness` and `preemption_check` judge by `spares`.
 """
@@ -59,7 +59,7 @@ class DrawnConfiguration:
         return self.settings.get("evictThrough") == "eviction"
 
     def spares(self, pod: Json, waiting: Sequence[Json], kept: Kept) -> bool:
-        """Whether nobody may expect this pod to go for those who wait. Of a gang that is not broken it may be one too many;
+        """Whether no check may expect this pod to go for those that wait. Of a gang that is not broken it may be one too many;
         the judge is mild, and lets it stay."""
         gang = any(seen(each).group for each in waiting)
         if gang and self.settings.get("gangPreemption") is False:

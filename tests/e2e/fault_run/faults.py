@@ -107,7 +107,7 @@ class FaultRun:
         self._cluster.recorder.settle(QUIET_SECONDS, within=CALM_SECONDS)
 
     def calm(self) -> list[str]:
-        """Who waits although he fits, when nothing moves any more."""
+        """What waits although it fits, when nothing moves any more."""
         deadline = time.monotonic() + CALM_SECONDS
         while True:
             self.settle()
@@ -125,7 +125,7 @@ class FaultRun:
         return self._configuration.spares(pod, waiting, lambda pod: any(budget.covers(pod) for budget in self._budgets))
 
     def check_preemption(self, rounds: int) -> list[str]:
-        """Who went for the important that come in the end, and need not have."""
+        """Needless victims of the important pods that come in the end."""
         check = PreemptionCheck(self._cluster, self._gangs, self._budgets, self._configuration, self._random, self._say)
         return check.run(rounds)
 
@@ -161,7 +161,7 @@ class FaultRun:
         self._gangs += gangs
 
     def _add_budget(self, budget: Budget) -> None:
-        self._say(f"nobody of {budget.name} may be disrupted")
+        self._say(f"no pod of {budget.name} may be disrupted")
         self._budgets.append(budget)
         budget.make(self._cluster.api)
 
@@ -192,7 +192,7 @@ class FaultRun:
         self._over.append(gang)
         for name in gang.pods:
             self._delete_pod(gang, name)
-        if not gang.lightweight:  # last, as owners do it: a fraction of a deleted group is nobody's
+        if not gang.lightweight:  # last, as owners do it: a fraction of a deleted group has no owner
             self._cluster.delete_pod_group(gang.name, namespace=gang.namespace)
 
     def _delete_pod(self, gang: Gang, name: str) -> None:
@@ -209,7 +209,7 @@ class FaultRun:
             self._has_gone(gang, name)
 
     def _finish_member(self) -> None:
-        """Who has failed is replaced, if anybody is; who has succeeded is not. What is drawn does not depend on who runs."""
+        """Failed members are replaced, if any are; members that succeeded are not. What is drawn does not depend on which run."""
         which, phase = self._random.random(), self._random.choice(("Succeeded", "Failed"))
         running = {
             (pod["metadata"]["namespace"], pod["metadata"]["name"])

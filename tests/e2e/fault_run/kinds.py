@@ -41,7 +41,7 @@ OTHER = "other"  # a second namespace
 class Gang:
     """min_member of its pods, each with so many cores, start together.
 
-    lightweight: labels say so, no PodGroup. apart: no two on one node. replaced: who is gone, or has failed, comes again under
+    lightweight: labels say so, no PodGroup. apart: no two on one node. replaced: a member that is gone, or has failed, comes again under
     another name. stateful: so it does under its own, once the one before has gone, and finds its volume.
     """
 
@@ -60,7 +60,7 @@ class Gang:
     storage: str = ""  # class of a volume that each member brings
     grace: int = 0  # seconds that the members ask for once they are deleted
     preempts: bool = True
-    queued: bool = False  # its members come with somebody else's gate
+    queued: bool = False  # its members come with a foreign gate
     tolerant: bool = False  # of the fault run's taints
     port: int = 0  # of the node, that each member wants; so no two are on one
     spread: bool = False  # over the zones, as evenly as can be
@@ -82,7 +82,7 @@ class Gang:
         asked = [f"{key.rpartition('/')[2]} {text}" for key, text in self.annotations.items()]
         asked += [f"{self.storage} volumes"] if self.storage else []
         asked += [f"by {self.scheduler_name}"] if self.scheduler_name != SCHEDULER_NAME else []
-        asked += [*(["slow to go"] if self.grace else []), *([] if self.preempts else ["preempts nobody"])]
+        asked += [*(["slow to go"] if self.grace else []), *([] if self.preempts else ["never preempts"])]
         said = ", ".join([f"priority {self.priority}", *traits, *asked])
         return f"{self.key}, {self.size} for {self.min_member}, {self.cpu} cpu each (masters {self.master_cpu}), {said}"
 

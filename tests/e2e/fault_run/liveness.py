@@ -1,4 +1,4 @@
-"""Who waits although he fits: the judge of a fault run's end, by arithmetic that knows nothing of plans, leases and denials.
+"""Pods that wait although they fit: the check at a fault run's end, by arithmetic that knows nothing of plans, leases and denials.
 
 A group waits in vain where its pods are enough for what its PodGroup asks for, and there is room for what it lacks, or would be
 if those of lower priority went: in one domain where it has to be one, for all groups at once where they start together.
@@ -18,12 +18,12 @@ from tests.e2e.fault_run.volumes import NO_VOLUMES, Volumes
 from tests.e2e.fault_run.wishes import ONLY_WAITING, Wish, domain, narrowest, priority_of, role_of, units, wishes
 from tests.e2e.history import amounts, seen
 
-Spares = Callable[[Json, Sequence[Json]], bool]  # a pod, for those who wait
+Spares = Callable[[Json, Sequence[Json]], bool]  # a pod, for those that wait
 
 
 @dataclass
 class Standing:
-    """Of one group: who waits, who runs, and what it asks for. Without a wish it is a single pod."""
+    """Of one group: its members that wait, those that run, and what it asks for. Without a wish it is a single pod."""
 
     wish: Wish
     waiting: list[Json] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Standing:
 
     def demands(self) -> list[Demand] | None:
         """What has to fit; None where too few wait, or where that takes more than counting (a spread). Beyond the roles'
-        minima it takes who is the hardest to place."""
+        minima it takes the member that is the hardest to place."""
         if any(pod["spec"].get("topologySpreadConstraints") for pod in self.waiting):
             return None
         chosen: list[Json] = []
@@ -78,7 +78,7 @@ def waits_although_it_fits(
     volumes: Volumes = NO_VOLUMES,
     spares: Spares = lambda pod, waiting: False,
 ) -> list[str]:
-    """A sentence each; groups: the PodGroups; spares: whom the configuration protects. Pods that have finished are nobody's any
+    """A sentence each; groups: the PodGroups; spares: the pods that the configuration protects. Finished pods hold no room any
     more."""
     pods = [pod for pod in all_pods if not seen(pod).finished]
     known = wishes(groups, pods)
@@ -154,7 +154,7 @@ def domains_of(
 
 
 def _may_go(pod: Json, waiting: Sequence[Json]) -> bool:
-    """Whether they may preempt it: all of them, and nobody of their own importance."""
+    """Whether they may preempt it: all of them, and none of their own importance."""
     may_preempt = all(each["spec"].get("preemptionPolicy") != "Never" for each in waiting)
     return may_preempt and priority_of([pod]) < priority_of(waiting)
 

@@ -37,7 +37,7 @@ class Nodes:
         self.labels: dict[str, dict[str, str]] = {}
 
     def most(self) -> dict[str, Amounts]:
-        """What each ever had: who was bound before its kubelet said that it has less stays."""
+        """What each ever had: pods bound before its kubelet said that it has less stay."""
         resources = {"cpu": str(NODE_CPU), "memory": "256Gi", "pods": "110"}
         return dict.fromkeys(self._names, amounts(resources))
 
@@ -59,7 +59,7 @@ class Nodes:
         self._names.append(name)
 
     def remove(self) -> None:
-        """One that nobody uses; what is drawn does not depend on how many are."""
+        """One that no pod uses; what is drawn does not depend on how many are."""
         which = self._dice.random()
         used = {pod["spec"].get("nodeName") for pod in self._cluster.all_pods()}
         free = [name for name in self._names if name not in used]
@@ -76,7 +76,7 @@ class Nodes:
         self._cluster.api.patch(f"{paths.NODES}/{name}", {"spec": {"unschedulable": off or None}})
 
     def taint(self) -> None:
-        """That few tolerate, and that evicts nobody."""
+        """That few tolerate, and that evicts no pod."""
         name = self._dice.choice(self._names)
         on = self._dice.random() < 0.4
         self._say(f"{'taint' if on else 'no taint on'} {name}")

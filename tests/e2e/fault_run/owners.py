@@ -33,7 +33,7 @@ class Owners:
         self._say = say
 
     def admit(self) -> None:
-        """One gang that somebody else's gate holds back."""
+        """One gang that a foreign gate holds back."""
         queued = [gang for gang in self._gangs if gang.queued]
         if queued:
             gang = self._dice.choice(queued)

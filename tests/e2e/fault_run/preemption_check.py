@@ -76,11 +76,11 @@ def _others_would_do(comer: Comer, before: Before, gone: Sequence[Json]) -> list
     """Budgets are spared first, then important pods, then gangs."""
     found = []
     if comer.gang and before.configuration.keeps_budgets and any(map(before.kept, gone)):
-        found.append("of whom a budget protects some, which an eviction has to keep")
+        found.append("some of which a budget protects that an eviction has to keep")
     if not before.configuration.breaks_gangs and (broken := _broken(before, gone)):
         found.append(f"which breaks {', '.join(broken)}, though no gang may be broken")
     if any(map(before.kept, gone)) and _fits(comer, before, lambda pod: _lone(pod) and not before.kept(pod)):
-        found.append("of whom a budget protects some, though others would do")
+        found.append("some of which a budget protects, though others would do")
     most = max(priority_of([pod]) for pod in gone)
 
     def spared_less(pod: Json) -> bool:
@@ -129,10 +129,10 @@ class PreemptionCheck:
 
     def run(self, rounds: int) -> list[str]:
         found = []
-        self._send_away_who_waits()
+        self._delete_waiting_pods()
         self._fill()
         for number in range(rounds):
-            self._send_away_who_waits()
+            self._delete_waiting_pods()
             before = self._now()
             comer = self._comer(f"important{number}")
             self._say(f"{comer}")
@@ -153,7 +153,7 @@ class PreemptionCheck:
             if not found or time.monotonic() > deadline:
                 return found
 
-    def _send_away_who_waits(self) -> None:
+    def _delete_waiting_pods(self) -> None:
         """Else the room that one leaves would be another's."""
         for pod in self._cluster.all_pods():
             if not pod["spec"].get("nodeName"):

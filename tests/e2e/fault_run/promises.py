@@ -3,7 +3,7 @@
   topology  the bound members of a group are in one domain of the level that it requires
   roles     while any member runs, each role has its minimum
   groups    of groups that start together none starts unless all do
-  batches   with only-waiting nobody is added to a gang that runs, unless minMember are
+  batches   with only-waiting no member is added to a gang that runs, unless minMember are
 
 Whatever takes longer to pass than a commit may (`limit`) is a broken promise. Members that the fault run itself deletes count on.
 """
@@ -78,7 +78,7 @@ def _outside_of_its_domain(story: Story, wish: Wish) -> Iterator[State]:
 
 
 def _note_node(nodes: dict[str, str], change: Change) -> None:
-    """UID -> where it runs; who has finished or is about to go is nowhere, for a group that starts anew elsewhere."""
+    """UID -> where it runs; a pod that has finished or is about to go is nowhere, for a group that starts anew elsewhere."""
     nodes.pop(change.pod.uid, None)
     if change.pod.node and not _has_gone(change):
         nodes[change.pod.uid] = change.pod.node
@@ -108,7 +108,7 @@ def _without_a_role(story: Story, wish: Wish) -> Iterator[State]:
 
 
 def _not_together(story: Story, groups: Sequence[Wish]) -> Iterator[State]:
-    """Until they have been whole together, in one domain; with nobody left they are to start together again."""
+    """Until they have been whole together, in one domain; with none left they are to start together again."""
     level = narrowest(group.level for group in groups)
     tallies = {group.key: story.tally() for group in groups}
     nodes: dict[str, str] = {}
@@ -134,7 +134,7 @@ def _not_together(story: Story, groups: Sequence[Wish]) -> Iterator[State]:
 def _in_one_domain(
     story: Story, level: str, members: Sequence[tuple[Wish, Collection[str]]], nodes: Mapping[str, str]
 ) -> bool:
-    """Whether one holds the minima; who is added that moment goes where its own group may, and those that the fault run has taken
+    """Whether one holds the minima; a member added at that moment goes where its own group may, and those that the fault run has taken
     out may have been there."""
     where = {uid: story.domain(node, level) for uid, node in nodes.items()}
 

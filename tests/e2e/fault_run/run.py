@@ -34,7 +34,7 @@ def fault_run(
 ) -> list[str]:
     """What was wrong, a sentence each. The programs' logs are in the folder.
 
-    only_fractions: nobody is asked who waits in vain, and no important pods come in the end.
+    only_fractions: no check of what waits although it fits, and no important pods come in the end.
     """
     line = FaultyConnection(cluster.plane.server, cluster.plane.ca_file, seed).start()
     provisioner = Provisioner(cluster, seed)

@@ -1,4 +1,4 @@
-"""What a group asks for, read from its PodGroup or its pods by nobody's code but this.
+"""What a group asks for, read from its PodGroup or its pods by code of the tests alone.
 
 Both judges go by it: `liveness` by what the API server has now, `promises` by what the fault run made.
 """

@@ -114,7 +114,7 @@ func (c *hintCase) wakes(ctx context.Context, plugin fwk.EnqueueExtensions) bool
 	return false
 }
 
-// The scheduler registers a node's taints for whoever waits for new nodes and did not do so itself.
+// The scheduler registers a node's taints for plugins that wait for new nodes and did not do so itself.
 func taintCompanion(registered []fwk.ClusterEventWithHint) []fwk.ClusterEventWithHint {
 	added, tainted := false, false
 	for _, each := range registered {

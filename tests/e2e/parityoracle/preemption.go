@@ -1,4 +1,4 @@
-// Whom DefaultPreemption would evict, on each node and at last.
+// The pods that DefaultPreemption would evict, on each node and at last.
 package main
 
 import (
@@ -82,7 +82,7 @@ func keys(pods []*v1.Pod) []string {
 	return all
 }
 
-// What the order of candidates goes by, and those that nobody is better than.
+// What the order of candidates goes by, and those that none is better than.
 func criteria(victims map[string]*extenderv1.Victims) (jsonObject, []string) {
 	measured := jsonObject{}
 	ranks := map[string][5]int64{}

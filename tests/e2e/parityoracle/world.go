@@ -208,7 +208,7 @@ func draManager(ctx context.Context, client *fake.Clientset, factory informers.S
 	return dynamicresources.NewDRAManager(ctx, claims, slices, factory), nil
 }
 
-// The in-tree registry, with a look at what it makes. Nobody is deleted.
+// The in-tree registry, with a look at what it makes. No pod is deleted.
 func (w *world) registry() frameworkruntime.Registry {
 	watched := frameworkruntime.Registry{}
 	for name, factory := range plugins.NewInTreeRegistry() {

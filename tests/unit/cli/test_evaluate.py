@@ -135,7 +135,7 @@ def none_with_victim() -> Json:
             id="a wrong type, with its place",
         ),
         pytest.param({**FITS, "nodes": 3}, "$[0].nodes: expected an array", id="no list"),
-        pytest.param({**FITS, "podz": []}, "$[0].podz: unknown field", id="a field that nobody knows"),
+        pytest.param({**FITS, "podz": []}, "$[0].podz: unknown field", id="an unknown field"),
         pytest.param(
             {**FITS, "pods": [_pod("a")]},
             "$[0].pods[0].spec.nodeName: required: these are the pods that run",

@@ -106,7 +106,7 @@ def test_the_page_names_every_key() -> None:
     assert [key for key in sorted(KNOWN - {"kind"}) if f"`{key}`" not in page] == []
 
 
-def test_who_goes_for_whom_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_which_pods_go_for_which_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(tmp_path, [scenario for scenario, _, _ in SCENARIOS]) == 0
     answers = {answer["name"]: answer.get("preemption") for answer in json.loads(capsys.readouterr().out)}
     per_node = {f"n{number}": [f"default/low-{number}"] for number in (1, 2, 3)}

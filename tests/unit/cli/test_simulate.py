@@ -168,7 +168,7 @@ def test_wrong_flags(cluster: str, capsys: pytest.CaptureFixture[str], arguments
 
 
 @pytest.mark.parametrize("watched", [True, False], ids=["a terminal", "a file"])
-def test_a_long_run_shows_a_bar_where_somebody_watches(
+def test_a_long_run_shows_a_bar_on_a_terminal(
     cluster: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], watched: bool
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")

@@ -92,7 +92,7 @@ def files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Files:
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    """Somebody who would take a call, on loopback."""
+    """A server that would take a call, on loopback."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.setblocking(False)
         yield listening
@@ -121,14 +121,14 @@ OURS: Json = {**VERBS, "weight": 1, "nodeCacheCapable": True}
     "fields",
     [
         pytest.param({}, id="this extender"),
-        pytest.param({"filterVerb": "predicates"}, id="somebody else's"),
-        pytest.param({"managedResources": [{"name": "example.com/gpu"}]}, id="somebody else's, under our names"),
+        pytest.param({"filterVerb": "predicates"}, id="another extender's"),
+        pytest.param({"managedResources": [{"name": "example.com/gpu"}]}, id="another extender's, under our names"),
         pytest.param({"ignorable": True}, id="one that may fail"),
         pytest.param({"enableHTTPS": True}, id="over TLS"),
     ],
 )
 def test_no_connection_is_opened(files: Files, listener: socket.socket, fields: Json) -> None:
-    """Whoever goes, is preempted or is refused: a gang, a pod that makes room, one that fits nowhere."""
+    """Pods that go, are preempted or are refused: a gang, a pod that makes room, one that fits nowhere."""
     files.node("n1", cpu="2")
     files.pod("low", "2", nodeName="n1", priority=0)
     files.pod("high", "2", priority=10)
@@ -240,7 +240,7 @@ class TestItsSettingsCount:
         files.run(*self._configs(files, both, topology=[{"name": "rack", "nodeLabel": LEVEL}]))
         assert files.places()["single"] == "n0"
 
-    def test_whose_pods_are_evicted(self, files: Files, both: bool) -> None:
+    def test_which_pods_are_evicted(self, files: Files, both: bool) -> None:
         files.node("n1", cpu="2")
         files.pod("low", "2", nodeName="n1", priority=0)
         files.gang("train", 2)

@@ -17,7 +17,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 
 class Server:
-    """Answers what it reads, a piece at a time, and notes the pieces and who brought them."""
+    """Answers what it reads, a piece at a time, and notes the pieces and the connections that brought them."""
 
     def __init__(self) -> None:
         self.socket = socket.create_server(("127.0.0.1", 0))

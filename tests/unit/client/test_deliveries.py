@@ -1,4 +1,4 @@
-"""A handler that raises misses nothing for good: it hears of the object again, and keeps nobody else waiting."""
+"""A handler that raises misses nothing for good: it hears of the object again, and keeps no other handler waiting."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_an_update_is_told_from_what_was_taken_last_to_what_is_there_now(told: D
 
 
 @pytest.mark.parametrize("half_way", [True, False])
-def test_who_was_made_anew_under_the_name_leaves_nothing_of_the_old_behind(
+def test_an_object_made_anew_under_the_name_leaves_nothing_of_the_old_behind(
     told: Deliveries[Any], mirror: Mirror, half_way: bool
 ) -> None:
     mirror.ill, mirror.half_way = {"a"}, half_way
@@ -137,7 +137,7 @@ def test_a_deletion_is_told_even_of_what_came_and_went_meanwhile(
     assert mirror.objects == {}
 
 
-def test_what_always_raises_is_left_alone_ever_longer_and_delays_nobody(
+def test_what_always_raises_is_left_alone_ever_longer_and_delays_no_other(
     told: Deliveries[Any], mirror: Mirror, clock: Clock
 ) -> None:
     mirror.ill = {"bad"}

@@ -133,7 +133,7 @@ def test_an_event_in_a_namespace_that_cannot_be_is_not_written(
 
 
 @pytest.mark.faults
-def test_the_writer_outlives_what_nobody_expected(
+def test_the_writer_outlives_an_unexpected_error(
     api: EmbeddedAPI, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was gone, and every later event with it."""

@@ -1,4 +1,4 @@
-"""A program that a kubeconfig names says who we are: run when that is needed, its faults told with its own words."""
+"""A program that a kubeconfig names gives our credentials: run when that is needed, its faults told with its own words."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_credentials_are_kept_for_a_while(identity: Identity, script: Script, cl
     assert script.reads == [False, False]
 
 
-def test_nobody_waits_for_the_caller_that_reads(reading: threading.Event, identity: Identity) -> None:
+def test_no_other_caller_waits_for_the_one_that_reads(reading: threading.Event, identity: Identity) -> None:
     """A plugin may take seconds, and calls of the API server go on with what there is."""
     assert [identity.current().authorization for _ in range(3)] == ["Bearer 1"] * 3
     assert not reading.is_set()

@@ -194,7 +194,7 @@ def test_all_informers_run_until_they_are_stopped(started: Any) -> None:
     assert factory.has_synced()
     assert sorted(factory.informer(PODS).store.keys()) == ["a/p", "b/p"]
     assert list(factory.store_of(corev1.Node).keys()) == ["n1"]
-    assert len(factory.store_of(corev1.Service)) == 0, "nobody watches these"
+    assert len(factory.store_of(corev1.Service)) == 0, "no informer watches these"
     names = {f"informer-{resource}" for resource in (PODS, NODES)}
     assert names <= {thread.name for thread in threading.enumerate() if thread.daemon}
     factory.stop()

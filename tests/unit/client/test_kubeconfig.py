@@ -188,7 +188,7 @@ def test_serve_ends_with_one_line_and_exit_code_2(tmp_path: Path, text: str | No
         pytest.param(None, "", id="null"),
     ],
 )
-def test_who_we_are(tmp_path: Path, user: Any, authorization: str) -> None:
+def test_our_credentials(tmp_path: Path, user: Any, authorization: str) -> None:
     (tmp_path / "token").write_text("of-the-file\n")
     file = written(tmp_path, users=[{"name": "u", "user": user}])
     assert read(file).authorization == authorization

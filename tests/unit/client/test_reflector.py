@@ -187,7 +187,7 @@ def pod_group(name: str, version: str = "1", cpu: str = "2") -> dict[str, Any]:
 def test_an_object_that_cannot_be_read_counts_as_it_was_before(
     server: FakeAPIServer, informer: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """And keeps no other from being seen: one of them, made by anybody, and nothing was ever planned."""
+    """And keeps no other from being seen: one of them, made by any user, and nothing was ever planned."""
     server.lists.append(page(of_cpu("a"), of_cpu("b", cpu=NO_QUANTITY), of_cpu("c"), version="5"))
     lines = [
         event("ADDED", of_cpu("d", "6", NO_QUANTITY)),
@@ -434,7 +434,7 @@ def test_a_handler_that_fails_does_not_end_the_informer(
         pytest.param("get", ["a", "c"], id="in the middle of a watch"),
     ],
 )
-def test_an_informer_outlives_what_nobody_expected(
+def test_an_informer_outlives_an_unexpected_error(
     of: str, names: list[str], server: FakeAPIServer, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its thread was gone, and with it all that it had to tell: it lists again."""
@@ -472,7 +472,7 @@ def test_an_informer_outlives_what_nobody_expected(
 def test_an_informer_outlives_a_fault_in_what_follows_a_failed_list(
     server: FakeAPIServer, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was raised there was nobody's to catch: the thread ended without a word."""
+    """No code caught what was raised there: the thread ended without a word."""
     monkeypatch.setattr(reflector, "UNEXPECTED_SECONDS", 0.01)
     server.lists.extend([status_of(404, "NotFound"), page(node("a"))])
     server.watches.append(Answer(hang=True))

@@ -79,7 +79,7 @@ def test_a_full_file_is_read(write: Write) -> None:
         pytest.param(("b",), False, id="another scheduler's"),
     ],
 )
-def test_whose_pods_are_ours(scheduler_names: tuple[str, ...], served: bool) -> None:
+def test_which_pods_are_ours(scheduler_names: tuple[str, ...], served: bool) -> None:
     assert ExtenderConfiguration(scheduler_names).serves("a") is served
 
 

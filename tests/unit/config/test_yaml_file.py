@@ -47,7 +47,7 @@ def test_merged_keys_may_be_overridden(tmp_path: Path) -> None:
         pytest.param("a: 1\n---\nb: 2\n", 2, id="two documents"),
         pytest.param("a: !!python/object/apply:os.system [ls]\n", 1, id="a tag that builds objects"),
         pytest.param("a: &a [*a]\n", 1, id="a list that contains itself"),
-        pytest.param("a: *nobody\n", 1, id="an alias of nothing"),
+        pytest.param("a: *nothing\n", 1, id="an alias of nothing"),
         pytest.param("x: " + "[" * 100 + "]" * 100, 1, id="a hundred brackets deep"),
     ],
 )

@@ -18,17 +18,17 @@ SINGLE, GANG = [pod("vip", 1)], [pod("a", 1, "vips"), pod("b", 1, "vips")]
 @pytest.mark.parametrize(
     ("settings", "running", "waiting", "kept", "spared"),
     [
-        pytest.param({}, MEMBER, GANG, True, False, id="as shipped anybody may go"),
+        pytest.param({}, MEMBER, GANG, True, False, id="as shipped any pod may go"),
         pytest.param({"gangVictims": "surplusOnly"}, MEMBER, SINGLE, False, True, id="no gang is broken"),
         pytest.param({"gangVictims": "surplusOnly"}, LONE, SINGLE, False, False, id="others may go"),
         pytest.param({"evictThrough": "eviction"}, LONE, GANG, True, True, id="a budget keeps an eviction off"),
         pytest.param({"evictThrough": "eviction"}, LONE, SINGLE, True, False, id="kube-scheduler deletes"),
         pytest.param({"evictThrough": "eviction"}, MEMBER, SINGLE, True, False, id="a member of a gang too"),
-        pytest.param({"gangPreemption": False}, LONE, GANG, False, True, id="gangs evict nobody"),
+        pytest.param({"gangPreemption": False}, LONE, GANG, False, True, id="gangs never preempt"),
         pytest.param({"gangPreemption": False}, LONE, SINGLE, False, False, id="single pods do"),
     ],
 )
-def test_who_is_spared(
+def test_which_pods_are_spared(
     settings: dict[str, Any], running: dict[str, Any], waiting: list[dict[str, Any]], kept: bool, spared: bool
 ) -> None:
     assert DrawnConfiguration(settings).spares(running, waiting, lambda pod: kept) == spared

@@ -1,4 +1,4 @@
-"""Who waits although he fits, by the arithmetic that the end of a fault run is judged with."""
+"""Which pods wait although they fit, by the arithmetic that checks the end of a fault run."""
 
 from __future__ import annotations
 
@@ -74,7 +74,10 @@ def finished(pod: dict[str, Any]) -> dict[str, Any]:
             id="on a node that has become smaller than what runs",
         ),
         pytest.param(
-            [pod("a", 2), finished(pod("b", 2, on="n"))], [node("n", 2)], ["pod default/a"], id="who ran is done"
+            [pod("a", 2), finished(pod("b", 2, on="n"))],
+            [node("n", 2)],
+            ["pod default/a"],
+            id="the pod that ran is done",
         ),
         pytest.param([pod("a", 1, "g"), pod("b", 1, "g")], [node("n", 2)], ["default/g"], id="a gang with room"),
         pytest.param([pod("a", 1, "g"), pod("b", 1, "g")], [node("n", 1)], [], id="with room for half of it"),
@@ -104,22 +107,25 @@ def finished(pod: dict[str, Any]) -> dict[str, Any]:
             id="members that are to be spread: counting does not tell",
         ),
         pytest.param(
-            [pod("a", 2, priority=10), pod("b", 2, on="n")], [node("n", 2)], ["pod default/a"], id="who could preempt"
+            [pod("a", 2, priority=10), pod("b", 2, on="n")], [node("n", 2)], ["pod default/a"], id="it could preempt"
         ),
         pytest.param(
             [pod("a", 2, priority=10, preemptionPolicy="Never"), pod("b", 2, on="n")],
             [node("n", 2)],
             [],
-            id="who may not preempt",
+            id="it may not preempt",
         ),
         pytest.param(
-            [pod("a", 2), pod("b", 2, on="n", priority=10)], [node("n", 2)], [], id="who is less than who runs"
+            [pod("a", 2), pod("b", 2, on="n", priority=10)],
+            [node("n", 2)],
+            [],
+            id="of lower priority than the pod that runs",
         ),
         pytest.param(
-            [pod("a", 2, schedulingGates=[FOREIGN, *GATES])], [node("n", 2)], [], id="who is held back by somebody else"
+            [pod("a", 2, schedulingGates=[FOREIGN, *GATES])], [node("n", 2)], [], id="held back by a foreign gate"
         ),
         pytest.param(
-            [pod("a", 2, schedulingGates=[*GATES])], [node("n", 2)], ["pod default/a"], id="who is held back by us"
+            [pod("a", 2, schedulingGates=[*GATES])], [node("n", 2)], ["pod default/a"], id="held back by our gate"
         ),
         pytest.param([pod("a", 1, "unknown")], [node("n", 9)], [], id="a gang without its PodGroup"),
     ],
@@ -129,7 +135,7 @@ def test_what_waits_although_it_fits(pods: list[Any], nodes: list[Any], waiting:
     assert [line.partition(":")[0] for line in found] == waiting
 
 
-def test_whom_the_configuration_spares_does_not_go() -> None:
+def test_a_pod_that_the_configuration_spares_does_not_go() -> None:
     pods, nodes = [pod("a", 2, priority=10), pod("b", 2, on="n")], [node("n", 2)]
     assert waits_although_it_fits(pods, nodes, [], spares=lambda pod, waiting: pod["metadata"]["name"] != "b")
     assert not waits_although_it_fits(pods, nodes, [], spares=lambda pod, waiting: pod["metadata"]["name"] == "b")
@@ -187,10 +193,10 @@ def test_roles(pods: list[str], room: int, waiting: bool) -> None:
         pytest.param("..", "..", 4, ["default/a"], id="both wait, and both fit"),
         pytest.param("..", "..", 3, [], id="both wait, and one fits"),
         pytest.param("..", ".", 9, [], id="one lacks a member"),
-        pytest.param("..", "", 9, [], id="one has nobody"),
+        pytest.param("..", "", 9, [], id="one has no member"),
         pytest.param("++", ".+", 1, ["default/a"], id="the last of a start"),
         pytest.param("++.", "++", 1, ["default/a"], id="both run, and one has a member more"),
-        pytest.param("++.", "+", 1, [], id="one lost a member, and nobody comes for it"),
+        pytest.param("++.", "+", 1, [], id="one lost a member, and none comes for it"),
     ],
 )
 def test_groups_that_start_together(a: str, b: str, room: int, waiting: list[str]) -> None:
@@ -204,7 +210,7 @@ def test_groups_that_start_together(a: str, b: str, room: int, waiting: list[str
     assert [line.partition(":")[0] for line in found] == waiting
 
 
-def test_groups_that_start_together_are_nobody_s_while_one_has_no_object() -> None:
+def test_groups_that_start_together_are_not_judged_while_one_has_no_object() -> None:
     pods = [pod(f"a{number}", 1, "a") for number in range(2)]
     assert waits_although_it_fits(pods, [node("n", 9)], [group("a", 2, groups="b")]) == []
 

@@ -1,4 +1,4 @@
-"""Whether the right ones went for who is more important: what passes, and that each needless victim is found."""
+"""Whether the right pods went for more important ones: what passes, and that each needless victim is found."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SINGLE, GANG = Comer("vip", 4), Comer("vips", 4, 1, gang=True)
 @pytest.mark.parametrize(
     ("comer", "pods", "victims", "complaint"),
     [
-        pytest.param(SINGLE, [LONE_A, LONE_B], [], "", id="nobody went"),
+        pytest.param(SINGLE, [LONE_A, LONE_B], [], "", id="no pod went"),
         pytest.param(SINGLE, [LONE_A, LONE_B], ["la"], "", id="one that had to"),
         pytest.param(SINGLE, [LONE_A], ["la"], "though there was room", id="one for a pod that fits beside it"),
         pytest.param(
@@ -44,7 +44,7 @@ SINGLE, GANG = Comer("vip", 4), Comer("vips", 4, 1, gang=True)
             id="two for a gang that fits into no zone",
         ),
         pytest.param(SINGLE, [KEPT_A, LONE_B], ["ka"], "a budget protects", id="one that a budget protects"),
-        pytest.param(SINGLE, [KEPT_A, LONE_B], ["lb"], "", id="the other, whom none protects"),
+        pytest.param(SINGLE, [KEPT_A, LONE_B], ["lb"], "", id="the other, which no budget protects"),
         pytest.param(SINGLE, [KEPT_A, GANG_B, REST], ["gb"], "", id="a single pod spares budgets before gangs"),
         pytest.param(SINGLE, [LONE_A, GANG_B, REST], ["gb"], "breaks default/g", id="a gang beside a lone pod"),
         pytest.param(SINGLE, [LONE_A, GANG_B], ["gb"], "", id="a gang that had lost its quorum"),
@@ -53,9 +53,9 @@ SINGLE, GANG = Comer("vip", 4), Comer("vips", 4, 1, gang=True)
             [pod("la", 4, on="a", priority=10), GANG_B, REST],
             ["gb"],
             "",
-            id="a single pod spares who is important before gangs",
+            id="a single pod spares important pods before gangs",
         ),
-        pytest.param(SINGLE, [GANG_A, GANG_B], ["ga", "gb"], "", id="a gang where there is nobody else"),
+        pytest.param(SINGLE, [GANG_A, GANG_B], ["ga", "gb"], "", id="a gang where there is no other pod"),
         pytest.param(GANG, [KEPT_A, GANG_B, REST], ["gb"], "", id="a gang spares budgets before gangs"),
         pytest.param(GANG, [LONE_A, GANG_B, REST], ["gb"], "breaks default/g", id="a gang that breaks one beside a lone pod"),
         pytest.param(
@@ -63,7 +63,7 @@ SINGLE, GANG = Comer("vip", 4), Comer("vips", 4, 1, gang=True)
             [pod("la", 4, on="a", priority=10), GANG_B, REST],
             ["gb"],
             "",
-            id="a gang spares who is important before gangs",
+            id="a gang spares important pods before gangs",
         ),
         pytest.param(
             SINGLE,
@@ -81,9 +81,7 @@ SINGLE, GANG = Comer("vip", 4), Comer("vips", 4, 1, gang=True)
         ),
     ],
 )  # fmt: skip
-def test_who_went_and_need_not_have(
-    comer: Comer, pods: list[dict[str, Any]], victims: list[str], complaint: str
-) -> None:
+def test_needless_victims(comer: Comer, pods: list[dict[str, Any]], victims: list[str], complaint: str) -> None:
     found = " ".join(needless(comer, Before(pods, NODES, {"default/g": 2}, BUDGETS), victims))
     assert complaint in found
     assert bool(found) == bool(complaint)

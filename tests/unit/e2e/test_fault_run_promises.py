@@ -52,7 +52,7 @@ def test_topology(level: str, nodes: list[str], broken: bool) -> None:
     assert bool(judged(history, asking("g", 2, topology_required=level))) is broken
 
 
-def test_a_gang_may_move_once_nobody_of_it_is_left() -> None:
+def test_a_gang_may_move_once_no_member_is_left() -> None:
     history = [change(0, "g/w-0", "a1"), change(9, "g/w-1", "b1"), change(9.1, "g/w-0", "a1", gone=True)]
     assert judged(history, asking("g", 1, topology_required="rack")) == []
 
@@ -105,7 +105,9 @@ WHOLE = [change(0, "a/w-a", "a1"), change(0, "b/w-b", "a1")]
         ),
         pytest.param([WHOLE[0], change(0, "b/w-b", "b1")], "rack", True, id="in two racks where one asks for one"),
         pytest.param([change(0, "b/w-2", "b1"), *WHOLE], "rack", False, id="one beyond the minima goes where it likes"),
-        pytest.param([*WHOLE, change(9, "b/w-2", "b1")], "rack", False, id="who comes later goes where his group may"),
+        pytest.param(
+            [*WHOLE, change(9, "b/w-2", "b1")], "rack", False, id="a member that comes later goes where its group may"
+        ),
     ],
 )
 def test_groups_that_start_together(history: list[Change], level: str, broken: bool) -> None:
@@ -150,7 +152,7 @@ def test_batches(history: list[Change], broken: bool) -> None:
 
 
 @pytest.mark.parametrize(("most", "broken"), [(2, True), (3, False)])
-def test_who_completed_a_gang_that_needed_more_then_was_not_added(most: int, broken: bool) -> None:
+def test_a_member_that_completed_a_gang_that_needed_more_then_was_not_added(most: int, broken: bool) -> None:
     history = [*RUNNING, change(5, "g/w-2"), change(6, "g/w-2", "a1")]
     asked = replace(asking("g", 2, match_policy="only-waiting"), most=most)
     assert bool(judged(history, asked)) is broken

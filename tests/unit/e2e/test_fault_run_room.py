@@ -17,7 +17,7 @@ from tests.e2e.fault_run.room import Demand, fit
         pytest.param([Demand(3, 2), Demand(2, 1)], {"a": 5, "b": 3}, True, id="the two sizes share a node"),
         pytest.param([Demand(3, 2), Demand(2, 2)], {"a": 5, "b": 3}, False, id="one pod too many"),
         pytest.param([Demand(1, 2, "g")], {"a": 9}, False, id="apart, on one node"),
-        pytest.param([Demand(1, 1, "g", frozenset("a"))], {"a": 9}, False, id="apart from who runs there"),
+        pytest.param([Demand(1, 1, "g", frozenset("a"))], {"a": 9}, False, id="apart from the pod that runs there"),
         pytest.param([Demand(1, 1, "g"), Demand(2, 1, "g")], {"a": 9}, False, id="two sizes that are apart"),
         pytest.param([Demand(1, 1, "g"), Demand(2, 1, "h")], {"a": 9}, True, id="of two gangs"),
         pytest.param([Demand(1, 1)], {"a": -3}, False, id="a node that is over-full"),

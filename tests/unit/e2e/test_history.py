@@ -87,7 +87,7 @@ WHOLE = [bound(0, "a"), bound(0.01, "b"), bound(0.02, "c")]
             [*WHOLE, deleted(5, "a"), deleted(8, "b")],
             {"excused": ["default/a"], "loose": ["default/web"]},
             [],
-            id="once-satisfied: nobody needs the others of what is left of a gang",
+            id="once-satisfied: no member needs the others of what is left of a gang",
         ),
         pytest.param(
             [*WHOLE, deleted(8, "b")],

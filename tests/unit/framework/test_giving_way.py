@@ -34,7 +34,7 @@ def way(time: Time) -> GivingWay:
     return GivingWay(time, time.sleep)
 
 
-def test_where_nobody_is_answered_the_computation_goes_on(way: GivingWay, time: Time) -> None:
+def test_where_no_call_is_answered_the_computation_goes_on(way: GivingWay, time: Time) -> None:
     way.look_up()
     assert time.slept == 0
 
@@ -57,13 +57,13 @@ def test_it_stops_for_no_longer_than_it_has_worked(way: GivingWay, time: Time) -
     assert time.slept == pytest.approx(MOST_SECONDS + 0.1, rel=0.25)
 
 
-def test_nobody_gives_way_to_an_answer_that_waits_for_it(way: GivingWay, time: Time) -> None:
+def test_no_computation_gives_way_to_an_answer_that_waits_for_it(way: GivingWay, time: Time) -> None:
     with way.answering():
         with way.waiting():
             way.look_up()
             assert time.slept == 0
         way.look_up()
     assert time.slept > 0
-    with way.waiting():  # by whoever answers nobody
+    with way.waiting():  # by a thread that answers no call
         way.look_up()
     assert way._answers == 0

@@ -1,4 +1,4 @@
-"""Nodes that are looked up when somebody wants more than their names."""
+"""Nodes that are looked up when more is wanted than their names."""
 
 from __future__ import annotations
 

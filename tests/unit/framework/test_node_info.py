@@ -30,7 +30,7 @@ Port = tuple[str, str, int]
         pytest.param(("", "TCP", 80), ("", "TCP", 81), False, id="any address, another port"),
         pytest.param(("", "", 80), ("", "TCP", 80), True, id="the protocol is TCP where none is said"),
         pytest.param(("127.0.0.1", "TCP", 80), ("127.0.0.1", "", 80), True, id="asked without one, too"),
-        pytest.param(("", "TCP", 0), ("", "TCP", 0), False, id="no port is in nobody's way"),
+        pytest.param(("", "TCP", 0), ("", "TCP", 0), False, id="no port is in no pod's way"),
         pytest.param(("", "TCP", -1), ("", "TCP", -1), False, id="nor one that is none"),
         pytest.param(("", "TCP", 1), ("", "TCP", 1), True, id="the lowest is one"),
     ],

@@ -252,7 +252,7 @@ def test_the_account_of_the_sidecar_may_write_them() -> None:
     assert POD["serviceAccountName"] == metadata["name"]
 
 
-def test_who_controls_a_daemon_set_s_pod_is_told_as_the_extender_tells_it() -> None:
+def test_the_controller_of_a_daemon_set_s_pod_is_told_as_the_extender_tells_it() -> None:
     variables = {each["name"]: each["expression"] for each in policy("tenants/daemon-sets.yaml")["variables"]}
     assert quoted(variables["claimed"]) == set(DAEMON_SET)
 

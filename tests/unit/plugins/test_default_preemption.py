@@ -1,4 +1,4 @@
-"""Whom DefaultPreemption evicts, where, and how that is done and told."""
+"""Which pods DefaultPreemption evicts, where, and how that is done and told."""
 
 from __future__ import annotations
 
@@ -78,17 +78,17 @@ def _nominated(node: str) -> PostFilterResult:
             [make_pdb().name("pdb").match(APP)],
             PREEMPTOR,
             {"b"},
-            id="who is protected by a budget is spared before who is more important",
+            id="a pod that a budget protects is spared before a more important one",
         ),
         pytest.param(
-            [_pod("a", "n1", 100), _pod("b", "n1", 5)], [], PREEMPTOR, {"b"}, id="nobody of the same priority"
+            [_pod("a", "n1", 100), _pod("b", "n1", 5)], [], PREEMPTOR, {"b"}, id="no pod of the same priority"
         ),
         pytest.param(
             [_pod("a", "n1", 10), _pod("b", "n1", 5).labels(APP)],
             [],
             _pod("preemptor", priority=100, cpu="100m").pod_anti_affinity(HOSTNAME, selector(APP)),
             {"b"},
-            id="who is in the way of an anti-affinity, not who takes the room",
+            id="the pod in the way of an anti-affinity, not the one that takes the room",
         ),
     ],
 )
@@ -128,7 +128,7 @@ def test_victims(
             PREEMPTOR,
             "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.",
             _nominated(""),
-            id="nobody of lower priority",
+            id="no pod of lower priority",
         ),
         pytest.param(
             [_pod("a", "n1", 5)],
@@ -146,7 +146,7 @@ def test_victims(
         ),
     ],
 )
-def test_nobody_is_evicted(
+def test_no_pod_is_evicted(
     pods: Sequence[PodBuilder], preemptor: PodBuilder, message: str, result: PostFilterResult | None
 ) -> None:
     world = PreemptionWorld([_node("n1")], [*pods, preemptor])
@@ -161,7 +161,7 @@ def test_nobody_is_evicted(
         pytest.param(_pod("a", "n1", 5, "2").terminating(), id="terminating for another reason"),
         pytest.param(
             _pod("a", "n1", 5, "2").terminating().condition("DisruptionTarget", "True", "EvictionByEvictionAPI"),
-            id="evicted by somebody else",
+            id="evicted by another controller",
         ),
         pytest.param(
             _pod("a", "n1", 5, "2")

@@ -48,7 +48,7 @@ def _node(*features: str) -> corev1.Node:
             id="an init container's rule counts",
         ),
         pytest.param(BOTH, [RESTART], REFUSED, id="one of two features"),
-        pytest.param(BOTH, ["Unknown", RESTART, USER_NAMESPACE], SUCCESS, id="both, and one that nobody knows"),
+        pytest.param(BOTH, ["Unknown", RESTART, USER_NAMESPACE], SUCCESS, id="both, and one that is unknown"),
     ],
 )
 def test_filter(pod: PodBuilder, features: list[str], expected: Status | None) -> None:

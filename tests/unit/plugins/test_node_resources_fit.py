@@ -69,7 +69,7 @@ def test_an_empty_node(asked: Mapping[str, str], status: Status) -> None:
             {"cpu": "1500m", "memory": "2Gi"},
             {"cpu": "1"},
             unresolvable("Insufficient cpu", "Insufficient memory"),
-            id="one of the two nobody can give back",
+            id="one of the two no victim can give back",
         ),
         pytest.param(
             {HUGE: "4Mi"}, {"hugepages_2Mi": "2Mi"}, unschedulable(f"Insufficient {HUGE}"), id="huge pages in use"

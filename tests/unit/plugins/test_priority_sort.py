@@ -1,4 +1,4 @@
-"""Who is first in the queue. kube-scheduler: pkg/scheduler/framework/plugins/queuesort/priority_sort_test.go"""
+"""Which pod is first in the queue. kube-scheduler: pkg/scheduler/framework/plugins/queuesort/priority_sort_test.go"""
 
 from __future__ import annotations
 

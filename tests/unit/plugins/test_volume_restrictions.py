@@ -88,7 +88,7 @@ USER = make_pod().name("user").node("n1").pvc("data").obj()
     [
         pytest.param(make_pod().name("p"), [], [], SKIP, id="no volumes"),
         pytest.param(make_pod().name("p").volume("v", emptyDir={}), [], [], SKIP, id="no volume of these kinds"),
-        pytest.param(make_pod().name("p").pvc("data"), [RWOP], [], SKIP, id="ReadWriteOncePod, used by nobody"),
+        pytest.param(make_pod().name("p").pvc("data"), [RWOP], [], SKIP, id="ReadWriteOncePod, used by no pod"),
         pytest.param(make_pod().name("p").pvc("data"), [RWOP], [USER], SUCCESS, id="ReadWriteOncePod, in use"),
         pytest.param(
             make_pod().name("p").pvc("shared"),

@@ -102,7 +102,7 @@ def test_a_task_that_fails_is_logged_and_the_next_runs(caplog: pytest.LogCapture
 
 
 def test_a_task_that_failed_is_tried_again_by_itself_ever_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody asks for it again: a gang that was to be planned waited for ever."""
+    """Nothing asks for it again: a gang that was to be planned waited for ever."""
     monkeypatch.setattr(background_module, "RETRY", Retry(FAST, 60.0))
     runs: list[float] = []
     done = threading.Event()

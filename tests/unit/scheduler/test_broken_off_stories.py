@@ -49,10 +49,10 @@ def test_what_is_left_goes(bench: Bench) -> None:
     bench.until(lambda: not any(map(bench.there, pods)), "both go")
 
 
-def test_who_comes_after_the_death_of_another_finds_the_last_of_a_gang_though_it_sees_its_pod_group_last(
+def test_a_replica_that_comes_after_the_death_of_another_finds_the_last_of_a_gang_though_it_sees_its_pod_group_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It was looked for once, when the pod was listed: without its PodGroup it was nobody's fraction, and ran on."""
+    """It was looked for once, when the pod was listed: without its PodGroup it was no fraction of a gang, and ran on."""
     monkeypatch.setattr(broken_off, "SETTLED_SECONDS", 0.0)
     api = EmbeddedAPI()
     with running(api=api) as before:
@@ -74,7 +74,7 @@ def test_who_comes_after_the_death_of_another_finds_the_last_of_a_gang_though_it
         pytest.param(3, 2, 1, id="a victim that its gang can spare"),
     ],
 )
-def test_who_stays(bench: Bench, count: int, min_member: int, victims: int) -> None:
+def test_how_many_stay(bench: Bench, count: int, min_member: int, victims: int) -> None:
     pods = members(bench, count, min_member)
     for pod in pods[:victims]:
         marked(bench, pod)
@@ -84,7 +84,7 @@ def test_who_stays(bench: Bench, count: int, min_member: int, victims: int) -> N
     assert all(map(bench.there, pods))
 
 
-def test_where_gangs_are_nothing_special_nobody_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_gangs_are_nothing_special_no_pod_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(broken_off, "SETTLED_SECONDS", 0.0)
     with running(ExtenderConfiguration(gang_victims="any")) as bench:
         bench.until(bench.may_evict, "evictions are allowed")

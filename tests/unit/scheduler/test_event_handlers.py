@@ -70,7 +70,7 @@ def test_a_pod_that_changed_meanwhile_counts_as_it_is_now() -> None:
 
 
 @pytest.mark.faults
-def test_who_came_to_a_node_and_went_meanwhile_counts_no_more() -> None:
+def test_a_pod_that_came_to_a_node_and_went_meanwhile_counts_no_more() -> None:
     story = Story()
     story.pods.tell(None, pod("1", node=""))
     story.observer.faults = 2
@@ -125,7 +125,7 @@ def test_the_scheduler_hears_again_of_a_pod_whose_event_raised(monkeypatch: pyte
 
 
 class Heard:
-    """A plugin and a queue; each entry: who heard, the node as the event has it before and after, the pod's node in the cache."""
+    """A plugin and a queue; each entry: which of them heard, the node as the event has it before and after, the pod's node in the cache."""
 
     def __init__(self, *, waits: bool = False) -> None:
         self.cache, self.nominator, self.waits = Cache(), Nominator(), waits
@@ -133,8 +133,8 @@ class Heard:
         plugin: Any = SimpleNamespace(on_pod=partial(self._note, "plugin"))
         self.pods = PodHandlers(self.cache, self.nominator, [plugin], self._reject, partial(self._note, "queue"))
 
-    def _note(self, who: str, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
-        self.log.append((who, *(_node(each) for each in (old, new)), self.node()))
+    def _note(self, listener: str, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        self.log.append((listener, *(_node(each) for each in (old, new)), self.node()))
 
     def _reject(self, pod: corev1.Pod) -> bool:
         self.log.append(("wait in Permit ends" if self.waits else "no wait in Permit", "", "", self.node()))

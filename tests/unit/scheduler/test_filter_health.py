@@ -1,4 +1,4 @@
-"""When filter fails for everybody, by the answers that it has given; and the probes of a whole scheduler."""
+"""When filter fails for all pods, by the answers that it has given; and the probes of a whole scheduler."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def errors(seconds: float, *askers: str, step: float = 5.0, begin: float = 0.0) 
     [
         pytest.param([], 1000, True, True, id="no call at all"),
         pytest.param(errors(25), 29, True, True, id="errors for less than 30 s"),
-        pytest.param(errors(30), 30, False, True, id="errors to everybody for 30 s: not ready"),
+        pytest.param(errors(30), 30, False, True, id="errors for all for 30 s: not ready"),
         pytest.param(errors(85), 89, False, True, id="for less than 90 s: not ready, and alive"),
         pytest.param(errors(90), 90, False, False, id="for 90 s: a new process may mend it"),
         pytest.param([*errors(90), (90, "default/c", False)], 90, True, True, id="one answer that is none ends it"),
@@ -37,11 +37,11 @@ def errors(seconds: float, *askers: str, step: float = 5.0, begin: float = 0.0) 
         pytest.param(errors(90, "default/gang"), 90, True, True, id="one gang, or one pod, however often"),
         pytest.param(errors(30, step=30), 31, True, True, id="two calls are not enough"),
         pytest.param(errors(90), 90 + QUIET_SECONDS, False, False, id="the last error is fresh enough"),
-        pytest.param(errors(90), 91 + QUIET_SECONDS, True, True, id="since when nobody has asked: nothing is known"),
+        pytest.param(errors(90), 91 + QUIET_SECONDS, True, True, id="since when no call has come: nothing is known"),
         pytest.param([*errors(20), *errors(100, begin=90)], 100, True, True, id="old errors count no more"),
     ],
 )
-def test_errors_to_everybody(answers: Answers, now: float, ready: bool, alive: bool) -> None:
+def test_errors_for_all_pods(answers: Answers, now: float, ready: bool, alive: bool) -> None:
     clock = FakeClock()
     health, start = FilterHealth(clock), clock.now
     for at, asker, error in answers:
@@ -91,7 +91,7 @@ def check_of(checks: Sequence[Check], name: str) -> Check:
 
 
 @pytest.mark.faults
-def test_a_scheduler_that_errs_for_everybody_is_first_not_ready_and_then_not_alive(sick: Sick) -> None:
+def test_a_scheduler_that_errs_for_all_pods_is_first_not_ready_and_then_not_alive(sick: Sick) -> None:
     assert all(answer.error for answer in sick.everybody_asks_for(30))
     assert check_of(sick.scheduler.readiness(), "filter").ok
     sick.everybody_asks_for(5)
@@ -108,14 +108,14 @@ def test_a_scheduler_that_errs_for_everybody_is_first_not_ready_and_then_not_ali
 
 
 @pytest.mark.faults
-def test_errors_of_who_does_not_lead_are_not_counted(sick: Sick, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_a_replica_that_does_not_lead_are_not_counted(sick: Sick, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Scheduler, "_not_ready", lambda self: "not the leader: another kube-scheduler holds the Lease")
     assert all(answer.error for answer in sick.everybody_asks_for(200))
     assert check_of(sick.scheduler.readiness(), "filter").ok
 
 
 def test_a_kube_scheduler_that_asks_and_is_refused_should_not_lead(sick: Sick, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It alone holds the Lease, so nobody else can schedule: its own probe of /livez fails, one pod is enough for it."""
+    """It alone holds the Lease, so no other replica can schedule: its own probe of /livez fails, one pod is enough for it."""
     del sick.pods[1:]
     monkeypatch.setattr(sick.scheduler._dependencies.refusals, "_clock", sick.clock)
     with monkeypatch.context() as patched:

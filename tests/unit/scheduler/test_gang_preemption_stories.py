@@ -1,4 +1,4 @@
-"""A gang that needs the room of others gets it whole, or nobody goes."""
+"""A gang that needs the room of others gets it whole, or no pod goes."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def condition(bench: Bench) -> tuple[str, str]:
     return next(((each.reason, each.message) for each in conditions if each.type == "Scheduled"), ("", ""))
 
 
-def test_three_victims_for_three_members_and_nobody_more(slow: Bench) -> None:
+def test_three_victims_for_three_members_and_no_more(slow: Bench) -> None:
     victims = full(slow, 0, 0, 0, 5)
     members = gang(slow, 3)
     for member in members:
@@ -144,7 +144,7 @@ def test_three_victims_for_three_members_and_nobody_more(slow: Bench) -> None:
         pytest.param((0, 0), 2, {}, {"victim_minimum_run_seconds": 3600.0}, "", id="they have only just begun"),
     ],
 )
-def test_nobody_goes_where_not_all_members_would_fit_or_may_preempt(
+def test_no_pod_goes_where_not_all_members_would_fit_or_may_preempt(
     priorities: tuple[int, ...], members: int, spec: dict[str, Any], configuration: dict[str, Any], why: str
 ) -> None:
     with running(ExtenderConfiguration(**configuration)) as bench:
@@ -195,7 +195,7 @@ def test_a_gang_preempts_at_its_one_priority_whichever_of_its_members_waits(benc
     before = searched_in_vain()
     refused(bench, bench.pod("h1", "high", priority=VIP))
     looked_for_victims(bench)
-    assert (reserved(bench), searched_in_vain()) == ({}, before), "nobody counts lower: nobody is looked for"
+    assert (reserved(bench), searched_in_vain()) == ({}, before), "no pod counts lower: no victims are looked for"
 
 
 def test_victims_that_had_only_just_begun_go_once_they_have_run_for_long_enough(
@@ -282,7 +282,7 @@ def test_a_gang_that_is_deleted_meanwhile_leaves_nothing_reserved(slow: Bench) -
     assert group(slow).preempting is None
 
 
-def test_room_that_comes_free_anyway_is_waited_for_and_nobody_else_goes(slow: Bench) -> None:
+def test_room_that_comes_free_anyway_is_waited_for_and_no_other_pod_goes(slow: Bench) -> None:
     terminating, staying = full(slow, 0, 0)
     slow.api.delete(PODS, terminating.name, terminating.namespace)
     going(slow, terminating)
@@ -295,7 +295,7 @@ def test_room_that_comes_free_anyway_is_waited_for_and_nobody_else_goes(slow: Be
     assert not slow.api.get(PODS, staying.name, staying.namespace).deleting
 
 
-def test_where_one_victim_may_not_go_nobody_does() -> None:
+def test_where_one_victim_may_not_go_none_does() -> None:
     with running(api=Firm()) as bench:
         bench.until(bench.may_evict, "evictions are allowed")
         pods = full(bench, 0, 0)
@@ -305,7 +305,7 @@ def test_where_one_victim_may_not_go_nobody_does() -> None:
         assert reserved(bench) == {}
 
 
-def test_budgets_are_asked_for_all_before_anybody_is_evicted_through_the_eviction_api() -> None:
+def test_budgets_are_asked_for_all_before_any_pod_is_evicted_through_the_eviction_api() -> None:
     with running(ExtenderConfiguration(evict_through="eviction")) as bench:
         bench.until(bench.may_evict, "evictions are allowed")
         for i in range(2):
@@ -381,14 +381,14 @@ def test_the_page_names_the_victims_and_why_they_are_not_taken() -> None:
         assert (view.under_way, view.why_not) == (False, messages.PREEMPTION_DELAYED)
 
 
-def test_the_page_says_that_nobody_s_room_would_do(bench: Bench) -> None:
+def test_the_page_says_that_no_victims_would_do(bench: Bench) -> None:
     full(bench, 0, VIP)
     refused(bench, gang(bench, 2)[0])
     bench.flush()
     assert explained(bench) == PreemptionView(why_not=messages.NO_VICTIMS_HELP)
 
 
-def test_nobody_goes_for_a_gang_whose_min_resources_the_cluster_would_not_have_even_then(bench: Bench) -> None:
+def test_no_pod_goes_for_a_gang_whose_min_resources_the_cluster_would_not_have_even_then(bench: Bench) -> None:
     victims = full(bench, 0, 0)
     bench.pod_group("high", 2, minResources={"cpu": "1000"})
     members = [bench.pod(f"h{i}", "high", priority=VIP) for i in range(2)]
@@ -422,7 +422,7 @@ def _begun(bench: Bench, node: str) -> corev1.Pod:
     return member
 
 
-def test_what_is_freed_for_a_gang_that_has_begun_is_nobody_else_s_whatever_its_priority(slow: Bench) -> None:
+def test_what_is_freed_for_a_gang_that_has_begun_is_kept_from_all_others_whatever_its_priority(slow: Bench) -> None:
     slow.node("n0", cpu="1")
     (victim,) = [slow.pod("low", node="n0", priority=-1)]
     slow.node("n1", cpu="1")
@@ -450,7 +450,7 @@ def test_a_gang_that_preempts_leaves_the_places_of_one_that_has_begun(slow: Benc
     assert slots.get(member.uid) is place, "and not taken back for a moment"
 
 
-def test_nobody_is_evicted_for_room_that_a_gang_that_has_begun_would_have(bench: Bench) -> None:
+def test_no_pod_is_evicted_for_room_that_a_gang_that_has_begun_would_have(bench: Bench) -> None:
     """The preemptor's filter would keep it off, and its victim would have gone for nothing."""
     bench.node("n1", cpu="1")
     bench.node("n0", cpu="2")

@@ -91,7 +91,7 @@ def test_a_drain_ends_those_that_wait_and_takes_no_more() -> None:
             pass
 
 
-def test_an_abort_before_anybody_listens_is_not_lost() -> None:
+def test_an_abort_before_a_listener_is_there_is_not_lost() -> None:
     with InFlight(limit=1).enter("a") as call:
         call.abort("the caller has hung up")
         call.abort("a later reason")

@@ -65,16 +65,16 @@ def test_without_a_lease_to_watch_we_always_lead() -> None:
 
 
 def test_the_holder_is_known_by_its_host_name(world: World) -> None:
-    assert world.reason == "nobody holds the Lease"
+    assert world.reason == "the Lease has no holder"
     world.reads("me_1")
     assert world.reason == ""
     world.reads("me-too_1")
     assert world.reason == "another kube-scheduler holds the Lease"
     world.reads("")
-    assert world.reason == "nobody holds the Lease"
+    assert world.reason == "the Lease has no holder"
     world.reads("me_2")
     world.leadership.on_lease(None, None)
-    assert world.reason == "nobody holds the Lease"
+    assert world.reason == "the Lease has no holder"
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_the_holder_is_known_by_its_host_name(world: World) -> None:
         pytest.param(LEASE_SECONDS - 0.1, "", id="renewed within its duration: it counts"),
         pytest.param(LEASE_SECONDS + CLOCK_SKEW_SECONDS - 0.1, "", id="the clocks may differ by as much"),
         pytest.param(LEASE_SECONDS + CLOCK_SKEW_SECONDS, EXPIRED, id="and by no more"),
-        pytest.param(3600.0, EXPIRED, id="not renewed for an hour: it counts for nobody"),
+        pytest.param(3600.0, EXPIRED, id="not renewed for an hour: it is void"),
         pytest.param(-CLOCK_SKEW_SECONDS, "", id="renewed in the future, as far as the clocks may differ"),
         pytest.param(-3600.0, NOT_RENEWED, id="renewed in an hour: proves nothing"),
         pytest.param(None, NOT_RENEWED, id="does not say when it was renewed: proves nothing"),

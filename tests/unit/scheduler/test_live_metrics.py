@@ -50,7 +50,7 @@ def refused(queue: PriorityQueue, name: str, *plugins: str) -> None:
     queue.add_unschedulable_if_not_present(entry.rejected_by(plugins))
 
 
-def test_pods_are_told_apart_by_where_they_wait_and_who_refused_them() -> None:
+def test_pods_are_told_apart_by_where_they_wait_and_which_plugin_refused_them() -> None:
     queue = PriorityQueue(lambda a, b: a.timestamp < b.timestamp, pre_enqueue={PROFILE: [Gated()]})
     refused(queue, "a", "A")
     refused(queue, "b", "A", "B")
@@ -85,7 +85,7 @@ def test_events_are_kept_for_a_pod_that_is_being_tried() -> None:
     ("watched", "value"),
     [
         pytest.param(False, 1, id="no Lease to hold: it leads"),
-        pytest.param(True, 0, id="a Lease that nobody holds: it does not"),
+        pytest.param(True, 0, id="a Lease without a holder: it does not"),
     ],
 )
 def test_an_extender_says_whether_it_leads(watched: bool, value: float) -> None:

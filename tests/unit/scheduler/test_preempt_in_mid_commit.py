@@ -77,8 +77,8 @@ def test_a_binding_that_is_seen_before_it_is_answered_makes_a_running_gang(bench
 @pytest.mark.parametrize(
     ("offered", "victims"),
     [
-        pytest.param({"n1": 0}, {"n1": {"r0"}}, id="for the room of who is bound"),
-        pytest.param({"n2": 1}, {"n2": {"r1"}}, id="for the room of who is being bound"),
+        pytest.param({"n1": 0}, {"n1": {"r0"}}, id="for the room of the bound member"),
+        pytest.param({"n2": 1}, {"n2": {"r1"}}, id="for the room of the member being bound"),
     ],
 )
 def test_a_gang_that_is_being_bound_goes_whole(

@@ -98,7 +98,7 @@ def test_a_budget_does_not_make_a_gang_immune_to_what_kube_scheduler_would_evict
         bench.until(lambda: not bench.there(there), "the rest of the gang goes too")
 
 
-def test_a_gang_that_ends_for_another_reason_takes_nobody_along(bench: Bench) -> None:
+def test_a_gang_that_ends_for_another_reason_takes_no_pod_along(bench: Bench) -> None:
     bench.node("n1", cpu="1")
     bench.node("n2", cpu="1")
     bench.pod_group("running", 2)
@@ -167,7 +167,7 @@ def test_held_members_are_let_go_and_never_evicted(bench: Bench) -> None:
 @pytest.mark.parametrize(
     "members", [pytest.param(1, id="without its quorum"), pytest.param(2, id="that would fit once the victim is gone")]
 )
-def test_kube_scheduler_evicts_nobody_for_single_members_of_a_gang(bench: Bench, members: int) -> None:
+def test_kube_scheduler_evicts_no_pod_for_single_members_of_a_gang(bench: Bench, members: int) -> None:
     bench.node("n1", cpu="2")
     victim = bench.pod("low", node="n1", cpu="2")
     bench.pod_group("high", 2)
@@ -186,7 +186,9 @@ def test_nor_for_an_extra_member_of_a_gang_that_has_its_plan_and_has_not_started
     assert bench.preempt(gang[2], {"n3": [victim]}) == {}
 
 
-def test_who_was_allowed_no_victims_for_that_is_roused_when_its_gang_has_started(bench: Bench) -> None:
+def test_a_preemptor_that_was_allowed_no_victims_for_that_is_tried_again_when_its_gang_has_started(
+    bench: Bench,
+) -> None:
     """kube-scheduler's own filters have parked it, and nothing else that happens to its gang wakes it."""
     bench.node("n1", cpu="1")
     bench.node("n2", cpu="1")
@@ -201,7 +203,7 @@ def test_who_was_allowed_no_victims_for_that_is_roused_when_its_gang_has_started
     assert bench.preempt(gang[1], {"n2": [victim]}) == {"n2": {"low"}}
 
 
-def test_who_wants_what_a_gang_needs_is_roused_when_the_gang_has_grown() -> None:
+def test_a_preemptor_that_wants_what_a_gang_needs_is_tried_again_when_the_gang_has_grown() -> None:
     with running(ExtenderConfiguration(gang_victims="surplusOnly")) as bench:
         for name in ("n1", "n2", "n3"):
             bench.node(name, cpu="1")

@@ -105,7 +105,7 @@ def test_gangs_that_are_held_leave_calls_for_single_pods(monkeypatch: pytest.Mon
 
 
 def test_a_pod_of_another_scheduler_is_not_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever calls: the filter is asked about all pods of a kube-scheduler, and bind binds ours alone."""
+    """For any caller: the filter is asked about all pods of a kube-scheduler, and bind binds ours alone."""
     with running(ExtenderConfiguration(scheduler_names=("gang-scheduler",))) as bench:
         postings = Postings(bench, monkeypatch)
         postings.go_on.set()

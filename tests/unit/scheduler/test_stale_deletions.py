@@ -128,7 +128,7 @@ def test_a_pod_that_went_before_a_relist_keeps_no_room(
     gone.set()
     scheduler.await_gone(2)
     assert (scheduler.milli_cpu(), scheduler.cache.assumed_count()) == (0, 0)
-    assert scheduler.told[-1] == ("n1", 0), "who waits for room hears that some is free, when it is"
+    assert scheduler.told[-1] == ("n1", 0), "pods that wait for room are moved when some is free"
 
 
 def test_one_that_waits_in_permit_is_forgotten_by_its_own_call(

@@ -111,7 +111,7 @@ def test_one_that_is_there_keeps_its_room_however_far_the_watch_is_behind(s: Sto
         pytest.param(lambda s, pod: s.cache.forget_pod(pod), "it is on no node any more", id="forgotten"),
     ],
 )
-def test_of_others_nobody_is_asked(s: Story, act: Callable[[Story, corev1.Pod], None], why: str) -> None:
+def test_the_api_server_is_not_asked_about_others(s: Story, act: Callable[[Story, corev1.Pod], None], why: str) -> None:
     act(s, s.bound("p"))
     s.passes(31.0)
     assert s.api.about == [], why

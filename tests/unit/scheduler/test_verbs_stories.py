@@ -153,11 +153,11 @@ def test_what_cannot_be_bound_is_refused_by_name(bench: Bench) -> None:
     bench.node("cordoned", unschedulable=True)
     pod = bench.pod("single")
     gated = bench.pod("gated", schedulingGates=[{"name": "example.com/wait"}])
-    unknown = corev1.Pod(metadata=corev1_meta("nobody"))
+    unknown = corev1.Pod(metadata=corev1_meta("unknown"))
     assert bench.bind(pod, "gone").result(SECONDS) == 'node "gone" not found'
     assert bench.bind(pod, "cordoned").result(SECONDS) == 'node "cordoned" is unschedulable'
     assert bench.bind(gated, "n1").result(SECONDS) == 'pod "default/gated" has scheduling gates'
-    assert bench.bind(unknown, "n1").result(SECONDS) == 'pod "default/nobody" not found'
+    assert bench.bind(unknown, "n1").result(SECONDS) == 'pod "default/unknown" not found'
     assert bench.node_of(pod) == ""
 
 

@@ -1,4 +1,4 @@
-"""Volumes that change behind a kube-scheduler: who hears of it, and when they count as known."""
+"""Volumes that change behind a kube-scheduler: which plugins hear of it, and when they count as known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `evaluate` says of a cluster is what the verb preempt answers there, and whom a gang evicts: random clusters, both ways."""
+"""What `evaluate` says of a cluster is what the verb preempt answers there, and which pods a gang evicts: random clusters, both ways."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_the_guard_in_evaluate_answers_as_the_verb_preempt(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_who_goes_for_a_gang_is_who_evaluate_says(seed: int) -> None:
+def test_the_victims_of_a_gang_are_those_that_evaluate_names(seed: int) -> None:
     rng = random.Random(seed)
     members = gang(members=rng.randint(2, 3), priority=rng.choice((2, 6, 100)), cpu=rng.choice(("1", "2")))
     scenario = _scenario(rng, members)

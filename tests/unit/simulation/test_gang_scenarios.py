@@ -1,4 +1,4 @@
-"""`evaluate` where pods are of groups: what the guard lets through, and whom a gang would evict."""
+"""`evaluate` where pods are of groups: what the guard lets through, and which pods a gang would evict."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _usable(scenario: Json) -> dict[str, list[str]]:
 
 
 def _victims(scenario: Json) -> tuple[list[str], str]:
-    """Of the gang, and why it takes nobody."""
+    """Of the gang, and why it takes none."""
     answer = _preemption(scenario)["gang"]
     names = sorted(each["pod"].removeprefix("default/") for each in answer.get("victims", ()))
     return names, answer.get("whyNot", "")
@@ -73,7 +73,7 @@ def _extender(**fields: Any) -> Json:
             waiting("", gang(), 3, nodes=nodes(3), pods=[*LOW[:2], _low("n3", priority=10)]),
             [],
             NO_HELP,
-            id="one node with a pod of equal priority: nobody goes",
+            id="one node with a pod of equal priority: no pod goes",
         ),
         pytest.param(
             waiting("", gang(), 3, nodes=nodes(4), pods=LOW),
@@ -128,13 +128,13 @@ def _extender(**fields: Any) -> Json:
             waiting("", gang(preemptionPolicy="Never"), 3, nodes=nodes(3), pods=LOW),
             ["low-n1", "low-n2", "low-n3"],
             "a member has preemptionPolicy Never",
-            id="who never preempts",
+            id="it never preempts",
         ),
         pytest.param(
             waiting("", gang(members=2), 3, nodes=nodes(3), pods=LOW),
             [],
             "fewer pods exist than minMember of 3",
-            id="a gang without its quorum evicts nobody",
+            id="a gang without its quorum evicts no pod",
         ),
         pytest.param(
             waiting("", gang(), 3, nodes=nodes(3), pods=LOW, extender=_extender(schedulerNames=["other"])),
@@ -152,7 +152,7 @@ def _extender(**fields: Any) -> Json:
             waiting("", _gated(gang(), "example.com/quota"), 3, nodes=nodes(3), pods=LOW),
             [],
             "scheduling gates of others leave fewer pods than minMember of 3",
-            id="members that the gate of somebody else holds",
+            id="members that a foreign gate holds",
         ),
         pytest.param(
             {"pending": gang()[0], "pendingPods": gang()[1:], "nodes": nodes(3), "pods": LOW},
@@ -173,7 +173,7 @@ def _extender(**fields: Any) -> Json:
         ),
     ],
 )
-def test_whom_a_gang_would_evict(scenario: Json, victims: list[str], why_not: str) -> None:
+def test_which_pods_a_gang_would_evict(scenario: Json, victims: list[str], why_not: str) -> None:
     assert _victims(scenario) == (victims, why_not)
     guard = _preemption(scenario).get("guard")  # kube-scheduler preempts for a pod that fits nowhere, and asks then
     assert guard is None or (guard["verdict"], guard["chosenSet"]) == ("gang_member", [])
@@ -215,7 +215,7 @@ def test_whom_a_gang_would_evict(scenario: Json, victims: list[str], why_not: st
             },
             {},
             "gang_fraction",
-            id="no permission to evict the other member: nobody",
+            id="no permission to evict the other member: none",
         ),
         pytest.param(
             {
@@ -257,7 +257,7 @@ def test_what_the_guard_lets_through(scenario: Json, usable: dict[str, list[str]
     assert "gang" not in answer
 
 
-def test_who_may_not_be_used_stands_behind_with_the_reason() -> None:
+def test_a_node_that_may_not_be_used_stands_behind_with_the_reason() -> None:
     scenario = {"nodes": nodes(3), "pods": [*RUNNING, LOW[2]], "podGroups": [pod_group("run", 2)], "pending": VIP}
     assert _preemption(scenario)["guard"]["candidates"][1:] == [
         {
@@ -304,7 +304,7 @@ def test_pods_that_go_anyway_are_waited_for() -> None:
     assert (answer["victims"], answer["awaited"], "whyNot" in answer) == ([], ["default/going"], False)
 
 
-def test_a_gang_that_fits_evicts_nobody_and_says_where_it_goes() -> None:
+def test_a_gang_that_fits_evicts_no_pod_and_says_where_it_goes() -> None:
     scenario = waiting("", gang(), 3, nodes=[node("n1", "3")], pods=[])
     assert _preemption(scenario) == {
         "gang": {

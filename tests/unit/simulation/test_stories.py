@@ -172,7 +172,7 @@ def test_a_gang_is_planned_where_its_disks_are(world: World) -> None:
     assert {world.of(f"db-{i}").attempts for i in range(3)} == {1}
 
 
-def test_a_gang_with_too_few_disks_waits_and_nobody_takes_one(world: World) -> None:
+def test_a_gang_with_too_few_disks_waits_and_no_member_takes_one(world: World) -> None:
     gang_with_disks(world, 3)
     for node in ("n1", "n3"):
         local_disk(world, f"disk-of-{node}", node)
@@ -256,7 +256,7 @@ def test_a_gang_preempts_as_a_whole_and_its_victims_name_it(world: World) -> Non
     assert {pod.preempted_by for pod in states} == {"", "default/vip"}
 
 
-def test_nobody_is_preempted_for_a_gang_that_does_not_fit_even_then(world: World) -> None:
+def test_no_pod_is_preempted_for_a_gang_that_does_not_fit_even_then(world: World) -> None:
     world.node("n1", cpu="1")
     world.pod("low", cpu="1", nodeName="n1")
     world.priority_class("high", 1000)

@@ -1,4 +1,4 @@
-"""Snapshots: derived one from the other, equal to one from scratch, and unchanged for those who keep them."""
+"""Snapshots: derived one from the other, equal to one from scratch, and unchanged for those that keep them."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def cordoned() -> corev1.Node:
         pytest.param(NODE, a_node("n1", cpu="8"), [ActionType.UPDATE_NODE_ALLOCATABLE], id="allocatable"),
         pytest.param(NODE, a_node("n1", zone="z"), [ActionType.UPDATE_NODE_LABEL], id="labels"),
         pytest.param(cordoned(), NODE, [ActionType.UPDATE_NODE_TAINT], id="uncordoned"),
-        pytest.param(NODE, cordoned(), [], id="cordoned helps nobody"),
+        pytest.param(NODE, cordoned(), [], id="cordoned helps no pod"),
         pytest.param(
             NODE,
             replace(NODE, spec=corev1.NodeSpec(taints=(corev1.Taint("k"),))),

@@ -13,8 +13,8 @@ POP, DONE, EVENT = "pop", "done", "event"
 @pytest.mark.parametrize(
     ("story", "replayed", "kept"),
     [
-        pytest.param([(EVENT, 1)], {}, [], id="nobody in flight: not recorded"),
-        pytest.param([(POP, "a"), (EVENT, 1)], {"a": [1]}, [1], id="recorded for who is in flight"),
+        pytest.param([(EVENT, 1)], {}, [], id="no pod in flight: not recorded"),
+        pytest.param([(POP, "a"), (EVENT, 1)], {"a": [1]}, [1], id="recorded for the pod in flight"),
         pytest.param(
             [(POP, "a"), (EVENT, 1), (POP, "b"), (EVENT, 2)], {"a": [1, 2], "b": [2]}, [1, 2], id="only since the pop"
         ),

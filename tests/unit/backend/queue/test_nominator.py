@@ -105,7 +105,7 @@ def test_delete_leaves_the_others() -> None:
     assert nominator.nominated_pods_for_node("n2") == []
 
 
-def test_pods_are_looked_up_and_bare_where_nobody_knows_them() -> None:
+def test_pods_are_looked_up_and_bare_where_they_are_unknown() -> None:
     full = a_pod("p", priority=7)
     nominator = Nominator(lookup=lambda ref: full if ref.name == "p" else None)
     nominator.add(a_pod("p"), override("n1"))

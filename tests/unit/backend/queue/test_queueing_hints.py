@@ -40,9 +40,9 @@ def refused(unschedulable: Sequence[str], pending: Sequence[str] = ()) -> Queued
 @pytest.mark.parametrize(
     ("rows", "entry", "event", "strategy"),
     [
-        pytest.param([], refused([]), events.NODE_ADD, Strategy.AFTER_BACKOFF, id="nobody refused it"),
+        pytest.param([], refused([]), events.NODE_ADD, Strategy.AFTER_BACKOFF, id="no plugin refused it"),
         pytest.param(
-            [], refused(["A"]), events.UNSCHEDULABLE_TIMEOUT, Strategy.AFTER_BACKOFF, id="a wildcard wakes anyone"
+            [], refused(["A"]), events.UNSCHEDULABLE_TIMEOUT, Strategy.AFTER_BACKOFF, id="a wildcard wakes every pod"
         ),
         pytest.param(
             [HintRow(events.NODE_ADD, "A", yes)], refused(["A"]), events.NODE_ADD, Strategy.AFTER_BACKOFF, id="a yes"
@@ -156,9 +156,11 @@ def test_a_plugin_that_registers_nothing_is_woken_by_every_resource() -> None:
 @pytest.mark.parametrize(
     ("mask", "companion"),
     [
-        pytest.param(ActionType.ADD, True, id="who waits for new nodes hears of taints"),
-        pytest.param(ActionType.ADD | ActionType.UPDATE_NODE_TAINT, False, id="who hears of taints has its own hint"),
-        pytest.param(ActionType.DELETE, False, id="who does not wait for new nodes"),
+        pytest.param(ActionType.ADD, True, id="a plugin that waits for new nodes hears of taints"),
+        pytest.param(
+            ActionType.ADD | ActionType.UPDATE_NODE_TAINT, False, id="a plugin that hears of taints has its own hint"
+        ),
+        pytest.param(ActionType.DELETE, False, id="a plugin that does not wait for new nodes"),
     ],
 )
 def test_node_added_brings_node_taint(mask: int, companion: bool) -> None:

@@ -118,7 +118,7 @@ def test_pods_are_popped_by_priority_then_age(story: Story) -> None:
     assert story.queue.pop_ready() is None
 
 
-def test_a_popped_pod_is_in_flight_at_its_next_attempt_and_refused_by_nobody(story: Story) -> None:
+def test_a_popped_pod_is_in_flight_at_its_next_attempt_and_refused_by_no_plugin(story: Story) -> None:
     story.refused(P, "Yes")
     story.queue.activate([P])
     entry = story.pop()
@@ -136,7 +136,7 @@ def test_a_popped_pod_is_in_flight_at_its_next_attempt_and_refused_by_nobody(sto
         pytest.param(["Yes"], [], events.NODE_ADD, 2, Place.ACTIVE, id="a yes after its back-off"),
         pytest.param(["No"], [], events.NODE_ADD, 2, Place.UNSCHEDULABLE, id="a no"),
         pytest.param(["No", "Yes"], [], events.NODE_ADD, 2, Place.ACTIVE, id="one yes is enough"),
-        pytest.param(["Yes"], [], events.NODE_DELETE, 2, Place.UNSCHEDULABLE, id="an event nobody registered"),
+        pytest.param(["Yes"], [], events.NODE_DELETE, 2, Place.UNSCHEDULABLE, id="an event that no plugin registered"),
         pytest.param([], ["Yes"], events.NODE_ADD, 0, Place.ACTIVE, id="a pending plugin's yes skips back-off"),
         pytest.param(["Yes"], [], events.FORCE_ACTIVATE, 0, Place.BACKOFF, id="a wildcard keeps to back-off"),
     ],
@@ -163,7 +163,7 @@ def test_move_all_leaves_alone_what_the_pre_check_refuses(story: Story) -> None:
         pytest.param(None, ["Yes"], [], Place.UNSCHEDULABLE, id="nothing happened"),
         pytest.param(events.NODE_ADD, ["Yes"], [], Place.BACKOFF, id="something that helps"),
         pytest.param(events.NODE_ADD, ["No"], [], Place.UNSCHEDULABLE, id="something that does not"),
-        pytest.param(events.NODE_DELETE, ["Yes"], [], Place.UNSCHEDULABLE, id="something nobody registered"),
+        pytest.param(events.NODE_DELETE, ["Yes"], [], Place.UNSCHEDULABLE, id="something that no plugin registered"),
         pytest.param(events.NODE_ADD, [], ["Yes"], Place.ACTIVE, id="what a pending plugin waited for"),
         pytest.param(None, [], [], Place.BACKOFF, id="an error: always after back-off"),
     ],
@@ -289,7 +289,7 @@ def test_leftovers_are_tried_again_after_five_minutes(story: Story) -> None:
     [
         pytest.param(["Yes"], a_pod("p", labels={"a": "b"}), Place.ACTIVE, id="a change that helps"),
         pytest.param(["No"], a_pod("p", labels={"a": "b"}), Place.UNSCHEDULABLE, id="a change that does not help"),
-        pytest.param(["Yes"], a_pod("p", nominated="n1"), Place.UNSCHEDULABLE, id="a change that nobody registered"),
+        pytest.param(["Yes"], a_pod("p", nominated="n1"), Place.UNSCHEDULABLE, id="a change that no plugin registered"),
     ],
 )
 def test_update_of_a_refused_pod(story: Story, plugins: list[str], new: corev1.Pod, place: Place) -> None:
@@ -478,7 +478,7 @@ def test_pop_waits_for_a_pod_and_ends_when_the_queue_is_closed() -> None:
     assert [entry.pod.name if entry else None for entry in popped] == ["p", None]
 
 
-def test_an_event_that_helps_wakes_who_waits_in_pop() -> None:
+def test_an_event_that_helps_wakes_the_thread_that_waits_in_pop() -> None:
     queue = PriorityQueue(by_priority, hints=QueueingHints({PROFILE: HINTS}))
     queue.add(P)
     entry = queue.pop()

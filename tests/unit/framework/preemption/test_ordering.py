@@ -1,4 +1,4 @@
-"""Who is spared first, and which of several nodes is taken."""
+"""Which victims are spared first, and which of several nodes is taken."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _pod(name: str, priority: int = 0, start: str = EARLY) -> PodBuilder:
     ("pods", "order"),
     [
         pytest.param([_pod("low", 1), _pod("high", 2)], ["high", "low"], id="higher priority first"),
-        pytest.param([_pod("new", 1, LATE), _pod("old", 1)], ["old", "new"], id="then who runs for longer"),
+        pytest.param([_pod("new", 1, LATE), _pod("old", 1)], ["old", "new"], id="then the pod that runs for longer"),
         pytest.param([_pod("a"), _pod("b"), _pod("c")], ["a", "b", "c"], id="equals stay as they are"),
         pytest.param(
             [_pod("unstarted", 1, ""), _pod("old", 1)], ["old", "unstarted"], id="no start time counts as now"
@@ -73,7 +73,7 @@ def _victims(*pods: PodBuilder, violations: int = 0) -> Victims:
         pytest.param(
             {"n1": _victims(_pod("a", 4)), "n2": _victims(_pod("b", 4, LATE))},
             ["n2"],
-            id="who has run the shortest",
+            id="the pod that has run the shortest",
         ),
         pytest.param(
             {"n1": _victims(_pod("a", 4), _pod("b", 1, LATE)), "n2": _victims(_pod("c", 4), _pod("d", 1, EARLY))},

@@ -131,7 +131,7 @@ WAITS = "one or more plugins asked to wait and no plugin rejected pod"
             Status(W, (REASON, WAITS)),
             {"p0": 900.0},
             1,
-            id="nobody waits longer than 15 minutes",
+            id="no pod waits longer than 15 minutes",
         ),
         pytest.param(
             [{"permit": W}, {"permit": U}], unschedulable(REASON, plugin="p1"), {}, 2, id="a refusal beats a wait"

@@ -178,7 +178,7 @@ def test_multi_point_expansion(
         pytest.param(
             Plugins(PluginSet(refs("queue-sort"))),
             'at least one bind plugin is needed for profile with scheduler name "test"',
-            id="nobody who binds",
+            id="no plugin that binds",
         ),
         pytest.param(
             Plugins(PluginSet((*refs("test-plugin"), PluginRef("score-1", 2**63)))),
@@ -193,9 +193,9 @@ def test_a_set_that_makes_no_sense_is_refused(plugins: Plugins, message: str) ->
     assert str(caught.value) == message
 
 
-def test_a_plugin_that_nobody_registered_is_named() -> None:
-    with pytest.raises(RegistryError, match='plugin "nobody" does not exist'):
-        build(Plugins(PluginSet(refs("test-plugin", "nobody"))))
+def test_a_plugin_that_is_not_registered_is_named() -> None:
+    with pytest.raises(RegistryError, match='plugin "absent" does not exist'):
+        build(Plugins(PluginSet(refs("test-plugin", "absent"))))
 
 
 def test_a_factory_that_fails_is_named() -> None:

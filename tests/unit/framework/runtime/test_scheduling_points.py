@@ -53,7 +53,7 @@ def test_pre_enqueue(codes: list[Code], expected: Status, asked: int) -> None:
     assert sum(len(plugin.calls) for plugin in plugins) == asked
 
 
-def test_the_queue_sort_of_the_profile_decides_who_is_first() -> None:
+def test_the_queue_sort_of_the_profile_decides_which_pod_is_first() -> None:
     framework = make_framework("filter")
     older, newer = QueuedPodInfo(make_pod().info(), 1.0), QueuedPodInfo(make_pod().info(), 2.0)
     assert framework.less(older, newer)
@@ -225,7 +225,7 @@ HIGH = make_pod().name("high").priority(100).obj()
 @pytest.mark.parametrize(
     ("pod", "nominated", "codes", "expected", "passes"),
     [
-        pytest.param(LOW, [], {}, SUCCESS, [["resident"]], id="nobody nominated: one pass"),
+        pytest.param(LOW, [], {}, SUCCESS, [["resident"]], id="no pod nominated: one pass"),
         pytest.param(
             LOW, [HIGH], {}, SUCCESS, [["resident", "high"], ["resident"]], id="all succeed with and without the other"
         ),

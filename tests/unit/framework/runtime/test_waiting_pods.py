@@ -35,7 +35,7 @@ def pod(clock: FakeClock) -> PendingPod:
         pytest.param([], None, {"a", "b"}, id="nothing lifted: waits"),
         pytest.param(["a"], None, {"b"}, id="one of two holds lifted: still waits"),
         pytest.param(["a", "a"], None, {"b"}, id="the same hold lifted twice: still waits"),
-        pytest.param(["other"], None, {"a", "b"}, id="a hold that nobody has lifted: still waits"),
+        pytest.param(["other"], None, {"a", "b"}, id="a hold that is not lifted: still waits"),
         pytest.param(["a", "b"], SUCCESS, set(), id="the last hold lifted: goes on"),
     ],
 )
@@ -122,7 +122,7 @@ def test_a_real_clock_wakes_the_sleeper() -> None:
 
 
 def test_two_hundred_pods_wait_and_all_hear_their_signal() -> None:
-    """Signals of one pod wake nobody else; no pod is missed."""
+    """Signals of one pod wake no other; no pod is missed."""
     clock = FakeClock()
     pods = [PendingPod(make_pod().name(f"p{i}").obj(), "n1", {"a": 60.0}, clock) for i in range(200)]
     outcomes: list[Status] = []

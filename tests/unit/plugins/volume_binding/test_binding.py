@@ -181,7 +181,7 @@ def test_what_has_changed_since_filter_is_not_assumed() -> None:
     assert cluster.plugin.filter(other, POD.obj(), NODE.info()) == SUCCESS, "the volume was given back"
 
 
-def test_somebody_else_was_first() -> None:
+def test_another_pod_was_first() -> None:
     """The watch is behind: what was decided on is not so any more, and nothing is overwritten."""
     cluster = _static()
     state = cluster.reserve(POD.obj())

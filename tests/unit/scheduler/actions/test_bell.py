@@ -1,4 +1,4 @@
-"""The one event that wakes all whom we have refused: how it is made, and what is done where it may not be."""
+"""The one event that wakes all pods that we have refused: how it is made, and what is done where it may not be."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_where_it_may_not_be_rung_the_pods_are_woken_one_by_one() -> None:
     assert len(belfry.woken) == 1
 
 
-def test_who_does_not_lead_is_silent() -> None:
+def test_a_replica_that_does_not_lead_is_silent() -> None:
     belfry = Belfry(EmbeddedAPI(), leading=False)
     belfry.ring()
     assert not belfry.api.list_page(CSI_STORAGE_CAPACITIES).items

@@ -1,4 +1,4 @@
-"""Evictions of whole sets of victims: who waits for one hears how it ended."""
+"""Evictions of whole sets of victims: the caller that waits for one learns how it ended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.objects import make_pod
 
 @pytest.mark.faults
 def test_whatever_happens_the_gang_hears_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would keep its places, and room for nobody, until the victims were overdue."""
+    """It would keep its places, and room for no pod, until the victims were overdue."""
     api = EmbeddedAPI()
     told: list[str] = []
     evictor = ApiEvictor(api, Recorder(api), lambda: True, lambda: 0.0, run=lambda job: job())
@@ -36,7 +36,7 @@ def test_whatever_happens_the_gang_hears_of_it(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("error", [ApiError("no leader", code=503), KeyError("a fault of ours")])
-def test_who_cannot_be_told_with_the_others_is_told_a_little_later(
+def test_a_victim_that_cannot_be_told_with_the_others_is_told_a_little_later(
     error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others had gone for nothing: the gang waited for him until it gave up."""
@@ -90,7 +90,7 @@ def test_all_are_marked_before_the_first_goes(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("error", [TooManyRequestsError("too much"), ApiError("too much", code=503)])
-def test_who_stops_it_in_the_middle_gets_all_told_and_waits_for_no_pause(
+def test_stopping_it_in_the_middle_tells_all_and_waits_for_no_pause(
     error: ApiError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "RETRY", Retry(3600.0, 3600.0, steps=2))

@@ -118,7 +118,7 @@ def test_gates_go_when_all_siblings_are_nominated(story: Make) -> None:
 
 
 @pytest.mark.usefixtures("one_at_a_time")
-def test_who_is_released_between_nomination_and_freeing_keeps_its_gate(story: Make) -> None:
+def test_a_pod_that_is_released_between_nomination_and_freeing_keeps_its_gate(story: Make) -> None:
     s = story()
     first, second = s.pod("first", GATE), s.pod("second", GATE)
     s.api.go_on.clear()
@@ -191,7 +191,7 @@ def test_where_it_only_looks_as_if_an_annotation_were_needed_one_that_is_forbidd
     assert metrics.steering_failures._value.get() - before == 2 * failures
 
 
-def test_who_is_woken_twice_within_a_second_sees_two_different_patches(story: Make) -> None:
+def test_a_pod_that_is_woken_twice_within_a_second_sees_two_different_patches(story: Make) -> None:
     """The API server makes no event of a patch that changes nothing, and writes a condition's time in whole seconds."""
     s = story()
     pod = s.pod("p")
@@ -217,7 +217,7 @@ def test_a_nomination_that_is_good_for_nothing_is_taken_back_and_nothing_is_said
     assert (s.now(pod).status.nominated_node_name, s.now(pod).status.conditions) == ("", ())
 
 
-def test_who_is_roused_is_nominated_for_a_moment_and_nothing_is_said(story: Make) -> None:
+def test_a_pod_that_is_activated_is_nominated_for_a_moment_and_nothing_is_said(story: Make) -> None:
     s = story()
     pod = s.pod("p")
     s.steering.activate_by_nomination([(pod, "n1")])
@@ -237,7 +237,7 @@ def test_a_nomination_for_a_moment_is_taken_back_though_something_newer_is_wishe
     assert s.now(pod).status.nominated_node_name == ""
 
 
-def test_who_does_not_lead_is_silent(story: Make) -> None:
+def test_a_replica_that_does_not_lead_is_silent(story: Make) -> None:
     s = story(leading=False)
     pod = s.pod("p", GATE)
     s.steering.nominate([(pod, "n1")])
@@ -305,7 +305,7 @@ def test_what_is_tried_again(errors: list[ApiError], patches: int, given_up: boo
 
 
 @pytest.mark.faults
-def test_a_pod_whose_patch_failed_as_nobody_expected_can_be_patched_again(
+def test_a_pod_whose_patch_failed_unexpectedly_can_be_patched_again(
     story: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It counted as being patched for ever: the gang's next plan never reached it."""
@@ -362,7 +362,7 @@ def test_a_newer_wish_takes_the_place_of_one_that_has_failed(story: Make) -> Non
     assert (s.now(pod).status.nominated_node_name, s.gates(pod)) == ("n2", [])
 
 
-def test_who_is_to_be_woken_is_steered_where_that_has_failed(story: Make) -> None:
+def test_a_pod_that_is_to_be_woken_is_steered_where_that_has_failed(story: Make) -> None:
     s = story(*TROUBLE)
     pod = s.pod("p")
     s.steering.nominate([(pod, "n1")])

@@ -82,7 +82,7 @@ def test_a_crd_without_conditions_leaves_the_events(told: Told, monkeypatch: pyt
     assert len(told.api.events()) == 2
 
 
-def test_who_does_not_lead_says_nothing() -> None:
+def test_a_replica_that_does_not_lead_says_nothing() -> None:
     told = Told(EmbeddedAPI(), leading=False)
     told.say(NO_ROOM)
     told.stop()
@@ -106,7 +106,7 @@ def test_what_was_told_before_a_restart_is_not_told_again(told: Told) -> None:
 
 
 def test_to_a_gang_without_an_object_each_verdict_is_told_once_until_another_comes_or_it_starts(told: Told) -> None:
-    """A start is told to nobody; the refusal that came after it was the last that had been told."""
+    """A start is not told; the refusal that came after it was the last that had been told."""
     member = make_pod().name("a").uid("a").obj()
     for verdict, to in (
         (NO_ROOM, member),
@@ -187,7 +187,7 @@ def test_something_newer_is_not_undone_by_what_is_written_later(told: Told, monk
     assert told.conditions() == [("Scheduled", "True", "GangScheduled")]
 
 
-def test_who_leads_again_says_it_again_where_another_has_said_something_else(told: Told) -> None:
+def test_a_replica_that_leads_again_says_it_again_where_another_has_said_something_else(told: Told) -> None:
     """It was what it had said last itself."""
     told.say(NO_ROOM)
     told.leading = False

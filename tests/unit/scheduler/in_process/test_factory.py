@@ -137,7 +137,7 @@ def test_a_plugin_from_outside_refuses_pods() -> None:
     assert parts.cycles.schedule_one(entry) is None
 
 
-def test_a_plugin_that_nobody_brought_is_an_error() -> None:
+def test_a_plugin_that_is_not_there_is_an_error() -> None:
     with pytest.raises(RegistryError, match='plugin "Nobodys" does not exist'):
         built(Dependencies(), [profile(DEFAULT, "Nobodys")])
 

@@ -93,7 +93,7 @@ def test_a_status_other_than_200_is_an_error(server: FakeExtender) -> None:
         extender(server).filter(POD, NODES)
 
 
-def test_nobody_there_reads_as_in_go() -> None:
+def test_a_refused_connection_reads_as_in_go() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -243,7 +243,7 @@ def test_https_without_a_ca_checks_nothing(secure: FakeExtender, authority: trus
     assert entry.filter(POD, NODES).passed == ("a",)
 
 
-def test_a_server_that_nobody_vouches_for_is_not_called(secure: FakeExtender, authority: trustme.CA) -> None:
+def test_a_server_without_a_trusted_certificate_is_not_called(secure: FakeExtender, authority: trustme.CA) -> None:
     with pytest.raises(ExtenderError, match="CERTIFICATE_VERIFY_FAILED"):
         extender(secure, tls=with_certificate(authority)).filter(POD, NODES)
 

@@ -43,7 +43,7 @@ def test_what_is_stashed_after_the_scheduling_cycle_is_activated_with_the_bindin
     assert queue.activated == [["a"], ["b"]]
 
 
-def test_nothing_stashed_calls_nobody() -> None:
+def test_nothing_stashed_activates_nothing() -> None:
     queue = Queue()
     activate_stashed(stashed(), queue.activate)
     assert queue.activated == []

@@ -60,7 +60,7 @@ class Observer:
 
 @dataclass
 class Informers:
-    """Hands events to whoever asked for them."""
+    """Hands events to the handlers that asked for them."""
 
     handlers: dict[ResourceType[Any], Any] = field(default_factory=dict)
 
@@ -129,7 +129,7 @@ def test_a_pod_of_ours_that_waits_comes_into_the_queue_and_another_ones_does_not
     assert (story.place(POD.obj()), story.place(make_pod().name("q").obj())) == (Place.ACTIVE, None)
 
 
-def test_an_assigned_pod_of_anybody_counts_on_its_node_and_is_an_event() -> None:
+def test_an_assigned_pod_of_any_scheduler_counts_on_its_node_and_is_an_event() -> None:
     story = Story(everything(events.ASSIGNED_POD))
     story.refuse(POD.obj())
     other = make_pod().name("q").scheduler_name("other").node("n").obj()
@@ -141,8 +141,8 @@ def test_an_assigned_pod_of_anybody_counts_on_its_node_and_is_an_event() -> None
 @pytest.mark.parametrize(
     ("wanted", "asked"),
     [
-        pytest.param(everything(events.POD), 0, id="who waits for pods hears of no pod without a node"),
-        pytest.param(everything(events.UNSCHEDULABLE_POD), 1, id="who waits for siblings hears of each"),
+        pytest.param(everything(events.POD), 0, id="a plugin that waits for pods hears of no pod without a node"),
+        pytest.param(everything(events.UNSCHEDULABLE_POD), 1, id="a plugin that waits for siblings hears of each"),
     ],
 )
 def test_a_pod_without_a_node_is_an_event_only_for_gangs(wanted: ClusterEvent, asked: int) -> None:
@@ -281,11 +281,11 @@ def test_objects_of_other_kinds_are_events_where_a_plugin_waits_for_them(resourc
     assert len(story.asked) == 3
 
 
-def test_kinds_that_nobody_waits_for_are_not_handled() -> None:
+def test_kinds_that_no_plugin_waits_for_are_not_handled() -> None:
     assert set(Story(observed=False).handlers) == {kinds.PODS, kinds.NODES}
 
 
-def test_only_the_actions_that_somebody_waits_for_move_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_actions_that_a_plugin_waits_for_move_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     story = Story(ClusterEvent(events.CSI_NODE, ActionType.ADD))
     story.refuse(POD.obj())
     moved: list[object] = []

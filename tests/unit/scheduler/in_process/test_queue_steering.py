@@ -28,10 +28,10 @@ def test_a_nomination_that_is_good_for_nothing_is_taken_back() -> None:
     steering.clear_foreign_nominations([pod])
     assert api.get(PODS, "vip", "default").status.nominated_node_name == ""
     api.delete(PODS, "vip", "default")
-    steering.clear_foreign_nominations([pod])  # nobody has anything of a pod that is gone
+    steering.clear_foreign_nominations([pod])  # no write is due for a pod that is gone
 
 
-def test_who_is_roused_is_activated() -> None:
+def test_a_pod_that_is_to_be_tried_is_activated() -> None:
     activated = list[str]()
     api = EmbeddedAPI()
     steering = QueueSteering(api, lambda pods: activated.extend(pod.name for pod in pods), lambda job: job())

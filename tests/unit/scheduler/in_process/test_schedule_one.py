@@ -84,7 +84,7 @@ BEFORE_RESERVE = ("PreFilter", "Filter")
             REFUSED,
             BACKS_OFF,
             set(),
-            id="PreBind refuses: counts for nobody",
+            id="PreBind refuses: counts for no pod",
         ),
         pytest.param("PreBind", BOOM, RUNNING.format("PreBind plugin"), FAILED, BACKS_OFF, set(), id="PreBind fails"),
         pytest.param("Bind", BOOM, RUNNING.format("Bind plugin"), FAILED, BACKS_OFF, set(), id="Bind fails"),
@@ -128,7 +128,7 @@ def test_a_failure(
             ONE_NODE + f"1 rejected due to timeout after waiting 30s at plugin {NAME}.",
             REFUSED,
             WAITS,
-            id="nobody came in time",
+            id="no member came in time",
         ),
         pytest.param("preempt", "waiting on permit for pod: preempted", FAILED, BACKS_OFF, id="preempted"),
     ],
@@ -219,7 +219,7 @@ def test_post_filter(
     assert (bench.parts.queue.nominator.nominated_node(pod.uid) or "") == nominated
 
 
-def test_an_empty_cluster_asks_nobody() -> None:
+def test_an_empty_cluster_asks_no_plugin() -> None:
     bench = Bench()
     pod = bench.pod()
     assert not bench.attempt()
@@ -332,7 +332,7 @@ def test_each_pod_has_its_own_profile() -> None:
     bench.pod("a", schedulerName="other")
     assert bench.attempt()
     assert (bench.plugins["default-scheduler"].called, bench.plugins["other"].called[0]) == ([], "PreFilter")
-    bench.pod("b", schedulerName="nobody")
+    bench.pod("b", schedulerName="another")
     assert bench.parts.queue.pop_ready() is None
 
 

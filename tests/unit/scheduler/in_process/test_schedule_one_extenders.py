@@ -1,4 +1,4 @@
-"""scheduleOne with HTTP extenders: who is asked, what their answers and their errors do to a pod.
+"""scheduleOne with HTTP extenders: which are asked, what their answers and their errors do to a pod.
 
 kube-scheduler: pkg/scheduler/extender_test.go
 """
@@ -160,7 +160,7 @@ def test_plugins_have_the_first_word(serve: Serve) -> None:
     bench.plugin.script["Filter"] = unschedulable("no")
     assert not bench.attempt()
     bench.close()
-    assert server.asked == {}, "nobody is asked about no nodes"
+    assert server.asked == {}, "none is asked about no nodes"
     found = bench.parts.queue.get(bench.get())
     assert found is not None
     assert found[0].unschedulable_plugins == {NAME}

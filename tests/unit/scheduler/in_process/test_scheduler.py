@@ -19,7 +19,7 @@ SECONDS = 10.0
 
 
 @pytest.mark.faults
-def test_its_loop_outlives_what_nobody_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_loop_outlives_an_unexpected_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """The thread was gone, and no pod was tried any more."""
     monkeypatch.setattr(module, "POP_SECONDS", 0.01)
     api = EmbeddedAPI()
@@ -53,7 +53,7 @@ def test_its_loop_outlives_what_nobody_expected(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.faults
-def test_a_pod_whose_binding_raises_what_nobody_expected_keeps_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pod_whose_binding_raises_an_unexpected_error_keeps_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """It stayed assumed on its node until the restart."""
     api = EmbeddedAPI()
     scheduler = InProcessScheduler(api, KubeSchedulerConfiguration((whole_profile(),)), new_in_tree_registry())
