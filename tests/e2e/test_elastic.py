@@ -74,7 +74,7 @@ def test_workers_wait_for_their_master(cluster: Cluster, module_programs: Pair) 
 
 
 def test_a_member_of_a_gang_that_has_been_whole_is_replaced_at_once(cluster: Cluster, module_programs: Pair) -> None:
-    """Two of its three are gone, and one comes back: nobody asks for the quorum again."""
+    """Two of its three are gone, and one comes back: the quorum is not asked for again."""
     cluster.node("node-1", cpu="3")
     cluster.pod_group("serve", 3, annotations={MATCH_POLICY: "once-satisfied"})
     names = pods(cluster, "serve", "serve-0", "serve-1", "serve-2")
