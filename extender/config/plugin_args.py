@@ -98,10 +98,27 @@ class DynamicResourcesArgs:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupSource:
+    """Keys of pods that make a gang without an object: its name and its minMember, each a label or an annotation.
+
+    role_label: where a pod's role is, if the gang names no other label. index_label: where its index in the gang is.
+    """
+
+    name: str
+    group_label: str = ""
+    group_annotation: str = ""
+    min_member_label: str = ""
+    min_member_annotation: str = ""
+    role_label: str = ""
+    index_label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CoschedulingArgs:
     """Times in seconds; podGroupRejectPercentage in percent of minMember; schedulingGate is the one that is ours to take off.
 
     in_tree_pod_groups: groups of kube-scheduler's own API (scheduling.k8s.io/v1alpha2) count too, by spec.schedulingGroup.
+    group_sources: keys of pods that make gangs without an object, in order, after PodGroups.
     """
 
     permit_waiting_time_seconds: int = 60
@@ -111,6 +128,7 @@ class CoschedulingArgs:
     pod_group_labels: tuple[str, ...] = (POD_GROUP_LABEL,)
     scheduling_gate: str = GANG_GATE
     in_tree_pod_groups: bool = False
+    group_sources: tuple[GroupSource, ...] = ()
 
 
 PluginArgs = (

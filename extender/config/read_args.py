@@ -10,6 +10,7 @@ from typing import Any
 
 from extender.api import corev1
 from extender.config.durations import go_duration
+from extender.config.group_sources import read_group_sources
 from extender.config.plugin_args import (
     DEFAULT_RESOURCES,
     CoschedulingArgs,
@@ -176,6 +177,7 @@ def _coscheduling(args: Section) -> CoschedulingArgs:
         labels,
         gate,
         args.flag("inTreePodGroups", default.in_tree_pod_groups),
+        read_group_sources(args, labels),
     )
 
 

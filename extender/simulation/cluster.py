@@ -20,6 +20,7 @@ from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration, KubeSchedulerConfiguration, KubeSchedulerProfile
 from extender.plugins import names
 from extender.plugins.coscheduling.spec.membership import GroupLabels
+from extender.plugins.coscheduling.spec.sources.source import presets
 
 _EVERYTHING = 10**9
 MISSPELT = 10  # fields, each with a warning of its own
@@ -80,6 +81,7 @@ def unserved(cluster: Cluster, configuration: KubeSchedulerConfiguration) -> tup
     )
     warnings = [f"no profile schedules for {name!r}: {count} pods are left alone" for name, count in others.items()]
     with_gangs = [profile for profile in configuration.profiles if enables(profile, names.COSCHEDULING)]
+    warnings += _of_presets(cluster, GroupLabels.of(_args_of(with_gangs[0]) if with_gangs else CoschedulingArgs()))
     if with_gangs:
         warnings += _of_groups(cluster, _args_of(with_gangs[0]))
     elif members := _members(cluster, served):
@@ -88,7 +90,7 @@ def unserved(cluster: Cluster, configuration: KubeSchedulerConfiguration) -> tup
 
 
 def _of_groups(cluster: Cluster, args: CoschedulingArgs) -> Iterator[str]:
-    labels = _labels(args)
+    labels = GroupLabels.of(args)
     if not args.in_tree_pod_groups:
         named = [pod.key for pod in cluster.pods if _in_tree_alone(pod, labels) and not pod.node_name]
         if named:
@@ -102,6 +104,17 @@ def _of_groups(cluster: Cluster, args: CoschedulingArgs) -> Iterator[str]:
     missing = sorted({ref.key for ref in refs if ref is not None and not ref.lightweight} - there)
     if missing:
         yield f"pods name PodGroups that are not in the files, and wait for them: {_some(missing)}"
+
+
+def _of_presets(cluster: Cluster, labels: GroupLabels) -> Iterator[str]:
+    """Pods with keys that would make gangs of them, were they configured."""
+    for source in presets():
+        keyed = (pod for pod in cluster.pods if not pod.node_name and source.group.text(pod.metadata))
+        if named := [pod.key for pod in keyed if labels.group_of(pod) is None]:
+            yield (
+                f"{source.group} makes gangs only with groupSources: [{{preset: {source.name}}}] in Coscheduling's arguments: "
+                f"{_some(named)} are scheduled singly"
+            )
 
 
 def _in_tree_alone(pod: corev1.Pod, labels: GroupLabels) -> bool:
@@ -136,12 +149,8 @@ def _args_of(profile: KubeSchedulerProfile) -> CoschedulingArgs:
 
 def _has_gangs(cluster: Cluster, args: CoschedulingArgs) -> bool:
     """Without any, the plugin would have nothing to do for any pod."""
-    labels = _labels(args)
+    labels = GroupLabels.of(args)
     return cluster.pod_groups > 0 or any(labels.group_of(pod) is not None for pod in cluster.pods)
-
-
-def _labels(args: CoschedulingArgs) -> GroupLabels:
-    return GroupLabels(tuple(args.pod_group_labels), in_tree=args.in_tree_pod_groups)
 
 
 def enables(profile: KubeSchedulerProfile, plugin: str) -> bool:

@@ -137,7 +137,7 @@ def _any_group(
     pods: list[tuple[str, corev1.Pod]], pod_groups: list[PodGroup], args: CoschedulingArgs, path: str
 ) -> bool:
     """Members are told apart by UID, and found by namespace."""
-    labels = GroupLabels(tuple(args.pod_group_labels), in_tree=args.in_tree_pod_groups)
+    labels = GroupLabels.of(args)
     members = [(where, pod) for where, pod in pods if labels.group_of(pod) is not None]
     for where, pod in members:
         for field, value in (("uid", pod.uid), ("namespace", pod.namespace)):

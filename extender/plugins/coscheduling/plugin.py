@@ -110,7 +110,7 @@ class Coscheduling(
         self._denied_seconds = float(args.denied_pg_expiration_time_seconds)
         self.wait_seconds = float(args.permit_waiting_time_seconds or DEFAULT_WAIT_SECONDS)
         self.manager = PodGroupManager(
-            GroupLabels(tuple(args.pod_group_labels), in_tree=args.in_tree_pod_groups),
+            GroupLabels.of(args),
             denied_seconds=self._denied_seconds,
             permitted_seconds=self.wait_seconds,
             clock=handle.clock,
@@ -125,6 +125,7 @@ class Coscheduling(
         """Called once, when the scheduler around the frameworks exists."""
         verdicts = RemarkedVerdicts(dependencies.verdicts, self.manager)
         self.dependencies = dependencies = replace(dependencies, verdicts=verdicts)
+        self.manager.labels = self.manager.labels.serving(dependencies.ours)
         self.manager.max_held_binds = dependencies.max_held_binds
         slots = BindSlots(self.manager, dependencies.max_held_binds, self.wait_seconds)
         self.dispatcher = Dispatcher(self.manager, dependencies, slots)

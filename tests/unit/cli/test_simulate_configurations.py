@@ -310,3 +310,53 @@ def test_a_configuration_that_is_not_there_is_wrong_use(files: Files, tmp_path: 
     files.run(tmp_path / "none.yaml", code=2)
     assert files.said.startswith("gang-extender: ")
     assert files.said.count("\n") == 1
+
+
+# Gangs by keys of pods
+
+
+def _of_kueue(files: Files, count: str = "2") -> None:
+    files.node("n1", cpu="2")
+    for name in ("leader", "worker"):
+        files.pod(name, cpu="2")
+        files.objects[-1]["metadata"] |= {
+            "labels": {"kueue.x-k8s.io/pod-group-name": "sample"},
+            "annotations": {"kueue.x-k8s.io/pod-group-total-count": count},
+        }
+
+
+def _sources(files: Files, *sources: Json) -> str:
+    args = {"name": "Coscheduling", "args": {"groupSources": list(sources)}}
+    return files.extender(profiles=[{"schedulerName": "gang-scheduler", "pluginConfig": [args]}])
+
+
+def test_a_gang_by_the_keys_of_a_preset_starts_whole_or_not_at_all(files: Files) -> None:
+    _of_kueue(files)
+    files.run(_sources(files, {"preset": "kueue"}))
+    assert set(files.places().values()) == {""}
+    assert files.states() == {"sample": "Denied"}
+    assert "groupSources" not in files.said
+
+
+def test_keys_that_a_preset_would_read_are_told(files: Files) -> None:
+    _of_kueue(files)
+    files.run(_sources(files))
+    assert len(set(files.places().values())) == 2
+    assert (
+        "warning: kueue.x-k8s.io/pod-group-name makes gangs only with groupSources: [{preset: kueue}] in Coscheduling's "
+        "arguments: default/leader, default/worker are scheduled singly\n"
+    ) in files.said
+
+
+def test_a_count_that_is_none_is_told_by_its_key(files: Files) -> None:
+    _of_kueue(files, "two")
+    report = files.run(_sources(files, {"preset": "kueue"}), code=1)
+    (gang,) = report["gangs"]
+    assert gang["state"] == "Invalid"
+    assert "annotation kueue.x-k8s.io/pod-group-total-count: Invalid value: 'two'" in gang["message"]
+
+
+def test_a_mistake_in_a_source_is_told_with_its_place(files: Files) -> None:
+    config = _sources(files, {"preset": "kueue"}, {"name": "own", "groupLabel": "a b", "minMemberLabel": "n"})
+    files.run(config, code=2)
+    assert 'profiles[0].pluginConfig[0].args.groupSources[1].groupLabel: Invalid value: "a b"' in files.said

@@ -11,10 +11,12 @@ import pytest
 
 from extender.api import corev1
 from extender.config.defaults import default_args
+from extender.config.group_sources import PRESETS
 from extender.config.plugin_args import (
     CoschedulingArgs,
     DefaultPreemptionArgs,
     DynamicResourcesArgs,
+    GroupSource,
     InterPodAffinityArgs,
     NodeAffinityArgs,
     NodeResourcesBalancedAllocationArgs,
@@ -155,6 +157,33 @@ def test_no_arguments_are_the_defaults(plugin: str) -> None:
                 "inTreePodGroups": True,
             },
             CoschedulingArgs(10, 20, 5, 0, ("pod-group.scheduling.ming.io",), in_tree_pod_groups=True),
+        ),
+        (
+            "Coscheduling",
+            {
+                "groupSources": [
+                    {"preset": "lws"},
+                    {
+                        "name": "ours",
+                        "groupAnnotation": "example.com/job",
+                        "minMemberLabel": "example.com/size",
+                        "roleLabel": "example.com/role",
+                        "indexLabel": "example.com/rank",
+                    },
+                ]
+            },
+            CoschedulingArgs(
+                group_sources=(
+                    PRESETS["lws"],
+                    GroupSource(
+                        "ours",
+                        group_annotation="example.com/job",
+                        min_member_label="example.com/size",
+                        role_label="example.com/role",
+                        index_label="example.com/rank",
+                    ),
+                )
+            ),
         ),
     ],
 )
@@ -417,6 +446,49 @@ def constraint(**fields: Any) -> dict[str, Any]:
             ],
         ),
         ("Coscheduling", {"permitWaitingTime": 1}, ["permitWaitingTime: unknown field"]),
+        (
+            "Coscheduling",
+            {
+                "groupSources": [
+                    {"preset": "spark"},
+                    {"preset": "kueue", "roleLabel": "a"},
+                    {"preset": "kueue"},
+                    {"name": "a", "groupLabel": "a b", "minMemberLabel": "n"},
+                    {"name": "a", "groupLabel": "b", "groupAnnotation": "b", "minMember": 3},
+                    {"groupLabel": "scheduling.x-k8s.io/pod-group", "minMemberLabel": "n", "minMemberAnnotation": "n"},
+                    {"name": "x" * 64, "groupLabel": "b", "minMemberLabel": "n"},
+                    "lws",
+                ]
+            },
+            [
+                "groupSources[7]: must be a mapping, not a string",
+                'groupSources[0].preset: Unsupported value: "spark": supported values: "lws", "kueue", "volcano"',
+                "groupSources[1].roleLabel: Forbidden: may not be set beside preset",
+                'groupSources[2].preset: Duplicate value: "kueue"',
+                'groupSources[3].groupLabel: Invalid value: "a b": name part must be 1 to 63 letters, digits, '
+                "'-', '_' or '.', and begin and end with a letter or a digit",
+                "groupSources[4].groupAnnotation: Forbidden: may not be set beside groupLabel",
+                "groupSources[4].minMemberLabel: Required value: or minMemberAnnotation",
+                'groupSources[4].name: Duplicate value: "a"',
+                "groupSources[4].minMember: unknown field",
+                "groupSources[5].name: Required value",
+                "groupSources[5].minMemberAnnotation: Forbidden: may not be set beside minMemberLabel",
+                'groupSources[5].groupLabel: Duplicate value: "scheduling.x-k8s.io/pod-group"',
+                f'groupSources[6].name: Invalid value: "{"x" * 63}": must be at most 63 printable characters',
+                'groupSources[6].groupLabel: Duplicate value: "b"',
+                "groupSources[7].name: Required value",
+                "groupSources[7].groupLabel: Required value: or groupAnnotation",
+                "groupSources[7].minMemberLabel: Required value: or minMemberAnnotation",
+            ],
+        ),
+        (
+            "Coscheduling",
+            {"groupSources": [{"preset": "lws"}] * 17},
+            [
+                "groupSources: Too many: 17: must have at most 16 items",
+                *(f'groupSources[{index}].preset: Duplicate value: "lws"' for index in range(1, 16)),
+            ],
+        ),
         (
             "NodeAffinity",
             {"kind": "InterPodAffinityArgs"},

@@ -23,7 +23,8 @@ from extender.plugins.coscheduling.pod_conditions import same_refusal, was_refus
 from extender.plugins.coscheduling.scheduling.lost_places import lose_place
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import refused_unasked
-from extender.plugins.coscheduling.spec.group_annotations import asks_for, naming
+from extender.plugins.coscheduling.spec.group_annotations import asks_for, relevant
+from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of, missing_group, update_once_satisfied
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import MemberEvent
@@ -96,7 +97,7 @@ class GroupEvents:
         Not done while it is set aside: it has no plan then, and SetAside makes up for the rest.
         """
         manager = self._manager
-        membership = _membership_changed(old, new)
+        membership = _membership_changed(manager.labels, old, new)
         if membership:
             if _on_a_node(old) or _on_a_node(new) or group.start is not None:
                 update_once_satisfied(manager, group)
@@ -269,13 +270,14 @@ def _on_a_node(pod: corev1.Pod | None) -> bool:
     return pod is not None and bool(pod.node_name)
 
 
-def _membership_changed(old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
+def _membership_changed(labels: GroupLabels, old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
     """Came, went, is going, lost a gate, asks for something else, or got to a node: what can change a verdict on the group."""
     if old is None or new is None:
         return True
     return (
         old.metadata.labels != new.metadata.labels
-        or naming(old.metadata) != naming(new.metadata)
+        or relevant(old.metadata) != relevant(new.metadata)
+        or labels.group_of(old) != labels.group_of(new)
         or old.deleting != new.deleting
         or (old.spec is not new.spec and old.spec != new.spec)
         or old.terminal != new.terminal

@@ -18,6 +18,7 @@ from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.named_groups import Keys, peers
 from extender.plugins.coscheduling.spec.reading import Reading
 from extender.plugins.coscheduling.spec.roles import NO_ROLES, ROLE_LABEL, Roles
+from extender.plugins.coscheduling.spec.sources.source import Source
 from extender.plugins.coscheduling.spec.topology import NO_TOPOLOGY, AskedTopology
 
 
@@ -35,9 +36,7 @@ class Asked:
 
 
 NOTHING = Asked()
-_BY_DEFAULT_OF_KOORDINATOR = Asked(match_policy=MatchPolicy.ONCE_SATISFIED)
 _ASKING = frozenset(keys.ASKING)
-_NAMING = (keys.KOORDINATOR_NAME, keys.KOORDINATOR_MIN_AVAILABLE)
 
 
 def relevant(metadata: ObjectMeta) -> tuple[str, ...]:
@@ -45,11 +44,6 @@ def relevant(metadata: ObjectMeta) -> tuple[str, ...]:
     if _ASKING.isdisjoint(metadata.annotations):
         return ()
     return tuple(key.text(metadata) for key in keys.ASKING)
-
-
-def naming(metadata: ObjectMeta) -> tuple[str, ...]:
-    """What of a pod's annotations may change its group, or what that asks for."""
-    return tuple(key.text(metadata) for key in _NAMING) + relevant(metadata)
 
 
 def asks_for(pod_group: PodGroup | InTreePodGroup) -> object:
@@ -62,9 +56,9 @@ def names_groups(metadata: ObjectMeta) -> bool:
     return keys.GROUPS.on(metadata) or keys.KOORDINATOR_GROUPS.on(metadata)
 
 
-def asked_by(metadata: ObjectMeta, own_key: str, *, of_koordinator: bool = False) -> Asked:
-    """of_koordinator: a group made by Koordinator's annotations has Koordinator's default, once-satisfied."""
-    default = _BY_DEFAULT_OF_KOORDINATOR if of_koordinator else NOTHING
+def asked_by(metadata: ObjectMeta, own_key: str, source: Source | None = None) -> Asked:
+    """source: what made the group; it says which policy and which label of roles hold where none is asked for."""
+    default = Asked(match_policy=source.match_policy) if source is not None else NOTHING
     if _ASKING.isdisjoint(metadata.annotations):
         return default
     reading = Reading()
@@ -78,7 +72,9 @@ def asked_by(metadata: ObjectMeta, own_key: str, *, of_koordinator: bool = False
     preferred = reading.value(metadata, keys.TOPOLOGY_PREFERRED)
     if reading.invalid:
         return Asked(invalid=reading.invalid)
-    roles = Roles(minima, label or ROLE_LABEL) if minima else NO_ROLES
+    roles = (
+        Roles(minima, label or (source.role_label if source is not None else "") or ROLE_LABEL) if minima else NO_ROLES
+    )
     levels = AskedTopology(required or "", preferred or "")
     return Asked(policy or default.match_policy, groups, groups_key if groups else "", roles, seconds, levels)
 

@@ -12,7 +12,6 @@ from typing import Any
 from extender.api.metadata_keys import LIST, NAME, QUALIFIED_NAME, WORD, Key, Record, Source
 from extender.api.schedulingv1alpha1 import LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL
 from extender.plugins.coscheduling.spec.counts import parse_minimum
-from extender.plugins.coscheduling.spec.koordinator import parse_mode, parse_waiting_time
 from extender.plugins.coscheduling.spec.match_policy import parse_match_policy
 from extender.plugins.coscheduling.spec.named_groups import (
     check_group_name,
@@ -21,6 +20,7 @@ from extender.plugins.coscheduling.spec.named_groups import (
     parse_groups,
 )
 from extender.plugins.coscheduling.spec.roles import parse_minima
+from extender.plugins.coscheduling.spec.sources.koordinator import parse_mode, parse_waiting_time
 from extender.plugins.coscheduling.spec.start_record import parse_start
 from extender.plugins.coscheduling.spec.topology import parse_level
 

@@ -1,55 +1,70 @@
 """Which group a pod belongs to.
 
-Groups come from the PodGroup CRD by a label (its names are configuration), or, with no CRD at all, from the two
-lightweight labels of scheduler-plugins v0.18 or Koordinator's annotations, or from kube-scheduler's own PodGroup by
-spec.schedulingGroup where that is configured.
+Groups come from the PodGroup CRD by a label (its names are configuration), from kube-scheduler's own PodGroup by
+spec.schedulingGroup where that is configured, and from the sources of `spec/sources`: keys of pods alone, or another system's PodGroup.
 scheduler-plugins: pkg/util/podgroup.go, apis/scheduling/v1alpha1/types.go
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from extender.api import corev1
 from extender.api.metadata_keys import NAME, Key
 from extender.api.schedulingv1alpha1 import POD_GROUP_LABEL
+from extender.config.plugin_args import CoschedulingArgs
 from extender.plugins.coscheduling.spec.field_errors import invalid
-from extender.plugins.coscheduling.spec.keys import (
-    KOORDINATOR_MIN_AVAILABLE,
-    KOORDINATOR_NAME,
-    LIGHTWEIGHT_MIN_AVAILABLE,
-    LIGHTWEIGHT_NAME,
-    group_label,
-)
+from extender.plugins.coscheduling.spec.keys import group_label
 from extender.plugins.coscheduling.spec.named_groups import NAME_WANTED, is_group_name
+from extender.plugins.coscheduling.spec.sources.source import KOORDINATOR, LIGHTWEIGHT, Source, configured
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRef:
-    """A pod's membership. `min_available` is set for lightweight groups only, where the labels are all there is.
+    """A pod's membership. lightweight: the pods' keys are all there is, and `min_available` is what this one says of minMember.
 
-    invalid: what is wrong with the name. Such a group is lightweight, of this pod and of those with the same name; its key
-    is short and printable, whatever the name is, and no valid group has it.
+    source: how the pod names the group; None for our own PodGroup and kube-scheduler's. invalid: what is wrong with the name. Such a
+    group is lightweight, of this pod and of those with the same name; its key is short and printable, whatever the name is, and no
+    valid group has it.
     """
 
     key: str
     lightweight: bool = False
     min_available: str = ""
-    of_koordinator: bool = False
+    source: Source | None = None
     invalid: str = ""
+
+
+def _every_pod(pod: corev1.Pod) -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True)
 class GroupLabels:
-    """The pod labels that name a PodGroup; the first that a pod has decides. in_tree: spec.schedulingGroup counts too."""
+    """What of a pod names its group; the first that a pod has decides.
+
+    names: labels of PodGroups. in_tree: spec.schedulingGroup counts too. sources: those that are configured; they come after every
+    object. ours: whether a pod is of a scheduler that we serve.
+    """
 
     names: tuple[str, ...] = (POD_GROUP_LABEL,)
     in_tree: bool = False
+    sources: tuple[Source, ...] = ()
+    ours: Callable[[corev1.Pod], bool] = field(default=_every_pod, repr=False, compare=False)
     keys: tuple[Key[str], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keys", tuple(group_label(name) for name in self.names))
+
+    @classmethod
+    def of(cls, args: CoschedulingArgs) -> Self:
+        return cls(args.pod_group_labels, args.in_tree_pod_groups, tuple(map(configured, args.group_sources)))
+
+    def serving(self, ours: Callable[[corev1.Pod], bool]) -> Self:
+        return replace(self, ours=ours)
 
     def group_of(self, pod: corev1.Pod) -> GroupRef | None:
         metadata = pod.metadata
@@ -57,37 +72,33 @@ class GroupLabels:
             for key in self.keys:
                 if name := key.text(metadata):
                     return _ref(pod, name, f"label {key}")
-            name, minimum = LIGHTWEIGHT_NAME.text(metadata), LIGHTWEIGHT_MIN_AVAILABLE.text(metadata)
-            if name and minimum:
-                return _ref(pod, name, f"label {LIGHTWEIGHT_NAME}", minimum, lightweight=True)
+            if (ref := self._by(LIGHTWEIGHT, pod)) is not None:
+                return ref
         if self.in_tree and pod.spec.scheduling_group and (name := pod.spec.scheduling_group.pod_group_name or ""):
             return _ref(pod, name[: NAME + 1], "spec.schedulingGroup.podGroupName")
-        if metadata.annotations and (name := KOORDINATOR_NAME.text(metadata)):
-            minimum = KOORDINATOR_MIN_AVAILABLE.text(metadata)
-            where = f"annotation {KOORDINATOR_NAME}"
-            return _ref(pod, name, where, minimum, lightweight=True, of_koordinator=True)
-        return None
+        if not metadata.labels and not metadata.annotations:
+            return None
+        refs = (self._by(source, pod) for source in (*self.sources, KOORDINATOR))
+        return next((ref for ref in refs if ref is not None), None)
+
+    def _by(self, source: Source, pod: corev1.Pod) -> GroupRef | None:
+        name = source.group.text(pod.metadata)
+        if not name or (source.served_only and not self.ours(pod)):
+            return None
+        minimum = source.minimum.text(pod.metadata) if source.minimum is not None else ""
+        if source.pair and not minimum:
+            return None
+        return _ref(pod, name, f"{source.group.source} {source.group}", source, minimum)
 
 
-def _ref(
-    pod: corev1.Pod,
-    name: str,
-    where: str,
-    min_available: str = "",
-    *,
-    lightweight: bool = False,
-    of_koordinator: bool = False,
-) -> GroupRef:
-    """name: cut already. where: it is written."""
+def _ref(pod: corev1.Pod, name: str, where: str, source: Source | None = None, minimum: str = "") -> GroupRef:
+    """name, minimum: cut already. where: it is written."""
     if is_group_name(name):
-        return GroupRef(f"{pod.metadata.namespace}/{name}", lightweight, min_available, of_koordinator)
+        key = f"{pod.metadata.namespace}/{name}"
+        return GroupRef(key, source is not None and source.minimum is not None, minimum, source)
     stand_in = hashlib.blake2b(name.encode(errors="replace"), digest_size=6).hexdigest()
-    return GroupRef(
-        f"{pod.metadata.namespace}/!{stand_in}",
-        lightweight=True,
-        of_koordinator=of_koordinator,
-        invalid=f"{where}: {invalid(name, NAME_WANTED)}",
-    )
+    wrong = f"{where}: {invalid(name, NAME_WANTED)}"
+    return GroupRef(f"{pod.metadata.namespace}/!{stand_in}", lightweight=True, source=source, invalid=wrong)
 
 
 def foreign_gates(pod: corev1.Pod, own: tuple[str, ...]) -> bool:

@@ -19,12 +19,13 @@ from extender.framework.resource import Resource
 from extender.plugins.coscheduling.spec.counts import check_minimum, check_wait_seconds
 from extender.plugins.coscheduling.spec.field_errors import invalid, too_many
 from extender.plugins.coscheduling.spec.group_annotations import Asked, asked_by, relevant
-from extender.plugins.coscheduling.spec.keys import KOORDINATOR_MIN_AVAILABLE, LIGHTWEIGHT_MIN_AVAILABLE
+from extender.plugins.coscheduling.spec.keys import LIGHTWEIGHT_MIN_AVAILABLE
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.membership import GroupRef
 from extender.plugins.coscheduling.spec.named_groups import MAX_GROUPS, Keys, check_label_key
 from extender.plugins.coscheduling.spec.reading import Reading
 from extender.plugins.coscheduling.spec.roles import NO_ROLES, Roles
+from extender.plugins.coscheduling.spec.sources.source import LIGHTWEIGHT
 from extender.plugins.coscheduling.spec.topology import NO_TOPOLOGY, AskedTopology
 
 MAX_RESOURCES = 64  # in minResources
@@ -104,14 +105,14 @@ def spec_of_labels(key: str, members: Iterable[tuple[corev1.Pod, GroupRef]]) -> 
     if any(_wishes(pod, other) != wishes for pod, other in known):
         return replace(spec, invalid=f"PodGroup annotations of {key} do not match")
     reading = Reading()
-    minimum_key = KOORDINATOR_MIN_AVAILABLE if ref.of_koordinator else LIGHTWEIGHT_MIN_AVAILABLE
-    minimum = reading.required(first.metadata, minimum_key)
-    asked = asked_by(first.metadata, key, of_koordinator=ref.of_koordinator)
+    source = ref.source or LIGHTWEIGHT
+    minimum = reading.required(first.metadata, source.minimum or LIGHTWEIGHT_MIN_AVAILABLE)
+    asked = asked_by(first.metadata, key, source)
     return _complete(replace(spec, min_member=minimum or 0), reading.invalid, asked, "group")
 
 
 def _wishes(pod: corev1.Pod, ref: GroupRef) -> tuple[object, ...]:
-    return ref.of_koordinator, *relevant(pod.metadata)
+    return ref.source.name if ref.source is not None else "", *relevant(pod.metadata)
 
 
 def _complete(spec: GroupSpec, invalid: str, asked: Asked, kind: str) -> GroupSpec:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import yaml
 from extender.api.codec import convert
 from extender.api.metadata_keys import Key
 from extender.api.schedulingv1alpha1 import PodGroup
-from extender.config.plugin_args import CoschedulingArgs
+from extender.config.group_sources import PRESETS
+from extender.config.plugin_args import CoschedulingArgs, GroupSource
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.spec import keys
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
@@ -78,7 +80,21 @@ def test_an_example_is_valid(example: dict[str, Any]) -> None:
 
 
 def test_the_configuration_for_in_tree_groups_is_read(tmp_path: Path) -> None:
-    (profile,) = configuration_in(GROUPS, tmp_path).profiles
+    (profile,) = configuration_in(GROUPS.partition("## PodGroups of kube-scheduler's own API")[2], tmp_path).profiles
     args = profile.plugin_config["Coscheduling"]
     assert isinstance(args, CoschedulingArgs)
     assert args.in_tree_pod_groups
+
+
+def test_the_configuration_for_groups_by_keys_is_read(tmp_path: Path) -> None:
+    (profile,) = configuration_in(GROUPS.partition("## Groups by keys of your own")[2], tmp_path).profiles
+    args = profile.plugin_config["Coscheduling"]
+    assert isinstance(args, CoschedulingArgs)
+    assert [source.name for source in args.group_sources] == ["lws", "kueue", "in-house"]
+
+
+@pytest.mark.parametrize("source", PRESETS.values(), ids=lambda source: source.name)
+def test_the_keys_of_a_preset_stand_in_its_row(source: GroupSource) -> None:
+    (row,) = re.findall(rf"^\| `{source.name}` \|.*$", GROUPS, re.MULTILINE)
+    said = set(re.findall(r"`([^`]*/[^`]*)`", row))
+    assert said == {getattr(source, each.name) for each in fields(source) if each.name != "name"} - {""}

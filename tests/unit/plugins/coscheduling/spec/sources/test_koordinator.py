@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from extender.api.metav1 import ObjectMeta
-from extender.plugins.coscheduling.spec import koordinator
 from extender.plugins.coscheduling.spec.group_annotations import asked_by
+from extender.plugins.coscheduling.spec.sources import koordinator
 from tests.objects import make_pod_group
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, group, member, members

@@ -1,0 +1,77 @@
+"""A source of groups: the keys of pods that name a group, and where the rest of what it asks for is.
+
+`membership` asks each in turn which group a pod is of. The labels-only groups of scheduler-plugins and Koordinator's annotations are
+two, those of `groupSources` in Coscheduling's arguments are others, and so are the keys that name another system's PodGroup.
+Koordinator: pkg/scheduler/plugins/coscheduling/util. Volcano: pkg/scheduler/api/job_info.go (getJobID)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from extender.api.metadata_keys import NAME, WORD, Key
+from extender.api.metadata_keys import Source as Where
+from extender.config.group_sources import PRESETS
+from extender.config.plugin_args import GroupSource
+from extender.plugins.coscheduling.spec import keys
+from extender.plugins.coscheduling.spec.counts import parse_minimum
+from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
+from extender.plugins.coscheduling.spec.named_groups import check_group_name
+
+_POD = ("Pod",)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """minimum: the key of minMember; None where an object says it. pair: without the minimum the pod names no group.
+
+    served_only: only pods of the schedulers that we serve are members. role_label, index_label: keys of pods; empty where there are
+    none. match_policy: where the group asks for none.
+    """
+
+    name: str
+    group: Key[str]
+    minimum: Key[int] | None = None
+    pair: bool = False
+    served_only: bool = True
+    role_label: str = ""
+    index_label: str = ""
+    match_policy: MatchPolicy = MatchPolicy.WAITING_AND_RUNNING
+
+    def keys(self) -> Iterator[Key[Any]]:
+        """What of a pod's labels and annotations is read by it."""
+        yield self.group
+        if self.minimum is not None:
+            yield self.minimum
+
+
+LIGHTWEIGHT = Source("lightweight", keys.LIGHTWEIGHT_NAME, keys.LIGHTWEIGHT_MIN_AVAILABLE, pair=True, served_only=False)
+KOORDINATOR = Source(
+    "koordinator",
+    keys.KOORDINATOR_NAME,
+    keys.KOORDINATOR_MIN_AVAILABLE,
+    served_only=False,
+    match_policy=MatchPolicy.ONCE_SATISFIED,
+)
+
+
+def configured(source: GroupSource) -> Source:
+    """source: checked by the configuration's reader."""
+    return Source(
+        source.name,
+        _key(source.group_label, source.group_annotation, NAME, check_group_name),
+        _key(source.min_member_label, source.min_member_annotation, WORD, parse_minimum),
+        role_label=source.role_label,
+        index_label=source.index_label,
+    )
+
+
+def _key(label: str, annotation: str, longest: int, parse: Any) -> Key[Any]:
+    return Key(label or annotation, Where.LABEL if label else Where.ANNOTATION, _POD, longest, parse)
+
+
+def presets() -> Iterator[Source]:
+    """As if each were configured."""
+    return map(configured, PRESETS.values())
