@@ -283,7 +283,7 @@ def _group_of(place: Slot) -> str:
 
 
 def _gang_groups(manager: PodGroupManager) -> Iterable[str]:
-    """Those that a group names whose pods say it may be known a moment later, when somebody asks what it asks for."""
+    """Those that a group names whose pods say it may be known a moment later, when its spec is asked for."""
     named = manager.gang_set_index._named
     for key, group in manager.groups.items():
         spec = spec_of(group)

@@ -73,7 +73,7 @@ def pod_group(name: str, min_member: int, created: str = "2026-01-01T00:00:00Z",
 
 
 class Snapshot:
-    """Fulfils NodeInfoLister; nobody in it has affinity."""
+    """Fulfils NodeInfoLister; no pod in it has affinity."""
 
     def __init__(self, nodes: Iterable[corev1.Node], pods: Iterable[corev1.Pod]) -> None:
         self.infos = {n.name: NodeInfo(n) for n in nodes}

@@ -1,5 +1,5 @@
-"""kube-scheduler in a few lines around a gang's world: tries pods one by one, parks who is refused, holds who is told to
-wait, binds who starts; parked pods are tried again when somebody wakes them. Used by the stories of whole gangs.
+"""kube-scheduler in a few lines around a gang's world: tries pods one by one, parks those that are refused, holds those that are told to
+wait, binds those that start; parked pods are tried again when they are woken. Used by the stories of whole gangs.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class KubeScheduler:
         self._settle()
 
     def extender_restarts(self, world: World) -> None:
-        """world: that of the new process, which sees what the API server has. Who was held hears that the connection broke."""
+        """world: that of the new process, which sees what the API server has. Held members hear that the connection broke."""
         held = [each.pod for each in self.world.waiting.values()]
         World.made.remove(self.world)  # its books are as the end has left them
         world.clock.now = self.world.clock.now
@@ -240,7 +240,7 @@ class KubeScheduler:
         self._settle()
 
     def _settle(self, starting: Mapping[str, str] | None = None) -> None:
-        """What was decided of those that wait is carried out; who starts together is bound together."""
+        """What was decided of those that wait is carried out; members that start together are bound together."""
         waiting = self.world.waiting
         started = dict(starting or {})
         while decided := [uid for uid, each in waiting.items() if each.decision]:

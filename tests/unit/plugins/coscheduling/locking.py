@@ -135,7 +135,7 @@ class Watch:
         self._locks.append(manager.lock)
 
     def touched(self, what: str, owner: object = None) -> None:
-        """owner: of the field; while it is made it is nobody else's."""
+        """owner: of the field; while it is made no other thread has it."""
         if not self._locks or any(lock._is_owned() for lock in self._locks):
             return
         frame = sys._getframe(2)
@@ -143,7 +143,7 @@ class Watch:
             return
         way, at = [], frame
         while at.f_back is not None and at.f_code.co_filename.startswith(STATE):
-            way.append(_place(at))  # its own methods: it is their caller who has the lock, or has not
+            way.append(_place(at))  # its own methods: it is their caller that has the lock, or has not
             at = at.f_back
         if at.f_code.co_filename.startswith(f"{OURS}/"):
             self.unlocked[f"{what} at {' < '.join((*way, _place(at)))}"] += 1

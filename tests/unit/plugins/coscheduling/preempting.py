@@ -1,7 +1,7 @@
-"""kube-scheduler in a few lines that preempts as the real one does: who may, for whom, and what becomes of nominations.
+"""kube-scheduler in a few lines that preempts as the real one does: which pods may, for which, and what becomes of nominations.
 
 It asks the guard of the preempt verb, and carries out what gangs evict. A nomination goes where it finds no candidate itself; it
-stays where our verb leaves none, and while somebody ends on the nominated node. Pods that its own filters refuse are woken by
+stays where our verb leaves none, and while a pod ends on the nominated node. Pods that its own filters refuse are woken by
 room alone, as by real queueing hints.
 """
 
@@ -113,7 +113,7 @@ class Preempting(KubeScheduler):
     def _unbound(self) -> Iterable[corev1.Pod]:
         return (pod for uid, pod in self.pods.items() if uid not in self.world.on_nodes)
 
-    # What wakes whom
+    # Which events wake which pods
 
     def wake(self) -> None:
         by_name = {pod.name: pod for pod in self.pods.values() if not pod.node_name}
@@ -210,7 +210,7 @@ class Preempting(KubeScheduler):
         self._settle()
 
     def _victims(self, pod: corev1.Pod, info: NodeInfo) -> list[corev1.Pod]:
-        """None where it would not fit whoever went."""
+        """None where it would not fit whatever went."""
         below = [each.pod for each in info.pods if each.pod.priority < pod.priority]
         if not below or not self._fits(pod, info, below):
             return []
@@ -257,7 +257,7 @@ class Preempting(KubeScheduler):
         return [pod for pod in self.pods.values() if pod.deleting]
 
     def end_all(self) -> None:
-        """Until nothing moves and nobody is on his way out."""
+        """Until nothing moves and no pod is on its way out."""
         self.run()
         for _ in range(100):
             if not self.ending():

@@ -1,4 +1,4 @@
-"""What the manager's lock guards is read and written under it alone, whatever happens to gangs and whoever asks about them.
+"""What the manager's lock guards is read and written under it alone, whatever happens to gangs and whichever caller asks about them.
 
 tests/unit/scheduler/test_locking.py walks through the verbs, pages, scrapes and ticks of a whole scheduler likewise.
 """

@@ -226,7 +226,7 @@ def test_a_member_that_goes_while_its_call_waits_leaves_nothing(beside: Beside) 
     assert (group.calls, beside.waited) == ({}, [])
 
 
-def test_filter_calls_wait_for_a_tenth_of_the_time_at_most_whoever_they_are_for(beside: Beside) -> None:
+def test_filter_calls_wait_for_a_tenth_of_the_time_at_most_for_any_pods(beside: Beside) -> None:
     """Each of many gangs that take long to plan would keep kube-scheduler's loop waiting otherwise."""
     began = beside.world.clock.now
     for number in range(100):

@@ -42,7 +42,7 @@ def test_an_exception_of_any_kind_ends_there_and_sets_the_gang_aside(
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
-def test_who_ends_the_thread_is_no_gang_s_fault(quarantine: Quarantine, kind: type[BaseException]) -> None:
+def test_what_ends_the_thread_is_no_gang_s_fault(quarantine: Quarantine, kind: type[BaseException]) -> None:
     def ends() -> str:
         raise kind
 

@@ -77,7 +77,7 @@ def test_a_gang_that_has_to_wait_says_always_the_same_and_keeps_its_places(roomy
     assert len(kube.running()) == 6
 
 
-def test_who_waits_comes_when_another_has_ended_without_a_start(roomy: World) -> None:
+def test_a_gang_that_waits_comes_when_another_has_ended_without_a_start(roomy: World) -> None:
     kube = Capped(roomy, 5)
     kube.apply(group("a", 3), group("b", 3))
     first, second = members(3, "a"), members(3, "b")
@@ -229,7 +229,7 @@ def test_one_that_is_kept_back_says_so_and_comes_once_its_groups_have_started(ro
     assert len(kube.running()) == 10
 
 
-def test_who_is_kept_back_passes_no_gang_that_waits(roomy: World) -> None:
+def test_a_gang_that_is_kept_back_passes_no_gang_that_waits(roomy: World) -> None:
     kube = Capped(roomy, 9)
     kube.apply(group("a", 2, groups="b"), group("b", 2), group("large", 6))
     pods = [*members(8, "a"), *members(2, "b"), *members(6, "large")]

@@ -92,7 +92,7 @@ def planned(world: Make, heard: Heard) -> World:
 
 
 def test_a_nomination_does_not_overtake_the_decision_that_takes_it_back(planned: World, heard: Heard) -> None:
-    """The planner's thread was delayed after it had decided; what it nominated then nobody ever took back."""
+    """The planner's thread was delayed after it had decided; what it nominated then was never taken back."""
     plugin = planned.plugin
     gang = plugin.manager.groups["default/g"]
     with stopped_after(planned, lambda: len(gang.nominated()) == 2, plugin.rounds.plan_waiting):
@@ -133,7 +133,7 @@ def test_what_many_threads_decide_is_carried_out_in_the_order_of_their_decisions
     assert heard.said["p"] == decided
 
 
-def test_who_decides_while_another_thread_carries_out_does_not_wait_for_it(heard: Heard) -> None:
+def test_a_thread_that_decides_while_another_carries_out_does_not_wait_for_it(heard: Heard) -> None:
     """The call returns at once; the other thread carries out this as well."""
     lock = threading.RLock()
     begun, go_on = threading.Event(), threading.Event()

@@ -28,7 +28,7 @@ def parked(world: Make, minimum: int, cpu: str = "1") -> World:
     return w
 
 
-def test_who_was_told_what_is_still_true_is_left_alone(world: Make) -> None:
+def test_a_member_that_was_told_what_is_still_true_is_left_alone(world: Make) -> None:
     w = parked(world, 3)
     seconds(w, 10)
     assert w.woken == []
@@ -46,7 +46,7 @@ def test_a_member_is_woken_once_for_a_number_that_has_stood(world: Make) -> None
     assert w.woken == ["p0"], "once"
 
 
-def test_a_gang_that_grows_wakes_nobody_until_it_has_grown(world: Make) -> None:
+def test_a_gang_that_grows_wakes_no_member_until_it_has_grown(world: Make) -> None:
     w = parked(world, 16)
     for number in range(1, 15):
         w.create(pod(f"p{number}", "g"))
@@ -74,7 +74,9 @@ def test_a_gang_that_is_complete_and_finds_no_room_tells_those_that_still_blame_
         pytest.param(["p0", "p1"], id="it is itself the one that finds out"),
     ],
 )
-def test_who_has_heard_it_because_kube_scheduler_tried_it_again_is_not_woken(asked: list[str], world: Make) -> None:
+def test_a_member_that_has_heard_it_because_kube_scheduler_tried_it_again_is_not_woken(
+    asked: list[str], world: Make
+) -> None:
     w = parked(world, 2)
     w.create(pod("p1", "g"))
     for name in asked:

@@ -99,7 +99,7 @@ def test_firm_places_are_kept_until_they_expire(kube: Story) -> None:
 
 
 def test_what_events_would_have_noted_meanwhile_is_made_up_for(kube: Story) -> None:
-    """Both come to nodes while nothing is looked at: once satisfied, whoever comes later is on its own."""
+    """Both come to nodes while nothing is looked at: once satisfied, a member that comes later is on its own."""
     kube.apply(group("g", 2, match_policy="once-satisfied"))
     kube.fault()
     kube.create(*(on_node(pod, "n1") for pod in members(2)))
@@ -147,7 +147,7 @@ def test_of_one_that_runs_the_condition_stays_true_and_is_put_right_afterwards(k
     assert verdicts == [(True, "InternalError"), (True, "")]
 
 
-def test_who_begins_to_lead_tells_of_those_that_it_has_set_aside_before(kube: Story) -> None:
+def test_a_new_leader_tells_of_those_that_it_has_set_aside_before(kube: Story) -> None:
     kube.leads = False
     kube.apply(group("g", 2))
     kube.fault()

@@ -21,7 +21,7 @@ def test_two_of_three_are_refused_and_the_third_plans_for_all(world: Make) -> No
     w.create(members[2])
 
     assert w.filter(members[2]) in ("n1", "n2")
-    assert [name for name, _ in w.steered] == ["p1"]  # only who was refused has to be woken
+    assert [name for name, _ in w.steered] == ["p1"]  # only a member that was refused has to be woken
     assert w.plans == 1
     assert {w.filter(m) for m in members} == {"n1", "n2"}
     assert w.plans == 1

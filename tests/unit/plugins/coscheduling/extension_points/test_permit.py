@@ -100,7 +100,7 @@ def test_a_deleted_member_whose_part_another_can_take_leaves_the_others_waiting(
     assert second.decision == ""
 
 
-def test_a_lower_min_member_starts_who_waits_and_a_higher_one_keeps_waiting(world: Make) -> None:
+def test_a_lower_min_member_starts_the_held_members_and_a_higher_one_keeps_waiting(world: Make) -> None:
     w = world([node("n1")])
     held = gang(w, 3, 3)
     w.plugin.on_pod_group(pod_group("g", 3), pod_group("g", 4))
@@ -116,7 +116,7 @@ def test_a_pod_group_that_is_deleted_ends_its_holds(world: Make) -> None:
     assert {h.decision for h in held} == {"rejected: the PodGroup was deleted while waiting"}
 
 
-def test_a_binding_that_fails_in_mid_commit_keeps_its_place_and_stops_nobody(world: Make) -> None:
+def test_a_binding_that_fails_in_mid_commit_keeps_its_place_and_stops_no_other(world: Make) -> None:
     w = world([node("n1", "2")])
     w.plugin.on_pod_group(None, pod_group("g", 2))
     members = [pod(f"p{i}", "g") for i in range(2)]
@@ -131,5 +131,5 @@ def test_a_binding_that_fails_in_mid_commit_keeps_its_place_and_stops_nobody(wor
         " and it is tried again"
     )
     assert w.filter(members[1]) == "n1"
-    assert w.bind(members[1], "n1") == "starts", "the quorum counts who is bound"
+    assert w.bind(members[1], "n1") == "starts", "the quorum counts bound members"
     assert w.verdicts[-1].startswith("default/g GangScheduled"), "that it is whole now is told too"

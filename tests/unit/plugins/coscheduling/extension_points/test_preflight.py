@@ -33,7 +33,7 @@ NOT_READY = "node.kubernetes.io/not-ready"
             "has an untolerated taint gpu",
             id="tainted NoExecute: it would go again",
         ),
-        pytest.param(NODE.taint("gpu", effect="PreferNoSchedule"), "", id="PreferNoSchedule keeps nobody off"),
+        pytest.param(NODE.taint("gpu", effect="PreferNoSchedule"), "", id="PreferNoSchedule keeps no pod off"),
     ],
 )
 def test_a_node_that_changed_after_the_plan(node: NodeBuilder, refusal: str) -> None:

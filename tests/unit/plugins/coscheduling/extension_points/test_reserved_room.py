@@ -1,4 +1,4 @@
-"""Places that others may not have, what takes them all the same, and who is told when they end."""
+"""Places that others may not have, what takes them all the same, and which pods are woken when they end."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_place_is_lost_when_our_own_binding_takes_it_too(planned: World) -> No
     assert sorted(places(w).values()) == ["n2", "n3"]
 
 
-def test_a_pod_that_fits_beside_the_places_moves_nobody(planned: World) -> None:
+def test_a_pod_that_fits_beside_the_places_moves_no_other(planned: World) -> None:
     w = planned
     gone(w, w.on_nodes["there-n1"])
     w.run_tasks()
@@ -179,12 +179,12 @@ ENDS: list[tuple[str, Callable[[World], None]]] = [
     ("a member is deleted", lambda w: gone(w, pod("g0", "g", priority=5))),
     ("the group is deleted", lambda w: w.plugin.on_pod_group(pod_group("g", 2), None)),
     ("a binding fails", lambda w: w.plugin.rounds.drop_plan("default/g")),
-    ("nobody comes", lambda w: setattr(w.clock, "now", w.clock.now + 61)),
+    ("no member comes", lambda w: setattr(w.clock, "now", w.clock.now + 61)),
 ]
 
 
 @pytest.mark.parametrize("ends", [pytest.param(end, id=name) for name, end in ENDS])
-def test_whoever_was_refused_for_a_place_is_woken_once_it_ends(
+def test_a_pod_that_was_refused_for_a_place_is_woken_once_it_ends(
     ends: Callable[[World], None], planned: World, bell: Bell
 ) -> None:
     w = planned
@@ -203,7 +203,7 @@ def test_whoever_was_refused_for_a_place_is_woken_once_it_ends(
     assert bell.rings == [["s1", "s2"]]
 
 
-def test_nobody_is_woken_for_a_place_whose_member_came(planned: World, bell: Bell) -> None:
+def test_no_pod_is_woken_for_a_place_whose_member_came(planned: World, bell: Bell) -> None:
     w = planned
     assert refusals(w, pod("single"))
     for name, place in places(w).items():
@@ -213,7 +213,7 @@ def test_nobody_is_woken_for_a_place_whose_member_came(planned: World, bell: Bel
     assert not bell.rings
 
 
-def test_who_found_a_place_meanwhile_is_not_woken(planned: World, bell: Bell) -> None:
+def test_a_pod_that_found_a_place_meanwhile_is_not_woken(planned: World, bell: Bell) -> None:
     w = planned
     single = pod("single")
     assert refusals(w, single)
@@ -238,8 +238,8 @@ def test_the_bell_is_rung_once_a_second_at_most(planned: World, bell: Bell) -> N
 
 
 @pytest.mark.parametrize("text", [messages.ROOM_RESERVED, messages.SHADOWED])
-def test_who_was_turned_away_before_a_restart_is_woken_when_we_lead(text: str, world: Make, bell: Bell) -> None:
-    """Who had kept the room was gone, and nobody knew of whom it had been kept from."""
+def test_a_pod_that_was_turned_away_before_a_restart_is_woken_when_we_lead(text: str, world: Make, bell: Bell) -> None:
+    """The gang that had kept the room was gone, and with it the record of the pods that it had been kept from."""
     w = world([node("n1")])
     w.leading = False
     w.connect(ring=bell, may_plan=lambda: w.leading)

@@ -1,5 +1,5 @@
 """A small world in which anything may happen in any order: pods come and go, are tried, held and timed out, groups change
-what they ask for, nodes come, time passes. What may never be, never is; and whoever waits has a reason that is true.
+what they ask for, nodes come, time passes. What may never be, never is; and each pod that waits has a reason that is true.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class GangMachine(RuleBasedStateMachine):
         assert list(self._without_a_reason()) == []
 
     def _without_a_reason(self) -> Iterable[str]:
-        """Of the groups with pods to be placed: those that nobody can say why of, and those that would fit."""
+        """Of the groups with pods to be placed: those without a reason, and those that would fit."""
         report = self.kube.plugin.report(self.kube.plugin.dependencies.judge)
         for gang in report.summaries():
             status = report.status(gang.key)
@@ -288,7 +288,7 @@ class RefusingMachine(GangMachine):
     @rule(data=st.data())
     def kube_scheduler_refuses_a_member(self, data: st.DataObject) -> None:
         uid = data.draw(st.sampled_from(sorted(self.kube.pods)))
-        self.kube.refuses[self.kube.pods[uid].name] = "0/2 nodes are available: 2 node(s) had what nobody knows."
+        self.kube.refuses[self.kube.pods[uid].name] = "0/2 nodes are available: 2 node(s) had an unknown reason."
 
     @rule()
     def the_extender_restarts(self) -> None:
@@ -301,7 +301,7 @@ class RefusingMachine(GangMachine):
 
     @rule()
     def it_goes_on_refusing(self) -> None:
-        """And whoever waits for it says so."""
+        """And the members that wait for it say so."""
         for _ in range(2):
             self.kube.run()
             self.time_passes(61.0)
@@ -382,7 +382,7 @@ class FaultyMachine(GangMachine):
 
     @rule()
     def others_come_to_rest(self) -> None:
-        """Whoever is not at fault has its place, or a reason."""
+        """A gang that is not at fault has its place, or a reason."""
         for _ in range(2):
             self.kube.run()
             self.time_passes(4.0)
@@ -408,7 +408,7 @@ class FaultyMachine(GangMachine):
 
     @invariant()
     def nothing_is_broken(self) -> None:
-        """An event that raised is not done with yet, and its gang's notes may contradict each other; nobody starts by them."""
+        """An event that raised is not done with yet, and its gang's notes may contradict each other; no gang starts by them."""
         if not any(self.faulty.values()) and not self.behind():
             assert list(broken(self.kube)) == []
         assert self.kube.starts_judged.wrong == []

@@ -113,7 +113,7 @@ class LifetimesMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), twice=st.booleans())
     def watch_shows_a_pod(self, data: st.DataObject, twice: bool) -> None:
-        """As it is now, whatever lay between: a relist does so. Twice where somebody has raised the first time."""
+        """As it is now, whatever lay between: a relist does so. Twice where a handler has raised the first time."""
         for name in [data.draw(st.sampled_from(PODS))] * (1 + twice):
             self._shows(name)
 

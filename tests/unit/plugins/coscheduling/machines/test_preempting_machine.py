@@ -1,6 +1,6 @@
 """A small, full cluster in which gangs and single pods of three priorities take room from each other, in any order.
 
-No gang is ever left with a fraction, nobody keeps room that is good for nothing, and whoever could have room has it in the end.
+No gang is ever left with a fraction, no gang keeps room that is good for nothing, and each that could have room has it in the end.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class PreemptingMachine(RuleBasedStateMachine):
                 yield f"{key} could preempt {status.preemption.victims}: {status.gang.reason} {status.gang.message}"
 
     def _waits_in_vain(self) -> Iterable[str]:
-        """If all were tried once more, as they are after five minutes, nobody would get anywhere."""
+        """If all were tried once more, as they are after five minutes, none would get anywhere."""
         before = self.kube.running()
         self.kube.on_capacity_freed()
         self.kube.end_all()
@@ -181,7 +181,7 @@ TestPreemptingMachine = PreemptingMachine.TestCase
 
 
 class SurplusOnlyMachine(PreemptingMachine):
-    """No gang that runs goes for anybody: the guard says no far more often."""
+    """No gang that runs goes for another: the guard says no far more often."""
 
     evicting = PreemptionRules(gang_victims=GangVictims.SURPLUS_ONLY)
 

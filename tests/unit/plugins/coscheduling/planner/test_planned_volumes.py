@@ -1,4 +1,4 @@
-"""Volumes in plans: all nodes at once equals node by node, and a disk that one member gets is nobody else's."""
+"""Volumes in plans: all nodes at once equals node by node, and a disk that one member gets is taken for the others."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_each_member_is_sent_to_a_disk_of_its_own(size: int) -> None:
 
 
 def test_a_disk_that_several_nodes_reach_is_promised_once() -> None:
-    """Both nodes of zone z0 have passed for everybody: the second member has to go to the other zone."""
+    """Both nodes of zone z0 have passed for all: the second member has to go to the other zone."""
     zoned = [
         make_volume(f"v-{zone}", storage_class=LOCAL, spec={"nodeAffinity": affinity("zone", zone)})
         for zone in ("z0", "z1")
@@ -107,7 +107,7 @@ def test_a_disk_that_several_nodes_reach_is_promised_once() -> None:
     assert {int(name[1:]) % 3 for name in found} == {0, 1}
 
 
-def test_too_few_disks_place_nobody_and_the_verdict_names_them() -> None:
+def test_too_few_disks_place_no_member_and_the_verdict_names_them() -> None:
     objects = [make_class(LOCAL), disk("d", "n1"), *(make_claim(f"c{i}", storage_class=LOCAL) for i in range(2))]
     found = places(objects, [member(f"p{i}", f"c{i}") for i in range(2)], cluster(20))
     assert isinstance(found, planner.Verdict)
@@ -159,7 +159,7 @@ def test_members_with_equal_ephemeral_volumes_go_each_to_its_own(size: int) -> N
     assert places(objects, [with_ephemeral(name) for name in hosts], cluster(size)) == list(hosts.values())
 
 
-def test_ephemeral_volumes_that_are_still_to_be_made_tell_nobody_apart() -> None:
+def test_ephemeral_volumes_that_are_still_to_be_made_tell_no_members_apart() -> None:
     """Else each of 512 members would be judged on every node."""
     owners = [f"p{number}" for number in range(3)]
     claims = [make_claim(f"{name}-data", storage_class=LOCAL, owner=name) for name in owners]

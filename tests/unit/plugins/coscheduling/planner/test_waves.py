@@ -1,4 +1,4 @@
-"""Stories of waves: who has to be in place before whom, for kube-scheduler to accept each where it was planned."""
+"""Stories of waves: which members have to be in place before which, for kube-scheduler to accept each where it was planned."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def zones(count: int, cpu: int = 2) -> list[NodeInfo]:
 
 
 def waves_of(nodes: list[NodeInfo], members: list[PodInfo], needed: int | None = None) -> list[list[str]]:
-    """In which kube-scheduler accepts everybody, in any order of each wave."""
+    """In which kube-scheduler accepts every member, in any order of each wave."""
     answer = plan(nodes, members, needed)
     assert isinstance(answer, planner.Placement), answer
     for order in permutations(range(max(len(wave) for wave in answer.waves))):
@@ -35,7 +35,7 @@ MASTER = member().label("role", "master")
 @pytest.mark.parametrize(
     ("members", "waves"),
     [
-        pytest.param(gang(4, member()), [["m0", "m1", "m2", "m3"]], id="who looks at nobody comes in any order"),
+        pytest.param(gang(4, member()), [["m0", "m1", "m2", "m3"]], id="members without terms come in any order"),
         pytest.param(
             [*gang(1, WORKER, "worker"), *gang(1, MASTER, "master")],
             [["master0"], ["worker0"]],
@@ -61,7 +61,9 @@ def test_waves(members: list[PodInfo], waves: list[list[str]]) -> None:
 
 
 @pytest.mark.parametrize("other", [member(2), member(2).host_port(80), member(2).pod_anti_affinity(HOSTNAME, GANG)])
-def test_who_may_be_the_first_of_its_kind_comes_before_those_that_it_would_have_to_follow(other: PodBuilder) -> None:
+def test_a_member_that_may_be_the_first_of_its_kind_comes_before_those_that_it_would_have_to_follow(
+    other: PodBuilder,
+) -> None:
     """The one that wants company finds none in its zone, and may go there as the first only."""
     nodes = [node("a", 1, "a").info(), node("b", 2, "b").info()]
     assert waves_of(nodes, [*gang(1, TOGETHER, "together"), *gang(1, other, "other")]) == [["together0"], ["other0"]]

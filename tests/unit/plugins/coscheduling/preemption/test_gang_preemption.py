@@ -1,4 +1,4 @@
-"""Gangs that want others to go, and are gone themselves before anybody has looked."""
+"""Gangs that want others to go, and are gone themselves before they are looked at."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_node_that_comes_ends_the_rest_after_searches_in_vain() -> None:
     world.create(pod("p0", "g", cpu="9", priority=1))
     preemption.priorities.follow(None, pod("low", node_name="n1"))
     with (
-        patch.object(VictimSearch, "search", return_value="nobody can go") as search,
+        patch.object(VictimSearch, "search", return_value="no victims") as search,
         patch.object(VictimSearch, "may_yet", return_value=False),
     ):
         for _ in range(2):  # the second time it rests

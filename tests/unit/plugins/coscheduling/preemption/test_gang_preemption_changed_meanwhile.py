@@ -1,4 +1,4 @@
-"""What changes between the search for a gang's victims and the decision: nobody is evicted by what is true no more."""
+"""What changes between the search for a gang's victims and the decision: no pod is evicted for what is true no more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the guard lets kube-scheduler evict, whom it tells, and what it takes back."""
+"""What the guard lets kube-scheduler evict, which pods it tells, and what it takes back."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from tests.unit.plugins.coscheduling.preemption.test_reselection import Guarded
         pytest.param(20, ["n1", "n2"], None, id="of higher priority anywhere"),
     ],
 )
-def test_nobody_dies_for_room_that_the_preemptor_may_not_have(
+def test_no_pod_is_evicted_for_room_that_the_preemptor_may_not_have(
     priority: int, nodes: list[str], veto: Veto | None
 ) -> None:
     assert _look(priority, ["n1", "n2"]) == (nodes, veto)
 
 
-def test_where_all_room_is_kept_nobody_is_nominated() -> None:
-    """kube-scheduler would count the nomination against those who come for their places."""
+def test_where_all_room_is_kept_no_pod_is_nominated() -> None:
+    """kube-scheduler would count the nomination against those that come for their places."""
     assert _look(10, ["n1"]) == ([], Veto.GANG_FRACTION)
 
 
@@ -221,7 +221,7 @@ def test_a_gang_that_runs_elsewhere_too_stays_where_we_may_not_evict() -> None:
     assert bench.vetoed.mock_calls == [call.note_in_want_of_victims(preemptor, "n1", {"default/g"})]
 
 
-def test_a_fraction_that_no_gang_would_be_wakes_nobody() -> None:
+def test_a_fraction_that_no_gang_would_be_wakes_no_pod() -> None:
     """Room is kept there, and no victim is of a gang."""
     bench = Bench(n1=1)
     low = bench.run("low", "n1")
@@ -295,7 +295,7 @@ def test_members_beyond_what_a_finished_gang_needs_are_kube_schedulers_choice() 
 
 
 class TestHeldMembersLetGo:
-    """They are all that is in the way: nobody dies."""
+    """They are all that is in the way: no pod is evicted."""
 
     def test_the_room_is_kept_for_the_preemptor(self) -> None:
         bench = Bench(n1=1, n2=1)
@@ -349,7 +349,7 @@ class TestHeldMembersLetGo:
 
 
 class TestNominations:
-    """kube-scheduler keeps one where our verb leaves no candidate: nobody else would have that room."""
+    """kube-scheduler keeps one where our verb leaves no candidate: no other pod would have that room."""
 
     def refused(self, preemptor: corev1.Pod, bench: Bench, *, place: bool = False) -> None:
         bench.group("waits", 2)
@@ -432,7 +432,7 @@ def test_where_the_look_at_the_gangs_raises_what_concerns_no_gang_goes_on(caplog
 
 
 @pytest.mark.faults
-def test_a_candidate_of_which_nobody_can_say_whether_it_concerns_a_gang_is_not_used(
+def test_a_candidate_that_may_concern_a_gang_or_not_is_not_used(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     bench = Bench(n1=1, n2=1)

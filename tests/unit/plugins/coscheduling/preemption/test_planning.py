@@ -1,4 +1,4 @@
-"""Victims for a whole gang: as few and as unimportant as can be, whole gangs or their surplus, or nobody."""
+"""Victims for a whole gang: as few and as unimportant as can be, whole gangs or their surplus, or none."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ PROTECTED = make_pdb().name("pdb").match(APP).disruptions_allowed(0)
     [
         pytest.param(NODES, FULL, {}, _members(3), {"a", "b", "c"}, id="one on each node"),
         pytest.param(NODES, FULL[:2], {}, _members(2), {"a"}, id="free room first"),
-        pytest.param(NODES, FULL[:1], {}, _members(2), set(), id="nobody where there is room"),
+        pytest.param(NODES, FULL[:1], {}, _members(2), set(), id="none where there is room"),
         pytest.param(
             NODES,
             [_pod("a", "n1", 5), _pod("b", "n2", 1), _pod("c", "n3", 3)],
@@ -79,7 +79,7 @@ PROTECTED = make_pdb().name("pdb").match(APP).disruptions_allowed(0)
             {},
             _members(1, cpu="1"),
             {"small"},
-            id="who need not go is spared",
+            id="a pod that need not go is spared",
         ),
         pytest.param(
             NODES,
@@ -87,7 +87,7 @@ PROTECTED = make_pdb().name("pdb").match(APP).disruptions_allowed(0)
             {},
             _members(2),
             {"b", "c"},
-            id="nobody whom a budget protects",
+            id="none that a budget protects",
         ),
         pytest.param(
             NODES,
@@ -111,7 +111,7 @@ PROTECTED = make_pdb().name("pdb").match(APP).disruptions_allowed(0)
             {"g": 2},
             _members(1),
             {"g0", "g1"},
-            id="a whole gang where there is nobody else",
+            id="a whole gang where there is no other pod",
         ),
         pytest.param(
             NODES,
@@ -135,7 +135,7 @@ PROTECTED = make_pdb().name("pdb").match(APP).disruptions_allowed(0)
             {},
             [make_pod().name("m").priority(9).req(cpu="1").pod_anti_affinity(HOSTNAME, selector({"quiet": "yes"}))],
             set(),
-            id="who minds a neighbour goes where there is none",
+            id="the pod that minds a neighbour goes where there is none",
         ),
         pytest.param(
             [_node("n1", 4)],
@@ -172,7 +172,7 @@ def test_victims(
         ),
     ],
 )
-def test_nobody_goes_where_the_gang_would_not_fit(
+def test_no_pod_goes_where_the_gang_would_not_fit(
     pods: Sequence[PodBuilder], gangs: Mapping[str, int], members: Sequence[PodBuilder]
 ) -> None:
     assert isinstance(Cluster(NODES, pods, gangs).plan(members), Verdict)
@@ -182,7 +182,7 @@ def test_nobody_goes_where_the_gang_would_not_fit(
     ("rules", "victims"),
     [
         pytest.param(Rules(100, protected={"a"}), {"b"}, id="never one that is held in our bind"),
-        pytest.param(Rules(100, started_before=1.7675e9), {"b"}, id="nobody who has not run for long enough"),
+        pytest.param(Rules(100, started_before=1.7675e9), {"b"}, id="none that has not run for long enough"),
         pytest.param(Rules(100, GangVictims.SURPLUS_ONLY), None, id="no whole gang where only surplus may go"),
         pytest.param(Rules(100, GangVictims.ANY), {"b"}, id="gangs are nothing special where any may go"),
     ],
@@ -241,7 +241,7 @@ small = st.integers(1, 3)
 @example(  # the one protected pod that is large enough alone has more priority than the other, and less than its neighbour
     nodes=[4, 2], pods=[(0, 0, 1, True), (0, 2, 1, False), (0, 1, 2, True)], members=2, cpu=2
 )
-@example(  # one protected pod of a node rather than all of another's, who give as much
+@example(  # one protected pod of a node rather than all of another's, which give as much
     nodes=[3, 3, 4],
     pods=[(2, 2, 3, True), (2, 0, 1, True), (0, 0, 1, True), (1, 2, 3, True), (0, 2, 2, True)],
     members=2,
@@ -348,8 +348,8 @@ def test_the_protected_go_when_nothing_else_helps() -> None:
     assert budget.obj().status.disruptions_allowed == 0
 
 
-def test_who_is_in_the_way_of_room_that_is_promised_to_others_is_not_spared(cluster: type[Cluster]) -> None:
-    """There is room for the gang beside the victim, but it is somebody else's."""
+def test_a_pod_in_the_way_of_room_that_is_promised_to_others_is_not_spared(cluster: type[Cluster]) -> None:
+    """There is room for the gang beside the victim, but it is kept for another gang."""
     (member,) = _members(1, cpu="1")
     other = PodInfo(make_pod().name("other").priority(100).req(cpu="1").obj())
     request = Request(members=[member.info()], needed=1, promised=[("n1", other)])

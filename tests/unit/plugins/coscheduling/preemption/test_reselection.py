@@ -50,7 +50,7 @@ class Guarded(PreemptionWorld):
             )
             for key, minimum, names, *priority in gangs
         ]
-        everybody = evictable_pods(nodes, running, Rules(preemptor.priority))
+        evictable = evictable_pods(nodes, running, Rules(preemptor.priority))
         pdbs = [
             pdb
             for pdb in self.framework.lister(policyv1.PodDisruptionBudget).list()
@@ -60,7 +60,7 @@ class Guarded(PreemptionWorld):
             self.framework,
             preemptor,
             snapshot,
-            everybody,
+            evictable,
             pdbs,
             may_evict_elsewhere=may_evict_elsewhere,
         )
@@ -294,12 +294,12 @@ def test_places_that_are_promised_count_as_taken() -> None:
 @pytest.mark.parametrize(
     ("held", "nominated"),
     [
-        pytest.param("n1", False, id="who is held on the node already"),
-        pytest.param("", True, id="who is nominated to it"),
+        pytest.param("n1", False, id="held on the node already"),
+        pytest.param("", True, id="nominated to it"),
     ],
 )
 def test_a_place_that_is_promised_counts_once(held: str, nominated: bool) -> None:
-    """Twice, a preemptor was told that nobody's going would help, and nothing woke it when the member had come."""
+    """Twice, a preemptor was told that no victims would help, and nothing woke it when the member had come."""
     member = pod("member", node=held, priority=VIP)
     here = [pod("low"), pod("other", priority=1), *([member] if held else [])]
     world = Guarded([make_node().name("n1").capacity(cpu=3 if held else 2)], here)
@@ -309,7 +309,7 @@ def test_a_place_that_is_promised_counts_once(held: str, nominated: bool) -> Non
     assert names(world.select(vip, promised=[member])) == (["low"] if held else ["other", "low"])
 
 
-def test_who_is_going_anyway_is_a_victim_that_nobody_need_be_told_of() -> None:
+def test_a_pod_that_is_going_anyway_is_a_victim_that_need_not_be_told() -> None:
     world = Guarded(
         [make_node().name("n1").capacity(cpu=2)], [pod("leaving", priority=9).terminating(), pod("staying")]
     )

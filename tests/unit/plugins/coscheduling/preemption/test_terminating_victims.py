@@ -1,4 +1,4 @@
-"""Gangs while they are preempted: who is told to go counts no more, and nobody takes his part."""
+"""Gangs while they are preempted: a member that is told to go counts no more, and no other takes its part."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUORUM = "cannot find enough sibling pods"
 
 
 class Evictions:
-    """Notes who is to go; `done` is for the test to call."""
+    """Notes which pods are to go; `done` is for the test to call."""
 
     def __init__(self) -> None:
         self.victims: list[str] = []
@@ -76,7 +76,7 @@ def gang() -> Preempted:
     return Preempted()
 
 
-def test_nobody_takes_the_part_of_a_member_whose_gang_goes_whole(gang: Preempted) -> None:
+def test_no_pod_takes_the_part_of_a_member_whose_gang_goes_whole(gang: Preempted) -> None:
     gang.terminating.go(gang.members)
     gang.gone(gang.members[0])
     assert QUORUM in gang.world.filter(gang.late)
@@ -96,7 +96,7 @@ def test_a_change_of_a_victim_does_not_bring_it_back(gang: Preempted) -> None:
     assert QUORUM in gang.world.filter(gang.late)
 
 
-def test_who_is_not_told_after_all_counts_again(gang: Preempted) -> None:
+def test_a_member_that_is_not_told_after_all_counts_again(gang: Preempted) -> None:
     gang.terminating.go(gang.members)
     gang.terminating.stay([member.uid for member in gang.members])
     assert gang.running == {"p0", "p1", "p2"}
@@ -104,7 +104,7 @@ def test_who_is_not_told_after_all_counts_again(gang: Preempted) -> None:
     assert gang.world.filter(gang.late) == "n1"
 
 
-def test_who_is_still_there_long_after_counts_again(gang: Preempted) -> None:
+def test_a_member_that_is_still_there_long_after_counts_again(gang: Preempted) -> None:
     gang.terminating.go(gang.members)
     gang.gone(gang.members[0])
     gang.world.clock.now += SHOWN_SECONDS
@@ -112,7 +112,7 @@ def test_who_is_still_there_long_after_counts_again(gang: Preempted) -> None:
     assert gang.running == {"p1", "p2"}
 
 
-def test_who_is_shown_to_be_going_does_not(gang: Preempted) -> None:
+def test_a_member_that_is_shown_to_be_going_does_not(gang: Preempted) -> None:
     gang.terminating.go(gang.members)
     for member in gang.members:
         gang.watched(member, pod(member.name, "g", node_name=member.node_name, deleting=True))
@@ -142,7 +142,7 @@ def test_in_the_middle_of_its_commit_a_gang_is_no_fraction() -> None:
     assert (set(found.running), found.complete) == ({"p0", "p1", "p2"}, True)
 
 
-def test_with_once_satisfied_who_is_left_over_of_a_gang_that_ran_is_nobody_s_fraction() -> None:
+def test_with_once_satisfied_what_is_left_of_a_gang_that_ran_is_no_fraction() -> None:
     world = World([node("n1", cpu="3")])
     group = pod_group("g", 2)
     annotations = {"gang-extender.dev/match-policy": "once-satisfied"}
@@ -158,7 +158,7 @@ def test_with_once_satisfied_who_is_left_over_of_a_gang_that_ran_is_nobody_s_fra
 # Those on other nodes than the one that kube-scheduler takes
 
 
-def test_the_rest_goes_with_who_joined_since_kube_scheduler_was_answered(gang: Preempted) -> None:
+def test_the_rest_goes_with_members_that_joined_since_kube_scheduler_was_answered(gang: Preempted) -> None:
     _expect(gang, victims=gang.members[:2], elsewhere=gang.members[2:])
     joined = pod("late", "g", node_name="n2")
     gang.world.on_nodes["late"] = joined

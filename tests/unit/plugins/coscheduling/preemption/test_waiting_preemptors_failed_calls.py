@@ -44,12 +44,12 @@ def story() -> Story:
 @pytest.mark.parametrize(
     ("text", "roused"),
     [
-        pytest.param(NOBODY_THERE, ["vip"], id="nobody listened"),
+        pytest.param(NOBODY_THERE, ["vip"], id="no server listened"),
         pytest.param(NOT_READY, ["vip"], id="it was not ready"),
         pytest.param(NO_CANDIDATE, [], id="it has answered"),
     ],
 )
-def test_who_is_roused(text: str, roused: list[str], story: Story) -> None:
+def test_which_are_tried_again(text: str, roused: list[str], story: Story) -> None:
     story.unheard.on_pod(None, told(text))
     assert story.roused_after(0) == roused
 
@@ -59,7 +59,7 @@ def test_where_that_was_in_vain_it_is_tried_ever_later(story: Story) -> None:
     assert [bool(story.roused_after(seconds)) for seconds in (0, 9, 1, 19, 1)] == [True, False, True, False, True]
 
 
-def test_nobody_is_roused_before_we_lead(story: Story) -> None:
+def test_none_is_tried_again_before_we_lead(story: Story) -> None:
     story.leading = False
     story.unheard.on_pod(None, told(NOBODY_THERE))
     assert story.roused_after(0) == []
@@ -68,7 +68,7 @@ def test_nobody_is_roused_before_we_lead(story: Story) -> None:
 
 
 def test_nor_a_member_of_a_gang_that_has_not_started(story: Story) -> None:
-    """Nobody would go for it alone."""
+    """No victims would go for it alone."""
     story.world.plugin.on_pod_group(None, pod_group("g", 2))
     story.world.create(pod("p0", "g"), member := pod("p1", "g"))
     story.unheard.on_pod(None, told(NOBODY_THERE, member))
@@ -83,7 +83,7 @@ def test_nor_a_member_of_a_gang_that_has_not_started(story: Story) -> None:
         pytest.param(told(NO_CANDIDATE), id="heard"),
     ],
 )
-def test_who_waits_for_that_no_more_is_forgotten(new: corev1.Pod | None, story: Story) -> None:
+def test_a_preemptor_that_waits_for_that_no_more_is_forgotten(new: corev1.Pod | None, story: Story) -> None:
     story.unheard.on_pod(None, told(NOBODY_THERE))
     story.unheard.on_pod(told(NOBODY_THERE), new)
     assert story.roused_after(0) == []

@@ -1,4 +1,4 @@
-"""Preemptors that were allowed no victims are roused when a gang has started or can do without somebody, and only then."""
+"""Preemptors that were allowed no victims are tried again when a gang has started or can spare a member, and only then."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST, EXTRA = pod("p0", "g"), pod("p1", "g")
 
 @pytest.fixture
 def waiting() -> World:
-    """A gang of one with a member more, which was vetoed before anybody had started."""
+    """A gang of one with a member more, which was vetoed before any had started."""
     world = World([node("n1", cpu="1"), node("n2", cpu="1")])
     world.plugin.on_pod_group(None, pod_group("g", 1))
     world.create(FIRST, EXTRA)
@@ -66,7 +66,7 @@ def test_one_that_has_a_place_by_then_is_left_alone(waiting: World, vetoed: Veto
         pytest.param(pod("p1", "g", deleting=True), id="going"),
     ],
 )
-def test_who_waits_no_more_is_forgotten(new: object, waiting: World, vetoed: VetoedPreemptors) -> None:
+def test_a_preemptor_that_waits_no_more_is_forgotten(new: object, waiting: World, vetoed: VetoedPreemptors) -> None:
     vetoed.on_pod(EXTRA, EXTRA)
     vetoed.on_pod(EXTRA, new)  # type: ignore[arg-type]
     started(waiting)
@@ -137,7 +137,7 @@ def needs_more(world: World) -> None:
         pytest.param(lambda _: None, [], id="nothing"),
     ],
 )
-def test_who_wants_a_victim_that_a_gang_needs_is_roused_when_it_has_more_to_spare(
+def test_a_preemptor_that_wants_a_victim_that_a_gang_needs_is_tried_again_when_it_has_more_to_spare(
     happens: Callable[[World], None], roused: list[str], running: World
 ) -> None:
     vetoed = preemptors(running)
@@ -148,8 +148,8 @@ def test_who_wants_a_victim_that_a_gang_needs_is_roused_when_it_has_more_to_spar
     assert running.roused == roused
 
 
-def test_a_gang_that_could_spare_somebody_before_has_to_have_more_to_spare(running: World) -> None:
-    """Whom it could spare was of too high a priority, or on another node."""
+def test_a_gang_that_could_spare_a_member_before_has_to_have_more_to_spare(running: World) -> None:
+    """The member that it could spare was of too high a priority, or on another node."""
     grows(running)
     vetoed = preemptors(running)
     vetoed.note_in_want_of_victims(VIP, "n1", {"default/g"})

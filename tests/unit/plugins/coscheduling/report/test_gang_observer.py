@@ -63,7 +63,7 @@ def test_a_group_of_the_same_name_that_is_made_anew_speaks_for_itself(world: Mak
 
 
 def test_a_gang_that_runs_and_is_said_not_to_is_put_right(world: Make) -> None:
-    """Who started it was gone before he could say so, and nobody else decides of a gang that runs."""
+    """The leader that started it was gone before it could say so, and no other event decides of a gang that runs."""
     w = world([node("n1")])
     said = Condition(type="Scheduled", status="False", reason="QuorumMissing")
     w.plugin.on_pod_group(None, replace(pod_group("g", 2), status=PodGroupStatus(conditions=(said,))))
@@ -78,8 +78,8 @@ def test_a_gang_that_runs_and_is_said_not_to_is_put_right(world: Make) -> None:
     assert looked(w) == []
 
 
-def test_who_begins_to_lead_tells_what_has_stood_since_before(world: Make) -> None:
-    """Its own telling was heard by nobody, and it was done with it."""
+def test_a_new_leader_tells_what_has_stood_since_before(world: Make) -> None:
+    """Its own telling was not heard, and it was done with it."""
     w = world([node("n1")])
     w.leading = False
     w.connect(may_plan=lambda: w.leading)

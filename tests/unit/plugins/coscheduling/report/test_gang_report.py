@@ -1,4 +1,4 @@
-"""What the pages say of gangs with roles and of groups that start together; a reason for everybody who waits."""
+"""What the pages say of gangs with roles and of groups that start together; a reason for every pod that waits."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_role_that_does_not_fit_is_named_with_the_minimum_that_would(kube: Kub
     assert would_fit(kube) == ["role worker 2 instead of 4", "1 more node with cpu 3, like n1"]
 
 
-def test_a_group_shows_whom_it_starts_with_and_waits_for(kube: KubeScheduler) -> None:
+def test_a_group_shows_the_groups_it_starts_with_and_waits_for(kube: KubeScheduler) -> None:
     kube.apply(group("a", groups="b"))
     kube.create(*members(2, "a"))
     kube.run()
@@ -152,7 +152,7 @@ def test_groups_that_have_started_are_shown_on_their_own(kube: KubeScheduler) ->
         pytest.param(lambda k: behind(k), "ReservedForOthers", id="others have the room"),
     ],
 )
-def test_everybody_who_waits_has_a_reason_a_message_and_a_place_in_line(
+def test_every_gang_that_waits_has_a_reason_a_message_and_a_place_in_line(
     prepare: Callable[[KubeScheduler], object], reason: str, kube: KubeScheduler
 ) -> None:
     prepare(kube)

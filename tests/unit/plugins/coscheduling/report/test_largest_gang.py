@@ -68,7 +68,7 @@ def test_largest(snapshot: Snapshot, expected: dict[str, int]) -> None:
     assert largest(plain, Domains(plain, LEVELS), ONE_CPU) == expected
 
 
-def test_no_nodes_have_room_for_nobody() -> None:
+def test_no_nodes_have_room_for_no_member() -> None:
     nothing = new_snapshot((), ())
     assert largest(nothing, Domains(nothing, LEVELS), ONE_CPU) == {"cluster": 0, "node": 0, "zone": 0, "rack": 0}
 

@@ -1,4 +1,4 @@
-"""Who gets a shadow, whom it keeps out, and how it ends."""
+"""Which gang has nodes kept free for it, which pods that keeps out, and how it ends."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_two_terms_are_no_single_node() -> None:
     assert not is_pinned(pod("s", affinity=both, owners=[DAEMON_SET]))
 
 
-def test_a_gang_that_would_go_there_waits_and_says_for_whom_and_one_that_fits_elsewhere_passes(story: Story) -> None:
+def test_a_gang_that_would_go_there_waits_and_says_for_which_and_one_that_fits_elsewhere_passes(story: Story) -> None:
     story.gang("g")
     story.after(300)
     story.ends("on-n0")
@@ -153,10 +153,10 @@ def test_after_its_time_the_next_has_its_turn_and_it_comes_round_again(story: St
     story.after(600)
     story.after(PAUSE_SECONDS)
     assert story.owner == "a"
-    assert story.rings == [["s"]], "whoever it kept out is woken, and was not refused again"
+    assert story.rings == [["s"]], "each pod that it kept out is woken, and was not refused again"
 
 
-def test_between_two_turns_whoever_was_kept_out_has_the_room(story: Story) -> None:
+def test_between_two_turns_a_pod_that_was_kept_out_has_the_room(story: Story) -> None:
     """A few gangs that never fit would keep it idle for good."""
     story.gang("a", day=1)
     story.gang("b", day=2)
@@ -246,7 +246,7 @@ def test_a_plan_that_was_made_before_keeps_its_places(story: Story) -> None:
     assert {member.name: story.w.filter(member) for member in early} == before
 
 
-def test_the_pages_show_it_and_whom_the_others_wait_for(story: Story) -> None:
+def test_the_pages_show_it_and_which_gang_the_others_wait_for(story: Story) -> None:
     story.gang("g")
     story.after(300)
     other = story.gang("other", day=2, cpu="1")

@@ -125,7 +125,7 @@ def test_a_refusal_speaks_of_the_place_that_was_nominated(planned: World, place_
     manager.slots.reserve(replace(own, node_name=place_on))
     planned.steered.clear()
     planned.plugin.on_pod(
-        nominated(planned, "n1"), nominated(planned, "", "0/2 nodes are available: 2 what nobody knows.")
+        nominated(planned, "n1"), nominated(planned, "", "0/2 nodes are available: 2 an unknown reason.")
     )
     left_out = gang.refuted.left_out(manager.clock())
     assert left_out == ({("p1", "n1")} if refuted else frozenset())

@@ -1,4 +1,4 @@
-"""Plain members that kube-scheduler's own filters refuse before the extender is asked: no room is kept for who will not come."""
+"""Plain members that kube-scheduler's own filters refuse before the extender is asked: no room is kept for members that will not come."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def kube(world: Make) -> Knowing:
 
 
 def test_no_room_is_kept_for_a_gang_that_kube_scheduler_refuses_for_what_we_do_not_know(kube: Knowing) -> None:
-    """For nearly all of the time there was a place for each of them, and for nobody else."""
+    """For nearly all of the time there was a place for each of them, and for no other pod."""
     kube.refuses["g"] = ENFORCED
     kube.create(*members(2))
     kube.run()
@@ -107,7 +107,7 @@ def test_a_gang_that_found_the_cluster_full_keeps_its_places_once_there_is_room(
     assert kube.running() == {"g0", "g1"}
 
 
-def test_places_of_those_that_nobody_has_woken_are_kept_for_a_while_and_once(kube: Knowing) -> None:
+def test_places_of_those_that_were_not_woken_are_kept_for_a_while_and_once(kube: Knowing) -> None:
     kube.refuses["g"] = ENFORCED
     kube.create(*members(2))
     kube.run()
@@ -127,7 +127,7 @@ def test_places_of_those_that_nobody_has_woken_are_kept_for_a_while_and_once(kub
 
 
 def test_siblings_are_not_held_time_after_time_for_one_that_is_refused_after_the_plan(kube: Knowing) -> None:
-    """For as long as a hold may last, again and again: it was nominated, and that wakes nobody."""
+    """For as long as a hold may last, again and again: it was nominated, and that wakes no pod."""
     kube.refuses["g1"] = ENFORCED
     kube.create(*members(2))
     kube.run()
@@ -153,8 +153,8 @@ def restarted(kube: Knowing, world: Make) -> Knowing:
     return kube
 
 
-def test_after_a_restart_the_pods_themselves_say_who_was_refused(kube: Knowing, world: Make) -> None:
-    """Each time such a gang had its places for a whole lease, and nobody came."""
+def test_after_a_restart_the_pods_themselves_say_which_were_refused(kube: Knowing, world: Make) -> None:
+    """Each time such a gang had its places for a whole lease, and no member came."""
     kube.refuses["g"] = ENFORCED
     kube.create(*members(2))
     kube.run()
@@ -168,7 +168,7 @@ def test_after_a_restart_the_pods_themselves_say_who_was_refused(kube: Knowing, 
 
 
 @pytest.mark.parametrize("text", [ENFORCED, FULL])
-def test_whom_something_has_woken_while_we_were_away_starts_when_kube_scheduler_asks(
+def test_a_member_that_was_woken_while_we_were_away_starts_when_kube_scheduler_asks(
     kube: Knowing, world: Make, text: str
 ) -> None:
     kube.refuses["g"] = text
@@ -181,7 +181,7 @@ def test_whom_something_has_woken_while_we_were_away_starts_when_kube_scheduler_
     assert kube.running() == {"g0", "g1"}
 
 
-def test_whom_we_refused_before_a_restart_is_planned_and_woken_at_once(kube: Knowing, world: Make) -> None:
+def test_a_member_that_we_refused_before_a_restart_is_planned_and_woken_at_once(kube: Knowing, world: Make) -> None:
     """It was asked about: nothing of kube-scheduler's holds it back."""
     kube.create(there := member("there", ""))
     kube.run()

@@ -48,7 +48,7 @@ def test_a_gang_whose_room_is_promised_says_so_until_the_others_run(world: Make,
 def test_places_that_are_good_are_kept_when_there_was_no_time_for_a_plan(
     world: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their node is gone, and the machine is busy: who has a place keeps it, and the others are planned a little later."""
+    """Their node is gone, and the machine is busy: a member with a place keeps it, and the others are planned a little later."""
     w = world([node(f"n{number}", "2") for number in range(3)])
     kube = KubeScheduler(w)
     kube.apply(group("g", 4))

@@ -24,7 +24,7 @@ def queue(clock: Clock) -> GangQueue:
     return GangQueue(clock)
 
 
-def test_who_waits_for_a_time_only_is_looked_at_when_that_has_come(queue: GangQueue, clock: Clock) -> None:
+def test_a_group_that_waits_for_a_time_only_is_looked_at_when_that_has_come(queue: GangQueue, clock: Clock) -> None:
     queue.later["a"] = 103.0
     assert (queue.flush(), queue.active) == (False, set())
     clock.now = 103.0
@@ -32,7 +32,7 @@ def test_who_waits_for_a_time_only_is_looked_at_when_that_has_come(queue: GangQu
     assert not queue.flush()
 
 
-def test_who_backs_off_may_not_be_planned_until_its_time_is_up_and_is_looked_at_then(
+def test_a_group_that_backs_off_may_not_be_planned_until_its_time_is_up_and_is_looked_at_then(
     queue: GangQueue, clock: Clock
 ) -> None:
     queue.back_off("a", 10.0)

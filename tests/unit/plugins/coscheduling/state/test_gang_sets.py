@@ -1,4 +1,4 @@
-"""Groups that start together: nobody of one starts without the others; after that each is on its own."""
+"""Groups that start together: no member of one starts without the others; after that each is on its own."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_across_namespaces_both_have_to_name_each_other(kube: KubeScheduler) -> 
     kube.apply(group("a", groups="other/b"), group("b", namespace="other"))
     kube.create(*members(2, "a"), *members(2, "b", namespace="other"))
     kube.run()
-    assert kube.starts == [{"b0", "b1"}], "a stranger's naming holds nobody back"
+    assert kube.starts == [{"b0", "b1"}], "a stranger's naming holds no gang back"
     assert "is not found or does not name it" in kube.told["a0"]
     kube.apply(group("b", namespace="other", groups="default/a"))
     kube.run()
@@ -204,11 +204,11 @@ def test_after_they_have_been_whole_each_is_on_its_own(kube: KubeScheduler) -> N
     kube.delete(member("a0", "a"))
     kube.create(member("again", "a"))
     kube.run()
-    assert kube.starts[1:] == [{"again"}], "though nobody of b runs"
+    assert kube.starts[1:] == [{"again"}], "though no member of b runs"
     kube.delete(member("again", "a"), member("a1", "a"))
     kube.create(*members(2, "a", prefix="c"))
     kube.run()
-    assert kube.starts[2:] == [], "nobody runs at all: from the beginning"
+    assert kube.starts[2:] == [], "no member runs at all: from the beginning"
     assert "PodGroup default/b" in kube.told["c0"]
 
 
@@ -237,7 +237,7 @@ RACKS = Topology((TopologyLevel("zone", "zone"), TopologyLevel("rack", "rack")))
 
 
 @pytest.mark.parametrize("first", ["a", "b"])
-def test_one_topology_holds_for_all_whoever_asks(first: str, world: Make) -> None:
+def test_one_topology_holds_for_all_for_every_caller(first: str, world: Make) -> None:
     """Only one of them asks for a rack; rack r1 has room for one group alone."""
     made = world([])
     for name, rack, cpu in (("n1", "r1", "3"), ("n2", "r2", "2"), ("n3", "r2", "2")):

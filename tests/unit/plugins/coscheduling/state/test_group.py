@@ -129,7 +129,7 @@ def test_a_member_that_was_sent_and_lost_its_place(group: Group, gated: bool, st
     assert group.members["a"].state is state
 
 
-def test_who_moves_leaves_the_others_where_they_are(group: Group) -> None:
+def test_a_member_that_moves_leaves_the_others_where_they_are(group: Group) -> None:
     join(group, "b")
     happen(group, (HELD, "n1"))
     assert (group.in_state(MemberState.QUEUED), group.in_state(MemberState.WAITING)) == ({"b"}, {"a"})
@@ -164,7 +164,7 @@ def test_each_question_is_answered_by_the_states(group: Group, events: list[Memb
     }
 
 
-def test_who_was_sent_and_who_was_refused_in_tree(group: Group) -> None:
+def test_which_were_sent_and_which_were_refused_in_tree(group: Group) -> None:
     join(group, "b")
     assert (group.nominated(), group.rejected_in_tree()) == ([], {})
     group.members["a"].nomination, group.members["b"].rejected_in_tree = "", 0

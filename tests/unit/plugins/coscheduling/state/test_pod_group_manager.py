@@ -1,4 +1,4 @@
-"""Which groups there are and who is in them, by the watch and by calls; what is forgotten with them; and whose turn it is."""
+"""Which groups there are and which members they have, by the watch and by calls; what is forgotten with them; and their order."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_manager_begins_with_nothing_and_goes_by_its_clock(manager: PodGroupMa
     assert (KEY in manager.permitted, manager.queue.flush()) == (False, True)
 
 
-# Who is in which group
+# Which member is in which group
 
 
 def test_a_pod_of_the_watch_is_a_member_until_it_goes(manager: PodGroupManager) -> None:
@@ -200,14 +200,14 @@ def test_the_group_that_holds_a_pod_keeps_it_while_it_is_held(manager: PodGroupM
     hold(group, "p")
     moved = manager.pod_changed(pod("p", "h"))
     assert manager.holder_of(POD) is manager.holder_of(pod("p", "h")) is group
-    assert (manager.groups[KEY], group.held) == (group, {"p": "n1"}), "kept, though nobody else is in it"
+    assert (manager.groups[KEY], group.held) == (group, {"p": "n1"}), "kept, though no other member is in it"
     manager.hold_is_over(group, "p")
     assert group.held == {}
     assert manager.holder_of(pod("p", "h")) is moved
     manager.hold_is_over(group, "p")
 
 
-def test_who_is_not_held_is_in_its_own_group(manager: PodGroupManager) -> None:
+def test_a_member_that_is_not_held_is_in_its_own_group(manager: PodGroupManager) -> None:
     assert manager.holder_of(POD) is None
     assert manager.pod_changed(POD) is manager.holder_of(POD)
 
@@ -384,7 +384,7 @@ def light(name: str, *others: str) -> corev1.Pod:
 
 
 def test_what_pods_name_counts_at_once(manager: PodGroupManager) -> None:
-    """The other groups are planned with this one from now on, whether anybody has asked about it or not."""
+    """The other groups are planned with this one from now on, whether it was asked about or not."""
     manager.pod_changed(light("p", "g", "h"))
     assert set(manager.gang_set_index.gang_set(KEY)) == {KEY, "default/h"}
     manager.pod_changed(light("p"))
@@ -503,7 +503,7 @@ def test_a_standing_is_kept_until_a_member_changes(manager: PodGroupManager) -> 
     assert manager.standing(group).priority == 7, "and of two the other"
 
 
-# Whose turn it is
+# The order of turns
 
 
 def gang(manager: PodGroupManager, name: str, priority: int = 0, day: int = 1) -> Group:
@@ -597,7 +597,7 @@ def test_volumes_help_those_that_bring_volumes_and_wait(manager: PodGroupManager
     assert manager.epoch == 0
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     manager.pod_changed(pod("with-0", "with", volumes=volumes))
-    assert not manager.volumes_changed(), "it does not wait: nobody has refused it"
+    assert not manager.volumes_changed(), "it does not wait: it was not refused"
     manager.groups["default/with"].happened("with-0", MemberEvent.REFUSED)
     manager.pod_changed(pod("gated-0", "gated", volumes=volumes, schedulingGates=[{"name": "gate"}]))
     manager.denied["default/with"] = "no volume"
@@ -631,7 +631,7 @@ def planned(manager: PodGroupManager, min_member: int = 2) -> Group:
     return group
 
 
-def test_who_has_a_place(manager: PodGroupManager) -> None:
+def test_which_have_a_place(manager: PodGroupManager) -> None:
     group = planned(manager)
     manager.slots.release("q")
     for name in "abc":
@@ -702,7 +702,7 @@ def test_a_plan_falls_with_what_it_was_made_for(manager: PodGroupManager, asks: 
     assert not group.planned
 
 
-def test_a_plan_of_which_nobody_waits_in_vain_is_not_made_anew_by_itself(manager: PodGroupManager) -> None:
+def test_a_plan_of_which_no_member_waits_in_vain_is_not_made_anew_by_itself(manager: PodGroupManager) -> None:
     group = planned(manager)
     for name in "pq":
         group.happened(name, MemberEvent.ADMITTED)
@@ -711,7 +711,7 @@ def test_a_plan_of_which_nobody_waits_in_vain_is_not_made_anew_by_itself(manager
     assert (group.planned, manager.queue.active) == (False, set())
 
 
-def test_who_counts_towards_the_quorum_of_a_scheduler(manager: PodGroupManager) -> None:
+def test_which_members_count_towards_the_quorum_of_a_scheduler(manager: PodGroupManager) -> None:
     group = manager.pod_group_changed(pod_group("g", 2))
     manager.pod_changed(pod("a", "g", node_name="n1", schedulerName="theirs"))
     manager.pod_changed(pod("b", "g", schedulerName="theirs"))
@@ -730,7 +730,7 @@ def test_who_counts_towards_the_quorum_of_a_scheduler(manager: PodGroupManager) 
         pytest.param(pod("p", "g", schedulerName="ours", schedulingGates=[{"name": "x"}]), False, id="another's gate"),
     ],
 )
-def test_who_can_be_given_a_place(manager: PodGroupManager, made: corev1.Pod, plannable: bool) -> None:
+def test_which_members_can_be_given_a_place(manager: PodGroupManager, made: corev1.Pod, plannable: bool) -> None:
     group = manager.pod_changed(made)
     assert group is not None
     assert [info.pod for info in manager.plannable(group, "ours")] == ([made] if plannable else [])

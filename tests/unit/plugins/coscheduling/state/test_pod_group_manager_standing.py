@@ -1,4 +1,4 @@
-"""A gang's one priority and its age: what its quorum has, whoever else is a member."""
+"""A gang's one priority and its age: what its quorum has, whatever other members there are."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_once_satisfied(policy: MatchPolicy, once_whole: bool, missing: Needs) -
 
 ROWS: list[Any] = [
     # state, policy, past
-    pytest.param({}, ONLY, "", id="nobody runs"),
+    pytest.param({}, ONLY, "", id="none runs"),
     pytest.param({"on_node": "a"}, ONLY, "", id="a fraction is completed first, whatever the policy"),
     pytest.param({"on_node": "a"}, RUNNING, "", id="likewise"),
     pytest.param({"on_node": "ab"}, ONLY, "ab", id="a batch that runs counts for no other"),
@@ -128,7 +128,7 @@ def test_with_only_waiting_those_of_earlier_starts_count_for_no_other() -> None:
     assert needs(of, spec(2, RUNNING), set("abc")) == Needs()
 
 
-def test_with_only_waiting_who_has_started_is_free() -> None:
+def test_with_only_waiting_a_started_member_schedules_alone() -> None:
     of = group("ab", started="a")
     assert [schedules_alone(of, spec(2, ONLY), uid) for uid in "ab"] == [True, False]
     assert not schedules_alone(of, spec(2, RUNNING), "a")
@@ -137,7 +137,7 @@ def test_with_only_waiting_who_has_started_is_free() -> None:
 @pytest.mark.parametrize(
     ("state", "policy", "running"),
     [
-        pytest.param({}, RUNNING, False, id="nobody runs"),
+        pytest.param({}, RUNNING, False, id="none runs"),
         pytest.param({"on_node": "a"}, RUNNING, False, id="less than minMember"),
         pytest.param({"on_node": "ab"}, RUNNING, True, id="minMember, though more could come"),
         pytest.param({"on_node": "ab"}, ONLY, False, id="with only-waiting the rest is a gang that waits"),
@@ -146,7 +146,7 @@ def test_with_only_waiting_who_has_started_is_free() -> None:
         pytest.param({"on_node": "a"}, ONLY, False, id="a fraction"),
     ],
 )
-def test_whether_nobody_waits_any_more(state: dict[str, str], policy: MatchPolicy, running: bool) -> None:
+def test_whether_no_member_waits_any_more(state: dict[str, str], policy: MatchPolicy, running: bool) -> None:
     assert runs(group("abc", **state), spec(2, policy)) is running
 
 
@@ -159,7 +159,7 @@ def test_a_batch_is_whole_with_its_roles() -> None:
     assert past(of, spec(2, ONLY, {"master": 1, "worker": 1})) == {"a"}, "its worker has been left behind"
 
 
-def test_a_gang_of_which_nobody_is_needed_runs_only_with_somebody_on_a_node() -> None:
+def test_a_gang_of_which_no_member_is_needed_runs_only_with_one_on_a_node() -> None:
     assert not runs(group("a"), spec(0))
 
 
@@ -169,7 +169,7 @@ def test_of_those_that_start_the_ones_on_nodes_have_arrived() -> None:
     assert of.started == {"b", "c"}
 
 
-def test_a_group_without_needs_has_started_once_and_starts_anew_when_nobody_is_left() -> None:
+def test_a_group_without_needs_has_started_once_and_starts_anew_when_none_is_left() -> None:
     of, asked = group("abc", on_node="ab", started="c"), spec(2, ONCE)
     follow(of, asked)
     assert (of.once_whole, of.started) == (True, {"c"})

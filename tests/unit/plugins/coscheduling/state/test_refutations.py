@@ -139,7 +139,7 @@ def test_where_the_nodes_do_not_suffice_nothing_stays_held_and_the_pods_hear_a_c
 
 
 def test_a_member_that_kube_scheduler_s_filters_refused_is_in_no_plan_until_it_is_asked_about(refuted: World) -> None:
-    """No patch wakes it, so the others would be held for nobody."""
+    """No patch wakes it, so the others would be held for none."""
     let_go(refuted)
     refuted.clock.now += 3
     refuted.plugin.tick()
@@ -243,7 +243,7 @@ def test_a_member_that_came_from_our_gate_without_a_nomination_has_its_place_ref
     [
         pytest.param("no candidate node for preemption", True, id="our preempt verb left no candidate"),
         pytest.param(
-            "not eligible due to a terminating pod on the nominated node.", False, id="somebody is going from there"
+            "not eligible due to a terminating pod on the nominated node.", False, id="a pod is going from there"
         ),
     ],
 )
@@ -265,7 +265,9 @@ def test_a_member_that_is_refused_and_keeps_its_nomination(preemption: str, refu
 
 
 @pytest.mark.parametrize("nominated", [False, True], ids=["without a nomination", "with its nomination kept"])
-def test_who_is_refused_before_the_victims_have_gone_has_a_place_all_the_same(nominated: bool, world: Make) -> None:
+def test_a_member_that_is_refused_before_the_victims_have_gone_has_a_place_all_the_same(
+    nominated: bool, world: Make
+) -> None:
     """It was sent at once, refused again, and its place refuted: with victims that stayed after all the gang waited for good."""
     w = world([node("n1", "1"), node("n2", "1")])
     w.plugin.on_pod_group(None, pod_group("g", 2))

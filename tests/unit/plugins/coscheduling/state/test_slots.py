@@ -1,4 +1,4 @@
-"""Promised places: against whom they hold, and which ends of theirs leave room to others."""
+"""Promised places: against which pods they hold, and which ends of theirs leave room to others."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def test_after_a_restart(what: dict[str, Any], expected: bool, world: Make) -> N
 
 
 def test_without_a_record_nothing_is_known_to_have_begun(world: Make) -> None:
-    """A pod that was created with its node in it, by anybody, is no start of ours."""
+    """A pod that was created with its node in it, by any user, is no start of ours."""
     w = world([node("n0", "9")])
     w.plugin.on_pod_group(None, pod_group("g", 9))
     w.create(pod("a", "g", node_name="n0"), *(pod(f"b{number}", "g") for number in range(8)))

@@ -46,7 +46,7 @@ def runs(name: str, batch: str) -> corev1.Pod:
         pytest.param([BEFORE, BEFORE], [], id="the last batch is whole"),
         pytest.param([LONG_AGO, BEFORE, BEFORE], [], id="a batch before lost a member: that is no fraction of a start"),
         pytest.param(["", "", LONG_AGO], [], id="the last began so long ago that it has lost a member since"),
-        pytest.param(["", "", "yesterday"], [], id="somebody has written nonsense there"),
+        pytest.param(["", "", "yesterday"], [], id="nonsense was written there"),
         pytest.param(["", "", "2026-03-02T10:00:00"], [], id="a time of no zone is nonsense too"),
         pytest.param([LAST], [{"a"}], id="the first batch was cut short"),
     ],

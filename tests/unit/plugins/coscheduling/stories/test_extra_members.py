@@ -82,7 +82,7 @@ def test_asking_after_them_is_no_plan(kube: KubeScheduler, caplog: pytest.LogCap
 
 
 def test_one_that_comes_after_its_place_was_given_up_passes_as_a_single_pod(world: Make) -> None:
-    """It was refused for seconds, with the gang that ran by then, and nobody woke it after them."""
+    """It was refused for seconds, with the gang that ran by then, and nothing woke it after them."""
     made = KubeScheduler(world([node("n1", "3")]))
     made.apply(group(minimum=2))
     made.create(*members(3, gated=True))

@@ -1,4 +1,4 @@
-"""A plan that raises what nobody expected: the gang is planned again by itself, and nobody else hears of it."""
+"""A plan that raises an unexpected error: the gang is planned again by itself, and no other gang is affected."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def passes(kube: KubeScheduler, seconds: float) -> None:
     kube.run()
 
 
-def test_a_gated_gang_is_planned_again_by_itself_and_keeps_nobody_waiting(kube: Faulty) -> None:
+def test_a_gated_gang_is_planned_again_by_itself_and_keeps_no_other_waiting(kube: Faulty) -> None:
     """bad comes first in the order; it waited for ever, and good with it until something happened."""
     kube.create(*members(2, "bad", gated=True), *members(2, "good", gated=True))
     kube.run()
@@ -81,7 +81,7 @@ def test_no_other_gang_s_call_fails_for_it(kube: KubeScheduler) -> None:
     assert kube.world.filter(good[0]) in ("n1", "n2")
 
 
-def test_a_gang_that_has_begun_and_cannot_be_planned_stops_nobody_after_a_restart(kube: KubeScheduler) -> None:
+def test_a_gang_that_has_begun_and_cannot_be_planned_stops_no_other_after_a_restart(kube: KubeScheduler) -> None:
     """Every filter call of every pod failed."""
     kube.create(member("bad8", "bad"), member("bad9", "bad"))
     bound = kube.pods["default/bad9"]
@@ -174,7 +174,7 @@ def test_a_step_of_the_tick_that_fails_leaves_the_others_to_be_done(
 
 
 def test_many_plans_are_made_in_turns(world: Make) -> None:
-    """The order is looked at anew, and whoever waits for the planner has its turn."""
+    """The order is looked at anew, and each that waits for the planner has its turn."""
     kube = KubeScheduler(world([node("n1", "8")]))
 
     def offload(function: Callable[..., object], *args: Any) -> object:

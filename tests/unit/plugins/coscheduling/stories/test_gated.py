@@ -134,7 +134,7 @@ def test_extra_members_are_sent_as_far_as_they_fit(world: Make) -> None:
     assert w.verdicts == []
 
 
-def test_who_does_not_lead_plans_nothing_and_who_begins_to_lead_plans_what_waits(world: Make) -> None:
+def test_a_replica_that_does_not_lead_plans_nothing_and_a_new_leader_plans_what_waits(world: Make) -> None:
     w = world([node("n1", "2")])
     leading = False
     w.connect(may_plan=lambda: leading)
@@ -148,7 +148,7 @@ def test_who_does_not_lead_plans_nothing_and_who_begins_to_lead_plans_what_waits
     assert len(w.steered) == 2
     leading = False
     w.plugin.tick()
-    assert not len(w.plugin.manager.slots), "who leads no more keeps no places"
+    assert not len(w.plugin.manager.slots), "a replica that leads no more keeps no places"
 
 
 # After a restart
@@ -214,7 +214,7 @@ def test_a_wave_is_sent_once_the_one_before_is_bound(world: Make, monkeypatch: p
     assert [name for name, _ in w.steered] == ["p0", "p1"]
 
 
-def test_who_comes_before_its_turn_takes_the_turn_of_an_alike_sibling(
+def test_a_member_that_comes_before_its_turn_takes_the_turn_of_an_alike_sibling(
     world: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_waves(monkeypatch, {"p0"}, {"p1"})
@@ -223,10 +223,12 @@ def test_who_comes_before_its_turn_takes_the_turn_of_an_alike_sibling(
     start(w, *members)
     ((_, first),) = w.steered
     assert w.filter(ungated(members[1])) == first
-    assert w.filter(ungated(members[0])) == ({"n1", "n2"} - {first}).pop(), "who was answered is in place for the next"
+    assert w.filter(ungated(members[0])) == ({"n1", "n2"} - {first}).pop(), (
+        "the member that was answered is in place for the next"
+    )
 
 
-def test_who_comes_before_its_turn_and_has_no_alike_sibling_is_sent_when_its_turn_has_come(
+def test_a_member_that_comes_before_its_turn_and_has_no_alike_sibling_is_sent_when_its_turn_has_come(
     world: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_waves(monkeypatch, {"p0"}, {"p1"})
@@ -241,7 +243,7 @@ def test_who_comes_before_its_turn_and_has_no_alike_sibling_is_sent_when_its_tur
     assert [name for name, _ in w.steered] == ["p0", "p1"]
 
 
-def test_nobody_is_nominated_while_a_plain_member_may_come_at_any_time(
+def test_no_member_is_nominated_while_a_plain_member_may_come_at_any_time(
     world: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_waves(monkeypatch, {"p0", "p1", "p3"}, {"p2"})
@@ -273,7 +275,7 @@ def needs(wanted: str, **labels: str) -> dict[str, Any]:
         pytest.param(pod("w", "g"), "", False, id="a worker without affinity"),
     ],
 )
-def test_who_cannot_be_woken(worker: corev1.Pod, caller: str, stuck: bool, world: Make) -> None:
+def test_which_members_cannot_be_woken(worker: corev1.Pod, caller: str, stuck: bool, world: Make) -> None:
     w = world([node("n1")])
     start(w, pod("m", "g"), worker)
     group = w.plugin.manager.groups["default/g"]

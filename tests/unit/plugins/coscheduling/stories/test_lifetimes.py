@@ -110,7 +110,7 @@ def held(w: World, pod: corev1.Pod) -> Waiting:
     return w.waiting[pod.uid]
 
 
-def test_who_is_held_and_gets_another_label_is_let_go_by_the_group_that_holds_it(world: Make) -> None:
+def test_a_member_that_is_held_and_gets_another_label_is_let_go_by_the_group_that_holds_it(world: Make) -> None:
     """It waited for its time-out, and counted for a start until then."""
     w = world([node("n1")])
     for name in ("a", "b"):
@@ -128,7 +128,7 @@ def test_who_is_held_and_gets_another_label_is_let_go_by_the_group_that_holds_it
     w.plugin.unreserve(CycleState(), sibling, "n1")
 
 
-def test_who_is_held_though_its_own_call_names_no_group_is_let_go_after_it_has_gone(world: Make) -> None:
+def test_a_member_that_is_held_though_its_own_call_names_no_group_is_let_go_after_it_has_gone(world: Make) -> None:
     """A kube-scheduler that does not know spec.schedulingGroup sends pods without it: the hold was for ever."""
     w = world([node("n1")])
     w.plugin.on_pod_group(None, pod_group("g", 2))

@@ -128,7 +128,7 @@ def test_waiting_and_running_lets_further_members_pass_singly(kube: KubeSchedule
     assert kube.starts[1:] == [{"a"}]
 
 
-def test_once_satisfied_asks_nobody_for_the_quorum_again(kube: KubeScheduler) -> None:
+def test_once_satisfied_asks_for_the_quorum_once(kube: KubeScheduler) -> None:
     running(kube, 3, 3, match_policy="once-satisfied")
     kube.delete(*members(2))
     kube.create(member("again"))
@@ -136,7 +136,7 @@ def test_once_satisfied_asks_nobody_for_the_quorum_again(kube: KubeScheduler) ->
     assert kube.starts[1:] == [{"again"}], "two of three run, and that is enough"
 
 
-def test_once_satisfied_begins_anew_when_nobody_runs_any_more(kube: KubeScheduler) -> None:
+def test_once_satisfied_begins_anew_when_none_runs_any_more(kube: KubeScheduler) -> None:
     running(kube, 2, 2, match_policy="once-satisfied")
     kube.delete(*members(2))
     kube.create(member("a"))
@@ -179,7 +179,7 @@ def test_a_policy_that_there_is_not_is_refused_by_its_key(kube: KubeScheduler) -
     assert list(broken(kube)) == []
 
 
-# Whom kube-scheduler refuses before it asks
+# Members that kube-scheduler refuses before it asks
 
 
 def test_a_gang_that_kube_scheduler_s_own_filters_refuse_has_its_verdict_too(kube: KubeScheduler) -> None:

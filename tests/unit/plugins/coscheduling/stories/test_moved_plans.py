@@ -31,7 +31,7 @@ def kube(world: Callable[..., World]) -> KubeScheduler:
 
 
 def lose_zone_a(kube: KubeScheduler) -> None:
-    """Somebody else comes to both of its nodes, and the gang is planned again."""
+    """Another pod comes to both of its nodes, and the gang is planned again."""
     fill(kube, "a1", "a2")
 
 

@@ -33,7 +33,7 @@ def passes(kube: Knowing, seconds: float) -> None:
     kube.run()
 
 
-def test_one_that_is_left_of_a_start_waits_for_nobody(kube: Knowing) -> None:
+def test_one_that_is_left_of_a_start_waits_for_no_other(kube: Knowing) -> None:
     assert (kube.phase(), kube.reason()) == ("Bound", "")
 
 
@@ -57,7 +57,7 @@ def test_it_runs_alone_when_kube_scheduler_accepts_it_and_nothing_is_said_any_mo
 
 
 def test_a_batch_that_was_parked_is_planned_when_it_fits_though_an_older_one_waits(kube: Knowing) -> None:
-    """Its name comes first, it waits for nobody, and so nobody was planned: what they waited for wakes none of them."""
+    """Its name comes first, it waits for no other, and so none was planned: what they waited for wakes none of them."""
     kube.create(there := member("there", "", cpu=2))
     kube.run()
     kube.create(*members(2, prefix="h"))

@@ -1,4 +1,4 @@
-"""Whose turn it is: what has begun comes first, then priority, then age; and what is planned before anybody is answered."""
+"""The order of gangs: what has begun comes first, then priority, then age; and what is planned before any call is answered."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_rest_of_a_begun_gang_comes_before_a_gang_of_higher_priority_that_as
     assert places(w) == {missing.name: "n2"}
 
 
-def test_a_begun_gang_whose_members_are_not_there_again_keeps_nobody_waiting(world: Make) -> None:
+def test_a_begun_gang_whose_members_are_not_there_again_keeps_no_other_waiting(world: Make) -> None:
     w = world([node("n1", "1"), node("n2", "1")])
     begun(w, "g", "n1", missing=0)
     w.plugin.on_pod_group(pod_group("g", 1), pod_group("g", 2))
@@ -81,7 +81,7 @@ def test_it_is_done_once_until_others_have_led(world: Make) -> None:
     (missing,) = begun(w, "g", "n1")
     w.plugin.rounds.finish_begun()
     w.plugin.tick()
-    assert not places(w), "who does not lead plans nothing"
+    assert not places(w), "a replica that does not lead plans nothing"
     w.leading = True
     w.plugin.tick()
     assert places(w) == {missing.name: "n2"}

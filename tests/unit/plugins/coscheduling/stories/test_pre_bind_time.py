@@ -55,7 +55,7 @@ def test_never_beyond_what_leaves_the_commit_its_time(world: Make) -> None:
     assert hold(w, first) == 115
 
 
-def test_who_comes_after_it_is_held_no_longer_than_any(gang: tuple[World, dict[str, corev1.Pod]]) -> None:
+def test_a_member_that_comes_after_it_is_held_no_longer_than_any(gang: tuple[World, dict[str, corev1.Pod]]) -> None:
     w, members = gang
     assert hold(w, members["late"]) == 60
     assert hold(w, members["a"]) == 60
@@ -67,7 +67,7 @@ def test_claims_that_are_bound_take_no_time(gang: tuple[World, dict[str, corev1.
     assert hold(w, members["a"]) == 60
 
 
-def test_whose_place_was_given_up_is_not_waited_for(gang: tuple[World, dict[str, corev1.Pod]]) -> None:
+def test_a_member_without_its_place_is_not_waited_for(gang: tuple[World, dict[str, corev1.Pod]]) -> None:
     w, members = gang
     w.plugin.rounds.drop_plan("default/g")
     assert hold(w, members["a"]) == 60

@@ -1,4 +1,4 @@
-"""Two things that happen at nearly the same time, in the order that nobody thinks of."""
+"""Two things that happen at nearly the same time, in the unlikely order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def kube(world: Make) -> KubeScheduler:
     return KubeScheduler(world([node("n1", "4"), node("n2", "4")]))
 
 
-def test_a_member_that_was_deleted_on_its_way_to_permit_starts_nobody(kube: KubeScheduler) -> None:
+def test_a_member_that_was_deleted_on_its_way_to_permit_starts_no_member(kube: KubeScheduler) -> None:
     """It was held, and counted: its sibling started alone."""
     kube.apply(group(minimum=2))
     first, second = members(2, gated=True)
@@ -36,7 +36,7 @@ def test_a_member_that_was_deleted_on_its_way_to_permit_starts_nobody(kube: Kube
     assert kube.starts == []
 
 
-def test_a_gang_of_which_nobody_was_bound_has_not_started(kube: KubeScheduler) -> None:
+def test_a_gang_of_which_no_member_was_bound_has_not_started(kube: KubeScheduler) -> None:
     """With only-waiting each was on its own from then on: one ran without the other."""
     kube.apply(group(minimum=2, match_policy="only-waiting"))
     pods = members(2)
@@ -127,7 +127,7 @@ def test_a_start_that_raises_in_the_middle_is_called_off(kube: KubeScheduler) ->
 def test_what_follows_when_we_begin_to_lead_is_done_to_its_end(
     kube: KubeScheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was begun once: nobody was planned by it who had been there before."""
+    """It was begun once: no member was planned by it that had been there before."""
     kube.apply(group(minimum=2))
     kube.create(*members(2, gated=True))
     kube.world.tasks.clear()

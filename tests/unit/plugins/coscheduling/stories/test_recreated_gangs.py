@@ -120,7 +120,7 @@ def test_also_where_it_waits_for_members_only(town: Town) -> None:
 
 
 def test_what_it_hears_is_told_again_after_it_has_started(world: Make) -> None:
-    """A start of a gang without an object is told to nobody, but what was told before it is old then."""
+    """A start of a gang without an object is not told, but what was told before it is old then."""
     town = Town(world([node("n1", "1")]), LABELS)
     pods, _ = town.make()
     town.kube.world.nodes["n2"] = node("n2", "4")
@@ -180,7 +180,7 @@ def test_a_verdict_that_comes_late_is_not_told_of_the_next_gang_of_its_name(worl
 def test_a_podgroup_that_is_made_anew_around_its_running_pods_says_that_they_run(
     world: Make, looks_between: bool, replaced: bool
 ) -> None:
-    """A new object has no condition, and nobody decides of a gang that runs."""
+    """A new object has no condition, and nothing is decided of a gang that runs."""
     town = Town(world([node("n1", "4")]), OBJECT)
     pods, old = town.make()
     town.kube.run()

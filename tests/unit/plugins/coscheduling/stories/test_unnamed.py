@@ -76,7 +76,7 @@ def test_one_whose_node_has_gone_meanwhile_is_told_another_when_it_comes(small: 
     assert w.released == []
 
 
-def test_one_whose_node_goes_while_its_gate_does_has_a_place_again_before_anybody_asks(small: Make) -> None:
+def test_one_whose_node_goes_while_its_gate_does_has_a_place_again_before_it_is_asked_about(small: Make) -> None:
     w = small([node("n1", "1"), node("n2", "1"), node("n3", "1")])
     members = {name: gated(name) for name in ("p0", "p1")}
     start(w, *members.values())
@@ -99,7 +99,7 @@ def test_one_that_comes_without_its_node_is_given_one_that_is_offered(small: Mak
     assert "p0" not in dict(w.steered)
 
 
-def test_nothing_is_taken_back_of_who_was_not_nominated_and_who_was_refused_is_nominated_by_the_next_plan(
+def test_nothing_is_taken_back_of_a_member_that_was_not_nominated_and_one_that_was_refused_is_nominated_by_the_next_plan(
     small: Make,
 ) -> None:
     w = small([node("n1", "1"), node("n2", "1")])
