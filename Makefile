@@ -31,8 +31,14 @@ check: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# All of them, or those that are named: `make benchmark scale`.
+BENCHMARKS := $(filter $(basename $(notdir $(wildcard tests/benchmark/*.py))),$(MAKECMDGOALS))
 benchmark: install
-	$(BIN)/python -m tests.benchmark
+	$(BIN)/python -m tests.benchmark $(or $(ONLY),$(BENCHMARKS))
+
+.PHONY: $(BENCHMARKS)
+$(BENCHMARKS): benchmark
+	@:
 
 fault-run: install
 	$(BIN)/python -m tests.e2e.fault_run --seed $(or $(SEED),1) --steps $(or $(STEPS),150) --runs $(or $(RUNS),1)

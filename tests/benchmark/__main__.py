@@ -9,10 +9,10 @@ import importlib
 import sys
 
 BENCHMARKS = (
+    "scale",
     "snapshot",
     "scheduling",
     "planner",
-    "planned_gangs",
     "room_calls",
     "victims",
     "simulate",

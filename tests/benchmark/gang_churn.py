@@ -37,7 +37,7 @@ def _pods(name: str, *, labels_only: bool) -> list[corev1.Pod]:
     return pods
 
 
-def _come_and_go(world: World, names: Sequence[str], *, labels_only: bool) -> None:
+def come_and_go(world: World, names: Sequence[str], *, labels_only: bool) -> None:
     """As the watch tells it: created, bound, told to go, a last word of the kubelet, gone. The PodGroup goes first."""
     on_pod, stamp = world.plugin.on_pod, group().metadata.creation_timestamp
     objects: list[PodGroup] = [] if labels_only else [group(name, MEMBERS) for name in names]
@@ -62,6 +62,12 @@ def _come_and_go(world: World, names: Sequence[str], *, labels_only: bool) -> No
     world.woken.clear()
 
 
+def forget_uids(world: World) -> None:
+    """Those of deleted pods are known for a while, against late calls."""
+    world.clock.now += GONE_SECONDS + 1.0
+    come_and_go(world, ["last"], labels_only=False)
+
+
 def _rounds(title: str, come_and_go: Callable[[World, Sequence[str]], None]) -> None:
     world = World([node("n1")])
     manager = world.plugin.manager
@@ -70,16 +76,15 @@ def _rounds(title: str, come_and_go: Callable[[World, Sequence[str]], None]) -> 
     for number in range(ROUNDS):
         for first in range(0, GANGS, AT_ONCE):
             come_and_go(world, [f"r{number}-g{index}" for index in range(first, first + AT_ONCE)])
-        world.clock.now += GONE_SECONDS + 1.0  # that the UIDs of deleted pods are known for, against late calls
-        come_and_go(world, [f"r{number}-last"])
+        forget_uids(world)
         gc.collect()
         seen = len(world.plugin.observer._seen)
         print(f"  round {number + 1}: groups left {len(manager.groups)}, notes of them {seen}, memory {_mib():.0f} MiB")
 
 
 def run() -> None:
-    _rounds("labels alone", lambda world, names: _come_and_go(world, names, labels_only=True))
-    _rounds("PodGroups, by cascade", lambda world, names: _come_and_go(world, names, labels_only=False))
+    _rounds("labels alone", lambda world, names: come_and_go(world, names, labels_only=True))
+    _rounds("PodGroups, by cascade", lambda world, names: come_and_go(world, names, labels_only=False))
 
 
 if __name__ == "__main__":

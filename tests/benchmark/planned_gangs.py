@@ -1,14 +1,14 @@
-"""What it takes to plan 50, 100, 200 and 400 gated gangs of 16 that all fit on 1,000 nodes, one after the other, and how that grows.
+"""Gated gangs of 16 that all fit on 1,000 nodes, and what it takes to plan them one after the other. Used by scale.
 
 The true planner, filters, cache and nominator in one process; each gang's places and nominations stay while the next is planned.
-Target: 400 at most 4.5 times 100.
 """
 
 from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
+from typing import Any
 
 from extender.api import corev1
 from extender.backend.cache.cache import Cache
@@ -20,18 +20,18 @@ from tests.unit.plugins.coscheduling.conftest import World
 
 NODES = 1000
 MEMBERS = 16
-COUNTS = (50, 100, 200, 400)
-ROUNDS = 3
 GATE = "scheduling.x-k8s.io/gang"
 
 
 class Cluster(World):
     """Nominations come back at once, as the watch brings them."""
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: Cache, **others: Any) -> None:
+        """others: dependencies in place of the world's own."""
         self._nominated = Nominator()
+        self.sent = 0  # members, to kube-scheduler
         super().__init__([])
-        self.connect(newest_snapshot=cache.snapshot, judge=planning_judge(), offload=here)
+        self.connect(**{"newest_snapshot": cache.snapshot, "judge": planning_judge(), "offload": here, **others})
 
     def nominated_nodes(self) -> list[str]:
         return list(self._nominated.nominated_nodes())
@@ -43,11 +43,13 @@ class Cluster(World):
         return list(self._nominated.nominated_pods_but(uids))
 
     def nominate(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+        self.sent += len(places)
         for pod, node_name in places:
             self._nominated.add_nominated_pod(pod, node_name)
 
 
-def _cache() -> Cache:
+def empty_nodes() -> Cache:
+    """1,000 of them, with room for 1,000 gangs."""
     cache = Cache()
     for number in range(NODES):
         labels = {HOSTNAME: f"n{number}", ZONE: f"z{number % 3}"}
@@ -57,37 +59,29 @@ def _cache() -> Cache:
     return cache
 
 
-def _seconds(cache: Cache, gangs: int) -> float:
-    """CPU of this thread: on a machine that is shared it says more than the clock."""
-    cluster = Cluster(cache)
+def add_gangs(cluster: Cluster, gangs: int) -> None:
     for gang in range(gangs):
         name = f"g{gang}"
         cluster.plugin.on_pod_group(None, make_pod_group().name(name).min_member(MEMBERS).obj())
         member = make_pod().pod_group(name).req(cpu="1").scheduling_gates(GATE)
         for number in range(MEMBERS):
             cluster.plugin.on_pod(None, member.name(f"{name}-{number}").obj())
-    gc.collect()
-    began = time.thread_time()
+
+
+def plan_all(cluster: Cluster) -> None:
     while cluster.tasks:
         cluster.run_tasks()
+
+
+def plan_seconds(cache: Cache, gangs: int) -> float:
+    """CPU of this thread: on a machine that is shared it says more than the clock."""
+    cluster = Cluster(cache)
+    add_gangs(cluster, gangs)
+    gc.collect()
+    began = time.thread_time()
+    plan_all(cluster)
     took = time.thread_time() - began
     places = len(list(cluster.plugin.manager.slots))
     if places != gangs * MEMBERS:
         raise RuntimeError(f"{places} places for {gangs} gangs")
     return took
-
-
-def run() -> None:
-    cache = _cache()
-    _seconds(cache, COUNTS[0])  # columns are made
-    best: Mapping[int, float] = {count: min(_seconds(cache, count) for _ in range(ROUNDS)) for count in COUNTS}
-    for count, seconds in best.items():
-        print(
-            f"  {count:4d} gangs of {MEMBERS}: {seconds * 1e3:8.0f} ms CPU, {seconds / count * 1e3:5.2f} a gang, "
-            f"{seconds / best[100]:5.2f} times 100 gangs",
-            flush=True,
-        )
-
-
-if __name__ == "__main__":
-    run()
