@@ -18,7 +18,7 @@ from extender.plugins.coscheduling.spec.reading import Reading
 from extender.plugins.coscheduling.spec.start_record import StartRecord, digest, start_record
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import Start
-from extender.plugins.coscheduling.state.quorum import is_over, left_behind
+from extender.plugins.coscheduling.state.quorum import is_over
 
 RECENT = timedelta(minutes=5)  # a start that began before has been finished since, or never will be
 SKEW = timedelta(seconds=5)  # between our clock and the API server's, which dates pods
@@ -27,7 +27,7 @@ SKEW = timedelta(seconds=5)  # between our clock and the API server's, which dat
 def record_start(group: Group, spec: GroupSpec, uids: AbstractSet[str], now: datetime) -> None:
     """It begins for these members. The rest of a start that was cut short belongs to that one."""
     before = group.start
-    if before is not None and uids & left_behind(group, spec):
+    if before is not None and uids & before.members:
         group.start = replace(before, members=before.members | uids)
     else:
         group.start = Start(start_record(now, spec.min_member, uids), frozenset(uids))

@@ -84,6 +84,17 @@ def last_start(kube: KubeScheduler) -> Start | None:
     return kube.plugin.manager.groups["default/g"].start
 
 
+def test_the_rest_of_a_batch_that_was_cut_short_has_its_record(kube: KubeScheduler) -> None:
+    """A restart in the middle of that one finds the same start."""
+    kube.create(runs("r0", BEFORE), runs("r1", BEFORE), runs("r2", LAST), member("a"))
+    kube.plugin.rounds.finish_begun()
+    assert kube.world.bind(member("a"), "n1") == "starts"
+    start = last_start(kube)
+    assert start is not None
+    assert start.record.began == datetime.fromisoformat(LAST)
+    assert start.members == {"default/r2", "default/a"}
+
+
 def test_members_that_the_start_did_not_have_complete_no_batch(kube: KubeScheduler) -> None:
     """A record that names its members says so."""
     record = start_record(NOW, 2, ["default/r2", "default/gone"]).text()
