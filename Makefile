@@ -43,7 +43,7 @@ $(BENCHMARKS): benchmark
 fault-run: install
 	$(BIN)/python -m tests.e2e.fault_run --seed $(or $(SEED),1) --steps $(or $(STEPS),150) --runs $(or $(RUNS),1)
 
-# `evaluate` beside the real plugins, compiled with Go, on thousands of scenarios that nobody has seen; SEED=n makes others.
+# `evaluate` beside the real plugins, compiled with Go, on thousands of scenarios that are made anew; SEED=n makes others.
 SEED ?= 1
 COUNT ?= 1000
 parity-oracle: install

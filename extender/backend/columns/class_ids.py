@@ -29,7 +29,7 @@ class ClassIds(Generic[T]):
         self._ids: dict[bytes, int] = {}
         self._by_id: dict[int, T] = {}
         self._all: list[int] = []
-        self._by_namespace: dict[str | None, list[int]] = {}  # None: those that belong to no one namespace
+        self._by_namespace: dict[str | None, list[int]] = {}  # None: those that belong to no single namespace
         self._next = itertools.count()
         self._crowded_at = crowded_at
         self._remembered: dict[Hashable, tuple[tuple[int, ...], list[int]]] = {}

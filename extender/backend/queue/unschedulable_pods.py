@@ -43,7 +43,7 @@ class UnschedulablePods:
         return sum(entry.gated for entry in self._entries.values())
 
     def leftovers(self, now: float) -> Sequence[QueuedPod]:
-        """Those that have waited for longer than anyone should: some event may have been missed."""
+        """Those that have waited for too long: some event may have been missed."""
         return [entry for entry in self._entries.values() if now - entry.timestamp > self._max_stay]
 
     def next_leftover(self) -> float | None:

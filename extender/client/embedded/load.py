@@ -110,7 +110,7 @@ def _left_out(document: Document, kind: str, version: str, loaded: Loaded) -> No
 
 
 def _from_a_cluster(workload: Raw) -> bool:
-    """Whose controller has made its pods already: they are among the objects, or were left out on purpose."""
+    """Those with pods that their controller has made already: these are among the objects, or were left out on purpose."""
     return bool((workload.get("metadata") or {}).get("uid"))
 
 

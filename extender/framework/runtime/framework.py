@@ -36,7 +36,7 @@ from extender.framework.runtime.scoring_points import ScoringPoints
 from extender.framework.runtime.waiting_pods import WaitingPodsMap
 
 
-def _activate_nobody(pods: Iterable[corev1.Pod]) -> None:
+def _activate_none(pods: Iterable[corev1.Pod]) -> None:
     """Where there is no queue."""
 
 
@@ -59,7 +59,7 @@ class FrameworkDependencies:
     lister: Callable[[type[Any]], Lister[Any]]
     nominator: Nominator
     clock: Clock = time.monotonic
-    activate: Callable[[Iterable[corev1.Pod]], None] = _activate_nobody
+    activate: Callable[[Iterable[corev1.Pod]], None] = _activate_none
     extenders: Sequence[PreemptionExtender] = ()
     spawn: Callable[[Callable[[], None]], None] = _on_a_thread
     sleep: Callable[[float], None] = time.sleep

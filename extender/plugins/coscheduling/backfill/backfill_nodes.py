@@ -202,7 +202,7 @@ def _confirmed(
 def is_pinned(pod: corev1.Pod) -> bool:
     """Whether it is a DaemonSet's pod: controlled by one, and its required node affinity names the one node for which it was made.
 
-    The affinity alone, which anyone may write, pins nothing: any pod would pass a shadow by it.
+    The affinity alone, which any tenant may write, pins nothing: any pod would pass a shadow by it.
     """
     if not controlled_by(pod, DAEMON_SET):
         return False

@@ -94,7 +94,7 @@ class _Arrival:
                 continue
             node = self._nodes[at]
             accepted = self._trials[number].filter(node).success and with_wave[number].filter(node).success
-            if accepted and self._whoever_comes_first(step, wave) and self._firsts_may_be_second(step, wave, harmless):
+            if accepted and self._in_any_order(step, wave) and self._firsts_may_be_second(step, wave, harmless):
                 wave.append(step)
                 for trial in with_wave:
                     trial.add_pod(member, node)
@@ -102,7 +102,7 @@ class _Arrival:
                 refused.add((number, at))
         return wave
 
-    def _whoever_comes_first(self, step: Step, wave: Sequence[Step]) -> bool:
+    def _in_any_order(self, step: Step, wave: Sequence[Step]) -> bool:
         """Spread is at its worst for a member where of the wave just those have come that share its domain."""
         for key in self._keys[step[0]]:
             before = self._sharing(step, wave, key)

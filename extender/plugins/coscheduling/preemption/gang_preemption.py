@@ -78,12 +78,12 @@ class GangPreemption:
     def refused(self, group: Group, scheduler_name: str) -> None:
         """The gang found no room. Returns at once."""
         with self._manager.lock:
-            if not self._rules.enabled or not group.members or not self._anybody_below(group):
+            if not self._rules.enabled or not group.members or not self._any_pod_below(group):
                 return
             self._queue.add(group, scheduler_name)
         self._with.submit("preempt", self.look)
 
-    def _anybody_below(self, group: Group) -> bool:
+    def _any_pod_below(self, group: Group) -> bool:
         """Whether a pod of lower priority may be on a node, or is held, or a gang that counts at a lower one. One that is being bound
         may be: its priority is looked at when victims are searched for. Lock held."""
         manager = self._manager

@@ -84,7 +84,7 @@ class GangObserver:
                 self._with.verdicts.decided(telling.pod_group, telling.key, telling.verdict, telling.member)
 
     def tell_anew(self) -> None:
-        """We begin to lead: what was told until now reached no one. Lock held."""
+        """We begin to lead: what was told until now was not heard. Lock held."""
         self._seen = {key: replace(seen, told=False) for key, seen in self._seen.items()}
 
     def forget(self, key: str) -> None:

@@ -51,7 +51,7 @@ Line = dict[str, int]
 """Group -> its place among those that wait for a plan, from 1, in the order in which they are planned."""
 
 ExplainPreemption = Callable[[str], PreemptionView | None]
-"""Whose room the group of that key would need."""
+"""The pods whose room the group of that key would need."""
 
 
 def nothing_to_preempt(key: str) -> None:
