@@ -60,7 +60,7 @@ held_binds = _gauge("gang_extender_held_binds", "Bind calls that are under way o
 held_binds_limit = _gauge("gang_extender_held_binds_limit", "The most bind calls that are taken at a time.")
 event_loop_lag = _histogram(
     "gang_extender_event_loop_lag_seconds",
-    "By how much the event loop woke too late: what a call waits at least.",
+    "How late the event loop woke: the least that a call waits.",
     _LAG,
 )
 ready = _gauge("gang_extender_ready", "What /readyz says: 1 ready, 0 not.")
@@ -70,7 +70,7 @@ rejected_clients = _counter(
 log_drops = _counter("gang_extender_log_records_dropped", "Log lines dropped because the sink did not keep up.")
 unexpected_errors = _counter(
     "gang_extender_unexpected_errors",
-    "Exceptions that should not be, by the loop that they came to: it goes on, and tries again what can be tried again.",
+    "Unexpected exceptions, by the loop in which they were raised: the loop goes on, and retries what can be retried.",
     "where",
 )
 plugin_errors = _counter(

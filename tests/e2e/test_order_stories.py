@@ -189,7 +189,7 @@ def test_a_gang_that_waits_long_has_room_kept_for_it_and_small_pods_pass_it_else
         lambda: kept_free(pair.extender, "patient") == ["node-0", "node-1"], within=10, what="the gang has a shadow"
     )
     eventually(
-        lambda: any(event.startswith("GangShadow: it is first in line") for event in cluster.events("patient")),
+        lambda: any(event.startswith("GangShadow: the gang is first in line") for event in cluster.events("patient")),
         within=5,
         what="an event says so",
     )

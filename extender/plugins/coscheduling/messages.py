@@ -21,7 +21,7 @@ NOT_ENOUGH_LEFT = "the PodGroup fell below its minMember while waiting"
 PLACE_NOT_OFFERED = "planned node was not among the nodes that passed kube-scheduler's filters"
 PLAN_PENDING = "the gang is being planned: its members are woken when it has a place"
 BEGUN_FIRST = "gangs that began to start before a restart are planned first"
-MEMBERS_DID_NOT_COME = "planned members did not come for their places"
+MEMBERS_DID_NOT_COME = "planned members did not come to bind in time"
 TURN_NOT_COME = "planned members that are to come before it are not in place yet"
 INTERNAL_ERROR = "the gang met an internal error and is set aside for a while; see the extender's log"
 CHANGED_MEANWHILE = "the PodGroup has changed while it was planned"
@@ -32,14 +32,14 @@ PREEMPTING = "the gang waits for pods of lower priority to go from its nodes"
 PREEMPTION_OFF = "preemption for whole gangs is switched off (gangPreemption)"
 PREEMPTION_NEVER = "a member has preemptionPolicy Never"
 PREEMPTION_NOT_PERMITTED = "preemption for whole gangs is off: no permission to evict pods"
-PREEMPTION_DELAYED = "the gang leaves an autoscaler its time first (preemptionDelaySeconds)"
-NO_VICTIMS_HELP = "it would not fit whichever pods of lower priority went"
-VETO_GANG_MEMBER = "nobody is evicted for single members of a gang that has no plan"
-VETO_HELD = "nobody need be evicted: members that wait in bind let go of the room"
+PREEMPTION_DELAYED = "the gang waits first for an autoscaler (preemptionDelaySeconds)"
+NO_VICTIMS_HELP = "the gang would not fit even without all pods of lower priority"
+VETO_GANG_MEMBER = "no pod is evicted for a single member of a gang without a plan"
+VETO_HELD = "no pod need be evicted: members that wait in bind free the room"
 VETO_GANG_FRACTION = "a fraction of a running gang would be left"
 VETO_COSTLIER = "another candidate costs less: in budgets, then top priority, then gangs"
 PRIORITIES_DIFFER = "its members' priorities differ: it counts at the highest that minMember of them have"
-VICTIMS_DID_NOT_GO = "pods that were to make room for the gang did not go in time"
+VICTIMS_DID_NOT_GO = "victims of the gang's preemption did not terminate in time"
 
 
 def not_enough_siblings(pod_name: str, current: int, minimum: int) -> str:
@@ -106,7 +106,7 @@ def kept_free(minimum: int) -> str:
 
 
 def shadow_begins(domain: str, nodes: int) -> str:
-    return f"it is first in line: room that comes free on {nodes} node(s) of {domain} is kept for it"
+    return f"the gang is first in line: room that comes free on {nodes} node(s) of {domain} is kept for it"
 
 
 def with_priorities(text: str) -> str:
@@ -130,7 +130,7 @@ def evicts(count: int) -> str:
 
 
 def preemption_failed(cause: str) -> str:
-    return f"nobody was evicted for the gang: {cause}"
+    return f"no pod was evicted for the gang: {cause}"
 
 
 def complete(minimum: int) -> str:

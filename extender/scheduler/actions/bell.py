@@ -58,7 +58,9 @@ class Bell:
             except NotFoundError:
                 self._api.create(CSI_STORAGE_CAPACITIES, _object(value), self._namespace)
         except ApiError as error:
-            log.info("bell not rung, pods are woken one by one pods=%d error=%s", len(pods), error)
+            log.info(
+                "event that wakes all pods not written, pods are woken one by one pods=%d error=%s", len(pods), error
+            )
             self._one_by_one(pods)
 
 

@@ -27,7 +27,7 @@ SCENARIOS: list[tuple[Json, str, str]] = [
         waiting("one equal", gang(), 3, nodes=nodes(3), pods=[*LOW[:2], EQUAL]),
         "-",
         "gang default/train: minMember of 3 does not fit: Insufficient cpu; "
-        "evicts no pod: it would not fit whichever pods of lower priority went",
+        "evicts no pod: the gang would not fit even without all pods of lower priority",
     ),
     (
         {"name": "a lone pod", "nodes": nodes(3), "pods": [*RUNNING, LOW[2]], "podGroups": RUN, "pending": VIP},

@@ -40,7 +40,7 @@ def _low(name: str, priority: int = 0) -> Json:
     return pod(f"low-{name}", on=name, priority=priority)
 
 
-NO_HELP = "it would not fit whichever pods of lower priority went"
+NO_HELP = "the gang would not fit even without all pods of lower priority"
 LOW = [_low("n1"), _low("n2"), _low("n3")]
 LIGHTWEIGHT = {
     "pod-group.scheduling.sigs.k8s.io/name": "train",
@@ -121,7 +121,7 @@ def _extender(**fields: Any) -> Json:
         pytest.param(
             waiting("", gang(), 3, nodes=nodes(3), pods=LOW, extender=_extender(preemptionDelaySeconds=60)),
             ["low-n1", "low-n2", "low-n3"],
-            "the gang leaves an autoscaler its time first (preemptionDelaySeconds)",
+            "the gang waits first for an autoscaler (preemptionDelaySeconds)",
             id="an autoscaler comes first",
         ),
         pytest.param(

@@ -257,7 +257,7 @@ class PreemptionGuard:
                 if (group := manager.groups.get(key)) is not None:
                     self._holds.reject_all(group, messages.PREEMPTED)
         log.info(
-            "held gangs let go preemptor=%s node=%s members=%d", preemptor.key, release.node_name, len(release.uids)
+            "holds of gangs ended preemptor=%s node=%s members=%d", preemptor.key, release.node_name, len(release.uids)
         )
 
 

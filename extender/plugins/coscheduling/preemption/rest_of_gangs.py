@@ -73,7 +73,7 @@ class RestOfGangs:
         metrics.gangs_broken.inc(len(rest.broken))
         self._terminating.go([*rest.victims, *pods])
         if pods:
-            log.info("rest of preempted gangs goes groups=%s pods=%d", " ".join(sorted(rest.broken)), len(pods))
+            log.info("rest of preempted gangs is evicted groups=%s pods=%d", " ".join(sorted(rest.broken)), len(pods))
             preemptor = rest.preemptor
             by = f"pod {preemptor.uid}"
             reference, name = pod_reference(preemptor), preemptor.spec.scheduler_name
@@ -168,7 +168,7 @@ class InterruptedEvictions:
         return [info.pod for info, _ in gang.running.values()]
 
     def _finish(self, key: str, pods: Sequence[corev1.Pod]) -> None:
-        log.warning("preemption was broken off, the rest of the gang goes group=%s pods=%d", key, len(pods))
+        log.warning("preemption was interrupted, the rest of the gang is evicted group=%s pods=%d", key, len(pods))
         self._terminating.go(pods)
         first = pods[0]
         cause, name = "a preemption that was broken off", first.spec.scheduler_name

@@ -135,7 +135,7 @@ class VictimTermination:
             free = [group for group, preempting in waiting if not preempting.waits_for]
         self._send_those_with_room(free)  # where what followed the end of the last victim has failed
         for key in late:
-            log.warning("victims did not go in time group=%s", key)
+            log.warning("victims did not terminate in time group=%s", key)
             step = partial(self.give_up, key, messages.VICTIMS_DID_NOT_GO)
             self._manager.quarantine.for_gang(key, "preempt", step, None)
 

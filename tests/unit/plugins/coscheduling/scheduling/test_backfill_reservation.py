@@ -38,7 +38,7 @@ def test_the_first_in_line_gets_one_once_it_has_waited_long_enough(story: Story)
     assert story.owner == "old"
     assert shadow.nodes == {"n0", "n1"}, "those that least is missing on, by name, half of all at most"
     assert story.w.verdicts[-1] == (
-        "default/old GangShadow: it is first in line: room that comes free on 2 node(s) of the cluster is kept for it"
+        "default/old GangShadow: the gang is first in line: room that comes free on 2 node(s) of the cluster is kept for it"
     )
 
 
