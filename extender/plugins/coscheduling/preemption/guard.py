@@ -197,7 +197,7 @@ class PreemptionGuard:
         return self._reselected(preemptor, candidates, unbound)
 
     def _promised(self, node_name: str, preemptor: corev1.Pod) -> list[PodInfo]:
-        """Whose room there is kept from it: for what they leave no pod need be evicted, and its nomination would be in the way of those
+        """Pods whose room there is kept from it: for what they leave no pod need be evicted, and its nomination would be in the way of those
         that come for their places. Lock held."""
         places = self._manager.slots.on_node(node_name)
         kept = (place for place in places if place.holds_against(preemptor.priority) and place.uid != preemptor.uid)

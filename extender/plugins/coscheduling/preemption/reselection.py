@@ -69,7 +69,7 @@ class Reselection:
         self._framework = framework
         self._preemptor = preemptor
         self._may_evict_elsewhere = may_evict_elsewhere
-        self._everybody = all_evictable
+        self._evictable = all_evictable
         self._budgets = Budgets(pdbs, all_evictable)
         self._state = CycleState()
         framework.set_snapshot(snapshot)
@@ -84,7 +84,7 @@ class Reselection:
         """
         if not self._refused.success:
             return None
-        here = [victim for victim in self._everybody if victim.node_name == node.name]
+        here = [victim for victim in self._evictable if victim.node_name == node.name]
         try:
             return self._select(node, here, promised, released)
         except BrokenTrialError:
@@ -158,7 +158,7 @@ class Reselection:
         return [[victim for _, some in step for victim in some] for _, step in groupby(ranked, key=itemgetter(0))]
 
     def _whole(self, key: str) -> list[Evictable]:
-        return [victim for victim in self._everybody if victim.gang == key]
+        return [victim for victim in self._evictable if victim.gang == key]
 
     def _gangs(self, here: Sequence[Evictable]) -> list[list[Evictable]]:
         """Whole gangs that could go, the cheapest first."""
@@ -207,7 +207,7 @@ class Reselection:
         """Pods that are being deleted are victims that need not be told."""
         broken = frozenset(victim.gang for victim in victims if victim.kind is Kind.BREAKING)
         chosen = {victim.uid for victim in victims}
-        rest = [victim for victim in self._everybody if victim.gang in broken and victim.uid not in chosen]
+        rest = [victim for victim in self._evictable if victim.gang in broken and victim.uid not in chosen]
         all_evictable = [*victims, *rest]
         here = [*going, *(victim.pod for victim in all_evictable if victim.node_name == node_name)]
         sort_by_importance(here)

@@ -1,4 +1,4 @@
-"""Whose room a gang would need: what the search for victims is made of, and why the gang may not take what is found.
+"""Pods whose room a gang would need: what the search for victims is made of, and why the gang may not take what is found.
 
 GangPreemption decides by it, the pages show it. No counterpart upstream.
 """
@@ -155,7 +155,7 @@ class VictimSearch:
         return stamp is not None and not pod.terminal and stamp.timestamp() + GOING_SECONDS > self._dependencies.wall()
 
     def explain(self, key: str) -> PreemptionView | None:
-        """Whose room the group would need, and why it does not take it; for a page."""
+        """Pods whose room the group would need, and why it does not take it; for a page."""
         looked = self.look(key)
         return looked.view if looked is not None else None
 

@@ -36,7 +36,7 @@ class GangQueue:
         return until is not None
 
     def flush(self) -> bool:
-        """Whose time has come is to be looked at now. Returns whether there is one."""
+        """Groups whose time has come are active now. Returns whether there is one."""
         now = self._clock()
         keys = [key for key, at in self.later.items() if at <= now]
         for key in keys:

@@ -1,0 +1,74 @@
+"""Comments, names and pages have a thing of the field as their subject: a member, a gang, a node, a preemptor, kube-scheduler.
+
+"Who may start" leaves a reader to guess: a pod, a group, or a replica of ours? Users, tenants, owners and operators are people.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.documented import PROJECT
+
+WITHOUT_A_SUBJECT = "whoever whomever somebody nobody everybody anybody someone anyone everyone whom who".split()
+PEOPLE = "user tenant owner operator".split()
+FOUND = re.compile(
+    rf"(?<!\w)(?:{'|'.join(WITHOUT_A_SUBJECT)}|no[ _]one)(?!\w)"  # words of a sentence
+    rf"|_(?:{'|'.join(WITHOUT_A_SUBJECT)})(?=_|\b)"  # words of a name
+    r"|(?<![\w'])Whose\b",  # a sentence; within one, `pods whose room is free` is plain
+    re.IGNORECASE,
+)
+PERSON = re.compile(rf"\b(?:{'|'.join(PEOPLE)})s?[ _]who$", re.IGNORECASE)
+READ = [
+    "extender/**/*.py",
+    "tests/**/*.py",
+    "tests/**/*.go",
+    "docs/**/*.md",
+    "manifests/**/*",
+    "README.md",
+    "CONTRIBUTING.md",
+    "Makefile",
+]
+
+
+def without_a_subject(text: str) -> list[str]:
+    """The words that name no thing, each once for each place where it stands."""
+    found = []
+    for match in FOUND.finditer(text):
+        before = text[max(0, match.start() - 20) : match.end()]
+        if not (PERSON.search(before) or match.group() == "whose"):
+            found.append(match.group())
+    return found
+
+
+def files() -> Iterator[Path]:
+    for pattern in READ:
+        yield from (file for file in sorted(PROJECT.glob(pattern)) if file.is_file() and file != Path(__file__))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param("Nobody is evicted.", ["Nobody"], id="a sentence"),
+        pytest.param("def test_who_waits_is_told() -> None:", ["_who"], id="the name of a test"),
+        pytest.param("Whose time has come is planned.", ["Whose"], id="a sentence that begins so"),
+        pytest.param("pods whose room is free", [], id="a relative clause of a thing"),
+        pytest.param("a tenant who may create pods", [], id="a person"),
+        pytest.param("whole gangs, GangExtenderNobodyLeads", [], id="part of a word, and an alert's name"),
+    ],
+)
+def test_what_is_found(text: str, found: list[str]) -> None:
+    assert without_a_subject(text) == found
+
+
+def test_every_sentence_and_every_name_has_a_subject() -> None:
+    found = [
+        f"{file.relative_to(PROJECT)}:{number}: {' '.join(words)}"
+        for file in files()
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        if (words := without_a_subject(line))
+    ]
+    assert found == []
