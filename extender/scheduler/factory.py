@@ -251,7 +251,8 @@ class _Assembly:
 
     def _live_metrics(self) -> LiveMetrics:
         coscheduling, cache = self._coscheduling, self._cache
-        largest = LargestGang(coscheduling.manager, cache.snapshot, coscheduling.dependencies.topology)
+        overlays, topology = coscheduling.rounds.requests.overlays, coscheduling.dependencies.topology
+        largest = LargestGang(coscheduling.manager, overlays, cache.snapshot, topology)
         gangs = of_gangs(coscheduling.manager)
         own = (*of_leadership(self._leadership), *of_cache(cache), *of_informers(self._informers))
         return LiveMetrics([*own, *gangs, *of_room(largest)])

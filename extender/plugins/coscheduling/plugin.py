@@ -142,7 +142,7 @@ class Coscheduling(
         self.admission = Admission(self.manager, self.rounds, self.dispatcher, denied_seconds=self._denied_seconds)
         self.observer = GangObserver(self.manager, dependencies)
         self.stale_refusals = StaleRefusals(self.manager, self.dispatcher.steering)
-        self.single_pods = SinglePods(self.manager, dependencies.topology)
+        self.single_pods = SinglePods(self.manager, self.rounds.requests.overlays, dependencies.topology)
         self.gang_permit = GangPermit(
             self.name, self.manager, dependencies, self._handle.get_waiting_pod, lease_seconds=self.wait_seconds
         )

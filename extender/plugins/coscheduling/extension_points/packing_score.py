@@ -19,9 +19,8 @@ from extender.config.types import Packing
 from extender.framework.columnar import Rows, table_of
 from extender.framework.interface import MAX_NODE_SCORE
 from extender.framework.listers import NodeInfoLister
-from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.planner.domains import NONE, Domains
-from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, asked_of
+from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn
 
 FREE = 0.1
 """A node with at most this share in use counts as free: agents that run on every node break nothing up."""
@@ -33,21 +32,13 @@ Amounts: TypeAlias = tuple[Shares, Shares]
 
 @dataclass(frozen=True)
 class Usage:
-    """What is in use of the resources that count, promises included."""
+    """What is in use of the resources that count."""
 
     amounts: Sequence[Amounts]
 
     @classmethod
-    def of(
-        cls, snapshot: NodeInfoLister, resources: Iterable[str], promised: Iterable[tuple[int, PodInfo]] = ()
-    ) -> Usage:
-        """promised: (where the node is in the snapshot, pod) of those that are not there yet."""
-        by_name = {name: _amounts(snapshot, name) for name in sorted(set(resources))}
-        for at, info in promised:
-            for name, amount in asked_of(info.requests).items():
-                if name in by_name:
-                    by_name[name][0][at] += amount
-        return cls(tuple(by_name.values()))
+    def of(cls, snapshot: NodeInfoLister, resources: Iterable[str]) -> Usage:
+        return cls(tuple(_amounts(snapshot, name) for name in sorted(set(resources))))
 
     def by_node(self) -> Shares:
         """Of that resource of which most is in use. A node without any of a resource has nothing of it in use."""

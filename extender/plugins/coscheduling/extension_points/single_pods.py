@@ -23,13 +23,14 @@ from extender.framework.resource import CPU, MEMORY
 from extender.plugins.coscheduling.extension_points.packing_score import Usage, Wishes, scores
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.planner.domains import DomainCache
+from extender.plugins.coscheduling.planner.hypothetical import without_pods
 from extender.plugins.coscheduling.planner.room import IntColumn
+from extender.plugins.coscheduling.scheduling.overlay import BELOW_ANY_PRIORITY, Overlays
 from extender.plugins.coscheduling.scheduling.topology import (
     Position,
     confining_level,
     places_of,
     position_in,
-    promised_to_others,
 )
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
@@ -49,8 +50,9 @@ class PackingScores:
 class SinglePods:
     """Runs in scheduling cycles, one at a time; takes the manager's lock to look at a group and at the slots."""
 
-    def __init__(self, manager: PodGroupManager, topology: Topology) -> None:
+    def __init__(self, manager: PodGroupManager, overlays: Overlays, topology: Topology) -> None:
         self._manager = manager
+        self._overlays = overlays
         self._topology = topology
         self._domains = DomainCache(topology.levels)
 
@@ -60,10 +62,13 @@ class SinglePods:
         with self._manager.lock:
             group = self._manager.group_of(pod)
             siblings = _counted(places_of(self._manager, group), position) if group is not None else None
-            promised = list(promised_to_others(self._manager, pod.uid, position))
+            cluster = self._overlays.against(BELOW_ANY_PRIORITY).over(snapshot)
+            own = self._manager.slots.get(pod.uid)
+        if own is not None:
+            cluster = without_pods(cluster, {own.node_name: {pod.uid}})
         resources = {CPU, MEMORY, *PodInfo(pod).requests.scalar}
         wishes = Wishes(self._topology.packing, siblings)
-        usage = Usage.of(snapshot, resources, promised)
+        usage = Usage.of(cluster, resources)
         by_row = np.zeros(len(snapshot.list()), dtype=np.int64)
         by_row[rows] = scores(self._domains.of(snapshot), usage, wishes, rows)
         return PackingScores(position, by_row)

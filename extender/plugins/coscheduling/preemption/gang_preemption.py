@@ -132,13 +132,14 @@ class GangPreemption:
                     self._queue.in_vain([group])
 
     def _try(self, group: Group, scheduler_name: str) -> None:
-        manager = self._manager
+        manager, snapshot = self._manager, self._with.newest_snapshot()
         with manager.lock:
             gang_set = gang_set_of(manager, group)
             if any(each.key not in manager.groups for each in gang_set):
                 return
-            situation = self.search.situation(gang_set, scheduler_name)
-            runs = not situation.request.needed and all(phase_of(manager, each) is Phase.BOUND for each in gang_set)
+            situation = self.search.situation(gang_set, scheduler_name, snapshot)
+            question = situation.question
+            runs = not question.request.needed and all(phase_of(manager, each) is Phase.BOUND for each in gang_set)
             if any(each.preempting or (each.planned and not runs) for each in gang_set):
                 self._queue.add(group, scheduler_name)  # extra members may want it, once their gang runs
                 self._queue.pause(gang_set, ANEW_SECONDS)
@@ -148,14 +149,13 @@ class GangPreemption:
                 self._queue.barred(group, BARRED_SECONDS)
                 return
             if runs:
-                situation = replace(situation, request=one_extra_member(situation.request, gang_set))
-        if not situation.request.needed:
+                situation = replace(situation, question=one_extra_member(question, gang_set))
+        if not situation.question.request.needed:
             return
-        snapshot = self._with.newest_snapshot()
-        found = self.search.search(situation, snapshot)
+        found = self.search.search(situation)
         if isinstance(found, str):
             metrics.gang_preemption_attempts.labels("none").inc()
-            again = self.search.may_yet(situation, snapshot)
+            again = self.search.may_yet(situation)
             with manager.lock:
                 self._queue.in_vain(gang_set)
                 if again:
@@ -171,7 +171,7 @@ class GangPreemption:
 
     def _free(self, situation: Situation) -> None:
         """Extra members come one by one: kube-scheduler preempts for each as for any pod, once our gate does not hold it."""
-        pods = [info.pod for info in situation.request.members]
+        pods = [info.pod for info in situation.question.request.members]
         log.info("extra members may preempt group=%s members=%d", situation.gang_set[0].key, len(pods))
         with self._manager.lock:
             self._steering.ungate(situation.gang_set[0].key, pods)
@@ -186,13 +186,14 @@ class GangPreemption:
         with manager.lock:
             if any(group.planned or group.preempting or group.key not in manager.groups for group in gang_set):
                 return None
-            situation, planned = self.search.situation(gang_set, scheduler_name), PlannedGangSet.of(manager, gang_set)
+            situation = self.search.situation(gang_set, scheduler_name, snapshot)
+            question, planned = situation.question, PlannedGangSet.of(manager, gang_set)
             released = {uid: key for uid, key in situation.released.items() if uid in found.awaited}
         victims = {victim.uid for victim in found.victims}
-        stripped = without(snapshot, found)
-        request = self.search.permitted(situation, snapshot)
-        placement = self._with.offload(planner.plan, stripped, request, self._with.judge)
-        gap = self.search.gap(gang_set, stripped)
+        placement = self._with.offload(
+            planner.plan, without(question.cluster, found), question.request, self._with.judge
+        )
+        gap = self.search.gap(gang_set, without(snapshot, found))
         if gap or not isinstance(placement, planner.Placement) or not found.all_needed(placement):
             self._anew(gang_set, scheduler_name)
             return None
@@ -211,7 +212,7 @@ class GangPreemption:
             waits_for = (victims | found.awaited) - released.keys()
             names = tuple(victim.pod.key for victim in found.victims)
             deadline = manager.clock() + until - self._wall() + GOING_SECONDS
-            self._note(gang_set, situation.request, placement, waves, Preempting(waits_for, names, deadline))
+            self._note(gang_set, question.request, placement, waves, Preempting(waits_for, names, deadline))
             self._displace(gang_set, placement)
         return released
 

@@ -25,6 +25,7 @@ from extender.plugins.coscheduling.preemption.evictable import (
 )
 from extender.plugins.coscheduling.preemption.planning import VictimPlan, plan_with_victims
 from extender.plugins.coscheduling.report.gang_status import PreemptionView, Victim
+from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group, counts_at
 
@@ -33,12 +34,11 @@ GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is bein
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """kept: nodes that are kept free for others. released: held members of others that would let go, UID -> group.
-    starting: UIDs of members that are being bound: they may go as those that run may."""
+    """question: what may be planned: victims open no nodes that are kept free for a gang before it. released: held members of others
+    that would let go, UID -> group. starting: UIDs of members that are being bound: they may go as those that run may."""
 
     gang_set: Sequence[Group]
-    request: planner.Request
-    kept: frozenset[str]
+    question: PlanQuestion
     rules: Rules
     gangs: Sequence[RunningGang]
     released: dict[str, str]
@@ -75,44 +75,38 @@ class VictimSearch:
             return messages.PREEMPTION_NEVER
         return "" if self._dependencies.evictor.allowed() else messages.PREEMPTION_NOT_PERMITTED
 
-    def situation(self, gang_set: Sequence[Group], scheduler_name: str) -> Situation:
+    def situation(self, gang_set: Sequence[Group], scheduler_name: str, snapshot: NodeInfoLister) -> Situation:
         """Lock held."""
         manager, configured = self._manager, self._dependencies.rules
         priority = min(map(manager.priority_of, gang_set))
         started = self._dependencies.wall() - configured.minimum_run_seconds if configured.minimum_run_seconds else None
+        question = self._requests.question(gang_set, scheduler_name, snapshot)
         return Situation(
             gang_set,
-            self._requests.request(gang_set, scheduler_name),
-            self._reservations.kept_from_gang_set(gang_set),
+            self._reservations.permitted(gang_set, question),
             Rules(priority, configured.gang_victims, started_before=started),
             running_gangs(manager),
             releasable(manager, priority),
             starting_members(manager),
         )
 
-    def permitted(self, situation: Situation, snapshot: NodeInfoLister) -> planner.Request:
-        """What may be planned: victims open no nodes that are kept free for a gang before it."""
-        if not situation.kept:
-            return situation.request
-        return self._reservations.without(situation.request, situation.kept, snapshot)
-
-    def search(self, situation: Situation, snapshot: NodeInfoLister) -> VictimPlan | str:
+    def search(self, situation: Situation) -> VictimPlan | str:
         """Or why no eviction would help. Off the event loop.
 
         Pods that are being deleted, and held members that would let go, give room for nothing.
         """
+        question, snapshot = situation.question, situation.question.snapshot
         assumed = set(self._dependencies.assumed())
         going = assumed & situation.released.keys()
         for node in snapshot.list():
             going |= {info.pod.uid for info in node.pods if info.pod.deleting and self._goes_anyway(info.pod)}
         rules = replace(situation.rules, protected=assumed - situation.starting)
         evictable = evictable_pods(snapshot.list(), situation.gangs, rules)
-        request = self.permitted(situation, snapshot)
         with self._searching:
             found = self._with.offload(
                 plan_with_victims,
-                snapshot,
-                request,
+                question.cluster,
+                question.request,
                 self._dependencies.judge,
                 evictable,
                 self._dependencies.pdbs(),
@@ -124,7 +118,7 @@ class VictimSearch:
             return messages.NO_VICTIMS_HELP
         return self.gap(situation.gang_set, without(snapshot, found)) or found
 
-    def may_yet(self, situation: Situation, snapshot: NodeInfoLister) -> bool:
+    def may_yet(self, situation: Situation) -> bool:
         """Whether a pod that is not evictable now (being bound, or not running for long) will become so without an event."""
         bound_by_then = set(self._dependencies.assumed()) - situation.starting - situation.released.keys()
         if situation.rules.started_before is None and not bound_by_then:
@@ -138,7 +132,7 @@ class VictimSearch:
         return any(
             by_then.may_go(info.pod, at.get(info.pod.uid))
             and (info.pod.uid in bound_by_then or not now.may_go(info.pod, at.get(info.pod.uid)))
-            for node in snapshot.list()
+            for node in situation.question.snapshot.list()
             for info in node.pods
         )
 
@@ -161,7 +155,7 @@ class VictimSearch:
 
     def look(self, key: str) -> Looked | None:
         """The same, with the plan. None where no member waits."""
-        manager = self._manager
+        manager, snapshot = self._manager, self._with.newest_snapshot()
         with manager.lock:
             group = manager.groups.get(key)
             if group is None:
@@ -173,8 +167,8 @@ class VictimSearch:
                 return None
             gang_set = gang_set_of(manager, group)
             why_not = self.barred(gang_set) or self._not_yet(group)
-            situation = self.situation(gang_set, min(pods, key=lambda pod: pod.name).spec.scheduler_name)
-        found = self.search(situation, self._with.newest_snapshot())
+            situation = self.situation(gang_set, min(pods, key=lambda pod: pod.name).spec.scheduler_name, snapshot)
+        found = self.search(situation)
         if isinstance(found, str):
             return Looked(PreemptionView(why_not=why_not or found))
         victims = (Victim(each.pod.key, each.node_name, each.pod.priority, each.gang) for each in found.victims)
@@ -186,8 +180,8 @@ class VictimSearch:
         return messages.PREEMPTION_DELAYED if since + delay > self._manager.clock() else ""
 
 
-def without(snapshot: NodeInfoLister, found: VictimPlan) -> NodeInfoLister:
+def without(cluster: NodeInfoLister, found: VictimPlan) -> NodeInfoLister:
     """The cluster once all have gone."""
     uids = {victim.uid for victim in found.victims} | found.awaited
-    here = {node.name: {info.pod.uid for info in node.pods if info.pod.uid in uids} for node in snapshot.list()}
-    return without_pods(snapshot, {name: gone for name, gone in here.items() if gone})
+    here = {node.name: {info.pod.uid for info in node.pods if info.pod.uid in uids} for node in cluster.list()}
+    return without_pods(cluster, {name: gone for name, gone in here.items() if gone})

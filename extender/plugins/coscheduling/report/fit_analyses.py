@@ -7,18 +7,19 @@ No counterpart upstream.
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 import time
 
 from cachetools import TTLCache
 from msgspec.structs import replace
 
+from extender.framework.listers import NodeInfoLister
 from extender.framework.resource import PODS
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.report.gang_status import Domain, GangStatus, Relaxation, Shortfall, amount_text
-from extender.plugins.coscheduling.report.relaxation import Analysis, Question, analyse
+from extender.plugins.coscheduling.report.relaxation import Analysis, analyse
+from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
@@ -40,14 +41,51 @@ class FitAnalyses:
         judge: planner.Judge,
     ) -> None:
         self._manager = manager
-        self._rounds = rounds
+        self._reservations = rounds.reservations
         self._with = dependencies
         self._judge = judge
+        self._requests = rounds.requests
         self._analysing = threading.Lock()  # one at a time; guards _found; taken before the manager's, if both
         self._found: TTLCache[tuple[str, int], Analysis] = TTLCache(KEPT, FRESH_SECONDS, timer=manager.clock)
 
-    def question(self, group: Group) -> Question | None:
-        """What the planner would be asked for the group now; None where no member needs a place. Manager's lock held."""
+    def complete(self, status: GangStatus, group: Group) -> GangStatus | None:
+        """The status with what is missing and what would help; None where no member needs a place. No lock held."""
+        analysis = self._analysis(group)
+        if analysis is None:
+            return None
+        if status.gang.reason == UnschedulableReason.MIN_RESOURCES:
+            return replace(status, relaxations=_without_min_resources(analysis))
+        if analysis.verdict is None:
+            return replace(status, fits_now=True)
+        reserved = status.gang.reason == UnschedulableReason.RESERVED_FOR_OTHERS
+        return replace(
+            status,
+            shortfall=_shortfall(analysis.verdict),
+            reserved_for=self._holders(group) if reserved else (),
+            relaxations=tuple(analysis.relaxations),
+        )
+
+    def _analysis(self, group: Group) -> Analysis | None:
+        manager = self._manager
+        with self._analysing:
+            with manager.lock:
+                entry = (group.key, manager.epoch)
+            known = self._found.get(entry)
+            if known is not None:
+                return known
+            snapshot = self._with.newest_snapshot()
+            with manager.lock:
+                asked = self._question(group, snapshot)
+            if asked is None:
+                return None
+            found = self._with.offload(analyse, *asked, self._judge, time.monotonic)
+            if not isinstance(found, Analysis):
+                raise TypeError(f"no analysis: {found!r}")
+            self._found[entry] = found
+            return found
+
+    def _question(self, group: Group, snapshot: NodeInfoLister) -> tuple[PlanQuestion, int] | None:
+        """What the planner would be asked for the group now, without nodes that are another's shadow, and its minMember. Lock held."""
         manager = self._manager
         spec = manager.spec(group)
         pods = [info.pod for info in group.pending() if self._with.ours(info.pod)]
@@ -55,51 +93,14 @@ class FitAnalyses:
             return None
         scheduler_name = min(pods, key=lambda pod: pod.name).spec.scheduler_name
         gang_set = gang_set_of(manager, group)
-        request = self._rounds.requests.request(gang_set, scheduler_name)
-        return Question(request, spec.min_member, frozenset(uid for each in gang_set for uid in each.members))
+        question = self._requests.question(gang_set, scheduler_name, snapshot)
+        return self._reservations.permitted(gang_set, question), spec.min_member
 
-    def complete(self, status: GangStatus, question: Question, kept: frozenset[str]) -> GangStatus:
-        """The status with what is missing and what would help. kept: nodes that are another's shadow, where it may not go now.
-
-        No lock held.
-        """
-        analysis = self._analysis(status.gang.key, question, kept)
-        if status.gang.reason == UnschedulableReason.MIN_RESOURCES:
-            return replace(status, relaxations=_without_min_resources(analysis))
-        if analysis.verdict is None:
-            return replace(status, fits_now=True)
-        return replace(
-            status,
-            shortfall=_shortfall(analysis.verdict),
-            reserved_for=self._holders(question)
-            if status.gang.reason == UnschedulableReason.RESERVED_FOR_OTHERS
-            else (),
-            relaxations=tuple(analysis.relaxations),
-        )
-
-    def _analysis(self, key: str, question: Question, kept: frozenset[str]) -> Analysis:
-        with self._analysing:
-            with self._manager.lock:
-                entry = (key, self._manager.epoch)
-            known = self._found.get(entry)
-            if known is not None:
-                return known
-            snapshot = self._with.newest_snapshot()
-            if kept:
-                request = self._rounds.reservations.without(question.request, kept, snapshot)
-                question = dataclasses.replace(question, request=request)
-            found = self._with.offload(analyse, snapshot.list(), question, self._judge, time.monotonic)
-            if not isinstance(found, Analysis):
-                raise TypeError(f"no analysis: {found!r}")
-            self._found[entry] = found
-            return found
-
-    def _holders(self, question: Question) -> tuple[str, ...]:
+    def _holders(self, group: Group) -> tuple[str, ...]:
         """The groups whose places count against this one."""
         with self._manager.lock:
-            promised = (pod.pod.uid for _, pod in question.request.promised if pod.pod.uid not in question.own)
-            places = [self._manager.slots.get(uid) for uid in promised]
-        return tuple(sorted({place.group for place in places if place is not None}))
+            places = self._requests.places_of_others(gang_set_of(self._manager, group))
+            return tuple(sorted({place.group for place in places}))
 
 
 def _without_min_resources(analysis: Analysis) -> tuple[Relaxation, ...]:

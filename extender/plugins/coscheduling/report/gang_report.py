@@ -123,12 +123,11 @@ class GangReport:
             shadow = self._rounds.reservations.current
             kept = self._rounds.reservations.kept_from_gang_set(gang_set_of(manager, group))
             asks = why.reason == UnschedulableReason.MIN_RESOURCES or why.verdict is not None
-            question = self._analyses.question(group) if asks and key in line else None
         if shadow is not None and why.reason == UnschedulableReason.ORDERED_AFTER_OTHERS and kept:
             status = replace(status, reserved_for=(shadow.group,), relaxations=(AFTER_THE_SHADOW,))
-        if question is not None:
-            status = self._analyses.complete(status, question, kept)
-        if status.standby or status.fits_now or (question is None and why.reason != UnschedulableReason.PREEMPTING):
+        completed = self._analyses.complete(status, group) if asks and key in line else None
+        status = completed or status
+        if status.standby or status.fits_now or (completed is None and why.reason != UnschedulableReason.PREEMPTING):
             return status
         return replace(status, preemption=self._explain_preemption(key))
 

@@ -22,7 +22,7 @@ from extender.framework.resource import CPU
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.planner.domains import DomainCache, Domains
 from extender.plugins.coscheduling.planner.room import Amounts, BoolColumn, IntColumn, Room, asked_of
-from extender.plugins.coscheduling.scheduling.topology import position_in, promised_to_others
+from extender.plugins.coscheduling.scheduling.overlay import BELOW_ANY_PRIORITY, Overlays
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
@@ -43,37 +43,37 @@ class LargestGang:
     """Asked by scrapes, from whichever thread; the manager's lock is held while the groups are looked through."""
 
     def __init__(
-        self, manager: PodGroupManager, newest_snapshot: Callable[[], NodeInfoLister], topology: Topology
+        self,
+        manager: PodGroupManager,
+        overlays: Overlays,
+        newest_snapshot: Callable[[], NodeInfoLister],
+        topology: Topology,
     ) -> None:
         self._manager = manager
+        self._overlays = overlays
         self._newest_snapshot = newest_snapshot
         self._domains = DomainCache(topology.levels)
-        self._lock = threading.Lock()  # guards both below; taken before the manager's
-        self._kept: tuple[object, Largest] = (None, Largest())
-        self._reference: tuple[int, Amounts] = (
-            -1,
-            {},
-        )  # at which version of the members, and what one of them asks for
+        self._lock = threading.Lock()  # guards those below; taken before the manager's
+        self._known_for: tuple[NodeInfoLister | None, Amounts] = (None, {})
+        self._known = Largest()
+        self._members_version = -1  # at which the reference was looked for
+        self._reference: Amounts = {}
 
     def __call__(self) -> Largest:
-        """Computed once for a snapshot, what is promised on it, and a reference."""
+        """Computed once for a snapshot with its places, and a reference."""
         snapshot = self._newest_snapshot()
-        position = position_in(snapshot)
         with self._lock:
             with self._manager.lock:
-                promised = list(promised_to_others(self._manager, "", position))
+                cluster = self._overlays.against(BELOW_ANY_PRIORITY).over(snapshot)
                 version, members = self._manager.members_version, []
-                if version != self._reference[0]:
+                if version != self._members_version:
                     members = [each for group in list(self._manager.groups.values()) for each in self._members(group)]
-            if version != self._reference[0]:
-                self._reference = version, reference_of(members)
-            reference = self._reference[1]
-            places = tuple((at, info.pod.uid) for at, info in promised)
-            key = (snapshot.generation, places, tuple(sorted(reference.items())))
-            if self._kept[0] != key:
-                found = largest(snapshot, self._domains.of(snapshot), reference, promised)
-                self._kept = (key, Largest(found, reference))
-            return self._kept[1]
+            if version != self._members_version:
+                self._members_version, self._reference = version, reference_of(members)
+            if self._known_for[0] is not cluster or self._known_for[1] != self._reference:
+                found = largest(cluster, self._domains.of(cluster), self._reference)
+                self._known_for, self._known = (cluster, self._reference), Largest(found, self._reference)
+            return self._known
 
     def _members(self, group: Group) -> list[tuple[PodInfo, bool]]:
         """With whether each waits; those of a gang that is set aside are left out. Lock held."""
@@ -97,13 +97,10 @@ def reference_of(members: Sequence[tuple[PodInfo, bool]]) -> Amounts:
     return {name: amount for name, amount in middle.items() if amount} or ONE_CPU
 
 
-def largest(
-    snapshot: NodeInfoLister, domains: Domains, reference: Amounts, promised: Iterable[tuple[int, PodInfo]] = ()
-) -> Mapping[str, int]:
-    room = Room.of(snapshot, reference)
-    for at, info in promised:
-        room.take(at, {name: amount for name, amount in asked_of(info.requests).items() if name in reference})
-    capacity: IntColumn = np.where(_in_order(snapshot), room.capacity(reference), 0)
+def largest(cluster: NodeInfoLister, domains: Domains, reference: Amounts) -> Mapping[str, int]:
+    """cluster: with what is promised in it."""
+    room = Room.of(cluster, reference)
+    capacity: IntColumn = np.where(_in_order(cluster), room.capacity(reference), 0)
     result = {CLUSTER: int(capacity.sum()), NODE: int(capacity.max(initial=0))}
     for index, level in enumerate(domains.levels):
         result[level.name] = int(domains.sums(index, capacity).max(initial=0))

@@ -17,23 +17,16 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import PODS
 from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.planner.hypothetical import Cluster
 from extender.plugins.coscheduling.report.gang_status import Relaxation, amount_text
-from extender.plugins.coscheduling.scheduling.room_diagnosis import without_others, without_refusals
+from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion
+from extender.plugins.coscheduling.scheduling.room_diagnosis import without_refusals
 
 HOSTNAME = "kubernetes.io/hostname"
 ANYWHERE = "cluster"  # planner.Verdict.fits_at: without any required level
 BUDGET_SECONDS = 2.0  # for everything
 SHARE_SECONDS = 0.5  # for one question
 SHAPES = 3  # kinds of nodes that are tried as further ones
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """own: UIDs of the gang's members, whose places stay theirs whatever is relaxed."""
-
-    request: planner.Request
-    min_member: int
-    own: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +40,23 @@ class Analysis:
 Clock = Callable[[], float]
 
 
-def analyse(
-    nodes: Sequence[NodeInfo], question: Question, judge: planner.Judge, clock: Clock = time.monotonic
-) -> Analysis:
-    result = planner.plan(nodes, question.request, judge)
+def analyse(question: PlanQuestion, min_member: int, judge: planner.Judge, clock: Clock = time.monotonic) -> Analysis:
+    """min_member: of the group that it is shown for."""
+    result = planner.plan(question.cluster, question.request, judge)
     if isinstance(result, planner.Placement):
         return Analysis(None)
-    return _Relaxing(nodes, question, judge, result, clock).run()
+    return _Relaxing(question, min_member, judge, result, clock).run()
 
 
 class _Relaxing:
     def __init__(
-        self,
-        nodes: Sequence[NodeInfo],
-        question: Question,
-        judge: planner.Judge,
-        verdict: planner.Verdict,
-        clock: Clock,
+        self, question: PlanQuestion, min_member: int, judge: planner.Judge, verdict: planner.Verdict, clock: Clock
     ) -> None:
-        self._nodes = nodes
-        self._question = question
         self._request = replace(question.request, budget_seconds=SHARE_SECONDS)
+        self._question = question.asking(self._request)
+        self._cluster = question.cluster
+        self._nodes = question.cluster.list()
+        self._min_member = min_member
         self._judge = judge
         self._verdict = verdict
         self._clock = clock
@@ -75,25 +64,25 @@ class _Relaxing:
 
     def run(self) -> Analysis:
         found: list[Relaxation] = []
-        if self._request.excluded and self._fits(self._nodes, without_refusals(self._request)):
+        if self._request.excluded and self._fits(self._cluster, without_refusals(self._request)):
             found.append(Relaxation("Retry", "the places that kube-scheduler refused, tried again in some seconds"))
         elif self._fits_without_others():
             found.append(Relaxation("Reservations", "the places that are promised to others, once they are free"))
         found += [*self._fewer_members(), *self._wider_topology(), *self._more_nodes()]
         return Analysis(self._verdict, tuple(found))
 
-    def _plan(self, nodes: Sequence[NodeInfo], request: planner.Request) -> planner.Placement | None:
+    def _plan(self, cluster: Cluster, request: planner.Request) -> planner.Placement | None:
         if self._clock() >= self._until:
             return None
-        result = planner.plan(nodes, request, self._judge)
+        result = planner.plan(cluster, request, self._judge)
         return result if isinstance(result, planner.Placement) else None
 
-    def _fits(self, nodes: Sequence[NodeInfo], request: planner.Request) -> bool:
-        return self._plan(nodes, request) is not None
+    def _fits(self, cluster: Cluster, request: planner.Request) -> bool:
+        return self._plan(cluster, request) is not None
 
     def _fits_without_others(self) -> bool:
-        without = without_others(self._request, self._question.own)
-        return len(without.promised) < len(self._request.promised) and self._fits(self._nodes, without)
+        without = self._question.without_others()
+        return self._question.others and self._fits(without.cluster, without.request)
 
     def _fewer_members(self) -> Iterator[Relaxation]:
         """The planner places as many as fit beyond those that it must, so one answer tells how many that are."""
@@ -101,10 +90,12 @@ class _Relaxing:
             yield from self._lower_minima()
             return
         least = max(1, min(self._verdict.placed, self._request.needed - 1))
-        placement = self._plan(self._nodes, replace(self._request, needed=least)) if self._request.needed > 1 else None
+        placement = (
+            self._plan(self._cluster, replace(self._request, needed=least)) if self._request.needed > 1 else None
+        )
         if placement is None:
             return
-        asked = self._question.min_member
+        asked = self._min_member
         fits = min(asked - 1, asked - self._request.needed + len(placement.nodes))
         yield Relaxation("MinMember", f"minMember {fits} instead of {asked}")
 
@@ -114,7 +105,7 @@ class _Relaxing:
             others = [self._without(minimum, each) for each in self._request.minima if each is not minimum]
             kept = [each for each in others if each.needed > 0]
             needed = max((each.needed for each in kept), default=0)
-            placement = self._plan(self._nodes, replace(self._request, minima=kept, needed=needed))
+            placement = self._plan(self._cluster, replace(self._request, minima=kept, needed=needed))
             fits = len(minimum.uids & placement.nodes.keys()) if placement is not None else 0
             left = minimum.asked - minimum.needed + fits
             if placement is not None and 0 < left < minimum.asked:

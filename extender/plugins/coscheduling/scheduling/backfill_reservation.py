@@ -20,14 +20,14 @@ from functools import partial
 from extender import metrics
 from extender.api import corev1
 from extender.framework.listers import NodeInfoLister
-from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.backfill.backfill_nodes import Choice, choose_nodes, is_pinned
 from extender.plugins.coscheduling.backfill.vain_turns import Turn, VainTurns, Wish, room_of
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies, Verdict
 from extender.plugins.coscheduling.planner.room import Amounts
 from extender.plugins.coscheduling.scheduling.checks import failed_check
 from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
-from extender.plugins.coscheduling.scheduling.plan_request import PlanRequests
+from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion, PlanRequests
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
@@ -116,14 +116,18 @@ class BackfillReservations:
             return NO_NODES
         return shadow.nodes if min(map(self._manager.priority_of, gang_set)) <= shadow.priority else NO_NODES
 
-    def without(self, request: planner.Request, kept: frozenset[str], snapshot: NodeInfoLister) -> planner.Request:
-        """The same request, with the nodes that are kept from it left out."""
-        rest = frozenset(node.name for node in snapshot.list()) - kept
+    def permitted(self, gang_set: Sequence[Group], question: PlanQuestion) -> PlanQuestion:
+        """The question without the nodes that are kept from the gang set; the same object where none is."""
+        kept = self.kept_from_gang_set(gang_set)
+        if not kept:
+            return question
+        request = question.request
+        rest = frozenset(node.name for node in question.snapshot.list()) - kept
         allowed = {
             uid: request.allowed[uid] - kept if uid in request.allowed else rest
             for uid in (info.pod.uid for info in request.members)
         }
-        return replace(request, allowed=allowed)
+        return question.asking(replace(request, allowed=allowed))
 
     # What GangSetPlanning decides
 
@@ -276,12 +280,12 @@ class BackfillReservations:
             pods = self._pending(gang_set)
             if not pods or manager.groups.get(group.key) is not group:
                 return
-            request = self._requests.request(gang_set, pods[0].spec.scheduler_name)
+            question = self._requests.question(gang_set, pods[0].spec.scheduler_name, snapshot)
             tried = self._vain.tried(group.key)
-        most = len(snapshot.list()) * self._rules.max_nodes_percent // 100
+        judge, most = self._with.judge, len(snapshot.list()) * self._rules.max_nodes_percent // 100
         for but in dict.fromkeys((tried, NO_NODES)):
             with self._planning:
-                choice = self._with.offload(choose_nodes, snapshot, request, self._with.judge, max(1, most), but)
+                choice = self._with.offload(choose_nodes, question.cluster, question.request, judge, max(1, most), but)
             if choice is not None:
                 break
         self._know_room(snapshot)

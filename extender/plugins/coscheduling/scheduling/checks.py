@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.dispatch.bind_slots import too_large
 from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
-from extender.plugins.coscheduling.scheduling.plan_request import PlanRequests
+from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion, PlanRequests
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.diagnosis import (
     NOT_FOUND,
@@ -121,21 +122,26 @@ def _quorum_gate(spec: GroupSpec, missing: Needs, pod_name: str, *, strangers: i
     return FailedCheck(UnschedulableReason.QUORUM_MISSING, cause, refusal, told=f"{role} {minima[role] - short}")
 
 
-Plan = Callable[[planner.Request], object]
+Plan = Callable[[PlanQuestion], object]
 
 
 def note_extra_members(
-    manager: PodGroupManager, requests: PlanRequests, group: Group, scheduler_name: str, plan: Plan
+    manager: PodGroupManager,
+    requests: PlanRequests,
+    group: Group,
+    scheduler_name: str,
+    snapshot: NodeInfoLister,
+    plan: Plan,
 ) -> planner.Cause | None:
     """After a plan: those that got no place are asked for once more, as if one were needed, to hear why not. None: no member waits."""
     with manager.lock:
         spec = manager.spec(group)
         if spec is None or not left_over(manager, group) or requests.lacks(group):
             return None
-        request = one_extra_member(requests.request((group,), scheduler_name), (group,))
-    if not request.needed:
+        asked = one_extra_member(requests.question((group,), scheduler_name, snapshot), (group,))
+    if not asked.request.needed:
         return None
-    verdict = plan(request)
+    verdict = plan(asked)
     if not isinstance(verdict, planner.Verdict):
         return None
     with manager.lock:
@@ -144,10 +150,11 @@ def note_extra_members(
     return verdict.cause
 
 
-def one_extra_member(request: planner.Request, gang_set: Sequence[Group]) -> planner.Request:
+def one_extra_member(question: PlanQuestion, gang_set: Sequence[Group]) -> PlanQuestion:
     """Of a gang set that needs no further member: what would do for one of those that our gate holds. Lock held."""
+    request = question.request
     gated = [info for info in request.members if any(info.pod.uid in group.gated for group in gang_set)]
-    return replace(request, members=gated, needed=min(1, len(gated)), minima=())
+    return question.asking(replace(request, members=gated, needed=min(1, len(gated)), minima=()))
 
 
 def left_over(manager: PodGroupManager, group: Group) -> bool:

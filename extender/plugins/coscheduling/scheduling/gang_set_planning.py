@@ -22,7 +22,7 @@ from extender.plugins.coscheduling.planner.waits_for import WaitsFor, kinds_of
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservations
 from extender.plugins.coscheduling.scheduling.checks import note_extra_members
 from extender.plugins.coscheduling.scheduling.lost_places import recheck
-from extender.plugins.coscheduling.scheduling.plan_request import PlannedGangSet, PlanRequests
+from extender.plugins.coscheduling.scheduling.plan_request import PlannedGangSet, PlanQuestion, PlanRequests
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import exclude_members_that_will_not_return, lease_of
 from extender.plugins.coscheduling.scheduling.room_diagnosis import look_closer
 from extender.plugins.coscheduling.state.diagnosis import OF_CAUSE, Diagnosis, UnschedulableReason, diagnosis_of_plan
@@ -83,9 +83,9 @@ class GangSetPlanning:
                 return unresolvable(messages.POD_GROUP_NOT_FOUND)
             gang_set = gang_set_of(manager, group)
             planned = PlannedGangSet.of(manager, gang_set)
-            request = self.requests.request(gang_set, scheduler_name, allowed, caller=caller)
-            laid, beside = self.requests.laid(gang_set, request, snapshot)
-            kept = self.reservations.kept_from_gang_set(gang_set)
+            question = self.requests.question(gang_set, scheduler_name, snapshot, allowed, caller=caller)
+            request = question.request
+            permitted = self.reservations.permitted(gang_set, question)
             gap = {name: None for each in gang_set for name in self._gap(each, request, snapshot)}
         if gap:
             self.on_no_room(group, scheduler_name)
@@ -94,8 +94,7 @@ class GangSetPlanning:
         if (known := self._still_short(gang_set, request, snapshot)) is not None:
             self.on_no_room(group, scheduler_name)
             return self._deny(gang_set, known, epoch, self._waits_for(gang_set, request, known))
-        permitted = self.reservations.without(request, kept, snapshot) if kept else request
-        result = self._plan(replace(permitted, promised=beside), laid)
+        result = self._plan(permitted)
         if not isinstance(result, planner.Placement):
             # perhaps the gang fits otherwise than beside the places that it still has
             if not _gave_up(result) and self._let_go(gang_set):
@@ -103,15 +102,15 @@ class GangSetPlanning:
                 if not status.success:
                     self._room_came_free([each.key for each in gang_set])  # for others
                 return status
-            stop = self._diagnosis_of(gang_set, request, permitted, result, snapshot)
+            stop = self._diagnosis_of(gang_set, question, permitted, result)
             log.info("gang refused group=%s reason=%s message=%r", group.key, stop.reason, stop.text)
-            anything = self._kept_from_nodes(request, allowed, stop, snapshot)
+            anything = self._kept_from_nodes(question, allowed, stop)
             status = self._deny(gang_set, stop, epoch, self._waits_for(gang_set, request, stop, anything=anything))
             if isinstance(result, planner.Verdict) and result.cause in EVICTIONS_MAY_CURE:
                 self.on_no_room(group, scheduler_name)
             return status
         if exclude_members_that_will_not_return(
-            manager, gang_set, permitted, result.nodes, lambda asked: self._fits(asked, snapshot)
+            manager, gang_set, permitted.request, result.nodes, lambda asked: self._fits(permitted.asking(asked))
         ):
             return self.plan(group, scheduler_name, allowed, caller=caller)
         waves = waves_of(result)
@@ -123,9 +122,7 @@ class GangSetPlanning:
         if not self._note(planned, gang_set, request, result, waves, caller, snapshot):
             return self._changed_meanwhile(gang_set)
         for each in gang_set:
-            cause = note_extra_members(
-                manager, self.requests, each, scheduler_name, lambda asked: self._plan(asked, snapshot)
-            )
+            cause = note_extra_members(manager, self.requests, each, scheduler_name, snapshot, self._plan)
             if cause in EVICTIONS_MAY_CURE:
                 self.on_no_room(each, scheduler_name)
         return SUCCESS
@@ -133,25 +130,24 @@ class GangSetPlanning:
     def _diagnosis_of(
         self,
         gang_set: Sequence[Group],
-        request: planner.Request,
-        permitted: planner.Request,
+        question: PlanQuestion,
+        permitted: PlanQuestion,
         result: object,
-        snapshot: NodeInfoLister,
     ) -> Diagnosis:
-        """permitted: the request without the nodes that are kept free for another gang, which is what was planned."""
+        """permitted: the question without the nodes that are kept free for another gang, which is what was planned."""
         with self._manager.lock:
             spec = self._manager.spec(gang_set[0])
         minimum = spec.min_member if spec is not None else 0
-        if permitted is not request and self._fits(request, snapshot):
+        if permitted is not question and self._fits(question):
             return Diagnosis(UnschedulableReason.ORDERED_AFTER_OTHERS, messages.kept_free(minimum))
         stop = diagnosis_of_plan([each.key for each in gang_set], minimum, result)
-        return look_closer(self._manager, gang_set, permitted, stop, lambda asked: self._fits(asked, snapshot))
+        return look_closer(self._manager, self.requests, gang_set, permitted, stop, self._fits)
 
-    def _plan(self, request: planner.Request, snapshot: NodeInfoLister) -> object:
-        return self._with.offload(planner.plan, snapshot, request, self._with.judge)
+    def _plan(self, question: PlanQuestion) -> object:
+        return self._with.offload(planner.plan, question.cluster, question.request, self._with.judge)
 
-    def _fits(self, request: planner.Request, snapshot: NodeInfoLister) -> bool:
-        return isinstance(self._plan(request, snapshot), planner.Placement)
+    def _fits(self, question: PlanQuestion) -> bool:
+        return isinstance(self._plan(question), planner.Placement)
 
     def _gap(self, group: Group, request: planner.Request, snapshot: NodeInfoLister) -> tuple[str, ...]:
         spec = self._manager.spec(group)
@@ -191,17 +187,16 @@ class GangSetPlanning:
         minimum = spec.min_member if spec is not None else 0
         return diagnosis_of_plan([each.key for each in gang_set], minimum, last.verdict)
 
-    def _kept_from_nodes(
-        self, request: planner.Request, offered: Collection[str], stop: Diagnosis, snapshot: NodeInfoLister
-    ) -> bool:
+    def _kept_from_nodes(self, question: PlanQuestion, offered: Collection[str], stop: Diagnosis) -> bool:
         """Whether it may be for nodes that kube-scheduler has refused, or has not offered, that the gang finds no places. offered: the
         UIDs of members whose filter calls wait for the plan."""
+        request = question.request
         confined = {uid: nodes for uid, nodes in request.allowed.items() if uid not in offered}
         if request.excluded or confined or stop.reason not in SAID_BY_THE_CLUSTER:
             return True
-        if not offered or self._short(request, stop, snapshot):
+        if not offered or self._short(request, stop, question.snapshot):
             return False
-        return self._fits(replace(request, allowed={}), snapshot)
+        return self._fits(question.asking(replace(request, allowed={})))
 
     def _waits_for(
         self, gang_set: Sequence[Group], request: planner.Request, stop: Diagnosis, *, anything: bool = False

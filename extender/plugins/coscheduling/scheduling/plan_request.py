@@ -7,7 +7,7 @@ kube-scheduler's cycle reads its pod once, and binding finds out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from extender.framework.listers import NodeInfoLister, Nominator
@@ -15,13 +15,40 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import Resource
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.scheduling.promised_room import PromisedRooms
+from extender.plugins.coscheduling.scheduling.overlay import Overlays
 from extender.plugins.coscheduling.scheduling.topology import topology_of
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import Needs, needs, past, schedules_alone
+from extender.plugins.coscheduling.state.slots import Slot
+
+Place = tuple[str, PodInfo]
+"""A node's name, and the pod that is to come there."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanQuestion:
+    """The request, and what it is asked of: `cluster`, the snapshot with the places in it that hold against the gang set.
+
+    The request's `promised` are what is not in there: own places that any gang may take, and what other schedulers nominated.
+    own: the places of the gang set itself. others: whether any place or nomination of others counts.
+    """
+
+    request: planner.Request
+    cluster: NodeInfoLister
+    snapshot: NodeInfoLister
+    own: Sequence[Place] = ()
+    others: bool = False
+
+    def asking(self, request: planner.Request) -> PlanQuestion:
+        """Something else of the same cluster."""
+        return replace(self, request=request)
+
+    def without_others(self) -> PlanQuestion:
+        """The same, as if no place were promised but the gang set's own."""
+        return replace(self, request=replace(self.request, promised=self.own), cluster=self.snapshot, others=False)
 
 
 class PlanRequests:
@@ -31,7 +58,7 @@ class PlanRequests:
         self._manager = manager
         self._nominator = nominator
         self._topology = topology
-        self._rooms = PromisedRooms(manager.slots)
+        self.overlays = Overlays(manager.slots)
 
     def lacks(self, group: Group, without: str = "") -> Needs:
         """How many members the group still needs a place for, if one of them (a UID) has none."""
@@ -45,15 +72,42 @@ class PlanRequests:
             return False
         return any(self.lacks(each, uid) for each in gang_set_of(self._manager, group))
 
-    def request(
+    def question(
         self,
         gang_set: Sequence[Group],
         scheduler_name: str,
+        snapshot: NodeInfoLister,
         allowed: Mapping[str, frozenset[str]] | None = None,
         *,
         caller: str = "",
+    ) -> PlanQuestion:
+        """What is to be planned for the gang set now. It costs the gang set's own members and places, and what has changed."""
+        priority = self._priority(gang_set)
+        overlay = self.overlays.against(priority)
+        own = [place for group in gang_set for place in self._manager.slots.of_group(group.key)]
+        beside = [_place(place) for place in own if not place.holds_against(priority)]
+        nominated = self._nominated(gang_set, priority)
+        request = self._request(gang_set, scheduler_name, allowed or {}, caller)
+        return PlanQuestion(
+            replace(request, promised=[*beside, *nominated]),
+            overlay.over(snapshot),
+            snapshot,
+            [_place(place) for place in own],
+            bool(nominated) or any(True for _ in self.places_of_others(gang_set)),
+        )
+
+    def places_of_others(self, gang_set: Sequence[Group]) -> Iterator[Slot]:
+        """Those that hold against the gang set."""
+        keys = {group.key for group in gang_set}
+        places = self.overlays.against(self._priority(gang_set)).places()
+        return (place for place in places if place.group not in keys)
+
+    def _priority(self, gang_set: Sequence[Group]) -> int:
+        return min(map(self._manager.priority_of, gang_set))
+
+    def _request(
+        self, gang_set: Sequence[Group], scheduler_name: str, allowed: Mapping[str, frozenset[str]], caller: str
     ) -> planner.Request:
-        """What is to be planned for the gang set now."""
         members: list[PodInfo] = []
         minima: list[planner.Minimum] = []
         needed = 0
@@ -66,9 +120,8 @@ class PlanRequests:
         return planner.Request(
             members=members,
             needed=needed,
-            allowed={**self._confined(gang_set), **(allowed or {})},
+            allowed={**self._confined(gang_set), **allowed},
             excluded=self._excluded(gang_set),
-            promised=self._promised(gang_set),
             topology=topology_of(self._topology, [spec.topology for spec in map(self._manager.spec, gang_set) if spec]),
             placed=[node for group in gang_set for node in self._nodes(group)],
             minima=minima if len(minima) > 1 or any(len(each.uids) < len(members) for each in minima) else (),
@@ -115,27 +168,6 @@ class PlanRequests:
         now, epoch = self._manager.clock(), self._manager.cluster_epoch
         return {uid: nodes for group in gang_set for uid, nodes in group.refuted.confined(now, epoch).items()}
 
-    def _promised(self, gang_set: Sequence[Group]) -> list[tuple[str, PodInfo]]:
-        """Places that hold against this gang set: its own, others' of equal or higher priority, and nominations likewise."""
-        priority = min(map(self._manager.priority_of, gang_set))
-        held = self._rooms.against(priority).places()
-        own = [
-            place for group in gang_set for place in self._manager.slots.of_group(group.key) if place.uid not in held
-        ]
-        return [
-            *held.values(),
-            *((place.node_name, place.pod_info) for place in own),
-            *self._nominated(gang_set, priority),
-        ]
-
-    def laid(
-        self, gang_set: Sequence[Group], request: planner.Request, snapshot: NodeInfoLister
-    ) -> tuple[NodeInfoLister, Sequence[tuple[str, PodInfo]]]:
-        """The snapshot with what is promised in place, and what of the request's promises is not: the same question, and the plan has
-        no need to go through all places. Right after `request`, under the same hold of the lock."""
-        room = self._rooms.against(min(map(self._manager.priority_of, gang_set)))
-        return room.over(snapshot), request.promised[len(room.places()) :]
-
     def _nominated(self, gang_set: Sequence[Group], priority: int) -> list[tuple[str, PodInfo]]:
         """Nominations made by others; ours are slots."""
         slots = self._manager.slots
@@ -158,6 +190,10 @@ class PlanRequests:
         free = _free(snapshot.list())
         names = ["cpu", "memory", "ephemeral-storage", *required.scalar]
         return tuple(name for name in names if required.amount(name) > max(0, free.amount(name)))
+
+
+def _place(slot: Slot) -> Place:
+    return slot.node_name, slot.pod_info
 
 
 def _free(nodes: Sequence[NodeInfo]) -> Resource:

@@ -7,11 +7,11 @@ No counterpart upstream.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from extender.plugins.coscheduling import messages, planner
-from extender.plugins.coscheduling.planner import Request
+from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion, PlanRequests
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import quote
 from extender.plugins.coscheduling.state.diagnosis import OF_CAUSE, Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.group import Group
@@ -21,38 +21,42 @@ from extender.plugins.coscheduling.state.refutations import NOWHERE
 BUDGET_SECONDS = 0.2  # for one question: a gang whose members constrain each other is refused without an answer
 LOOKED_AT = frozenset((planner.Cause.ROOM, planner.Cause.NODES, planner.Cause.AFFINITY, planner.Cause.TOPOLOGY))
 
-Fits = Callable[[Request], bool]
+Fits = Callable[[PlanQuestion], bool]
 
 
-def without_refusals(request: Request) -> Request:
+def without_refusals(request: planner.Request) -> planner.Request:
     """As if kube-scheduler took every place that we would give."""
     return replace(request, excluded=frozenset(), allowed={})
 
 
-def without_others(request: Request, own: Collection[str]) -> Request:
-    """own: UIDs of the gang's members, whose places stay theirs."""
-    return replace(request, promised=[place for place in request.promised if place[1].pod.uid in own])
-
-
 def look_closer(
-    manager: PodGroupManager, gang_set: Sequence[Group], request: Request, stop: Diagnosis, fits: Fits
+    manager: PodGroupManager,
+    requests: PlanRequests,
+    gang_set: Sequence[Group],
+    question: PlanQuestion,
+    stop: Diagnosis,
+    fits: Fits,
 ) -> Diagnosis:
     """The stop as it is told. The manager's lock is not held."""
     if stop.verdict is None or stop.verdict.cause not in LOOKED_AT:
         return stop
+    request = question.request
     with manager.lock:
-        own = {uid for group in gang_set for uid in group.members}
         spec = manager.spec(gang_set[0])
         refused = bool(request.excluded) or any(group.refuted.times for group in gang_set)
         quoted = next(filter(None, map(quote, gang_set)), "")
     refused = refused or NOWHERE in request.allowed.values()
-    asked = replace(request, budget_seconds=BUDGET_SECONDS)
-    if refused and fits(without_refusals(asked)):
+    asked = question.asking(replace(request, budget_seconds=BUDGET_SECONDS))
+    if refused and fits(asked.asking(without_refusals(asked.request))):
         text = messages.refuted(spec.min_member if spec is not None else 0)
         return replace(stop, reason=UnschedulableReason.REFUTED_BY_SCHEDULER, message=text, quote=quoted)
-    others = frozenset(info.pod.uid for _, info in request.promised) - own
-    if others and fits(without_others(asked, own)):
-        return replace(stop, reason=UnschedulableReason.RESERVED_FOR_OTHERS, in_the_way=others)
+    if asked.others and fits(asked.without_others()):
+        with manager.lock:
+            own = {uid for group in gang_set for uid in group.members}
+            places = {place.uid for place in requests.places_of_others(gang_set)}
+        others = frozenset(places | {info.pod.uid for _, info in request.promised} - own)
+        if others:  # else they have all gone meanwhile
+            return replace(stop, reason=UnschedulableReason.RESERVED_FOR_OTHERS, in_the_way=others)
     return stop
 
 

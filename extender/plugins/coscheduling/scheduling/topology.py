@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from extender.framework.columnar import table_of
 from extender.framework.listers import NodeInfoLister
-from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.planner.domains import DomainCache, UnknownLevelError, level_of
 from extender.plugins.coscheduling.spec.topology import AskedTopology
@@ -35,16 +34,6 @@ def places_of(manager: PodGroupManager, group: Group, but: str = "") -> Iterator
         if uid not in seen:
             seen.add(uid)
             yield node_name
-
-
-def promised_to_others(manager: PodGroupManager, uid: str, position: Position) -> Iterator[tuple[int, PodInfo]]:
-    """Places of pods that are not on their node yet, nor assumed there. Lock held."""
-    for slot in manager.slots:
-        group = manager.groups.get(slot.group)
-        there = group is not None and (slot.uid in group.held or slot.uid in group.assigned())
-        at = position(slot.node_name)
-        if at is not None and not there and slot.uid != uid:
-            yield at, slot.pod_info
 
 
 def position_in(snapshot: NodeInfoLister) -> Position:

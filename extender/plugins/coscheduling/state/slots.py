@@ -6,11 +6,13 @@ its nominated pods vanish on a restart or a preemption, so they are only the hin
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
+from extender.framework.preemption.ordering import ABOVE_ANY_PRIORITY
 from extender.plugins.coscheduling.state.group import counts_at
 
 
@@ -53,6 +55,7 @@ class Slots:
         self._by_node: dict[str, dict[str, Slot]] = {}
         self._by_group: dict[str, dict[str, Slot]] = {}
         self._against: dict[int, Mapping[str, Sequence[PodInfo]]] = {}  # priority -> ..., until the next change
+        self._priorities: Counter[int] = Counter()  # of the places that are not firm
         self._given_up = False
         self._followers: list[set[str]] = []
 
@@ -93,6 +96,8 @@ class Slots:
             self.release(before.uid, bound=before.node_name == slot.node_name)
         self._changed(slot.node_name)
         self._by_uid[slot.uid] = slot
+        if not slot.firm:
+            self._priorities[slot.priority] += 1
         self._by_node.setdefault(slot.node_name, {})[slot.uid] = slot
         self._by_group.setdefault(slot.group, {})[slot.uid] = slot
 
@@ -102,6 +107,10 @@ class Slots:
         if slot is not None:
             self._changed(slot.node_name)
             self._given_up = self._given_up or not bound
+            if not slot.firm:
+                self._priorities[slot.priority] -= 1
+                if not self._priorities[slot.priority]:
+                    del self._priorities[slot.priority]
             _drop(self._by_node, slot.node_name, uid)
             _drop(self._by_group, slot.group, uid)
         return slot
@@ -119,6 +128,10 @@ class Slots:
                     by_node.setdefault(slot.node_name, []).append(slot.pod_info)
             found = self._against[priority] = by_node
         return found
+
+    def lowest_against(self, priority: int) -> int:
+        """The lowest priority of the places that hold against this one, but for firm ones: from there to here all see the same places."""
+        return min((known for known in self._priorities if known >= priority), default=ABOVE_ANY_PRIORITY)
 
     def given_up(self) -> bool:
         """Whether a place has ended without a binding since this was last asked."""

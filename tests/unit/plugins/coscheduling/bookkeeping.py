@@ -10,7 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from extender import metrics
+from extender.plugins.coscheduling.planner.hypothetical import with_pods
 from extender.plugins.coscheduling.plugin import Coscheduling
+from extender.plugins.coscheduling.scheduling.overlay import BELOW_ANY_PRIORITY
 from extender.plugins.coscheduling.spec.membership import foreign_gates
 from extender.plugins.coscheduling.spec.pod_group import too_many_together
 from extender.plugins.coscheduling.state.group import HOLDING, Group, standing_of
@@ -38,6 +40,20 @@ def wrong_entries(plugin: Coscheduling) -> Iterator[str]:
         for metric in metrics.impossible_transitions.collect():
             yield from (f"impossible: {each.labels}" for each in metric.samples if each.value)
         yield from (f"seen of {key}, which is gone" for key in plugin.observer._seen.keys() - manager.groups.keys())
+        yield from _overlays(plugin)
+
+
+def _overlays(plugin: Coscheduling) -> Iterator[str]:
+    """Each is the newest snapshot and the places that hold at its priority."""
+    overlays, snapshot = plugin.rounds.requests.overlays, plugin.dependencies.newest_snapshot()
+    overlays.against(BELOW_ANY_PRIORITY)
+    for overlay in list(overlays):
+        places = [place for place in plugin.manager.slots if place.holds_against(overlay.priority)]
+        made_anew = with_pods(snapshot, [(place.node_name, place.pod_info) for place in places])
+        for known, expected in zip(overlay.over(snapshot).list(), made_anew.list(), strict=True):
+            pods, others = ({info.pod.uid for info in node.pods} for node in (known, expected))
+            if (known.name, pods, known.requested) != (expected.name, others, expected.requested):
+                yield f"overlay from {overlay.priority} on: {sorted(pods)} on {known.name}, where {sorted(others)} should be"
 
 
 # Fields of a group
@@ -268,6 +284,8 @@ def _indexes(slots: Slots) -> Iterable[str]:
             counted.setdefault(key(place), {})[place.uid] = place
         if counted != index:
             yield f"by {name}: {index} is noted, {counted} counted"
+    if slots._priorities != Counter(place.priority for place in places if not place.firm):
+        yield f"priorities {slots._priorities}"
     for priority, against in slots._against.items():
         held = Counter((place.node_name, place.uid) for place in places if place.holds_against(priority))
         if held != Counter((node, info.pod.uid) for node, infos in against.items() for info in infos):

@@ -13,7 +13,7 @@ from extender.backend.cache.snapshot import Snapshot, new_snapshot
 from extender.config.types import Packing, TopologyLevel
 from extender.plugins.coscheduling.extension_points.packing_score import Usage, Wishes, banded, scores
 from extender.plugins.coscheduling.planner.domains import DomainCache, Domains
-from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot
+from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot, with_pods
 from tests.objects import make_node
 from tests.unit.plugins.coscheduling.planning import LEVELS, existing, node
 
@@ -125,7 +125,7 @@ def test_agents_that_run_everywhere_break_nothing_up() -> None:
 
 def test_a_promised_place_is_in_use() -> None:
     seen = snapshot({"free": ("a", "1", 0), "promised": ("b", "2", 0)})
-    usage = Usage.of(seen, ["cpu"], [(seen.position("promised"), existing("m0", "promised", 2).info())])
+    usage = Usage.of(with_pods(seen, [("promised", existing("m0", "promised", 2).info())]), ["cpu"])
     assert usage.by_node().tolist() == [0.0, 0.5]
     assert Usage.of(seen, ["cpu"]).by_node().tolist() == [0.0, 0.0]
 

@@ -165,9 +165,13 @@ class History:
             if group.planned:
                 continue
             assert group.key in manager.denied, name
-            request = self.plugin.rounds.requests.request(gang_set_of(manager, group), "default-scheduler", {})
-            alone = replace(request, promised=())  # what is promised is to come, and is told when it does
-            plans = [planner.plan(self.cache.snapshot(), each, JUDGE) for each in (request, alone)]
+            gang_set, snapshot = gang_set_of(manager, group), self.cache.snapshot()
+            question = self.plugin.rounds.requests.question(gang_set, "default-scheduler", snapshot)
+            alone = replace(question.request, promised=())  # what is promised is to come, and is told when it does
+            plans = [
+                planner.plan(question.cluster, question.request, JUDGE),
+                planner.plan(snapshot, alone, JUDGE),
+            ]
             if all(isinstance(plan, planner.Placement) for plan in plans):
                 found[name] = plans
         return found

@@ -100,7 +100,8 @@ def test_the_reference_member(members: list[tuple[PodInfo, bool]], expected: dic
 
 def test_a_planned_gang_has_its_room_taken(world: Callable[..., World]) -> None:
     made = world([node("n1", "4"), node("n2", "4")])
-    gauge = LargestGang(made.plugin.manager, made.snapshot, planner.Topology())
+    snapshot = made.snapshot()
+    gauge = LargestGang(made.plugin.manager, made.plugin.rounds.requests.overlays, lambda: snapshot, planner.Topology())
     members = [pod(f"m{i}", "g", cpu="2") for i in range(3)]
     made.plugin.on_pod_group(None, pod_group("g", 3))
     made.create(*members)
@@ -123,7 +124,7 @@ def test_members_are_looked_through_once_for_each_change_of_them(
         return reference_of(members)
 
     monkeypatch.setattr(largest_gang, "reference_of", reference)
-    asked = LargestGang(w.plugin.manager, w.snapshot, planner.Topology())
+    asked = LargestGang(w.plugin.manager, w.plugin.rounds.requests.overlays, w.snapshot, planner.Topology())
     w.create(pod("p0", "g", cpu="1"))
     assert asked().members["cluster"] == 8
     asked()

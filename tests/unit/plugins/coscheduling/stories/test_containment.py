@@ -115,7 +115,7 @@ class Around(BindingAgain, Preempting):
         for key in list(plugin.manager.groups):
             assert report.status(key) is not None
         count_phases(plugin.manager)
-        LargestGang(plugin.manager, self.world.snapshot, Topology())()
+        LargestGang(plugin.manager, plugin.rounds.requests.overlays, self.world.snapshot, Topology())()
         return {gang.key: gang.reason for gang in report.summaries()}
 
 

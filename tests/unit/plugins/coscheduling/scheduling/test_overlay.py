@@ -14,9 +14,10 @@ from extender.framework.columnar import table_of
 from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.planner.hypothetical import with_pods
-from extender.plugins.coscheduling.scheduling.promised_room import MOST_PRIORITIES, PromisedRooms
+from extender.plugins.coscheduling.scheduling.overlay import BELOW_ANY_PRIORITY, MOST_OVERLAYS, Overlays
 from extender.plugins.coscheduling.state.slots import Slot, Slots
 from tests.objects import make_node, make_pod
+from tests.unit.plugins.coscheduling.cloned import counted_clones
 from tests.unit.plugins.coscheduling.conftest import Snapshot, node
 
 STEPS = 40
@@ -42,7 +43,7 @@ def pods_on(snapshot: NodeInfoLister) -> Mapping[str, tuple[Sequence[str], int]]
 def test_it_is_as_if_made_anew_after_any_change(seed: int) -> None:
     rng = random.Random(seed)
     cache, slots = Cache(), Slots()
-    rooms = PromisedRooms(slots)
+    overlays = Overlays(slots)
     names = [f"n{number}" for number in range(5)]
     nodes = {name: make_node().name(name).capacity(cpu="8").obj() for name in names}
     for each in nodes.values():
@@ -67,26 +68,77 @@ def test_it_is_as_if_made_anew_after_any_change(seed: int) -> None:
             case 5:
                 nodes[name] = make_node().name(name).capacity(cpu="4").obj()
                 cache.add_node(nodes[name])
-        priority = rng.randrange(3)
-        room, snapshot = rooms.against(priority), cache.snapshot()
+        priority = rng.choice((BELOW_ANY_PRIORITY, 0, 1, 2, 3))
+        overlay, snapshot = overlays.against(priority), cache.snapshot()
         holding = [each for each in slots if each.holds_against(priority)]
-        assert room.places() == {each.uid: (each.node_name, each.pod_info) for each in holding}
+        assert {each.uid: each for each in overlay.places()} == {each.uid: each for each in holding}
+        assert set(overlay.on_node(name)) == {each for each in holding if each.node_name == name}
         made_anew = with_pods(snapshot, [(each.node_name, each.pod_info) for each in holding])
-        assert pods_on(room.over(snapshot)) == pods_on(made_anew)
+        assert pods_on(overlay.over(snapshot)) == pods_on(made_anew)
 
 
 def test_where_a_snapshot_cannot_be_kept_up_it_is_made_anew() -> None:
     slots = Slots()
     slots.reserve(place("a", "n1"))
-    over = PromisedRooms(slots).against(0).over(Snapshot([node("n1")], []))
+    over = Overlays(slots).against(0).over(Snapshot([node("n1")], []))
     assert [info.pod.uid for info in over.get("n1").pods] == ["a"]
 
 
 def test_priorities_that_are_not_asked_for_any_more_are_forgotten() -> None:
     slots = Slots()
-    rooms = PromisedRooms(slots)
-    for priority in range(MOST_PRIORITIES + 3):
-        rooms.against(priority)
-    assert len(slots._followers) == MOST_PRIORITIES
-    slots.reserve(place("a", "n1", 1))
-    assert rooms.against(0).places()
+    for priority in range(MOST_OVERLAYS + 3):
+        slots.reserve(place(f"p{priority}", "n1", priority))
+    overlays = Overlays(slots)
+    for priority in range(MOST_OVERLAYS + 3):
+        overlays.against(priority)
+    assert len(slots._followers) == len(list(overlays)) == MOST_OVERLAYS
+    assert len(list(overlays.against(0).places())) == MOST_OVERLAYS + 3
+
+
+def test_priorities_that_see_the_same_places_share_one() -> None:
+    slots = Slots()
+    slots.reserve(place("a", "n1", 10))
+    slots.reserve(place("b", "n2", 20))
+    slots.reserve(place("c", "n3", 0, firm=True))
+    overlays = Overlays(slots)
+    assert overlays.against(BELOW_ANY_PRIORITY) is overlays.against(3) is overlays.against(10)
+    assert [each.uid for each in overlays.against(11).places()] == ["b", "c"]
+    assert overlays.against(21) is overlays.against(99)
+    slots.release("b")
+    assert overlays.against(11) is overlays.against(21)
+    assert [each.uid for each in overlays.against(11).places()] == ["c"]
+
+
+def test_it_stays_the_same_object_for_as_long_as_nothing_has_changed() -> None:
+    cache, slots = Cache(), Slots()
+    cache.add_node(make_node().name("n1").capacity(cpu="8").obj())
+    overlays = Overlays(slots)
+    assert overlays.against(0).over(cache.snapshot()) is cache.snapshot()
+    slots.reserve(place("a", "n1"))
+    over = overlays.against(0).over(cache.snapshot())
+    assert overlays.against(0).over(cache.snapshot()) is over is not cache.snapshot()
+
+
+@pytest.mark.parametrize("others", [4, 400])
+def test_a_question_clones_the_nodes_that_have_changed_whatever_else_is_promised(
+    others: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, slots = Cache(), Slots()
+    for number in range(500):
+        cache.add_node(make_node().name(f"n{number}").capacity(cpu="8").obj())
+    for number in range(others):
+        slots.reserve(place(f"p{number}", f"n{number}"))
+    overlay = Overlays(slots).against(0)
+    overlay.over(cache.snapshot())
+    cloned = counted_clones(monkeypatch)
+    slots.reserve(place("new", "n450"))
+    slots.release("p0")
+    slots.reserve(place("beside", "n1"))
+    over = overlay.over(snapshot := cache.snapshot())
+    assert sorted(cloned) == ["n1", "n450"]
+    assert over.get("n0") is snapshot.get("n0")
+    cache.add_node(make_node().name("came").capacity(cpu="8").obj())  # the order of nodes is another then
+    snapshot = cache.snapshot()
+    cloned.clear()
+    assert len(overlay.over(snapshot).get("n1").pods) == 2
+    assert cloned == []
