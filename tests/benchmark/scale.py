@@ -171,7 +171,8 @@ def _scraped(gangs: int) -> Sequence[float]:
         for index, pod in enumerate(made):
             plugin.on_pod(None, pod if number % 2 else _on_node(pod, f"n{(number * SCRAPED_MEMBERS + index) % NODES}"))
     snapshot = cluster.plugin.dependencies.newest_snapshot
-    largest = LargestGang(plugin.manager, snapshot, plugin.dependencies.topology)
+    overlays, topology = plugin.rounds.requests.overlays, plugin.dependencies.topology
+    largest = LargestGang(plugin.manager, overlays, snapshot, topology)
     live = LiveMetrics([*of_gangs(plugin.manager), *of_cache(planned_gangs.empty_nodes()), *of_room(largest)])
     live.start()
     try:
