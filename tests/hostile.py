@@ -17,6 +17,7 @@ from extender.api import codec
 from extender.api.metadata_keys import Key, Source
 from extender.api.schedulingv1alpha1 import GANG_GATE, POD_GROUP_LABEL
 from extender.client.interface import (
+    IN_TREE_GROUPS,
     IN_TREE_POD_GROUPS,
     PERSISTENT_VOLUME_CLAIMS,
     POD_GROUPS,
@@ -154,7 +155,7 @@ def of_field(resource: ResourceType[Any], place: Place, value: Any, name: str) -
         found.append(Hostile(PODS, pod(name, annotations=alone(name), volumes=[uses(name)]), found[0].where))
     if resource is POD_GROUPS:
         found.append(Hostile(PODS, pod(name, labels={POD_GROUP_LABEL: name}), found[0].where))
-    if resource is IN_TREE_POD_GROUPS:
+    if resource in IN_TREE_GROUPS:
         found.append(Hostile(PODS, pod(name, schedulingGroup={"podGroupName": name}), found[0].where))
     return found
 
@@ -240,7 +241,7 @@ def uses(claim_name: str) -> Json:
 
 def group(resource: ResourceType[Any], name: str) -> Json:
     in_tree = {"schedulingPolicy": {"gang": {"minCount": 1}}}
-    return {**bare(name), "spec": in_tree if resource is IN_TREE_POD_GROUPS else {"minMember": 1}}
+    return {**bare(name), "spec": in_tree if resource in IN_TREE_GROUPS else {"minMember": 1}}
 
 
 def claim(name: str) -> Json:

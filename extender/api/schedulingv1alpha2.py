@@ -1,6 +1,7 @@
-"""scheduling.k8s.io/v1alpha2: kube-scheduler's own PodGroup, as far as a gang's minimum goes.
+"""scheduling.k8s.io/v1alpha2: kube-scheduler's own PodGroup as Kubernetes 1.36 has it; v1beta1 replaces it in 1.37.
 
-Read where it is configured and served; pods name it in spec.schedulingGroup.podGroupName.
+Read where it is configured and served; pods name it in spec.schedulingGroup.podGroupName. Fields that scheduling does not
+look at, such as references to a Workload, are left out.
 Kubernetes: k8s.io/api/scheduling/v1alpha2/types.go
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from extender.api.metav1 import Int32, Object, ObjectMeta
+from extender.api.metav1 import Condition, Int32, Object, ObjectMeta
 
 GROUP = "scheduling.k8s.io"
 VERSION = "v1alpha2"
@@ -24,17 +25,49 @@ class PodGroupSchedulingPolicy(Object, frozen=True, gc=False):
     gang: GangSchedulingPolicy | None = None
 
 
+class TopologyConstraint(Object, frozen=True, gc=False):
+    """key: a node label; all pods go to nodes with one value of it."""
+
+    key: str = ""
+
+
+class SchedulingConstraints(Object, frozen=True, gc=False):
+    """Go: PodGroupSchedulingConstraints, and CompositePodGroupSchedulingConstraints, which is like it."""
+
+    topology: tuple[TopologyConstraint, ...] = ()
+
+
+class PodGroupResourceClaim(Object, frozen=True, gc=False):
+    name: str = ""
+
+
 class PodGroupSpec(Object, frozen=True, gc=False):
+    """disruption_mode: Pod or PodGroup. The API server's Priority admission sets priority by priority_class_name."""
+
+    parent_composite_pod_group_name: ClassVar[str | None] = None
+    preemption_policy: ClassVar[str | None] = None
+
     scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
+    scheduling_constraints: SchedulingConstraints | None = None
+    resource_claims: tuple[PodGroupResourceClaim, ...] = ()
+    disruption_mode: str | None = None
+    priority_class_name: str = ""
+    priority: Int32 | None = None
+
+
+class PodGroupStatus(Object, frozen=True, gc=False):
+    conditions: tuple[Condition, ...] = ()
 
 
 class PodGroup(Object, frozen=True, gc=False):
-    """unreadable: see UnreadablePodGroup; empty for every other."""
+    """unreadable: see UnreadablePodGroup; empty for every other. scheduled: the type of the condition that tells of its start."""
 
     unreadable: ClassVar[str] = ""
+    scheduled: ClassVar[str] = "PodGroupScheduled"
 
     metadata: ObjectMeta
     spec: PodGroupSpec = PodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()
 
     @property
     def key(self) -> str:

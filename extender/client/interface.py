@@ -18,6 +18,7 @@ from extender.api import (
     schedulingv1,
     schedulingv1alpha1,
     schedulingv1alpha2,
+    schedulingv1beta1,
     storagev1,
 )
 from extender.api.metav1 import ObjectMeta
@@ -28,20 +29,27 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class ResourceType(Generic[T]):
-    """One kind of object: where it is served and the struct it decodes to."""
+    """One kind of object: where it is served and the struct it decodes to.
+
+    replaced: another version of the kind is read too; the name of this one then has its version, as kubectl knows it.
+    """
 
     api_version: str  # "v1", "scheduling.x-k8s.io/v1alpha1"
     plural: str
     kind: str
     type: type[T]
     namespaced: bool = True
+    replaced: bool = False
 
     @property
     def group(self) -> str:
         return self.api_version.rpartition("/")[0]
 
     def __str__(self) -> str:
-        return f"{self.plural}.{self.group}" if self.group else self.plural
+        if not self.group:
+            return self.plural
+        version = f".{self.api_version.rpartition('/')[2]}" if self.replaced else ""
+        return f"{self.plural}{version}.{self.group}"
 
 
 PODS = ResourceType("v1", "pods", "Pod", corev1.Pod)
@@ -77,7 +85,11 @@ PRIORITY_CLASSES = ResourceType(
     "scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", schedulingv1.PriorityClass, namespaced=False
 )
 POD_GROUPS = ResourceType("scheduling.x-k8s.io/v1alpha1", "podgroups", "PodGroup", schedulingv1alpha1.PodGroup)
-IN_TREE_POD_GROUPS = ResourceType("scheduling.k8s.io/v1alpha2", "podgroups", "PodGroup", schedulingv1alpha2.PodGroup)
+IN_TREE_POD_GROUPS = ResourceType("scheduling.k8s.io/v1beta1", "podgroups", "PodGroup", schedulingv1beta1.PodGroup)
+IN_TREE_POD_GROUPS_1_36 = ResourceType(
+    "scheduling.k8s.io/v1alpha2", "podgroups", "PodGroup", schedulingv1alpha2.PodGroup, replaced=True
+)
+IN_TREE_GROUPS = (IN_TREE_POD_GROUPS, IN_TREE_POD_GROUPS_1_36)
 LEASES = ResourceType("coordination.k8s.io/v1", "leases", "Lease", coordinationv1.Lease)
 
 RESOURCE_TYPES: tuple[ResourceType[Any], ...] = (
@@ -99,6 +111,7 @@ RESOURCE_TYPES: tuple[ResourceType[Any], ...] = (
     PRIORITY_CLASSES,
     POD_GROUPS,
     IN_TREE_POD_GROUPS,
+    IN_TREE_POD_GROUPS_1_36,
     LEASES,
 )
 

@@ -117,7 +117,7 @@ class GroupSource:
 class CoschedulingArgs:
     """Times in seconds; podGroupRejectPercentage in percent of minMember; schedulingGate is the one that is ours to take off.
 
-    in_tree_pod_groups: groups of kube-scheduler's own API (scheduling.k8s.io/v1alpha2) count too, by spec.schedulingGroup.
+    in_tree_pod_groups: groups of kube-scheduler's own API (scheduling.k8s.io) count too, by spec.schedulingGroup.
     group_sources: keys of pods that make gangs without an object, in order, after PodGroups.
     """
 

@@ -1,18 +1,51 @@
 """PodGroups of kube-scheduler's own API, brought to the plugin that counts them: only where that is configured.
 
-The factories call it beside what they watch anyway. A server that does not serve them is one without any.
+The factories call it beside what they watch anyway. The API server serves the kind in the version of its release: each version
+that is read is asked for, and one that is not served is one without any. A group that two serve counts in the newer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from extender.api.schedulingv1alpha2 import PodGroup
 from extender.client.informer import InformerFactory
-from extender.client.interface import IN_TREE_POD_GROUPS
+from extender.client.interface import IN_TREE_POD_GROUPS, IN_TREE_POD_GROUPS_1_36
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.scheduler.event_handlers import ObjectHandlers
 
+Changed = Callable[[PodGroup | None, PodGroup | None], None]
+Find = Callable[[str], PodGroup | None]
+
 
 def watch_in_tree_groups(informers: InformerFactory, coscheduling: Coscheduling | None) -> None:
-    """Before the informers start."""
-    if coscheduling is not None and coscheduling.manager.labels.in_tree:
-        groups = informers.informer(IN_TREE_POD_GROUPS, optional=True)
-        groups.add_handler(ObjectHandlers(coscheduling.on_in_tree_pod_group))
+    """Before the informers start. A kind that we may not read counts as one that is not served, which is told once."""
+    if coscheduling is None or not coscheduling.manager.labels.in_tree:
+        return
+    newer = informers.informer(IN_TREE_POD_GROUPS, optional=True, may_be_forbidden=True)
+    older = informers.informer(IN_TREE_POD_GROUPS_1_36, optional=True, may_be_forbidden=True)
+    changed = coscheduling.on_in_tree_pod_group
+    newer.add_handler(ObjectHandlers(falling_back(changed, older.store.get)))
+    older.add_handler(ObjectHandlers(unless_in(newer.store.get, changed)))
+
+
+def falling_back(changed: Changed, older: Find) -> Changed:
+    """Events of the newer version: where it goes, the older one counts if it is there. older: by key."""
+
+    def on(old: PodGroup | None, new: PodGroup | None) -> None:
+        known = old or new
+        before = older(known.key) if known is not None else None
+        changed(old or before, new or before)
+
+    return on
+
+
+def unless_in(newer: Find, changed: Changed) -> Changed:
+    """Events of the older version, of groups that the newer one does not have. newer: by key."""
+
+    def on(old: PodGroup | None, new: PodGroup | None) -> None:
+        known = new or old
+        if known is not None and newer(known.key) is None:
+            changed(old, new)
+
+    return on

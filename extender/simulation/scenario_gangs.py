@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from extender.api import corev1, schedulingv1alpha1, schedulingv1alpha2
+from extender.api import corev1, schedulingv1alpha1, schedulingv1alpha2, schedulingv1beta1
 from extender.config.load import read_extender_configuration
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration
@@ -28,6 +28,7 @@ OF_VERSION: dict[str, type[PodGroup]] = {
     "": schedulingv1alpha1.PodGroup,
     f"{schedulingv1alpha1.GROUP}/{schedulingv1alpha1.VERSION}": schedulingv1alpha1.PodGroup,
     f"{schedulingv1alpha2.GROUP}/{schedulingv1alpha2.VERSION}": schedulingv1alpha2.PodGroup,
+    f"{schedulingv1beta1.GROUP}/{schedulingv1beta1.VERSION}": schedulingv1beta1.PodGroup,
 }
 
 
@@ -126,7 +127,7 @@ def _type_of(entry: Any, args: CoschedulingArgs, where: str) -> type[PodGroup]:
     type_ = OF_VERSION.get(version) if isinstance(version, str) else None
     if type_ is None:
         raise ScenarioError(f"{where}.apiVersion: must be one of {', '.join(filter(None, OF_VERSION))}")
-    if type_ is schedulingv1alpha2.PodGroup and not args.in_tree_pod_groups:
+    if issubclass(type_, schedulingv1alpha2.PodGroup) and not args.in_tree_pod_groups:
         raise ScenarioError(
             f"{where}.apiVersion: {version} counts only with inTreePodGroups in Coscheduling's arguments"
         )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from extender.api import codec, corev1
-from extender.client.embedded.defaults import with_metadata, with_pod_defaults
+from extender.client.embedded.defaults import with_group_priority, with_metadata, with_pod_defaults
 from extender.client.embedded.history import Change, EmbeddedWatch, History
 from extender.client.embedded.patching import json_patch, merge, strategic
 from extender.client.embedded.selectors import field_selector as _selector
@@ -22,6 +22,7 @@ from extender.client.errors import (
     TooManyRequestsError,
 )
 from extender.client.interface import (
+    IN_TREE_GROUPS,
     POD_DISRUPTION_BUDGETS,
     POD_GROUPS,
     PODS,
@@ -39,7 +40,9 @@ from extender.client.unreadable import convert
 T = TypeVar("T")
 Raw = dict[str, Any]
 
-HAVE_STATUS = frozenset({"pods", "nodes", "persistentvolumes", "persistentvolumeclaims", str(POD_GROUPS)})
+HAVE_STATUS = frozenset(
+    {"pods", "nodes", "persistentvolumes", "persistentvolumeclaims", *map(str, (POD_GROUPS, *IN_TREE_GROUPS))}
+)
 
 
 class EmbeddedAPI:
@@ -109,6 +112,8 @@ class EmbeddedAPI:
                 )
             if resource is PODS:
                 with_pod_defaults(obj, self._of(PRIORITY_CLASSES))
+            elif resource in IN_TREE_GROUPS:
+                with_group_priority(obj, self._of(PRIORITY_CLASSES))
             elif str(resource) in ("persistentvolumes", "persistentvolumeclaims"):
                 obj["status"] = {"phase": "Pending", **(obj.get("status") or {})}
             return self._store(resource, obj)

@@ -45,6 +45,16 @@ def suffix(seed: str) -> str:
     return "".join(letters)
 
 
+def with_group_priority(group: Raw, classes: Mapping[str, Raw]) -> None:
+    """In place: the priority of a PodGroup's class. One that does not exist is the scheduler's to refuse."""
+    spec = group.get("spec")
+    found = classes.get(str(spec.get("priorityClassName"))) if isinstance(spec, dict) else None
+    if isinstance(spec, dict) and found is not None and spec.get("priority") is None:
+        policy = found.get("preemptionPolicy")
+        defaults = {"preemptionPolicy": policy} if policy else {}
+        group["spec"] = {**defaults, **spec, "priority": found.get("value", 0)}
+
+
 def with_pod_defaults(pod: Raw, classes: Mapping[str, Raw]) -> None:
     """In place. Raises ForbiddenError for a priority class that does not exist."""
     spec = pod["spec"] = dict(pod.get("spec") or {})

@@ -18,7 +18,14 @@ from extender.client.embedded.defaults import suffix
 from extender.client.embedded.documents import Document, collected_afterwards, read_documents
 from extender.client.embedded.unknown_fields import unknown_fields
 from extender.client.errors import ApiError
-from extender.client.interface import IN_TREE_POD_GROUPS, NAMESPACES, POD_GROUPS, PODS, RESOURCE_TYPES, ResourceType
+from extender.client.interface import (
+    IN_TREE_GROUPS,
+    NAMESPACES,
+    POD_GROUPS,
+    PODS,
+    RESOURCE_TYPES,
+    ResourceType,
+)
 
 Raw = dict[str, Any]
 
@@ -26,11 +33,11 @@ BY_KIND: Mapping[tuple[str, str], ResourceType[Any]] = {(r.api_version, r.kind):
 WORKLOADS = frozenset(
     (("apps/v1", "Deployment"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"), ("batch/v1", "Job"))
 )
-ALPHA = (IN_TREE_POD_GROUPS.api_version, IN_TREE_POD_GROUPS.kind)
 VERSIONS: Mapping[tuple[str, str], str] = {
-    (version.rpartition("/")[0], kind): version for version, kind in {*BY_KIND, *WORKLOADS} - {ALPHA}
+    (version.rpartition("/")[0], kind): version
+    for version, kind in {*BY_KIND, *WORKLOADS} - {(r.api_version, r.kind) for r in IN_TREE_GROUPS}
 }
-"""Group and kind -> the version that is read, of APIs that are stable."""
+"""Group and kind -> the version that is read, of APIs that are read in one version."""
 IGNORED = frozenset(
     {
         "ConfigMap", "Secret", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Event",
@@ -79,7 +86,9 @@ def _load(api: EmbeddedAPI, documents: Sequence[Document]) -> Loaded:
 
 def _rank(resource: ResourceType[Any]) -> int:
     """Pods come last, groups before them: what is created names what exists."""
-    return {str(NAMESPACES): 0, str(POD_GROUPS): 2, str(IN_TREE_POD_GROUPS): 2, str(PODS): 3}.get(str(resource), 1)
+    if resource in (POD_GROUPS, *IN_TREE_GROUPS):
+        return 2
+    return {NAMESPACES: 0, PODS: 3}.get(resource, 1)
 
 
 def _objects(document: Document, loaded: Loaded) -> Iterable[tuple[ResourceType[Any], Raw]]:

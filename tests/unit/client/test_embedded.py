@@ -158,7 +158,7 @@ apiVersion: scheduling.volcano.sh/v1beta1
 kind: PodGroup
 metadata: {name: not-ours}
 ---
-apiVersion: scheduling.k8s.io/v1beta1
+apiVersion: scheduling.k8s.io/v1
 kind: PodGroup
 metadata: {name: of-a-later-release}
 ---
@@ -178,7 +178,7 @@ def test_kinds_that_are_not_known_are_left_out_and_counted(tmp_path: Path) -> No
         "kubeflow.org/v1 PyTorchJob": 1,
         "batch.volcano.sh/v1alpha1 Job": 1,
         "scheduling.volcano.sh/v1beta1 PodGroup": 1,
-        "scheduling.k8s.io/v1beta1 PodGroup": 1,
+        "scheduling.k8s.io/v1 PodGroup": 1,
         "jobset.x-k8s.io/v1alpha2 JobSet": 2,
     }
 

@@ -82,11 +82,12 @@ class SinglePods:
             if group is None:
                 return "", None
             spec = self._manager.spec(group)
-            level = confining_level(self._topology, [spec.topology] if spec is not None else [])
-            places = list(places_of(self._manager, group)) if level is not None else []
-        if level is None or not places:
+            confining = confining_level(self._topology, [spec.topology] if spec is not None else [])
+            places = list(places_of(self._manager, group)) if confining is not None else []
+        if confining is None or not places:
             return "", None
-        domains, position = self._domains.of(snapshot), position_in(snapshot)
+        topology, level = confining
+        domains, position = self._domains.of(snapshot, topology.levels), position_in(snapshot)
         own = domains.with_nodes(level, _counted(places, position))
         rows = _rows_of(nodes, snapshot, position)
         inside = rows[np.isin(domains.ids[level][rows], sorted(own))]

@@ -22,6 +22,7 @@ from extender.plugins.coscheduling.planner.request import Request, Topology
 from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn
 
 NONE = -1  # of a node without the label
+KEPT_LEVELS = 16  # different lists of levels of which the domains are kept
 
 
 def codes_of(snapshot: NodeInfoLister, key: str) -> tuple[IntColumn, Sequence[str]]:
@@ -142,17 +143,23 @@ class DomainCache:
     """The domains by the labels that were seen last. Not locked: a thread that comes late computes them once more."""
 
     def __init__(self, levels: Sequence[TopologyLevel]) -> None:
+        """levels: those that are configured, which most gangs ask for."""
         self.levels = tuple(levels)
-        self._kept: tuple[int, int, Domains] | None = None  # (node generation, number of nodes, domains)
+        # levels -> (node generation, number of nodes, domains)
+        self._kept: dict[tuple[TopologyLevel, ...], tuple[int, int, Domains]] = {}
 
-    def of(self, snapshot: NodeInfoLister) -> Domains:
+    def of(self, snapshot: NodeInfoLister, levels: tuple[TopologyLevel, ...] | None = None) -> Domains:
+        """levels: None for those that are configured."""
+        levels = self.levels if levels is None else levels
         if not isinstance(snapshot, _Labelled):
-            return Domains(snapshot, self.levels)
-        known, count = self._kept, len(snapshot.list())
+            return Domains(snapshot, levels)
+        known, count = self._kept.get(levels), len(snapshot.list())
         if known is not None and known[:2] == (snapshot.node_generation, count):
             return known[2]
-        domains = Domains(snapshot, self.levels)
-        self._kept = (snapshot.node_generation, count, domains)
+        domains = Domains(snapshot, levels)
+        if len(self._kept) >= KEPT_LEVELS:  # owners of groups may name any label
+            self._kept.clear()
+        self._kept[levels] = (snapshot.node_generation, count, domains)
         return domains
 
 

@@ -204,11 +204,13 @@ def _running(group: Group) -> dict[str, tuple[PodInfo, str]]:
 
 def _by_what_it_asks_for(manager: PodGroupManager, group: Group) -> RunningGang | None:
     spec = manager.spec(group)
-    if spec is None or spec.invalid or spec.min_member <= 1:
+    if spec is None or spec.invalid or (spec.min_member <= 1 and not spec.disrupted_whole):
         return None
     running = _running(group)
     if not running:
         return None
+    if spec.disrupted_whole:  # no member is to spare
+        return RunningGang(group.key, len(running), running, standing_priority=manager.priority_of(group))
     role_of = {uid: spec.roles.role_of(info.pod) for uid, (info, _) in running.items()} if spec.roles.minima else {}
     priority = manager.priority_of(group)
     gang = RunningGang(group.key, spec.min_member, running, dict(spec.roles.minima), role_of, priority)

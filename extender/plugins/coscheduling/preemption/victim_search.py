@@ -71,7 +71,10 @@ class VictimSearch:
         pending = [info.pod for group in gang_set for info in group.pending()]
         if not self._dependencies.rules.enabled:
             return messages.PREEMPTION_OFF
-        if any(pod.spec.preemption_policy == "Never" for pod in pending):
+        specs = [self._manager.spec(group) for group in gang_set]
+        if any(pod.spec.preemption_policy == "Never" for pod in pending) or not all(
+            spec.preempts for spec in specs if spec
+        ):
             return messages.PREEMPTION_NEVER
         return "" if self._dependencies.evictor.allowed() else messages.PREEMPTION_NOT_PERMITTED
 

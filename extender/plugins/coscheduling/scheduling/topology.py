@@ -7,8 +7,10 @@ the planner, by its name. No counterpart upstream.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
+from extender.config.types import TopologyLevel
 from extender.framework.columnar import table_of
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling.planner import Topology
@@ -46,19 +48,30 @@ def position_in(snapshot: NodeInfoLister) -> Position:
 def topology_of(configured: Topology, asked: Iterable[AskedTopology]) -> Topology:
     """Groups that start together share one answer, whichever asks: the narrowest level that any of them names."""
     known = list(asked)
-    required = _narrowest(configured, (each.required for each in known))
+    configured = _with_labels(configured, {each.node_label for each in known if each.node_label})
+    required = _narrowest(configured, (level for each in known for level in (each.required, each.node_label)))
     preferred = _narrowest(configured, (each.preferred for each in known))
     return replace(configured, required=required, preferred=preferred) if required or preferred else configured
 
 
-def confining_level(configured: Topology, asked: Iterable[AskedTopology]) -> int | None:
-    """The level of which those that ask have to share a domain; None where there is none, or it is unknown: such a gang is
-    not planned, and what runs of it runs anywhere."""
+def _with_labels(configured: Topology, labels: AbstractSet[str]) -> Topology:
+    """With a level for each of these node labels that has none. It is the widest, so that the label's value alone makes its
+    domain; the configured ones go on to say how the gang is packed inside."""
+    unknown = sorted(labels - {level.key for level in configured.levels})
+    if not unknown:
+        return configured
+    return replace(configured, levels=(*(TopologyLevel(label, label) for label in unknown), *configured.levels))
+
+
+def confining_level(configured: Topology, asked: Iterable[AskedTopology]) -> tuple[Topology, int] | None:
+    """The levels, and the one of which those that ask have to share a domain; None where there is none, or it is unknown: such
+    a gang is not planned, and what runs of it runs anywhere."""
     topology = topology_of(configured, asked)
     try:
-        return level_of(topology, topology.required)
+        level = level_of(topology, topology.required)
     except UnknownLevelError:
         return None
+    return (topology, level) if level is not None else None
 
 
 def _narrowest(configured: Topology, levels: Iterable[str]) -> str:
@@ -84,14 +97,15 @@ class GangSetDomains:
         planned = self._manager.slots.get(uid) is not None
         gang_set = gang_set_of(self._manager, group) if planned else (group,)
         specs = [self._manager.spec(each) for each in gang_set]
-        level = confining_level(self._topology, [spec.topology for spec in specs if spec is not None])
-        if level is None:
+        confining = confining_level(self._topology, [spec.topology for spec in specs if spec is not None])
+        if confining is None:
             return ""
+        topology, level = confining
         position = position_in(snapshot)
         here = position(node_name)
         if here is None:
             return ""
-        domains = self._domains.of(snapshot)
+        domains = self._domains.of(snapshot, topology.levels)
         others = [at for name in self._places(gang_set, uid) if (at := position(name)) is not None]
         own = domains.with_nodes(level, others)
         return domains.levels[level].name if own and domains.ids[level][here] not in own else ""

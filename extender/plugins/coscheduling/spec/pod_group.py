@@ -1,4 +1,4 @@
-"""What a group asks for, from its PodGroup, from kube-scheduler's own, or from its pods where there is no object.
+"""What a group asks for, from its PodGroup, or from its pods where there is no object; `in_tree` reads kube-scheduler's own.
 
 PodGroupManager keeps it. A value that cannot be read makes the group invalid, with the key or the field and the reason.
 scheduler-plugins: apis/scheduling/v1alpha1/types.go
@@ -38,6 +38,9 @@ class GroupSpec:
 
     min_member is at least the sum of the roles' minima, and 0 where it cannot be read. groups: those that it names to start
     together; groups_key: the annotation that names them. kind: what messages call the group.
+
+    Of kube-scheduler's own PodGroup: priority is the gang's own (None: its members'); preempts: whether pods may be evicted
+    for it; disrupted_whole: no member goes alone.
     """
 
     key: str
@@ -53,11 +56,14 @@ class GroupSpec:
     roles: Roles = NO_ROLES
     topology: AskedTopology = NO_TOPOLOGY
     kind: str = "group"
+    priority: int | None = None
+    preempts: bool = True
+    disrupted_whole: bool = False
 
 
 def spec_of_pod_group(pod_group: PodGroup) -> GroupSpec:
     if pod_group.unreadable:
-        return _unreadable(pod_group)
+        return unreadable(pod_group)
     reading, asked_for = Reading(), pod_group.spec
     minimum = reading.field("spec.minMember", partial(check_minimum, asked_for.min_member))
     resources = reading.field("spec.minResources", partial(_resources, asked_for.min_resources))
@@ -72,23 +78,12 @@ def spec_of_pod_group(pod_group: PodGroup) -> GroupSpec:
         created=pod_group.metadata.creation_timestamp,
         pod_group=pod_group,
     )
-    return _complete(spec, reading.invalid, asked_by(pod_group.metadata, pod_group.key), "PodGroup")
+    return completed(spec, reading.invalid, asked_by(pod_group.metadata, pod_group.key), "PodGroup")
 
 
-def spec_of_in_tree(pod_group: InTreePodGroup) -> GroupSpec:
-    """kube-scheduler's own object: a gang of minCount; with the basic policy each pod is on its own."""
-    if pod_group.unreadable:
-        return _unreadable(pod_group)
-    reading, gang = Reading(), pod_group.spec.scheduling_policy.gang
-    count = gang.min_count if gang is not None else 1
-    minimum = reading.field("spec.schedulingPolicy.gang.minCount", partial(check_minimum, count))
-    spec = GroupSpec(pod_group.key, minimum or 0, created=pod_group.metadata.creation_timestamp)
-    return _complete(spec, reading.invalid, asked_by(pod_group.metadata, pod_group.key), "PodGroup")
-
-
-def _unreadable(pod_group: PodGroup | InTreePodGroup) -> GroupSpec:
+def unreadable(pod_group: PodGroup | InTreePodGroup) -> GroupSpec:
     spec = GroupSpec(pod_group.key, 0, created=pod_group.metadata.creation_timestamp)
-    return _complete(spec, pod_group.unreadable, Asked(), "PodGroup")
+    return completed(spec, pod_group.unreadable, Asked(), "PodGroup")
 
 
 def spec_of_labels(key: str, members: Iterable[tuple[corev1.Pod, GroupRef]]) -> GroupSpec:
@@ -108,14 +103,14 @@ def spec_of_labels(key: str, members: Iterable[tuple[corev1.Pod, GroupRef]]) -> 
     source = ref.source or LIGHTWEIGHT
     minimum = reading.required(first.metadata, source.minimum or LIGHTWEIGHT_MIN_AVAILABLE)
     asked = asked_by(first.metadata, key, source)
-    return _complete(replace(spec, min_member=minimum or 0), reading.invalid, asked, "group")
+    return completed(replace(spec, min_member=minimum or 0), reading.invalid, asked, "group")
 
 
 def _wishes(pod: corev1.Pod, ref: GroupRef) -> tuple[object, ...]:
     return ref.source.name if ref.source is not None else "", *relevant(pod.metadata)
 
 
-def _complete(spec: GroupSpec, invalid: str, asked: Asked, kind: str) -> GroupSpec:
+def completed(spec: GroupSpec, invalid: str, asked: Asked, kind: str) -> GroupSpec:
     """The group with what its annotations ask for, and with what is wrong of it or of them."""
     wrong = invalid or asked.invalid
     spec = replace(

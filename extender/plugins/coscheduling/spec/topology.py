@@ -13,10 +13,14 @@ from extender.plugins.coscheduling.spec.field_errors import invalid
 
 @dataclass(frozen=True, slots=True)
 class AskedTopology:
-    """Levels, by their name or label; empty where none is asked for."""
+    """Levels, by their name or label; empty where none is asked for.
+
+    node_label: of kube-scheduler's own PodGroup: a required level too, which need not be a configured one.
+    """
 
     required: str = ""
     preferred: str = ""
+    node_label: str = ""
 
 
 NO_TOPOLOGY = AskedTopology()

@@ -47,7 +47,8 @@ class Preempting:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """priority: the highest that a whole quorum has. since: when the quorum first existed; None while there is none."""
+    """priority: what its object says, else the highest that a whole quorum has. since: when the quorum first existed; None while
+    there is none."""
 
     priority: int
     since: datetime | None
@@ -56,9 +57,11 @@ class Standing:
 def standing_of(members: Mapping[str, Member], priorities: Counter[int], spec: GroupSpec | None) -> Standing:
     """priorities: how many of the members (by UID) have each."""
     minima = list(_minima(members, spec)) if spec is not None and not spec.invalid else []
+    own = spec.priority if spec is not None else None
     if not minima or any(len(found) < number for number, found in minima):
-        return Standing(min(priorities, default=0), None)
-    return Standing(_priority(minima, priorities), _since(minima, spec.created if spec is not None else None))
+        return Standing(min(priorities, default=0) if own is None else own, None)
+    priority = _priority(minima, priorities) if own is None else own
+    return Standing(priority, _since(minima, spec.created if spec is not None else None))
 
 
 def counts_at(pod_priority: int, gang_priority: int) -> int:

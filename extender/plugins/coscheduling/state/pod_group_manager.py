@@ -26,11 +26,11 @@ from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.quarantine import Quarantine
 from extender.plugins.coscheduling.spec.group_annotations import names_groups
+from extender.plugins.coscheduling.spec.in_tree import spec_of_in_tree
 from extender.plugins.coscheduling.spec.membership import GroupLabels, GroupRef, foreign_gates
 from extender.plugins.coscheduling.spec.named_groups import Keys
 from extender.plugins.coscheduling.spec.pod_group import (
     GroupSpec,
-    spec_of_in_tree,
     spec_of_labels,
     spec_of_pod_group,
     too_many_together,
