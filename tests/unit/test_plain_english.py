@@ -13,8 +13,20 @@ import pytest
 
 from tests.documented import PROJECT
 
-WITHOUT_A_SUBJECT = "whoever whomever somebody nobody everybody anybody someone anyone everyone whom who".split()
-PEOPLE = "user tenant owner operator".split()
+WITHOUT_A_SUBJECT = [
+    "whoever",
+    "whomever",
+    "somebody",
+    "nobody",
+    "everybody",
+    "anybody",
+    "someone",
+    "anyone",
+    "everyone",
+    "whom",
+    "who",
+]
+PEOPLE = ["user", "tenant", "owner", "operator"]
 FOUND = re.compile(
     rf"(?<!\w)(?:{'|'.join(WITHOUT_A_SUBJECT)}|no[ _]one)(?!\w)"  # words of a sentence
     rf"|_(?:{'|'.join(WITHOUT_A_SUBJECT)})(?=_|\b)"  # words of a name

@@ -1,0 +1,84 @@
+"""Members that look at each other: placed one by one, each judged with those before it in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from extender.config.types import Packing
+from extender.framework.node_info import NodeInfo
+from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.planner import Cause, Topology
+from extender.plugins.coscheduling.planner.constrained import Attempt, Preference, Shape
+from extender.plugins.coscheduling.planner.domains import coarse_groups
+from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot
+from extender.plugins.coscheduling.planner.members import MemberClass
+from extender.plugins.coscheduling.planner.request import Deadline
+from extender.plugins.coscheduling.planner.room import Room
+from tests.objects import HOSTNAME, ZONE, PodBuilder
+from tests.unit.plugins.coscheduling.planning import GANG, JUDGE, gang, member, node, placed, plan, refused
+
+NODES = [node("n1", zone="a").info(), node("n2", zone="a").info(), node("n3", zone="b").info()]
+
+
+@pytest.mark.parametrize(
+    ("of", "count", "domains"),
+    [
+        pytest.param(member().pod_anti_affinity(HOSTNAME, GANG), 3, 3, id="no two on one node"),
+        pytest.param(member().pod_affinity(HOSTNAME, GANG), 4, 1, id="all on one node"),
+        pytest.param(member().host_port(80), 3, 3, id="a port is taken once on a node"),
+    ],
+)
+def test_on_how_many_nodes(of: PodBuilder, count: int, domains: int) -> None:
+    assert len(set(placed(plan(NODES, gang(count, of))).values())) == domains
+
+
+@pytest.mark.parametrize(
+    ("of", "count", "cause", "found"),
+    [
+        pytest.param(
+            member().pod_anti_affinity(HOSTNAME, GANG), 4, Cause.AFFINITY, 3, id="one more than there are nodes"
+        ),
+        pytest.param(member().pod_anti_affinity(ZONE, GANG), 3, Cause.AFFINITY, 2, id="one more than there are zones"),
+        pytest.param(member().pod_affinity(HOSTNAME, GANG), 5, Cause.ROOM, 4, id="all on one node, which is too small"),
+    ],
+)
+def test_what_does_not_fit_says_why_and_how_many_would(of: PodBuilder, count: int, cause: Cause, found: int) -> None:
+    verdict = refused(plan(NODES, gang(count, of)))
+    assert (verdict.cause, verdict.placed) == (cause, found)
+
+
+def shape(info: PodInfo, nodes: Sequence[NodeInfo]) -> Shape:
+    passing = np.array([status.success for status in (trial := JUDGE.begin(info.pod, nodes)).filter_all()])
+    everywhere = np.ones(len(nodes), dtype=np.bool_)
+    return Shape(MemberClass((info,), info.pod.name), trial, passing, everywhere, everywhere)
+
+
+def test_a_member_that_finds_no_node_is_tried_again_once_the_one_that_it_needs_is_there() -> None:
+    leader = member().label("role", "leader").name("leader").info()
+    follower = member(cpu=2).pod_affinity(HOSTNAME, {"matchLabels": {"role": "leader"}}).name("follower").info()
+    shapes = [shape(follower, NODES), shape(leader, NODES)]
+    room = Room.of(HypotheticalSnapshot(NODES), ["cpu", "memory"])
+    anywhere = [np.ones(len(NODES), dtype=np.bool_)] * 2
+    groups = coarse_groups(HypotheticalSnapshot(NODES), [HOSTNAME])
+    attempt = Attempt(shapes, list(NODES), room, anywhere, groups, Preference.FEW, Deadline(lambda: 0.0, 0.0, 1.0))
+    attempt.run([(0, follower), (1, leader)])
+    assert [info.pod.name for _, info, _ in attempt.sequence] == ["leader", "follower"]
+    assert len({at for _, _, at in attempt.sequence}) == 1
+    assert attempt.unplaced == []
+
+
+@pytest.mark.parametrize(
+    ("packing", "most"),
+    [
+        pytest.param(Packing.FEWEST_NODES, 2, id="as few nodes as can be"),
+        pytest.param(Packing.MOST_EVEN, 1, id="as evenly as can be"),
+    ],
+)
+def test_the_preference_chooses_among_nodes_that_take_a_member(packing: Packing, most: int) -> None:
+    """Spread with a skew of two leaves the choice."""
+    spread = member().spread_constraint(2, HOSTNAME, "DoNotSchedule", GANG)
+    nodes = list(placed(plan(NODES, gang(3, spread), topology=Topology(packing=packing))).values())
+    assert max(map(nodes.count, nodes)) == most

@@ -1,0 +1,64 @@
+"""What the filters say of a hypothetical state: one pod, its nodes, and the pods that are added meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+
+from extender.plugins import names
+from tests.objects import HOSTNAME, PodBuilder, make_pod
+from tests.unit.plugins.coscheduling.planning import GANG, JUDGE, existing, member, node
+
+NODES = [node("n1", cpu=1).info(), node("n2", cpu=4).info()]
+
+
+@pytest.mark.parametrize(
+    ("pod", "plugins"),
+    [
+        pytest.param(member(), ["", ""], id="both take it"),
+        pytest.param(member(cpu=2), [names.NODE_RESOURCES_FIT, ""], id="one is too small"),
+        pytest.param(member().node_selector({"gpu": "yes"}), [names.NODE_AFFINITY] * 2, id="no node has the label"),
+        pytest.param(
+            member().node_affinity_in("metadata.name", ["n2"], field=True),
+            [names.NODE_AFFINITY, ""],
+            id="it names a node",
+        ),
+    ],
+)
+def test_all_nodes_at_once_are_judged_as_one_by_one(pod: PodBuilder, plugins: list[str]) -> None:
+    trial = JUDGE.begin(pod.name("p").obj(), NODES)
+    assert [status.plugin for status in trial.filter_all()] == plugins
+    assert [trial.filter(info).plugin for info in NODES] == plugins
+
+
+def test_a_pod_that_was_added_counts_and_a_clone_goes_its_own_way() -> None:
+    trial = JUDGE.begin(member().pod_anti_affinity(HOSTNAME, GANG).name("p").obj(), NODES)
+    clone, there = trial.clone(), NODES[1].clone()
+    sibling = member().name("s").node("n2").info()
+    there.add_pod(sibling)
+    trial.add_pod(sibling, there)
+    assert trial.filter(there).plugin == names.INTER_POD_AFFINITY
+    assert clone.filter(NODES[1]).success
+
+
+def test_a_pod_that_comes_and_minds_one_that_no_pod_minded_before_is_not_overlooked() -> None:
+    """PreFilter has skipped InterPodAffinity, which hears of no added pod then."""
+    trial = JUDGE.begin(member().name("p").obj(), NODES)
+    shy = existing("shy", "n2").pod_anti_affinity(HOSTNAME, GANG).info()
+    there = NODES[1].clone()
+    there.add_pod(shy)
+    trial.add_pod(shy, there)
+    assert trial.filter(there).plugin == names.INTER_POD_AFFINITY
+    assert trial.filter(NODES[0]).success
+
+
+def test_a_refusal_of_pre_filter_is_that_of_every_node() -> None:
+    trial = JUDGE.begin(make_pod().name("p").node_affinity_in("metadata.name", [], field=True).obj(), NODES)
+    assert not any(status.success for status in trial.filter_all())
+
+
+def test_without_volumes_nothing_tells_ephemeral_claims_apart() -> None:
+    assert JUDGE.ties(member().name("p").obj()) == ()
+
+
+def test_the_hints_of_its_plugins_are_those_of_filters() -> None:
+    assert {names.NODE_RESOURCES_FIT, names.NODE_AFFINITY} <= {row.plugin for row in JUDGE.hint_rows()}
