@@ -51,7 +51,8 @@ def test_what_does_not_fit_says_why_and_how_many_would(of: PodBuilder, count: in
 
 
 def shape(info: PodInfo, nodes: Sequence[NodeInfo]) -> Shape:
-    passing = np.array([status.success for status in (trial := JUDGE.begin(info.pod, nodes)).filter_all()])
+    trial = JUDGE.begin(info.pod, nodes)
+    passing = np.array([status.success for status in trial.filter_all()])
     everywhere = np.ones(len(nodes), dtype=np.bool_)
     return Shape(MemberClass((info,), info.pod.name), trial, passing, everywhere, everywhere)
 
