@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from extender.plugins.coscheduling.spec import keys
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec, spec_of_labels, spec_of_pod_group
 from extender.plugins.coscheduling.spec.reading import Reading
-from extender.plugins.coscheduling.spec.start_record import start_record
 from tests.objects import make_pod
 
 NOT_A_GROUP_LIST = "must be a JSON list of namespace/name"
@@ -161,17 +159,6 @@ def test_pods_of_koordinator_without_a_minimum_are_told_so() -> None:
     assert ref is not None
     wanted = f"group default/g is invalid: annotation {keys.KOORDINATOR_MIN_AVAILABLE}: Required value"
     assert spec_of_labels(ref.key, [(pod, ref)]).invalid == wanted
-
-
-def test_the_record_of_a_start_is_read_as_it_was_written() -> None:
-    record = start_record(datetime(2026, 3, 2, 10, 0, 0, 123456, UTC), 2, ())
-    assert record.text() == "2026-03-02T10:00:00.123456Z 2"
-    assert Reading().parsed(keys.START, record.text()) == record
-
-
-@pytest.mark.parametrize("name", ["", "soon", "2026-03-02T10:00:00", "0000-01-01T00:00:00Z", "9" * 100], ids=str)
-def test_what_is_no_time_begins_no_record_of_a_start(name: str) -> None:
-    assert Reading().parsed(keys.START, f"{name} 2") is None
 
 
 @pytest.mark.faults

@@ -7,10 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from extender.plugins.coscheduling.spec.field_errors import FieldError
 from extender.plugins.coscheduling.spec.keys import START
 from extender.plugins.coscheduling.spec.start_record import MOST_NAMED, parse_start, start_record
 from tests.objects import make_pod
@@ -257,34 +254,3 @@ def test_the_record_comes_with_each_binding_and_says_the_quorum_of_then(world: M
     assert kube.running() == {"g0", "g1"}
     expected = start_record(NOW, 2, ["default/g0", "default/g1"])
     assert [parse_start(START.text(each.metadata)) for each in kube.pods.values()] == [expected] * 2
-
-
-# The annotation
-
-
-@given(st.integers(1, 2**31 - 1), st.sets(st.text(max_size=36), max_size=MOST_NAMED))
-def test_a_record_is_read_as_it_was_written_and_fits_its_key(quorum: int, uids: set[str]) -> None:
-    record = start_record(NOW, quorum, uids)
-    text = record.text()
-    assert parse_start(text) == record
-    assert len(text) <= START.longest
-
-
-def test_of_a_large_start_no_members_are_named() -> None:
-    assert start_record(NOW, 200, [f"u{number}" for number in range(MOST_NAMED + 1)]).members == frozenset()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "yesterday 2",
-        "2026-03-02T10:00:00 2",
-        "2026-03-02T10:00:00Z",
-        "2026-03-02T10:00:00Z 0",
-        f"{NOW.isoformat()} 2 ab",
-    ],
-)
-def test_nonsense_is_no_record(text: str) -> None:
-    with pytest.raises(FieldError):
-        parse_start(text)
