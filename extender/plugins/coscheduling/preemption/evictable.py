@@ -176,9 +176,9 @@ def with_their_gangs(victims: Collection[Evictable], all_evictable: Iterable[Evi
     return list(chosen.values())
 
 
-def running_gangs(manager: PodGroupManager) -> list[RunningGang]:
+def running_gangs(manager: PodGroupManager, groups: Iterable[Group]) -> list[RunningGang]:
     """Those that run whole, and those of which a part runs."""
-    found = (running_gang(manager, group) for group in manager.groups.values())
+    found = (running_gang(manager, group) for group in groups)
     return [gang for gang in found if gang is not None]
 
 
@@ -218,26 +218,25 @@ def _by_what_it_asks_for(manager: PodGroupManager, group: Group) -> RunningGang 
     return gang if gang.complete or not loose else None
 
 
-def starting_members(manager: PodGroupManager) -> set[str]:
+def starting_members(groups: Iterable[Group]) -> set[str]:
     """UIDs of those that are being bound, or have been and the watch has not shown it yet: as good as running."""
-    return {uid for group in manager.groups.values() for uid in (*group.unconfirmed, *group.starting)}
+    return {uid for group in groups for uid in (*group.unconfirmed, *group.starting)}
 
 
 def running_members(manager: PodGroupManager, keys: Iterable[str]) -> dict[str, PodInfo]:
     """By UID: the members of these groups that run, or begin to."""
     groups = (group for key in keys if (group := manager.groups.get(key)) is not None)
-    gangs = (running_gang(manager, group) for group in groups)
-    return {uid: info for gang in gangs if gang is not None for uid, (info, _) in gang.running.items()}
+    return {uid: info for gang in running_gangs(manager, groups) for uid, (info, _) in gang.running.items()}
 
 
-def releasable(manager: PodGroupManager, priority: int) -> dict[str, str]:
+def releasable(manager: PodGroupManager, groups: Iterable[Group], priority: int) -> dict[str, str]:
     """Held members that can be let go for a preemptor of this priority, UID -> key of the group.
 
     No start of theirs has begun, and their gang is not the rest of one that was cut short: it would stay a fraction.
     """
     return {
         uid: group.key
-        for group in manager.groups.values()
+        for group in groups
         if group.held
         and group.members
         and manager.quarantine.for_gang(

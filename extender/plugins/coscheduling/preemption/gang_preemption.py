@@ -88,7 +88,11 @@ class GangPreemption:
         may be: its priority is looked at when victims are searched for. Lock held."""
         manager = self._manager
         priority = manager.priority_of(group)
-        if self.priorities.any_below(priority) or releasable(manager, priority) or self._assumed():
+        if (
+            self.priorities.any_below(priority)
+            or releasable(manager, manager.groups.values(), priority)
+            or self._assumed()
+        ):
             return True
         mixed = (each for each in manager.groups.values() if len(each.priorities) > 1 and each.assigned())
         at = (

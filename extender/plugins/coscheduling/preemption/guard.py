@@ -24,19 +24,20 @@ from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import GangVictims
 from extender.plugins.coscheduling.dispatch.holds import Holds
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
+from extender.plugins.coscheduling.planner.hypothetical import without_pods
 from extender.plugins.coscheduling.preemption.evictable import (
-    Evictable,
     Rules,
     evictable_pods,
     releasable,
     running_gangs,
-    running_members,
     starting_members,
 )
 from extender.plugins.coscheduling.preemption.reselection import Reselection, Selection
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.waiting_preemptors import VetoedPreemptors
+from extender.plugins.coscheduling.scheduling.overlay import Overlays
 from extender.plugins.coscheduling.state.gang_sets import waits_for_start
+from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.slots import Slot
 
@@ -84,15 +85,6 @@ class Review:
     release: Release | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Concerned:
-    """What of the gangs a preemptor may touch. released: held members that would let go, UID -> group."""
-
-    all_evictable: Sequence[Evictable]
-    released: Mapping[str, str]
-    promised: Mapping[str, Sequence[PodInfo]]
-
-
 class PreemptionGuard:
     """Reads the groups under the manager's lock; asks the filters outside it. One call at a time."""
 
@@ -102,6 +94,7 @@ class PreemptionGuard:
         holds: Holds,
         rest: RestOfGangs,
         vetoed: VetoedPreemptors,
+        overlays: Overlays,
         framework: Framework,
         *,
         newest_snapshot: Callable[[], NodeInfoLister],
@@ -115,6 +108,7 @@ class PreemptionGuard:
         self._holds = holds
         self._rest = rest
         self._vetoed = vetoed
+        self._overlays = overlays
         self._framework = framework
         self._newest_snapshot = newest_snapshot
         self._pdbs = pdbs
@@ -177,75 +171,45 @@ class PreemptionGuard:
         self._steering.carry_out()
 
     def look(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate]) -> Review:
-        """What `review` answers, and why; nothing comes of it."""
-        manager = self._manager
-        with manager.lock:
-            alone = waits_for_start(manager, preemptor)
-        if alone:
-            return Review(veto=Veto.GANG_MEMBER)
-        victims = [victim for candidate in candidates for victim in candidate.victims]
-        with manager.lock:
-            promised = any(self._promised(candidate.node_name, preemptor) for candidate in candidates)
-            groups = {group.key: group for victim in victims if (group := manager.find(victim)) is not None}
-            if not groups and not promised:
-                return _own_choice(candidates)
-            unbound = self._unbound()
-            in_gangs = running_members(manager, groups)
-        spared = unbound if self._gang_victims is GangVictims.ANY else unbound | in_gangs.keys()
-        if not promised and not any(victim.uid in spared for victim in victims):
-            return _own_choice(candidates)
-        return self._reselected(preemptor, candidates, unbound)
-
-    def _promised(self, node_name: str, preemptor: corev1.Pod) -> list[PodInfo]:
-        """Pods whose room there is kept from it: for what they leave no pod need be evicted, and its nomination would be in the way of those
-        that come for their places. Lock held."""
-        places = self._manager.slots.on_node(node_name)
-        kept = (place for place in places if place.holds_against(preemptor.priority) and place.uid != preemptor.uid)
-        return [place.pod_info for place in kept]
-
-    def _unbound(self) -> set[str]:
-        """Members in our bind for their gang's sake, or let go this moment; not those whose start has begun. Lock held.
-
-        A single pod is in our bind only while it is being bound.
-        """
-        held = {uid for group in self._manager.groups.values() for uid in group.held}
-        members = {uid for uid in self._assumed() if self._manager.is_member(uid)}
-        return (held | members) - starting_members(self._manager)
-
-    def _reselected(
-        self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate], unbound: Collection[str]
-    ) -> Review:
-        snapshot = self._newest_snapshot()
+        """What `review` answers, and why; nothing comes of it. It costs the pods on the candidates' nodes and the rest of their gangs."""
+        manager, snapshot = self._manager, self._newest_snapshot()
+        victims = {victim.uid for candidate in candidates for victim in candidate.victims}
         nodes = [node for candidate in candidates if (node := _node(snapshot, candidate.node_name)) is not None]
-        concerned = self._concerned(preemptor, nodes, unbound)
+        with manager.lock:
+            if waits_for_start(manager, preemptor):
+                return Review(veto=Veto.GANG_MEMBER)
+            places = self._overlays.against(preemptor.priority)
+            promised = any(
+                place.uid != preemptor.uid for candidate in candidates for place in places.on_node(candidate.node_name)
+            )
+            groups = manager.groups_with(victims.union(info.pod.uid for node in nodes for info in node.pods))
+            unbound, gangs = self._unbound(groups), running_gangs(manager, groups)
+            spared = set(unbound)
+            if self._gang_victims is not GangVictims.ANY:
+                spared.update(uid for gang in gangs for uid in gang.running)
+            if not promised and victims.isdisjoint(spared):
+                return _own_choice(candidates)
+            cluster, own = places.over(snapshot), manager.slots.get(preemptor.uid)
+            released = releasable(manager, groups, preemptor.priority)
         reselection = Reselection(
             self._framework,
             preemptor,
             snapshot,
-            concerned.all_evictable,
+            without_pods(cluster, {own.node_name: {own.uid}}) if own is not None else cluster,
+            evictable_pods(nodes, gangs, Rules(preemptor.priority, self._gang_victims, protected=unbound)),
             self._pdbs(),
             may_evict_elsewhere=self._rest.allowed(),
         )
-        release = _release(nodes, reselection, concerned)
-        if release is not None:
-            return Review(veto=Veto.HELD, release=release)
-        found = [
-            selection
-            for node in nodes
-            if (selection := reselection.on_node(node, concerned.promised[node.name])) is not None and selection.victims
-        ]
-        if not found:
-            return Review(veto=Veto.GANG_FRACTION)
-        return _of_the_best(found)
+        return _review(nodes, reselection, released)
 
-    def _concerned(self, preemptor: corev1.Pod, nodes: Sequence[NodeInfo], unbound: Collection[str]) -> _Concerned:
-        manager = self._manager
-        rules = Rules(preemptor.priority, self._gang_victims, protected=unbound)
-        with manager.lock:
-            gangs = running_gangs(manager)
-            released = releasable(manager, preemptor.priority)
-            promised = {node.name: self._promised(node.name, preemptor) for node in nodes}
-        return _Concerned(evictable_pods(nodes, gangs, rules), released, promised)
+    def _unbound(self, groups: Sequence[Group]) -> set[str]:
+        """Members in our bind for their gang's sake, or let go this moment; not those whose start has begun. Lock held.
+
+        A single pod is in our bind only while it is being bound.
+        """
+        held = {uid for group in groups for uid in group.held}
+        members = {uid for uid in self._assumed() if self._manager.is_member(uid)}
+        return (held | members) - starting_members(groups)
 
     def _let_go(self, preemptor: corev1.Pod, release: Release) -> None:
         """Of their own accord, and the room is kept for the preemptor."""
@@ -261,13 +225,23 @@ class PreemptionGuard:
         )
 
 
-def _release(nodes: Sequence[NodeInfo], reselection: Reselection, concerned: _Concerned) -> Release | None:
+def _review(nodes: Sequence[NodeInfo], reselection: Reselection, released: Mapping[str, str]) -> Review:
+    """released: held members that would let go, UID -> group."""
+    release = _release(nodes, reselection, released)
+    if release is not None:
+        return Review(veto=Veto.HELD, release=release)
+    selections = (reselection.on_node(node.name) for node in nodes)
+    found = [selection for selection in selections if selection is not None and selection.victims]
+    return _of_the_best(found) if found else Review(veto=Veto.GANG_FRACTION)
+
+
+def _release(nodes: Sequence[NodeInfo], reselection: Reselection, released: Mapping[str, str]) -> Release | None:
     """Where held members are all that is in the way no pod need be evicted: of such nodes the one with the fewest gangs."""
     found: list[tuple[int, int, str, Release]] = []
     for node in nodes:
-        held = frozenset(info.pod.uid for info in node.pods if info.pod.uid in concerned.released)
-        if held and reselection.fits_without(node, held, concerned.promised[node.name]):
-            groups = tuple(sorted({concerned.released[uid] for uid in held}))
+        held = frozenset(info.pod.uid for info in node.pods if info.pod.uid in released)
+        if held and reselection.fits_without(node.name, held):
+            groups = tuple(sorted({released[uid] for uid in held}))
             found.append((len(groups), len(held), node.name, Release(node.name, held, groups)))
     return min(found, key=lambda each: each[:3])[-1] if found else None
 

@@ -48,6 +48,7 @@ class Preemption:
             coscheduling.gang_permit,
             self._rest,
             self._vetoed,
+            coscheduling.rounds.requests.overlays,
             framework,
             newest_snapshot=self._newest_snapshot,
             pdbs=dependencies.pdbs,

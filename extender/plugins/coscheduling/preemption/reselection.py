@@ -8,7 +8,7 @@ kube-scheduler: pkg/scheduler/framework/plugins/defaultpreemption/default_preemp
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -16,8 +16,6 @@ from operator import itemgetter
 from extender.api import corev1, policyv1
 from extender.framework.cycle_state import CycleState
 from extender.framework.listers import NodeInfoLister
-from extender.framework.node_info import NodeInfo
-from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.node_trial import BrokenTrialError, NodeTrial
 from extender.framework.preemption.ordering import ABOVE_ANY_PRIORITY, sort_by_importance
 from extender.framework.runtime.framework import Framework
@@ -60,74 +58,71 @@ class Reselection:
         framework: Framework,
         preemptor: corev1.Pod,
         snapshot: NodeInfoLister,
+        cluster: NodeInfoLister,
         all_evictable: Sequence[Evictable],
         pdbs: Sequence[policyv1.PodDisruptionBudget],
         *,
         may_evict_elsewhere: bool = True,
     ) -> None:
-        """may_evict_elsewhere: without it a gang goes only where all of it is on the node."""
+        """cluster: the snapshot with the places of others in it that hold against the preemptor.
+
+        may_evict_elsewhere: without it a gang goes only where all of it is on the node.
+        """
         self._framework = framework
         self._preemptor = preemptor
+        self._snapshot = snapshot
+        self._cluster = cluster
         self._may_evict_elsewhere = may_evict_elsewhere
-        self._evictable = all_evictable
+        self._all_evictable = all_evictable
         self._budgets = Budgets(pdbs, all_evictable)
         self._state = CycleState()
-        framework.set_snapshot(snapshot)
-        _, self._refused, _ = framework.run_pre_filter_plugins(self._state, preemptor, snapshot.list())
+        framework.set_snapshot(cluster)
+        _, self._refused, _ = framework.run_pre_filter_plugins(self._state, preemptor, cluster.list())
 
-    def on_node(
-        self, node: NodeInfo, promised: Iterable[PodInfo] = (), released: Collection[str] = ()
-    ) -> Selection | None:
-        """None where the pod would not fit whichever pods went. promised: pods that will be there in any case.
-
-        released: UIDs of pods whose room is free without an eviction.
-        """
+    def on_node(self, name: str) -> Selection | None:
+        """None where the pod would not fit whichever pods went."""
         if not self._refused.success:
             return None
-        here = [victim for victim in self._evictable if victim.node_name == node.name]
         try:
-            return self._select(node, here, promised, released)
+            return self._select(name)
         except BrokenTrialError:
             return None
 
-    def fits_without(self, node: NodeInfo, released: Collection[str], promised: Iterable[PodInfo] = ()) -> bool:
-        """Whether the pod fits once these alone are off the node."""
+    def fits_without(self, name: str, released: Collection[str]) -> bool:
+        """Whether the pod fits on the node once these alone (UIDs) are off it."""
         if not self._refused.success:
             return False
         try:
-            return self._trial(node, promised, released).fits().success
+            return self._trial(name, released).fits().success
         except BrokenTrialError:
             return False
 
-    def _trial(self, node: NodeInfo, promised: Iterable[PodInfo], released: Collection[str]) -> NodeTrial:
+    def _trial(self, name: str, released: Collection[str] = ()) -> NodeTrial:
+        """A place whose pod is nominated to the node is left out: the filters count that pod themselves."""
+        node = self._cluster.get(name)
         trial = NodeTrial(self._framework, self._state.clone(), self._preemptor, node.clone())
+        nominated = {
+            pod.uid
+            for pod in self._framework.nominator.nominated_pods_for_node(name)
+            if pod.priority >= self._preemptor.priority
+        }
+        nominated.difference_update(info.pod.uid for info in self._snapshot.get(name).pods)
         for info in node.pods:
-            if info.pod.uid in released:
+            if info.pod.uid in released or info.pod.uid in nominated:
                 trial.remove(info)
-        counted = {info.pod.uid for info in node.pods} | self._nominated_to(node)
-        for info in promised:
-            if info.pod.uid not in counted:
-                trial.add(info)
         return trial
 
-    def _nominated_to(self, node: NodeInfo) -> set[str]:
-        """UIDs of those that the filters count there themselves."""
-        nominated = self._framework.nominator.nominated_pods_for_node(node.name)
-        return {pod.uid for pod in nominated if pod.priority >= self._preemptor.priority}
-
-    def _select(
-        self, node: NodeInfo, here: Sequence[Evictable], promised: Iterable[PodInfo], released: Collection[str]
-    ) -> Selection | None:
-        trial = self._trial(node, promised, released)
-        going = [info for info in node.pods if info.pod.deleting and info.pod.priority < self._preemptor.priority]
+    def _select(self, name: str) -> Selection | None:
+        trial, here = self._trial(name), self._snapshot.get(name).pods
+        going = [info for info in here if info.pod.deleting and info.pod.priority < self._preemptor.priority]
         for info in going:
             trial.remove(info)
-        gone = self._removed(trial, here)
+        gone = self._removed(trial, [victim for victim in self._all_evictable if victim.node_name == name])
         if gone is None:
             return None
         violating = self._budgets.violating(gone, important_first=True)
         left = self._unspared(trial, gone, violating)
-        return self._selection(node.name, left, violating, [info.pod for info in going])
+        return self._selection(name, left, violating, [info.pod for info in going])
 
     def _removed(self, trial: NodeTrial, here: Sequence[Evictable]) -> list[Evictable] | None:
         """Clears the node as far as it takes, the cheapest first; None if that is not far enough.
@@ -158,7 +153,7 @@ class Reselection:
         return [[victim for _, some in step for victim in some] for _, step in groupby(ranked, key=itemgetter(0))]
 
     def _whole(self, key: str) -> list[Evictable]:
-        return [victim for victim in self._evictable if victim.gang == key]
+        return [victim for victim in self._all_evictable if victim.gang == key]
 
     def _gangs(self, here: Sequence[Evictable]) -> list[list[Evictable]]:
         """Whole gangs that could go, the cheapest first."""
@@ -207,7 +202,7 @@ class Reselection:
         """Pods that are being deleted are victims that need not be told."""
         broken = frozenset(victim.gang for victim in victims if victim.kind is Kind.BREAKING)
         chosen = {victim.uid for victim in victims}
-        rest = [victim for victim in self._evictable if victim.gang in broken and victim.uid not in chosen]
+        rest = [victim for victim in self._all_evictable if victim.gang in broken and victim.uid not in chosen]
         all_evictable = [*victims, *rest]
         here = [*going, *(victim.pod for victim in all_evictable if victim.node_name == node_name)]
         sort_by_importance(here)

@@ -88,9 +88,9 @@ class VictimSearch:
             gang_set,
             self._reservations.permitted(gang_set, question),
             Rules(priority, configured.gang_victims, started_before=started),
-            running_gangs(manager),
-            releasable(manager, priority),
-            starting_members(manager),
+            running_gangs(manager, manager.groups.values()),
+            releasable(manager, manager.groups.values(), priority),
+            starting_members(manager.groups.values()),
         )
 
     def search(self, situation: Situation) -> VictimPlan | str:

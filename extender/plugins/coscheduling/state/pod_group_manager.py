@@ -123,6 +123,11 @@ class PodGroupManager:
         with self.lock:
             return self._pods.group_of(pod.uid)
 
+    def groups_with(self, uids: Iterable[str]) -> list[Group]:
+        """Those that one of these pods is a member of, or is held for. Lock held."""
+        keys = {key for uid in uids for key in (self._pods.group_of(uid), self._pods.holder_of(uid))}
+        return [self.groups[key] for key in sorted(keys) if key in self.groups]
+
     def is_member(self, uid: str) -> bool:
         return uid in self._pods
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from extender.api import corev1, policyv1
 from extender.framework.cycle_state import CycleState
 from extender.framework.node_info import NodeInfo
+from extender.plugins.coscheduling.planner.hypothetical import with_pods
 from extender.plugins.coscheduling.preemption.evictable import Rules, RunningGang, evictable_pods
 from extender.plugins.coscheduling.preemption.reselection import Reselection, Selection
 from tests.objects import PodBuilder, make_node, make_pdb, make_pod
@@ -60,11 +61,12 @@ class Guarded(PreemptionWorld):
             self.framework,
             preemptor,
             snapshot,
+            with_pods(snapshot, [("n1", each.info()) for each in promised]),
             evictable,
             pdbs,
             may_evict_elsewhere=may_evict_elsewhere,
         )
-        return reselection.on_node(_node(nodes, "n1"), [each.info() for each in promised])
+        return reselection.on_node("n1")
 
 
 def _node(nodes: Sequence[NodeInfo], name: str) -> NodeInfo:

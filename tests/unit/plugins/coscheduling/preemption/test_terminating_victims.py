@@ -123,7 +123,7 @@ def test_a_member_that_is_shown_to_be_going_does_not(gang: Preempted) -> None:
 
 def test_a_fraction_is_seen_as_one(gang: Preempted) -> None:
     gang.gone(gang.members[0])
-    (found,) = running_gangs(gang.manager)
+    (found,) = running_gangs(gang.manager, gang.manager.groups.values())
     assert (set(found.running), found.complete) == ({"p1", "p2"}, False)
 
 
@@ -138,7 +138,7 @@ def test_in_the_middle_of_its_commit_a_gang_is_no_fraction() -> None:
     world.plugin.post_bind(CycleState(), members[0], "n1")
     bound = pod("p0", "g", node_name="n1")
     world.plugin.on_pod(members[0], bound)
-    (found,) = running_gangs(world.plugin.manager)
+    (found,) = running_gangs(world.plugin.manager, world.plugin.manager.groups.values())
     assert (set(found.running), found.complete) == ({"p0", "p1", "p2"}, True)
 
 
@@ -150,9 +150,11 @@ def test_with_once_satisfied_what_is_left_of_a_gang_that_ran_is_no_fraction() ->
     world.plugin.on_pod_group(None, group)
     members = [pod(f"p{index}", "g", node_name="n1") for index in range(2)]
     world.create(*members)
-    assert [gang.complete for gang in running_gangs(world.plugin.manager)] == [True]
+    assert [gang.complete for gang in running_gangs(world.plugin.manager, world.plugin.manager.groups.values())] == [
+        True
+    ]
     world.plugin.on_pod(members[0], None)
-    assert running_gangs(world.plugin.manager) == []
+    assert running_gangs(world.plugin.manager, world.plugin.manager.groups.values()) == []
 
 
 # Those on other nodes than the one that kube-scheduler takes
