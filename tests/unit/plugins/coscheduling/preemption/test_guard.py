@@ -70,6 +70,27 @@ def _look(priority: int, offered: list[str]) -> tuple[list[str], Veto | None]:
     return sorted(candidate.node_name for candidate in review.usable), review.veto
 
 
+@pytest.mark.parametrize(
+    ("labels", "veto"),
+    [
+        pytest.param({"app": "web"}, Veto.GANG_FRACTION, id="a pod that it minds, in its zone"),
+        pytest.param({"app": "other"}, None, id="a pod that it does not mind"),
+    ],
+)
+def test_no_pod_is_evicted_where_a_member_to_come_elsewhere_would_not_have_the_preemptor(
+    labels: dict[str, str], veto: Veto | None
+) -> None:
+    bench = Bench(n1=1)
+    for name in ("n1", "n2"):
+        bench.cluster.cache.add_node(make_node().name(name).label("zone", "z1").capacity(cpu=1).obj())
+    bench.group("low", 2)
+    offered = [bench.run(name, "n1", "low", cpu="500m") for name in ("low1", "low2")]
+    member = make_pod().name("p0").priority(100).req(cpu="1").pod_anti_affinity("zone", {"matchLabels": {"app": "web"}}).obj()
+    bench.manager.slots.reserve(Slot(PodInfo(member), "", "n2", math.inf))
+    preemptor = replace(vip(), metadata=replace(vip().metadata, labels=labels))
+    assert bench.guard().look(preemptor, [offer("n1", *offered)]).veto is veto
+
+
 class Bench:
     """Nodes of one CPU for each pod on them, and a guard whose dependencies note what they are told.
 
