@@ -85,7 +85,14 @@ def test_no_pod_is_evicted_where_a_member_to_come_elsewhere_would_not_have_the_p
         bench.cluster.cache.add_node(make_node().name(name).label("zone", "z1").capacity(cpu=1).obj())
     bench.group("low", 2)
     offered = [bench.run(name, "n1", "low", cpu="500m") for name in ("low1", "low2")]
-    member = make_pod().name("p0").priority(100).req(cpu="1").pod_anti_affinity("zone", {"matchLabels": {"app": "web"}}).obj()
+    member = (
+        make_pod()
+        .name("p0")
+        .priority(100)
+        .req(cpu="1")
+        .pod_anti_affinity("zone", {"matchLabels": {"app": "web"}})
+        .obj()
+    )
     bench.manager.slots.reserve(Slot(PodInfo(member), "", "n2", math.inf))
     preemptor = replace(vip(), metadata=replace(vip().metadata, labels=labels))
     assert bench.guard().look(preemptor, [offer("n1", *offered)]).veto is veto
