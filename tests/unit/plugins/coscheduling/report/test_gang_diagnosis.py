@@ -1,0 +1,77 @@
+"""Why a gang waits, in which order the reasons count; and why kube-scheduler asks about no member of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import pytest
+
+from extender.plugins.coscheduling.report.gang_diagnosis import GangDiagnosis, diagnose, not_asked
+from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
+from extender.plugins.coscheduling.state.group import Preempting
+from tests.unit.plugins.coscheduling.conftest import World, node
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, members
+
+Make = Callable[..., World]
+
+
+def of(kube: KubeScheduler, place: int = 1) -> GangDiagnosis:
+    manager = kube.plugin.manager
+    with manager.lock:
+        return diagnose(manager, kube.plugin.observer, manager.groups["default/g"], place, 3.0)
+
+
+@pytest.fixture
+def kube(world: Make) -> KubeScheduler:
+    made = KubeScheduler(world([node("n1", "4")]))
+    made.apply(group(minimum=3))
+    return made
+
+
+def test_a_gate_that_is_shut_is_the_reason_and_what_pods_are_told_has_their_number(kube: KubeScheduler) -> None:
+    kube.create(*members(2))
+    kube.run()
+    found = of(kube)
+    assert (found.reason, found.message) == (UnschedulableReason.QUORUM_MISSING, "fewer pods exist than minMember of 3")
+    assert "current pods number: 2, minMember of group: 3" in found.told
+
+
+def test_a_gang_without_room_says_what_the_plan_lacked(kube: KubeScheduler) -> None:
+    kube.create(*members(3, cpu=2))
+    kube.run()
+    found = of(kube)
+    assert found.reason == UnschedulableReason.INSUFFICIENT_RESOURCES
+    assert found.verdict is not None
+    assert found.told.endswith(f"deny: {found.message}"), "while the denial is fresh"
+
+
+def test_while_it_preempts_that_is_the_reason(kube: KubeScheduler) -> None:
+    kube.create(*members(3, cpu=2))
+    kube.run()
+    manager = kube.plugin.manager
+    with manager.lock:
+        gang = manager.groups["default/g"]
+        gang.stop(Diagnosis(UnschedulableReason.PREEMPTING, "victims are going"))
+        gang.preempting = Preempting(set(), (), 1000.0)
+    assert of(kube).message == "victims are going"
+    gang.preempting = None
+
+
+def test_a_gang_that_runs_has_no_reason(kube: KubeScheduler) -> None:
+    kube.create(*members(3))
+    kube.run()
+    assert (of(kube).reason, of(kube).message) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("running", "elsewhere", "text"),
+    [
+        pytest.param(0, [], "", id="not known"),
+        pytest.param(2, [], "2 of minMember 3 run, and no other pod is to come to this scheduler", id="a part runs"),
+        pytest.param(0, ["b", "a"], "pods name another scheduler: a, b", id="other schedulers, by name"),
+        pytest.param(0, list("dcba"), "pods name another scheduler: a, b, c and 1 more", id="three at most"),
+        pytest.param(0, ["x" * 90], f"pods name another scheduler: {'x' * 63}", id="a long name is cut"),
+    ],
+)
+def test_why_none_is_asked_about(running: int, elsewhere: Collection[str], text: str) -> None:
+    assert not_asked(running, 3, elsewhere) == text
