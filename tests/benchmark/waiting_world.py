@@ -88,7 +88,7 @@ class WaitingWorld:
         for gang in range(gangs):
             self.add_gang(gang)
         self.settle()
-        for _ in range(3):  # what is new of each gang has been told
+        for _ in range(4):  # what is new of each gang has been told
             self.tick()
             self.cluster.clock.now += 1.0
 

@@ -9,9 +9,11 @@ kube-scheduler: pkg/scheduler/schedule_one.go (handleSchedulingFailure) writes w
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from functools import partial
 
 from extender.api import corev1
+from extender.client.short_steps import pause
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
@@ -23,10 +25,11 @@ from extender.plugins.coscheduling.pod_conditions import (
 )
 from extender.plugins.coscheduling.scheduling.checks import failed_check
 from extender.plugins.coscheduling.scheduling.lost_places import refute
+from extender.plugins.coscheduling.scheduling.phases import Situation, situation
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import note_refused
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import MemberEvent
-from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, in_parts
 from extender.plugins.coscheduling.state.refutations import How
 from extender.plugins.coscheduling.state.slots import Slot
 
@@ -126,26 +129,38 @@ def _kept_in_vain(place: Slot, old: corev1.Pod, new: corev1.Pod) -> bool:
 STOOD_SECONDS = 2.0  # after the last change: a gang that grows is left alone
 
 
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What members of a group are told now, and since when, in seconds of the clock; read off in which situation."""
+
+    words: str
+    since: float
+    situation: Situation | None
+
+
 class StaleRefusals:
-    """Called by one thread; the manager's lock is held while groups are looked through."""
+    """Called by one thread; the manager's lock is held while some of the groups are looked through."""
 
     def __init__(self, manager: PodGroupManager, steering: OrderedSteering) -> None:
         self._manager = manager
         self._steering = steering
-        self._seen: dict[tuple[str, str], tuple[str, float]] = {}  # (group, scheduler) -> what is true, since when
+        self._seen: dict[tuple[str, str], _Facts] = {}  # by group and scheduler
 
     def tick(self) -> None:
+        before, self._seen = self._seen, {}
         with self._manager.lock:
-            before, self._seen = self._seen, {}
-            for group in list(self._manager.groups.values()):
-                if group.refused:
+            keys = [key for key, group in self._manager.groups.items() if group.refused]
+        for some in in_parts(keys):
+            with self._manager.lock:
+                for group in filter(None, map(self._manager.groups.get, some)):
                     step = partial(self._told_otherwise, group, before)
                     none: list[corev1.Pod] = []
                     pods = self._manager.quarantine.for_gang(group.key, "stale-refusals", step, none)
                     self._steering.activate(group.key, pods)
+            pause()
         self._steering.carry_out()
 
-    def _told_otherwise(self, group: Group, before: dict[tuple[str, str], tuple[str, float]]) -> list[corev1.Pod]:
+    def _told_otherwise(self, group: Group, before: dict[tuple[str, str], _Facts]) -> list[corev1.Pod]:
         """Lock held."""
         now = self._manager.clock()
         pods: list[corev1.Pod] = []
@@ -154,18 +169,24 @@ class StaleRefusals:
             told = member.rejection_facts
             if not told:
                 continue
-            name = member.pod.spec.scheduler_name
-            key = group.key, name
+            key = group.key, member.pod.spec.scheduler_name
             if key not in self._seen:
-                true = self._true_words(group, member.pod)
-                known = before.get(key)
-                self._seen[key] = known if known is not None and known[0] == true else (true, now)
-            true, since = self._seen[key]
-            known_by_asking = not true and told != messages.INTERNAL_ERROR
-            if true != told and not known_by_asking and now - since >= STOOD_SECONDS:
+                self._seen[key] = self._facts(group, member.pod, before.get(key))
+            facts = self._seen[key]
+            known_by_asking = not facts.words and told != messages.INTERNAL_ERROR
+            if facts.words != told and not known_by_asking and now - facts.since >= STOOD_SECONDS:
                 member.rejection_facts = ""
                 pods.append(member.pod)
         return pods
+
+    def _facts(self, group: Group, pod: corev1.Pod, before: _Facts | None) -> _Facts:
+        """Lock held."""
+        now = situation(self._manager, group)
+        if before is not None and now is not None and before.situation == now:
+            return before
+        words = self._true_words(group, pod)
+        since = before.since if before is not None and before.words == words else self._manager.clock()
+        return _Facts(words, since, now)
 
     def _true_words(self, group: Group, pod: corev1.Pod) -> str:
         """What the members of the pod's scheduler would be told now; empty where that is decided when they ask. Lock held."""

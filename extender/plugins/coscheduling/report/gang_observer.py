@@ -13,6 +13,7 @@ from functools import partial
 from extender.api import corev1
 from extender.api.metav1 import Condition
 from extender.api.schedulingv1alpha1 import PodGroup
+from extender.client.short_steps import pause
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import (
     CONDITION,
@@ -24,7 +25,7 @@ from extender.plugins.coscheduling.dependencies import (
 )
 from extender.plugins.coscheduling.report.priority_remark import remark_is_stale
 from extender.plugins.coscheduling.scheduling.checks import extra_members_wait, failed_check
-from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
+from extender.plugins.coscheduling.scheduling.phases import Phase, Situation, phase_of, situation
 from extender.plugins.coscheduling.scheduling.room_diagnosis import no_longer_reserved
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, FailedCheck, UnschedulableReason
 from extender.plugins.coscheduling.state.group import Group
@@ -50,6 +51,7 @@ class Seen:
     gate: tuple[UnschedulableReason, str] | None = None
     gate_since: float = 0.0
     told: bool = False
+    settled: Situation | None = None  # in which nothing is left to be told of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,28 +84,37 @@ class GangObserver:
                 ]
             for telling in filter(None, looked):
                 self._with.verdicts.decided(telling.pod_group, telling.key, telling.verdict, telling.member)
+            pause()
 
     def tell_anew(self) -> None:
         """We begin to lead: what was told until now was not heard. Lock held."""
-        self._seen = {key: replace(seen, told=False) for key, seen in self._seen.items()}
+        self._seen = {key: replace(seen, told=False, settled=None) for key, seen in self._seen.items()}
 
     def forget(self, key: str) -> None:
         """A gang is gone; or is set aside, and told of that: what it waits for is told anew when it is looked at again. Lock held."""
         self._seen.pop(key, None)
 
     def _look(self, group: Group) -> _Telling | None:
-        """Lock held. A gang that runs and that nothing happens to costs nothing."""
+        """Lock held. A gang that nothing happens to costs a comparison."""
+        if self.is_settled(group):
+            return None
+        telling = self._look_closely(group)
         seen = self._seen.get(group.key)
-        idle = not (group.refused or group.gated or group.held)
-        if idle and seen is not None and seen.gate is None:
-            if seen.phase is Phase.BOUND:
-                wrong = self._says_what_is_not_so(group) or _is_of_another(group, seen)
-                wrong = wrong and self.see(group).phase is Phase.BOUND
-                return self._complete(group) if wrong else None
-            wrong = bool(group.assigned()) and (_denies_it(group) or _is_of_another(group, seen))
-            news = wrong or self._object_gate(group) is not None
-            if seen.phase is Phase.GATHERING and not news:
-                return None
+        if telling is None and seen is not None and (seen.gate is None or seen.told):
+            self._seen[group.key] = replace(seen, settled=situation(self._manager, group))
+        return telling
+
+    def is_settled(self, group: Group) -> bool:
+        """Whether nothing has happened to it since nothing was left to be told of it. Lock held."""
+        seen = self._seen.get(group.key)
+        if seen is None or seen.settled is None:
+            return False
+        same = seen.group is group and seen.last_diagnosis is group.last_diagnosis
+        return same and seen.settled == situation(self._manager, group)
+
+    def _look_closely(self, group: Group) -> _Telling | None:
+        """Lock held."""
+        seen = self._seen.get(group.key)
         if (stop := no_longer_reserved(self._manager, group)) is not None:
             group.last_diagnosis = stop
             return _Telling(

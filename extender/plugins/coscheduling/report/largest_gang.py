@@ -8,6 +8,7 @@ No counterpart upstream.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -56,8 +57,7 @@ class LargestGang:
         self._lock = threading.Lock()  # guards those below; taken before the manager's
         self._known_for: tuple[NodeInfoLister | None, Amounts] = (None, {})
         self._known = Largest()
-        self._members_version = -1  # at which the reference was looked for
-        self._reference: Amounts = {}
+        self._asked: dict[str, _AskedByGroup] = {}
 
     def __call__(self) -> Largest:
         """Computed once for a snapshot with its places, and a reference."""
@@ -65,36 +65,75 @@ class LargestGang:
         with self._lock:
             with self._manager.lock:
                 cluster = self._overlays.against(BELOW_ANY_PRIORITY).over(snapshot)
-                version, members = self._manager.members_version, []
-                if version != self._members_version:
-                    members = [each for group in list(self._manager.groups.values()) for each in self._members(group)]
-            if version != self._members_version:
-                self._members_version, self._reference = version, reference_of(members)
-            if self._known_for[0] is not cluster or self._known_for[1] != self._reference:
-                found = largest(cluster, self._domains.of(cluster), self._reference)
-                self._known_for, self._known = (cluster, self._reference), Largest(found, self._reference)
+                reference = reference_of(self._asked_by_all())
+            if self._known_for[0] is not cluster or self._known_for[1] != reference:
+                found = largest(cluster, self._domains.of(cluster), reference)
+                self._known_for, self._known = (cluster, reference), Largest(found, reference)
             return self._known
 
-    def _members(self, group: Group) -> list[tuple[PodInfo, bool]]:
-        """With whether each waits; those of a gang that is set aside are left out. Lock held."""
-        return self._manager.quarantine.for_gang(group.key, "metrics", partial(_members_of, group), [])
+    def _asked_by_all(self) -> Asked:
+        """The members of a gang are looked through once for each change of them. Both locks held."""
+        known, self._asked = self._asked, {}
+        found: Asked = Counter()
+        for key, group in list(self._manager.groups.items()):
+            asked = known.get(key)
+            if asked is None or asked.group is not group or asked.changes != group.changes:
+                asked = _AskedByGroup(group, group.changes, self._members(group))
+            self._asked[key] = asked
+            for what, count in asked.asked.items():  # Counter.update makes sure each time that it is given a mapping
+                found[what] += count
+        return found
+
+    def _members(self, group: Group) -> Asked:
+        """Those of a gang that is set aside are left out. Lock held."""
+        return self._manager.quarantine.for_gang(group.key, "metrics", partial(_asked_in, group), Counter())
 
 
-def _members_of(group: Group) -> list[tuple[PodInfo, bool]]:
-    return [(each.info, _waits(each.pod)) for each in group.members.values()]
+Asked = Counter[tuple[tuple[tuple[str, int], ...], bool]]
+"""How many members ask for what, by resource name, and whether they wait for a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class _AskedByGroup:
+    """changes: of the group, when its members were looked through."""
+
+    group: Group
+    changes: int
+    asked: Asked
+
+
+def _asked_in(group: Group) -> Asked:
+    return asked_by([(each.info, _waits(each.pod)) for each in group.members.values()])
 
 
 def _waits(pod: corev1.Pod) -> bool:
     return not pod.node_name and not pod.terminal
 
 
-def reference_of(members: Sequence[tuple[PodInfo, bool]]) -> Amounts:
+def asked_by(members: Sequence[tuple[PodInfo, bool]]) -> Asked:
     """members: with whether each waits for a node."""
-    counted = [info for info, waits in members if waits] or [info for info, _ in members]
-    asked = [asked_of(info.requests) for info in counted]
-    names = sorted({name for amounts in asked for name in amounts})
-    middle = {name: sorted(amounts.get(name, 0) for amounts in asked)[len(asked) // 2] for name in names}
+    return Counter((tuple(sorted(asked_of(info.requests).items())), waits) for info, waits in members)
+
+
+def reference_of(asked: Asked) -> Amounts:
+    """The median of what those that wait ask for; of all where none waits; one CPU where there are none."""
+    waiting = {amounts: count for (amounts, waits), count in asked.items() if waits}
+    counted = [(dict(amounts), count) for amounts, count in waiting.items()] or [
+        (dict(amounts), count) for (amounts, _), count in asked.items()
+    ]
+    names = sorted({name for amounts, _ in counted for name in amounts})
+    middle = {name: _median([(amounts.get(name, 0), count) for amounts, count in counted]) for name in names}
     return {name: amount for name, amount in middle.items() if amount} or ONE_CPU
+
+
+def _median(counted: Sequence[tuple[int, int]]) -> int:
+    """counted: amounts, and how often each is there. The upper one of two in the middle."""
+    left = sum(count for _, count in counted) // 2
+    for amount, count in sorted(counted):
+        if left < count:
+            return amount
+        left -= count
+    return 0
 
 
 def largest(cluster: NodeInfoLister, domains: Domains, reference: Amounts) -> Mapping[str, int]:

@@ -52,6 +52,37 @@ def phase_of(manager: PodGroupManager, group: Group) -> Phase:
     return Phase.DENIED if group.key in manager.denied else Phase.GATHERING
 
 
+Situation = tuple[object, ...]
+
+
+def situation(manager: PodGroupManager, group: Group) -> Situation | None:
+    """All that the phase and the checks of a gang are read off: while it is equal, so are they.
+
+    None where the state of other gangs plays a part. The manager's lock is held.
+    """
+    stop, sets = group.last_diagnosis, manager.gang_set_index
+    if sets.names(group.key) or len(sets.gang_set(group.key)) > 1 or (stop is not None and stop.in_the_way):
+        return None
+    return (
+        group.changes,
+        group.spec,
+        group.pod_group,
+        group.in_tree,
+        stop,
+        group.planned,
+        group.preempting,
+        group.once_whole,
+        len(group.held),
+        len(group.started),
+        group.start,
+        bool(group.calls),
+        group.key in manager.quarantine,
+        group.key in manager.denied,
+        manager.queue.backing_off(group.key),
+        group.errors.away(manager.clock()),
+    )
+
+
 def count_phases(manager: PodGroupManager) -> Mapping[Phase, int]:
     """Every phase is there, with 0 where no group is in it."""
     with manager.lock:

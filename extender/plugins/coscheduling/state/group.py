@@ -167,6 +167,7 @@ class Group:
     spec: GroupSpec | None = None  # None: not computed since the last change
     priorities: Counter[int] = field(default_factory=Counter)  # how many members have each
     roles: RoleCounts = field(default_factory=RoleCounts)  # how many members have each
+    changes: int = 0  # grows with each change of a member
     standing: Standing | None = None  # None: not computed since the last change of a member or of the spec
     _by_state: dict[MemberState, set[str]] = field(default_factory=dict)  # UIDs; without states that no member is in
 
@@ -175,6 +176,7 @@ class Group:
         if node_name := self.held.get(uid):
             member.state, member.node = MemberState.WAITING, node_name
         self.members[uid] = member
+        self.changes += 1
         self._by_state.setdefault(member.state, set()).add(uid)
 
     def happened(self, uid: str, event: MemberEvent, node_name: str = "") -> tuple[Effect, ...]:
@@ -195,6 +197,7 @@ class Group:
         return found.effects
 
     def _move(self, uid: str, member: Member, to: MemberState | None, node_name: str) -> None:
+        self.changes += 1
         uids = self._by_state[member.state]
         uids.discard(uid)
         if not uids:

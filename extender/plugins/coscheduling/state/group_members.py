@@ -105,6 +105,7 @@ def put(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> Effects:
     if member is not None:
         _uncount(group, member.pod)
         member.info, member.ref = PodInfo(pod), ref
+        group.changes += 1
     else:
         group.add(pod.uid, Member(PodInfo(pod), ref))
     group.priorities[pod.priority] += 1

@@ -86,7 +86,6 @@ class PodGroupManager:
         self.on_dropped: list[Callable[[str], None]] = []  # told the keys of groups that are gone, under the lock
         self.epoch = 0  # grows with every event that can help a denied group
         self.cluster_epoch = 0  # likewise, but not with what we give up ourselves
-        self.members_version = 0  # grows whenever a member comes, changes or goes
         self.terminating: dict[
             str, tuple[corev1.Pod, float]
         ] = {}  # preemption/leaving's: UID -> victim, and until when
@@ -158,7 +157,6 @@ class PodGroupManager:
         return group
 
     def _put(self, group: Group, pod: corev1.Pod, ref: GroupRef, *, by_call: bool = False) -> None:
-        self.members_version += 1
         effects = group_members.put(group, pod, ref, self.gate)
         self._pods.joins(pod.uid, group.key, by_call=by_call)
         if Effect.RELEASE_PLACE in effects:
@@ -197,7 +195,6 @@ class PodGroupManager:
         if not key:
             return None
         group = self.groups[key]
-        self.members_version += 1
         effects = group_members.forget(group, uid)
         self._pods.leaves(uid, held=uid in group.held)
         if Effect.RELEASE_PLACE in effects:

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from msgspec.structs import replace
 
 from extender.api.metav1 import Condition
 from extender.api.schedulingv1alpha1 import PodGroupStatus
+from extender.plugins.coscheduling.events import scheduler_feedback
+from extender.plugins.coscheduling.report import gang_observer
+from extender.plugins.coscheduling.scheduling.checks import failed_check
+from extender.plugins.coscheduling.state.diagnosis import FailedCheck
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
 Make = Callable[..., World]
@@ -119,3 +126,26 @@ def test_an_invalid_pod_group_whose_pods_are_of_another_scheduler_is_left_alone(
     w.plugin.on_pod_group(None, pod_group("g", 0))
     w.create(pod("a", "g", schedulerName="another"))
     assert looked(w) == []
+
+
+def test_a_tick_asks_nothing_of_a_gang_that_nothing_has_happened_to(
+    world: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gangs that wait are many, and ticks come once a second."""
+    asked: list[str] = []
+
+    def ask(manager: PodGroupManager, group: Group, *rest: str) -> FailedCheck | None:
+        asked.append(group.key)
+        return failed_check(manager, group, *rest)
+
+    for module in (gang_observer, scheduler_feedback):
+        monkeypatch.setattr(module, "failed_check", ask)
+    w = world([node("n1", cpu="1")])
+    start(w)
+    looked(w)
+    asked.clear()
+    looked(w)
+    assert asked == []
+    w.create(pod("b", "g"))
+    looked(w)
+    assert "default/g" in asked

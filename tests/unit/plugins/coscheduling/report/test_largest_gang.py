@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -13,7 +13,14 @@ from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.planner.domains import Domains
 from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot
 from extender.plugins.coscheduling.report import largest_gang
-from extender.plugins.coscheduling.report.largest_gang import ONE_CPU, LargestGang, largest, reference_of
+from extender.plugins.coscheduling.report.largest_gang import (
+    ONE_CPU,
+    Asked,
+    LargestGang,
+    asked_by,
+    largest,
+    reference_of,
+)
 from tests.objects import NodeBuilder, make_pod
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.planning import LEVELS, existing
@@ -95,7 +102,7 @@ def asking(waits: bool, **requests: int) -> tuple[PodInfo, bool]:
     ],
 )
 def test_the_reference_member(members: list[tuple[PodInfo, bool]], expected: dict[str, int]) -> None:
-    assert reference_of(members) == expected
+    assert reference_of(asked_by(members)) == expected
 
 
 def test_a_planned_gang_has_its_room_taken(world: Callable[..., World]) -> None:
@@ -119,11 +126,11 @@ def test_members_are_looked_through_once_for_each_change_of_them(
     w = world([node("n1", "8")])
     looked: list[int] = []
 
-    def reference(members: Sequence[tuple[PodInfo, bool]]) -> Mapping[str, int]:
+    def look(members: Sequence[tuple[PodInfo, bool]]) -> Asked:
         looked.append(len(members))
-        return reference_of(members)
+        return asked_by(members)
 
-    monkeypatch.setattr(largest_gang, "reference_of", reference)
+    monkeypatch.setattr(largest_gang, "asked_by", look)
     asked = LargestGang(w.plugin.manager, w.plugin.rounds.requests.overlays, w.snapshot, planner.Topology())
     w.create(pod("p0", "g", cpu="1"))
     assert asked().members["cluster"] == 8
