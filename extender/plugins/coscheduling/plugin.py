@@ -54,7 +54,6 @@ from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.bind_slots import BindSlots
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
-from extender.plugins.coscheduling.events.expired_plans import ExpiredPlans
 from extender.plugins.coscheduling.events.group_events import GroupEvents
 from extender.plugins.coscheduling.events.lead_changes import LeadChanges
 from extender.plugins.coscheduling.events.scheduler_feedback import StaleRefusals
@@ -70,6 +69,7 @@ from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.report.gang_observer import GangObserver
 from extender.plugins.coscheduling.report.gang_report import ExplainPreemption, GangReport, nothing_to_preempt
 from extender.plugins.coscheduling.report.priority_remark import RemarkedVerdicts
+from extender.plugins.coscheduling.scheduling.lost_slots import ExpiredSlots
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
@@ -151,7 +151,9 @@ class Coscheduling(
             self.manager, dependencies, self.dispatcher, self.gang_permit, self.observer.forget, self.rounds.look
         )
         self.room = ReservedRoom(self.manager, dependencies, self.rounds.reservations, self.rounds.look)
-        self.expired_plans = ExpiredPlans(self.manager, self.rounds, dependencies.has_unbound_claims, slots)
+        self.expired_slots = ExpiredSlots(
+            self.manager, self.rounds.drop_plan, self.rounds.look, dependencies.has_unbound_claims, slots
+        )
         self.events = GroupEvents(self.manager, self.rounds, self.dispatcher, self.gang_permit, dependencies)
         self.lead_changes = LeadChanges(
             self.manager, self.rounds, self.observer.tell_anew, dependencies.may_plan, self.events.on_capacity_freed
@@ -403,7 +405,7 @@ class Coscheduling(
             ("leadership", self.lead_changes.tick),
             ("stale-refusals", self.stale_refusals.tick),
             ("observer", self.observer.tick),
-            ("expired", self.expired_plans.tick),
+            ("expired", self.expired_slots.tick),
             ("shadows", self.rounds.reservations.tick),
         )
 

@@ -2,14 +2,13 @@
 
 PlanningRounds plans and the slots keep the places; this says which members may come now. kube-scheduler judges one pod at a
 time, with the siblings that it has assumed in place, so a member that needs another (required affinity, spread) is sent
-once that one is held or bound. Alike members own slots, not names: the member that comes takes a place that was offered.
+once that one is held or bound. A member that is asked about takes any free slot of its shape among the nodes offered.
 kube-scheduler has no counterpart; its own gang cycle (alpha in 1.36) judges all members in one turn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from functools import partial
 
 from extender.api import corev1
@@ -22,7 +21,8 @@ from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.slots import Slot
+from extender.plugins.coscheduling.state.quorum import schedules_alone
+from extender.plugins.coscheduling.state.slots import Slot, is_for_shape_of
 
 
 class Dispatcher:
@@ -32,6 +32,9 @@ class Dispatcher:
         self._manager = manager
         self._with = dependencies
         self.bind_slots = bind_slots
+        self._displaced: set[str] = (
+            set()
+        )  # groups whose members are to be sent elsewhere: another has taken the slot; under the lock
         self.steering = OrderedSteering(dependencies.steering, manager.quarantine)
 
     def dispatch(self, group: Group, caller: str = "") -> None:
@@ -58,7 +61,7 @@ class Dispatcher:
                 member.ungated_without_nomination = pod.uid in unnamed
                 member.rejection_facts = ""
                 group.happened(pod.uid, MemberEvent.DISPATCHED)
-            group.moved = False
+            self._displaced.discard(group.key)
             places = [(pod, node_name) for pod, node_name in places if pod.uid not in on_their_way]
             free = {pod.uid for pod, _ in places if pod.uid in unnamed or (quiet and pod.gated)}
             named = [(pod, node_name) for pod, node_name in places if pod.uid not in free]
@@ -95,31 +98,29 @@ class Dispatcher:
         No member is nominated then: kube-scheduler counts nominated siblings against a pod and never for it, so its own
         filters would refuse the one that comes, and no patch of ours would wake it.
         """
-        if not group.waves:
-            return False
-        gang_set = gang_set_of(self._manager, group)
-        return any(
+        return self.in_waves(group) and any(
             each.members.keys() - each.assigned() - each.held.keys() - each.answered - each.gated - but
-            for each in gang_set
+            for each in gang_set_of(self._manager, group)
         )
 
     def send_after_answer(self, group: Group, caller: str) -> None:
-        """Steers those whose place has changed hands while the caller was given its own.
+        """Steers those whose slot the caller has taken to the ones that are free.
 
         A caller that came unnamed and was refused has a place perhaps, and is woken by its nomination.
         """
         with self._manager.lock:
             member = group.members.get(caller)
             nominate = member is not None and member.ungated_without_nomination and caller in group.refused
-            moved = group.moved
+            displaced = group.key in self._displaced
         if nominate:
             self.dispatch(group)
-        elif moved:
+        elif displaced:
             self.dispatch(group, caller)
+            self.clear_nominations(group)
 
     def _due(self, group: Group, answered: Collection[str]) -> tuple[list[tuple[corev1.Pod, str]], list[corev1.Pod]]:
         """The members to nominate, and where; and those whose nomination, to a place that it has no more, would come too early."""
-        invited = self._invited(group)
+        turn = self._turn(group)
         due: list[tuple[corev1.Pod, str]] = []
         early: list[corev1.Pod] = []
         for slot in self._manager.slots.of_group(group.key):
@@ -130,7 +131,7 @@ class Dispatcher:
             if self.bind_slots.is_kept_back(uid):
                 continue
             waits = uid in group.gated or uid in group.refused
-            if invited is not None and uid not in invited:
+            if turn is not None and slot.wave > turn:
                 if member.nomination:
                     early.append(member.pod)
             elif member.nomination is not None or waits:
@@ -152,51 +153,57 @@ class Dispatcher:
         for group in groups:
             self._manager.quarantine.for_gang(group.key, "arrivals", partial(self.dispatch, group), None)
 
-    def _invited(self, group: Group, *, asked: bool = False) -> set[str] | None:
-        """The members whose wave has come; None for all.
+    def in_waves(self, group: Group) -> bool:
+        """Whether members of its gang set are sent one wave after the other. Lock held."""
+        return any(self._manager.slots.in_waves(each.key) for each in gang_set_of(self._manager, group))
+
+    def _turn(self, group: Group, *, asked: bool = False) -> int | None:
+        """The first wave of which not all are in place: its members and those before may come. None where all may.
 
         asked: kube-scheduler asks about the next one, so those that it was answered are in place for it.
         """
-        if not group.waves:
+        if not self.in_waves(group):
             return None
-        gang_set = gang_set_of(self._manager, group)
-        coming = {uid for each in gang_set for uid in each.members.keys() - each.assigned() - each.held.keys()}
-        if asked:
-            coming -= {uid for each in gang_set for uid in each.answered}
-        invited: set[str] = set()
-        for wave in group.waves:
-            invited |= wave
-            if wave & coming:
-                return invited
-        if not asked:
-            group.waves.clear()
-        return None
+        waves: set[int] = set()
+        for each in gang_set_of(self._manager, group):
+            there = each.assigned() | each.held.keys() | (each.answered if asked else set())
+            waves.update(slot.wave for slot in self._manager.slots.of_group(each.key) if slot.uid not in there)
+            waves.update(
+                member.turn for uid, member in each.members.items() if member.turn is not None and uid not in there
+            )
+        return min(waves, default=None)
 
     def too_early(self, group: Group, uid: str) -> bool:
         """Whether those that are to come before a planned member are not all in place. Lock held.
 
         kube-scheduler accepts it now perhaps, but would refuse one of those then.
         """
-        invited = self._invited(group, asked=True)
-        return invited is not None and uid not in invited and self._manager.slots.get(uid) is not None
+        slot = self._manager.slots.get(uid)
+        turn = self._turn(group, asked=True) if slot is not None else None
+        return slot is not None and turn is not None and slot.wave > turn
 
     def on_waiting_or_bound(self, pod: corev1.Pod) -> None:
         """A member is held or bound: the next wave may be due."""
         with self._manager.lock:
             group = self._manager.find(pod)
-            if group is None:
-                return
-            if not group.waves:
+            if group is None or not self.in_waves(group):
                 return
             gang_set = gang_set_of(self._manager, group)
         for each in gang_set:
             self.dispatch(each)
 
+    def on_joined(self, pod: corev1.Pod) -> None:
+        """A member has come: where a slot was kept for it, it is sent there."""
+        with self._manager.lock:
+            group = self._manager.find(pod)
+            if group is None or pod.uid not in group.gated or self._manager.slots.get(pod.uid) is None:
+                return
+        self.dispatch(group)
+
     def advance(self, group: Group, uid: str, offered: frozenset[str]) -> None:
-        """The member that is being asked about takes the turn of an alike sibling, where its own would come later. Lock held."""
-        own = self._manager.slots.get(uid)
-        if own is not None and self.too_early(group, uid):
-            self.take_slot(group, own, offered)
+        """The member that is being asked about takes the slot of an alike sibling, where its own turn would come later. Lock held."""
+        if self.too_early(group, uid):
+            self.take_slot(group, uid, offered)
 
     def clear_nominations(self, group: Group) -> None:
         """Takes back the nominations that no place stands behind any more."""
@@ -211,29 +218,53 @@ class Dispatcher:
             group.key, [group.members[uid].pod for uid in lost if not self._forget_sent(group, uid)]
         )
 
-    def take_slot(self, group: Group, own: Slot, offered: frozenset[str]) -> str | None:
-        """A free place of an alike sibling among the nodes offered, in exchange for the member's own. Lock held.
-
-        Where members come in waves: the place, and the turn, of one whose turn it is.
+    def take_slot(self, group: Group, uid: str, offered: frozenset[str]) -> str | None:
+        """The node of the slot that the member takes: its own if it can, else a free one of its shape whose turn has come, among the
+        nodes offered. Lock held. The member that the slot was for is sent to the one that is free now; if none is, it waits for one.
         """
-        slots = self._manager.slots
-        invited = self._invited(group, asked=True)
-        taken = group.held.keys() | group.answered | {own.uid}
-        shape = planner.shape_of(own.pod_info)
-        for other in slots.of_group(group.key):
-            free = other.uid not in taken and (invited is None or other.uid in invited)
-            if free and other.node_name in offered and planner.shape_of(other.pod_info) == shape:
-                slots.reserve(replace(own, node_name=other.node_name))
-                slots.reserve(replace(other, node_name=own.node_name))
-                group.moved = group.moved or group.members[other.uid].nomination is not None
-                self._trade_turns(group, own.uid, other.uid)
-                return other.node_name
+        manager, slots = self._manager, self._manager.slots
+        own, turn = slots.get(uid), self._turn(group, asked=True)
+        if own is not None and own.node_name in offered and (turn is None or own.wave <= turn):
+            return own.node_name
+        info, taken = group.members[uid].info, group.held.keys() | group.answered | group.assigned() | {uid}
+        if own is None and not self._needs_slot(group, uid):
+            return None
+        free = [
+            slot
+            for slot in slots.of_group(group.key)
+            if slot.uid not in taken and slot.node_name in offered and (turn is None or slot.wave <= turn)
+        ]
+        for slot in sorted(free, key=partial(_was_sent, group)):
+            if is_for_shape_of(slot, info) if own is not None else manager.may_take(group, slot, info):
+                slots.give(slot, info)
+                group.members[uid].turn = None
+                self._displace(group, slot)
+                return slot.node_name
         return None
 
-    def _trade_turns(self, group: Group, one: str, other: str) -> None:
-        trade = {one: other, other: one}
-        for each in gang_set_of(self._manager, group) if group.waves else ():
-            each.waves = [frozenset(trade.get(uid, uid) for uid in wave) for wave in each.waves]
+    def _needs_slot(self, group: Group, uid: str) -> bool:
+        spec = self._manager.spec(group)
+        return uid not in group.held and spec is not None and not schedules_alone(group, spec, uid)
+
+    def _displace(self, group: Group, taken: Slot) -> None:
+        """Another member has taken the slot of this one. Lock held."""
+        member = group.members.get(taken.uid)
+        if member is None:
+            return
+        if self._manager.slots.get(taken.uid) is None:
+            group.place_lost(taken.uid)
+            self._manager.queue.active.add(group.key)
+            self._displaced.add(group.key)
+            if member.nomination is None and taken.uid not in group.gated:
+                self.steering.activate(group.key, [member.pod])
+        elif member.nomination is not None:
+            self._displaced.add(group.key)
+
+
+def _was_sent(group: Group, slot: Slot) -> int:
+    """Which of the free slots is taken first: one for a member to come, then that of one that is not on its way there."""
+    member = group.members.get(slot.uid)
+    return 0 if slot.to_come else 1 if member is None or member.nomination is None else 2
 
 
 def waves_of(placement: planner.Placement) -> list[frozenset[str]]:

@@ -20,7 +20,7 @@ from extender.plugins.coscheduling.dispatch.holds import Holds
 from extender.plugins.coscheduling.events.scheduler_feedback import SchedulerFeedback
 from extender.plugins.coscheduling.hints.helpful_events import of_node, of_pod
 from extender.plugins.coscheduling.pod_conditions import same_refusal, was_refused
-from extender.plugins.coscheduling.scheduling.lost_places import lose_place
+from extender.plugins.coscheduling.scheduling.lost_slots import lose_slot
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import refused_unasked
 from extender.plugins.coscheduling.spec.group_annotations import asks_for, relevant
@@ -29,7 +29,6 @@ from extender.plugins.coscheduling.state.gang_sets import gang_set_of, missing_g
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.quorum import needs
 
 T = TypeVar("T")
 
@@ -64,6 +63,8 @@ class GroupEvents:
             self._drop(void)
             if new is not None and new.node_name:
                 self._for_gang_of(new, partial(self._dispatcher.on_waiting_or_bound, new), None)
+            elif new is not None and (old is None or old.metadata.labels != new.metadata.labels):
+                self._for_gang_of(new, partial(self._dispatcher.on_joined, new), None)
         finally:
             if void:
                 self.on_capacity_freed()
@@ -179,7 +180,7 @@ class GroupEvents:
             with self._manager.lock:
                 lost = list(self._manager.slots.on_node(old.name))
                 for place in lost:
-                    lose_place(self._manager, place)
+                    lose_slot(self._manager, place)
             if lost:
                 self._rounds.look()
         if (happened := of_node(old, new)) is not None:
@@ -219,7 +220,7 @@ class GroupEvents:
         manager = self._manager
         for each in gang_set_of(manager, group):
             spec = manager.spec(each)
-            if spec is None or spec.invalid or needs(each, spec, each.members.keys()):
+            if spec is None or spec.invalid or manager.lacks(each, each.members.keys()):
                 return False
         return not missing_group(manager, group)
 

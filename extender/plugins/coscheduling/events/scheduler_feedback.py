@@ -24,7 +24,7 @@ from extender.plugins.coscheduling.pod_conditions import (
     was_gated,
 )
 from extender.plugins.coscheduling.scheduling.checks import failed_check
-from extender.plugins.coscheduling.scheduling.lost_places import refute
+from extender.plugins.coscheduling.scheduling.lost_slots import refute
 from extender.plugins.coscheduling.scheduling.phases import Situation, situation
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import note_refused
 from extender.plugins.coscheduling.state.group import Group
@@ -98,11 +98,11 @@ class SchedulerFeedback:
             if group.preempting is not None:  # of course: its room is not free yet, and it is sent once that is
                 self._note_parked(group, new.uid)
                 return False
-            if nominated or (was_gated(old) and not group.waves):
+            if nominated or (was_gated(old) and not self._dispatcher.in_waves(group)):
                 self._refute(group, place)
                 return True
             self._note_parked(group, new.uid)
-            if not group.waves:
+            if not self._dispatcher.in_waves(group):
                 note_refused(self._manager, group, place)
         self._dispatcher.dispatch(group)
         return False

@@ -17,7 +17,7 @@ from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
 from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.scheduling.checks import failed_check
-from extender.plugins.coscheduling.scheduling.lost_places import refute
+from extender.plugins.coscheduling.scheduling.lost_slots import refute
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.group import Group
@@ -162,19 +162,15 @@ class Admission:
         return (unresolvable(gate.refusal), gate.told) if gate is not None else (SUCCESS, "")
 
     def _place(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> str | None:
-        """The member's own place, or, where that is not offered, the free one of an alike sibling."""
-        slots = self._manager.slots
-        own = slots.get(pod.uid)
-        if own is None:
-            node = group.held.get(pod.uid)
+        """The node of the slot that the member takes, or where it is held still. Where none will do its own is given up."""
+        own = self._manager.slots.get(pod.uid)
+        if own is None and pod.uid in group.held:
+            node = group.held[pod.uid]
             return node if node in offered else None
-        early = self._dispatcher.too_early(group, pod.uid)
-        if own.node_name in offered and not early:
-            return own.node_name
-        slot = self._dispatcher.take_slot(group, own, offered)
-        if slot is not None:
-            return slot
-        if not early and not _by_nomination(pod, offered):
+        node_name = self._dispatcher.take_slot(group, pod.uid, offered)
+        if node_name is not None:
+            return node_name
+        if own is not None and not self._dispatcher.too_early(group, pod.uid) and not _by_nomination(pod, offered):
             refute(self._manager, group, own, How.NOT_OFFERED, offered)
             self._manager.release_places(group, [pod.uid])
         return None

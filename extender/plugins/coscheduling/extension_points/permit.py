@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from functools import partial
 
 from extender import metrics
@@ -26,19 +25,18 @@ from extender.plugins.coscheduling.dependencies import (
     CoschedulingDependencies,
     Verdict,
 )
-from extender.plugins.coscheduling.events.expired_plans import time_for_siblings
 from extender.plugins.coscheduling.extension_points.preflight import lacks_room, preflight
 from extender.plugins.coscheduling.scheduling.checks import missing_peer_gang
+from extender.plugins.coscheduling.scheduling.lost_slots import time_for_siblings
 from extender.plugins.coscheduling.scheduling.topology import GangSetDomains
 from extender.plugins.coscheduling.spec.keys import START
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason, diagnosis_of_hold
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of, is_complete, missing_group, update_once_satisfied
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.member import Commit, Effect, MemberEvent, MemberState
+from extender.plugins.coscheduling.state.member import Commit, MemberEvent, MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import needs, note_start, schedules_alone
-from extender.plugins.coscheduling.state.slots import Slot
 from extender.plugins.coscheduling.state.starts import record_start
 
 log = logging.getLogger(__name__)
@@ -122,7 +120,7 @@ class GangPermit:
             log.warning(
                 "wait clamped to the bind timeout group=%s seconds=%g limit=%g", gang_set[0].key, seconds, limit
             )
-        late = time_for_siblings(gang_set, pod.uid, self._manager.slots, self._with.has_unbound_claims)
+        late = time_for_siblings(self._manager, gang_set, pod.uid, self._with.has_unbound_claims)
         return min(seconds + late, limit)
 
     def recheck(self, group: Group) -> None:
@@ -175,7 +173,7 @@ class GangPermit:
     def _tell_start(self, starting: Sequence[Member]) -> None:
         """All holds are lifted by now: nothing that raises here may keep the member back that has just arrived."""
         for group in {group.key: group for group, _ in starting}.values():
-            planned = {slot.uid for slot in self._manager.slots.of_group(group.key)}
+            planned = self._manager.slots.uids_of(group.key) & group.members.keys()
             group.refuted.clear()
             begins = {uid for of, uid in starting if of is group}
             note = partial(self._note_start, group, begins, planned | begins)
@@ -239,8 +237,9 @@ class GangPermit:
                 return False
             manager.hold_is_over(group, pod.uid)
             try:
-                if Effect.KEEP_PLACE in effects:
-                    self._keep_place(group, pod.uid, node_name)
+                if effects:
+                    until = manager.clock() + self._lease_seconds
+                    manager.carry_out(effects, group, pod.uid, node_name=node_name, until=until)
                     self._tell_not_bound(group, pod, node_name)
                     update_once_satisfied(
                         manager, group
@@ -252,17 +251,6 @@ class GangPermit:
                 return self._end_of_hold(group, pod, cause)
             finally:
                 manager.drop_if_empty(group)
-
-    def _keep_place(self, group: Group, uid: str, node_name: str) -> None:
-        """The member whose binding failed has the place that it was to have for as long as after a plan: `follow_unit` says whether
-        that is firm. Lock held."""
-        manager = self._manager
-        member, place = group.members.get(uid), manager.slots.get(uid)
-        if member is None:
-            return
-        place = place or Slot(member.info, group.key, node_name, 0.0, gang_priority=manager.priority_of(group))
-        expires = max(place.expires, manager.clock() + self._lease_seconds)
-        manager.slots.reserve(replace(place, node_name=node_name, expires=expires))
 
     def _end_of_hold(self, group: Group, pod: corev1.Pod, cause: str) -> bool:
         """Before the start. Lock held."""

@@ -23,7 +23,7 @@ from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.planner.room import Amounts, asked_of
 from extender.plugins.coscheduling.pod_conditions import refusal_says, was_sent
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservations
-from extender.plugins.coscheduling.scheduling.lost_places import fits_beside, recheck
+from extender.plugins.coscheduling.scheduling.lost_slots import fits_beside, recheck
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
 WAKE_SECONDS = 1.0  # between two wakings of all

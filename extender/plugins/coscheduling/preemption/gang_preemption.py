@@ -30,7 +30,7 @@ from extender.plugins.coscheduling.preemption.victim_search import GOING_SECONDS
 from extender.plugins.coscheduling.preemption.waiting_preemptors import PreemptionQueue
 from extender.plugins.coscheduling.scheduling.checks import one_extra_member
 from extender.plugins.coscheduling.scheduling.gang_set_planning import note_places
-from extender.plugins.coscheduling.scheduling.lost_places import lose_place
+from extender.plugins.coscheduling.scheduling.lost_slots import lose_slot
 from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
 from extender.plugins.coscheduling.scheduling.plan_request import PlannedGangSet
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
@@ -237,7 +237,7 @@ class GangPreemption:
         for name in set(placement.nodes.values()):
             for place in list(self._manager.slots.on_node(name)):
                 if place.group not in keys and not place.holds_against(priority):
-                    lose_place(self._manager, place)
+                    lose_slot(self._manager, place)
 
     def _until(self, pod: corev1.Pod) -> float:
         """When it should have gone, if it is told now."""

@@ -21,7 +21,7 @@ from extender.plugins.coscheduling.planner.room import Counting
 from extender.plugins.coscheduling.planner.waits_for import WaitsFor, kinds_of
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservations
 from extender.plugins.coscheduling.scheduling.checks import note_extra_members
-from extender.plugins.coscheduling.scheduling.lost_places import recheck
+from extender.plugins.coscheduling.scheduling.lost_slots import recheck
 from extender.plugins.coscheduling.scheduling.plan_request import PlannedGangSet, PlanQuestion, PlanRequests
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import exclude_members_that_will_not_return, lease_of
 from extender.plugins.coscheduling.scheduling.room_diagnosis import look_closer
@@ -337,17 +337,38 @@ def note_places(
 
     Those of members that a start has left behind are firm, whether or not victims have to go from them first.
     """
+    wave_of = _wave_of(manager, gang_set, waves)
     settled = {uid for each in gang_set for uid in each.assigned()}
     for info in request.members:
         node_name = placement.nodes.get(info.pod.uid)
         group = next((each for each in gang_set if info.pod.uid in each.members), None)
         if node_name is not None and group is not None and info.pod.uid not in settled:
             firm, priority = info.pod.uid in manager.left_behind(group), manager.priority_of(group)
-            manager.slots.reserve(Slot(info, group.key, node_name, expires, firm, priority))
+            member = group.members[info.pod.uid]
+            wave, member.turn = wave_of(info.pod.uid, member.turn), None
+            manager.slots.reserve(Slot(info, group.key, node_name, expires, firm, priority, wave))
     for group in gang_set:
         group.planned = True
-        group.waves[:0] = waves
         for member in group.members.values():
             member.renominated = False
         manager.denied.pop(group.key, None)
         manager.queue.unschedulable.pop(group.key, None)
+
+
+def _wave_of(
+    manager: PodGroupManager, gang_set: Sequence[Group], waves: Sequence[frozenset[str]]
+) -> Callable[[str, int | None], int]:
+    """The wave of a member's new slot, by its UID and the turn that it had. The waves of a plan come before those that there are; one
+    that is planned again alone keeps its turn, and one that had none comes last.
+    """
+    in_waves = any(manager.slots.in_waves(group.key) for group in gang_set)
+    known = [slot.wave for group in gang_set for slot in manager.slots.of_group(group.key)] if in_waves else []
+    first, last = min(known, default=len(waves)) - len(waves), max(known, default=-1) + 1
+    planned = {uid: first + number for number, wave in enumerate(waves) for uid in wave}
+
+    def wave_of(uid: str, turn: int | None) -> int:
+        if uid in planned or not in_waves:
+            return planned.get(uid, 0)
+        return turn if turn is not None else last
+
+    return wave_of

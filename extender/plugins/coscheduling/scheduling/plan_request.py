@@ -21,7 +21,7 @@ from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.quorum import Needs, needs, past, schedules_alone
+from extender.plugins.coscheduling.state.quorum import Needs, past, schedules_alone
 from extender.plugins.coscheduling.state.slots import Slot
 
 Place = tuple[str, PodInfo]
@@ -62,8 +62,7 @@ class PlanRequests:
 
     def lacks(self, group: Group, without: str = "") -> Needs:
         """How many members the group still needs a place for, if one of them (a UID) has none."""
-        spec = self._manager.spec(group)
-        return needs(group, spec, self._manager.placed(group) - {without}) if spec is not None else Needs()
+        return self._manager.lacks(group, self._manager.placed(group) - {without})
 
     def needs_plan(self, group: Group, uid: str) -> bool:
         """Whether the member has to have a place in a plan; an extra one of a gang that has its quorum passes as a single pod."""
@@ -136,7 +135,7 @@ class PlanRequests:
         unplaced = [info for info in self._manager.plannable(group, scheduler_name) if info.pod.uid not in placed]
         if spec is None:
             return unplaced, []
-        missing, asked = needs(group, spec, placed), dict(spec.roles.minima)
+        missing, asked = self._manager.lacks(group, placed), dict(spec.roles.minima)
         settled = past(group, spec)
         counted = [info for info in unplaced if info.pod.uid not in settled]
         of = "" if alone else f" of {group.key}"
@@ -185,8 +184,9 @@ class PlanRequests:
             return ()
         required = spec.min_resources.clone()
         for uid in self._manager.placed(group):
-            if uid in group.members:
-                required.subtract(group.members[uid].info.requests)
+            required.subtract(group.members[uid].info.requests)
+        for slot in self._manager.slots.to_come(group.key):
+            required.subtract(slot.pod_info.requests)
         free = _free(snapshot.list())
         names = ["cpu", "memory", "ephemeral-storage", *required.scalar]
         return tuple(name for name in names if required.amount(name) > max(0, free.amount(name)))
@@ -232,7 +232,7 @@ class PlannedGangSet:
             and spec is not None
             and not spec.invalid
             and _asked(manager, group) == spec
-            and not needs(group, spec, manager.placed(group) | (group.members.keys() & uids))
+            and not manager.lacks(group, manager.placed(group) | (group.members.keys() & uids))
             for group, spec in self.groups
         )
 

@@ -149,10 +149,6 @@ class Group:
     held: dict[str, str] = field(default_factory=dict)
     unconfirmed: set[str] = field(default_factory=set)  # UIDs of members that are Bound by our word alone
     gated: set[str] = field(default_factory=set)  # held back by our gate alone, as the watch shows them
-    waves: list[frozenset[str]] = field(
-        default_factory=list
-    )  # of a plan: UIDs that are sent once those of the waves before are in place
-    moved: bool = False  # a place has changed hands since members were last sent
     claiming: set[str] = field(default_factory=set)  # UIDs of members with claims for volumes
     errors: ErrorBackOffs = field(default_factory=ErrorBackOffs)  # members that kube-scheduler has in error back-off
     refuted: Refutations = field(default_factory=Refutations)  # places that kube-scheduler did not take

@@ -175,6 +175,9 @@ class Member:
     commit: Commit | None = None  # while it is Starting: the start that it is part of
     nomination: str | None = None  # the node of ours; empty if it may be out of date; None if we have made none
     ungated_without_nomination: bool = False  # and on its way since
+    turn: int | None = (
+        None  # the wave of the slot that it has lost, until it has another: those of later waves wait for it
+    )
     renominated: bool = False  # a nomination that was lost was made once more for this plan
     last_rejection: str = ""  # the text of our last refusal
     rejection_facts: str = ""  # what of that refusal may become untrue

@@ -28,7 +28,6 @@ from extender.plugins.coscheduling.quarantine import Quarantine
 from extender.plugins.coscheduling.spec.group_annotations import names_groups
 from extender.plugins.coscheduling.spec.in_tree import spec_of_in_tree
 from extender.plugins.coscheduling.spec.membership import GroupLabels, GroupRef, foreign_gates
-from extender.plugins.coscheduling.spec.named_groups import Keys
 from extender.plugins.coscheduling.spec.pod_group import (
     GroupSpec,
     spec_of_labels,
@@ -42,8 +41,8 @@ from extender.plugins.coscheduling.state.gang_set_index import GangSetIndex
 from extender.plugins.coscheduling.state.group import Group, Standing, standing_of
 from extender.plugins.coscheduling.state.group_members import KnownPods
 from extender.plugins.coscheduling.state.member import Effect
-from extender.plugins.coscheduling.state.quorum import left_behind, needs
-from extender.plugins.coscheduling.state.slots import Slots
+from extender.plugins.coscheduling.state.quorum import Needs, left_behind, needs
+from extender.plugins.coscheduling.state.slots import Slot, Slots, is_for_shape_of, member_to_come
 from extender.plugins.coscheduling.state.starts import follow_start, recall_start
 
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
@@ -157,13 +156,15 @@ class PodGroupManager:
         return group
 
     def _put(self, group: Group, pod: corev1.Pod, ref: GroupRef, *, by_call: bool = False) -> None:
+        new = pod.uid not in group.members
         effects = group_members.put(group, pod, ref, self.gate)
         self._pods.joins(pod.uid, group.key, by_call=by_call)
-        if Effect.RELEASE_PLACE in effects:
-            self.slots.release(pod.uid, bound=True)
+        self.carry_out(effects, group, pod.uid, node_name=pod.node_name)
         names = self.gang_set_index.names(group.key) or (ref.lightweight and names_groups(pod.metadata))
         if group.spec is None and (names or group.planned):
             self._asks_anew(group)
+        if new:
+            self._claim_slot(group, group.members[pod.uid].info)
 
     def pod_changed(self, pod: corev1.Pod) -> Group | None:
         """Takes in a pod of the watch; a deleting or terminal one counts no longer. Returns its group."""
@@ -197,24 +198,57 @@ class PodGroupManager:
         group = self.groups[key]
         effects = group_members.forget(group, uid)
         self._pods.leaves(uid, held=uid in group.held)
-        if Effect.RELEASE_PLACE in effects:
-            self.slots.release(uid)
-        self._forget_turns(self.gang_set_index.gang_set(key))
+        self.carry_out(effects, group, uid)
         self.drop_if_empty(group)
         if self.gang_set_index.names(key) and group.spec is None:
             self._asks_anew(group)
         self.follow_places(group)
         return group
 
-    def _forget_turns(self, keys: Iterable[str]) -> None:
-        """The groups' waves are of members of their gang set alone."""
-        for gang_set in {self.gang_set_index.gang_set(key) for key in keys}:
-            groups = [each for key in gang_set if (each := self.groups.get(key)) is not None]
-            if not any(group.waves for group in groups):
-                continue
-            uids = frozenset(uid for each in groups for uid in each.members)
-            for group in groups:
-                group.waves = [left for wave in group.waves if (left := wave & uids)]
+    def carry_out(
+        self, effects: Iterable[Effect], group: Group, uid: str, *, node_name: str = "", until: float = 0.0
+    ) -> None:
+        """What a member's transition means for its slot; nothing else follows from the table. node_name: where the member is, or was to
+        be bound. until: when a slot that is kept expires, in seconds of the clock."""
+        for effect in effects:
+            match effect:
+                case Effect.RELEASE_PLACE:
+                    self.slots.release(uid, bound=bool(node_name))
+                case Effect.KEEP_PLACE:
+                    self._keep_slot(group, uid, node_name, until)
+
+    def _keep_slot(self, group: Group, uid: str, node_name: str, until: float) -> None:
+        """For as long as after a plan; `follow_start` says whether it is firm."""
+        member, slot = group.members.get(uid), self.slots.get(uid)
+        if member is not None:
+            slot = slot or Slot(member.info, group.key, node_name, 0.0, gang_priority=self.priority_of(group))
+            self.slots.reserve(replace(slot, node_name=node_name, expires=max(slot.expires, until)))
+
+    def _claim_slot(self, group: Group, info: PodInfo) -> None:
+        """A member that has come is for the slot that was kept for one like it."""
+        for slot in self.slots.to_come(group.key):
+            if not info.pod.node_name and self.may_take(group, slot, info):
+                self.slots.give(slot, info)
+                return
+
+    def may_take(self, group: Group, slot: Slot, info: PodInfo) -> bool:
+        """Whether a slot of its group that is for another member, or for one to come, will do for this one, which has none. The quorum
+        has to be as good as before: no other role, no lower priority, and what finishes a start is for those that it left behind."""
+        spec = self.spec(group)
+        if spec is None or info.pod.priority < slot.pod.priority:
+            return False
+        if spec.roles.minima and spec.roles.role_of(info.pod) != spec.roles.role_of(slot.pod):
+            return False
+        return (not slot.firm or info.pod.uid in self.left_behind(group)) and is_for_shape_of(slot, info)
+
+    def keep_for_members_to_come(self, group: Group, like: PodInfo, node_names: Iterable[str], until: float) -> None:
+        """A slot on each of these nodes for a member that does not exist yet, by the likeness of one. A member of that shape and role
+        has it as soon as it comes; until then they count as places of the group, and go when their time, in seconds, is up."""
+        for node_name in node_names:
+            info = member_to_come(like, self.slots.next_number())
+            priority = self.priority_of(group)
+            self.slots.reserve(Slot(info, group.key, node_name, until, gang_priority=priority, to_come=True))
+        self.follow_places(group)
 
     def pod_group_changed(self, pod_group: PodGroup) -> Group:
         group = self._group(pod_group.key)
@@ -248,21 +282,14 @@ class PodGroupManager:
         """What its object, or one of its pods, asks for has changed: the groups that it names count at once."""
         group.spec = None
         if self.spec(group) is None:
-            self._link(group.key, ())
+            self.gang_set_index.name(group.key, ())
         self.follow_places(group)
-
-    def _link(self, key: str, others: Keys) -> None:
-        """The group names these to start together with."""
-        before = self.gang_set_index.gang_set(key)
-        if self.gang_set_index.name(key, others):
-            self._forget_turns({*before, *self.gang_set_index.gang_set(key)})
 
     def try_names_again(self, key: str) -> Group | None:
         """A group whose names were refused; None if they still are."""
-        group, before = self.groups.get(key), self.gang_set_index.gang_set(key)
+        group = self.groups.get(key)
         if group is None or not self.gang_set_index.try_again(key):
             return None
-        self._forget_turns({*before, *self.gang_set_index.gang_set(key)})
         self._asks_anew(group)
         return group
 
@@ -273,7 +300,7 @@ class PodGroupManager:
         if group.members or group.pod_group is not None or group.in_tree is not None:
             return
         if self.groups.get(group.key) is group:
-            self._link(group.key, ())
+            self.gang_set_index.name(group.key, ())
             self.forget_notes(group.key)
             self.queue.forget(group.key)
             self.quarantine.forget(group.key)
@@ -320,7 +347,7 @@ class PodGroupManager:
             group.standing = None
             group.spec = spec_of(group)
             if group.spec is not None:
-                self._link(group.key, group.spec.groups)
+                self.gang_set_index.name(group.key, group.spec.groups)
                 if number := self.gang_set_index.refused(group.key):
                     group.spec = too_many_together(group.spec, number)
         return group.spec
@@ -393,11 +420,11 @@ class PodGroupManager:
         return group.standing
 
     def release_places(self, group: Group, uids: Iterable[str] | None = None) -> None:
-        """Takes back the slots of these members, or of all."""
-        if uids is None:
-            uids = [slot.uid for slot in self.slots.of_group(group.key)]
-        for uid in uids:
-            self.slots.release(uid)
+        """Takes back the slots of these members, or of all. A member keeps its turn."""
+        for uid in list(self.slots.uids_of(group.key) if uids is None else uids):
+            slot = self.slots.release(uid)
+            if slot is not None and (member := group.members.get(uid)) is not None:
+                member.turn = slot.wave
         self.follow_places(group)
 
     def give_up_places(self, group: Group, keep: Collection[str] = ()) -> bool:
@@ -409,7 +436,8 @@ class PodGroupManager:
         ]
         for uid in uids:
             self.slots.release(uid)
-        group.waves.clear()
+        for member in group.members.values():
+            member.turn = None
         group.planned = False
         group.preempting = None
         for uid in uids:
@@ -424,15 +452,21 @@ class PodGroupManager:
 
     def placed(self, group: Group) -> AbstractSet[str]:
         """Members with a place: on a node, held, or planned."""
-        planned = {slot.uid for slot in self.slots.of_group(group.key)}
+        planned = self.slots.uids_of(group.key) & group.members.keys()
         return group.assigned() | group.waiting() | planned
+
+    def lacks(self, group: Group, placed: AbstractSet[str]) -> Needs:
+        """What the group still needs if these members have a place, beside the slots for members that are still to come."""
+        spec = self.spec(group)
+        to_come = [slot.pod for slot in self.slots.to_come(group.key)]
+        return needs(group, spec, placed, to_come) if spec is not None else Needs()
 
     def follow_places(self, group: Group) -> None:
         """After places went, or the group asks for something else: without enough of them it is planned no more, but anew."""
         if not group.planned:
             return
         spec = self.spec(group)
-        group.planned = spec is not None and not spec.invalid and not needs(group, spec, self.placed(group))
+        group.planned = spec is not None and not spec.invalid and not self.lacks(group, self.placed(group))
         if not group.planned and group.key in self.groups and (group.refused or group.gated):
             self.queue.active.add(group.key)
 

@@ -7,9 +7,12 @@ Koordinator: pkg/scheduler/plugins/coscheduling/core/gang.go (isGangValidForPerm
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
+from extender.api import corev1
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.group import Group
@@ -29,20 +32,26 @@ class Needs:
         return self.total > 0
 
 
-def needs(group: Group, spec: GroupSpec, having: AbstractSet[str]) -> Needs:
-    """What is missing if these members have what is asked about: a place, a hold, or only their existence."""
+def needs(group: Group, spec: GroupSpec, having: AbstractSet[str], to_come: Collection[corev1.Pod] = ()) -> Needs:
+    """What is missing if these members have what is asked about: a place, a hold, or only their existence.
+
+    to_come: the likenesses of members that do not exist yet, and are to count.
+    """
     if spec.match_policy is MatchPolicy.ONCE_SATISFIED and group.once_whole:
         return Needs()
     settled = past(group, spec)
-    return minima_missed(group, spec, having - settled if settled else having)
+    return minima_missed(group, spec, having - settled if settled else having, to_come)
 
 
-def minima_missed(group: Group, spec: GroupSpec, counted: AbstractSet[str]) -> Needs:
+def minima_missed(
+    group: Group, spec: GroupSpec, counted: AbstractSet[str], to_come: Collection[corev1.Pod] = ()
+) -> Needs:
     """What these members, of whatever start, are short of minMember and of the roles' minima."""
-    total = max(0, spec.min_member - len(counted))
+    total = max(0, spec.min_member - len(counted) - len(to_come))
     if not spec.roles.minima:
         return Needs(total)
-    present = group.roles.among(counted, group.members, spec.roles)
+    present = Counter(group.roles.among(counted, group.members, spec.roles))
+    present.update(map(spec.roles.role_of, to_come))
     roles = tuple((role, minimum - present[role]) for role, minimum in spec.roles.minima if minimum > present[role])
     return Needs(max(total, sum(number for _, number in roles)), roles)
 

@@ -1,26 +1,41 @@
-"""Places that are promised: a node for each planned member, from plan to bind.
+"""Slots: the room that a plan gives a gang, node by node, until its members are bound there.
 
-The planner and Coscheduling's Filter count them; the manager's lock guards them. kube-scheduler has no counterpart:
-its nominated pods vanish on a restart or a preemption, so they are only the hint and this is the truth.
+The planner, Coscheduling's Filter and the preemption guard count them. A slot is for one member at a time, or for one that is still to
+come; that is no promise to the member. A member that kube-scheduler asks about takes any free slot of its shape among the nodes offered,
+and the member that the slot was for is sent to the one that is free. kube-scheduler has no counterpart: its nominated pods vanish on a
+restart or a preemption, so they are only the hint and this is the truth.
+
+    (none) --plan--> free, for a member or for one to come --filter--> taken (Admitted, Waiting, Starting) --watch: bound--> (none)
+    free --no room any more, refuted, expired, plan given up--> (none)    taken --refused, hold ended--> free
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TypeVar
+
+import msgspec
 
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.ordering import ABOVE_ANY_PRIORITY
+from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.state.group import counts_at
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One member's place. `expires` in seconds of the clock: a member that never comes loses it.
+    """Room for one member on one node. `expires` in seconds of the clock: a slot to which no member comes is given up then.
 
-    firm: holds whatever the others' priority, to finish a start that has begun. gang_priority: None for a pod of no gang.
+    pod_info: what is counted: the member that the slot is for, or the likeness of one that is still to come.
+    group: the gang's key; empty for the room of a single pod. firm: holds whatever the others' priority, to finish a start that has begun.
+    gang_priority: None for a pod of no gang. wave: members are sent in the order of their slots' waves, the lowest first.
+    id: the same as long as the slot is there, whichever member it is for; 0 until it is kept.
     """
 
     pod_info: PodInfo
@@ -29,9 +44,13 @@ class Slot:
     expires: float
     firm: bool = False
     gang_priority: int | None = None
+    wave: int = 0
+    to_come: bool = False
+    id: int = 0
 
     @property
     def uid(self) -> str:
+        """Of the member that it is for; for one to come a UID that no pod has."""
         return self.pod_info.pod.metadata.uid
 
     @property
@@ -46,21 +65,43 @@ class Slot:
     def holds_against(self, priority: int) -> bool:
         return self.firm or self.priority >= priority
 
+    def for_member(self, other: Slot) -> Slot:
+        """This slot, for the member of the other one; how long it is kept, and whether it is firm, goes with the member."""
+        return replace(self, pod_info=other.pod_info, to_come=other.to_come, expires=other.expires, firm=other.firm)
+
+
+def is_for_shape_of(slot: Slot, info: PodInfo) -> bool:
+    """Whether any node treats the member and what the slot was planned for alike."""
+    return planner.shape_of(slot.pod_info) == planner.shape_of(info)
+
+
+def member_to_come(like: PodInfo, number: int) -> PodInfo:
+    """The likeness of a member that does not exist yet, by one that does, or by its controller's template."""
+    metadata = msgspec.structs.replace(like.pod.metadata, uid=f"to-come/{like.pod.metadata.uid}/{number}")
+    return PodInfo(msgspec.structs.replace(like.pod, metadata=metadata))
+
 
 class Slots:
-    """Reservations by UID, by node and by group. Not locked: the owner's lock guards it."""
+    """By the UID of the member that each is for, by node and by group. Not locked: the owner's lock guards it."""
 
     def __init__(self) -> None:
         self._by_uid: dict[str, Slot] = {}
         self._by_node: dict[str, dict[str, Slot]] = {}
         self._by_group: dict[str, dict[str, Slot]] = {}
+        self._to_come: dict[str, dict[str, Slot]] = {}  # by group: those for members that are still to come
+        self._waves: Counter[str] = Counter()  # group -> how many of its slots are of another wave than the first
         self._against: dict[int, Mapping[str, Sequence[PodInfo]]] = {}  # priority -> ..., until the next change
-        self._priorities: Counter[int] = Counter()  # of the places that are not firm
+        self._priorities: Counter[int] = Counter()  # of the slots that are not firm
         self._given_up = False
         self._followers: list[set[str]] = []
+        self._ids = count(1)
+
+    def next_number(self) -> int:
+        """One that no slot has had."""
+        return next(self._ids)
 
     def follow(self) -> set[str]:
-        """A set that the node of each place is put into, of those that there are and as they come and go; to be emptied at will."""
+        """A set that the node of each slot is put into, of those that there are and as they come and go; to be emptied at will."""
         changed = set(self._by_node)
         self._followers.append(changed)
         return changed
@@ -80,46 +121,84 @@ class Slots:
         return iter(self._by_uid.values())
 
     def uids(self) -> Set[str]:
-        """Of the pods that have a place."""
+        """Of the pods that have a slot."""
         return self._by_uid.keys()
 
     def get(self, uid: str) -> Slot | None:
+        """The slot that is for this pod."""
         return self._by_uid.get(uid)
 
     def on_node(self, node_name: str) -> Iterable[Slot]:
         return self._by_node.get(node_name, {}).values()
 
+    def of_group(self, group: str) -> list[Slot]:
+        return list(self._by_group.get(group, {}).values())
+
+    def uids_of(self, group: str) -> Set[str]:
+        """Of the members that have a slot, and of those to come. Not to be changed, nor kept."""
+        return self._by_group.get(group, {}).keys()
+
+    def to_come(self, group: str) -> Iterable[Slot]:
+        """The group's slots for members that are still to come."""
+        return self._to_come.get(group, {}).values()
+
+    def in_waves(self, group: str) -> bool:
+        """Whether the group's members come in more than one wave."""
+        return group in self._waves
+
     def reserve(self, slot: Slot) -> None:
-        """A second slot of a pod replaces its first."""
-        before = self._by_uid.get(slot.uid)
-        if before is not None:
-            self.release(before.uid, bound=before.node_name == slot.node_name)
+        """Keeps a new slot, or changes the one that the same pod has."""
+        before = self.release(slot.uid, bound=self._stays(slot))
+        if not slot.id:
+            slot = replace(slot, id=before.id if before is not None else next(self._ids))
         self._changed(slot.node_name)
         self._by_uid[slot.uid] = slot
-        if not slot.firm:
-            self._priorities[slot.priority] += 1
-        self._by_node.setdefault(slot.node_name, {})[slot.uid] = slot
-        self._by_group.setdefault(slot.group, {})[slot.uid] = slot
+        for index, key in self._indexes(slot):
+            index.setdefault(key, {})[slot.uid] = slot
+        self._count(slot, 1)
+
+    def _stays(self, slot: Slot) -> bool:
+        before = self._by_uid.get(slot.uid)
+        return before is not None and before.node_name == slot.node_name
 
     def release(self, uid: str, *, bound: bool = False) -> Slot | None:
         """bound: the pod is on that node now, so the room does not come free for others."""
         slot = self._by_uid.pop(uid, None)
-        if slot is not None:
-            self._changed(slot.node_name)
-            self._given_up = self._given_up or not bound
-            if not slot.firm:
-                self._priorities[slot.priority] -= 1
-                if not self._priorities[slot.priority]:
-                    del self._priorities[slot.priority]
-            _drop(self._by_node, slot.node_name, uid)
-            _drop(self._by_group, slot.group, uid)
+        if slot is None:
+            return None
+        self._changed(slot.node_name)
+        self._given_up = self._given_up or not bound
+        for index, key in self._indexes(slot):
+            del index[key][uid]
+            if not index[key]:
+                del index[key]
+        self._count(slot, -1)
         return slot
 
-    def of_group(self, group: str) -> list[Slot]:
-        return list(self._by_group.get(group, {}).values())
+    def _indexes(self, slot: Slot) -> Iterator[tuple[dict[str, dict[str, Slot]], str]]:
+        yield self._by_node, slot.node_name
+        yield self._by_group, slot.group
+        if slot.to_come:
+            yield self._to_come, slot.group
+
+    def _count(self, slot: Slot, by: int) -> None:
+        if not slot.firm:
+            _add(self._priorities, slot.priority, by)
+        if slot.wave:
+            _add(self._waves, slot.group, by)
+
+    def give(self, slot: Slot, info: PodInfo) -> None:
+        """The slot is for this member now; the slot that it leaves, if it had one, is for the member that the other was for."""
+        own = self.release(info.pod.uid, bound=True)
+        self.release(slot.uid, bound=True)
+        if own is None:
+            self.reserve(replace(slot, pod_info=info, to_come=False))
+        else:
+            self.reserve(slot.for_member(own))
+            self.reserve(own.for_member(slot))
 
     def against(self, priority: int) -> Mapping[str, Sequence[PodInfo]]:
-        """Node -> the pods whose places hold against one of this priority. Not to be changed."""
+        """Node -> the pods whose slots hold against one of this priority. Not to be changed."""
         found = self._against.get(priority)
         if found is None:
             by_node: dict[str, list[PodInfo]] = {}
@@ -130,17 +209,17 @@ class Slots:
         return found
 
     def lowest_against(self, priority: int) -> int:
-        """The lowest priority of the places that hold against this one, but for firm ones: from there to here all see the same places."""
+        """The lowest priority of the slots that hold against this one, but for firm ones: from there to here all see the same ones."""
         return min((known for known in self._priorities if known >= priority), default=ABOVE_ANY_PRIORITY)
 
     def given_up(self) -> bool:
-        """Whether a place has ended without a binding since this was last asked."""
+        """Whether a slot has ended without a binding since this was last asked."""
         given_up, self._given_up = self._given_up, False
         return given_up
 
 
-def _drop(index: dict[str, dict[str, Slot]], key: str, uid: str) -> None:
-    entries = index[key]
-    del entries[uid]
-    if not entries:
-        del index[key]
+def _add(counts: Counter[T], key: T, by: int) -> None:
+    """Keeps no key that counts 0."""
+    counts[key] += by
+    if not counts[key]:
+        del counts[key]

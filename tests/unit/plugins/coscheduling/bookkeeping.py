@@ -14,11 +14,11 @@ from extender.plugins.coscheduling.planner.hypothetical import with_pods
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.scheduling.overlay import BELOW_ANY_PRIORITY
 from extender.plugins.coscheduling.spec.membership import foreign_gates
-from extender.plugins.coscheduling.spec.pod_group import too_many_together
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec, too_many_together
 from extender.plugins.coscheduling.state.group import HOLDING, Group, standing_of
 from extender.plugins.coscheduling.state.member import MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, spec_of
-from extender.plugins.coscheduling.state.quorum import needs
+from extender.plugins.coscheduling.state.quorum import Needs, needs
 from extender.plugins.coscheduling.state.slots import Slot, Slots
 
 BOUND = MemberState.BOUND
@@ -164,13 +164,6 @@ def _gated(manager: PodGroupManager, group: Group) -> object:
     }
 
 
-def _waves(manager: PodGroupManager, group: Group) -> Iterable[str]:
-    """They are the whole gang set's."""
-    gang_set = [manager.groups[key] for key in manager.gang_set_index.gang_set(group.key) if key in manager.groups]
-    members = {uid for each in gang_set for uid in each.members}
-    return (f"{uid} is no member" for wave in group.waves for uid in sorted(wave - members))
-
-
 def _errors(manager: PodGroupManager, group: Group) -> Iterable[str]:
     uids = group.errors._errors.keys() | group.errors._due.keys()
     return (f"{uid} is no member" for uid in sorted(uids - group.members.keys()))
@@ -182,10 +175,17 @@ def _refuted(manager: PodGroupManager, group: Group) -> Iterable[str]:
     return (f"{uid} is no member" for uid in sorted(uids - group.members.keys()))
 
 
+def _recounted(manager: PodGroupManager, group: Group, spec: GroupSpec) -> Needs:
+    """What is missing by the slots themselves, and by the members on nodes and in holds."""
+    slots = [slot for slot in manager.slots if slot.group == group.key]
+    having = {slot.uid for slot in slots if not slot.to_come} | group.waiting() | group.assigned()
+    return needs(group, spec, having, [slot.pod for slot in slots if slot.to_come])
+
+
 def _planned(manager: PodGroupManager, group: Group) -> Iterable[str]:
     """Planned is a group with places for as many as it needs."""
     spec = spec_of(group)
-    if group.planned and spec is not None and not spec.invalid and (lacks := needs(group, spec, manager.placed(group))):
+    if group.planned and spec is not None and not spec.invalid and (lacks := _recounted(manager, group, spec)):
         yield f"{lacks.total} places are missing"
 
 
@@ -233,8 +233,6 @@ GROUP_RULES: Mapping[str, Rule] = {
         lambda _, group: {u for u, each in group.members.items() if each.state is BOUND and not each.pod.node_name},
     ),
     "gated": _exactly("gated", _gated),
-    "waves": _waves,
-    "moved": _nothing,
     "changes": _nothing,
     "calls": _of_pending("calls"),
     "claiming": _of_members("claiming"),
@@ -270,11 +268,15 @@ def _of_groups(keys: Callable[[PodGroupManager], Iterable[str]]) -> Callable[[Po
 
 
 def _slots(manager: PodGroupManager) -> Iterable[str]:
-    """Places of members that are to come; those of single pods have no group."""
+    """Filled one to one: each is for one member of its group, or for one to come; those of single pods have no group."""
     slots = manager.slots
+    members = {uid for group in manager.groups.values() for uid in group.members}
     for place in slots:
         group = manager.groups.get(place.group)
-        if place.group and (group is None or place.uid not in group.members):
+        if place.to_come:
+            if group is None or place.uid in members or place.firm:
+                yield f"{place.id} of {place.group} is for a member to come, and for {place.uid}"
+        elif place.group and (group is None or place.uid not in group.members):
             yield f"{place.uid} of {place.group} has a place and is no member"
         elif group is not None and place.uid in group.on_node():
             yield f"{place.uid} has a place and is on its node"
@@ -285,12 +287,18 @@ def _indexes(slots: Slots) -> Iterable[str]:
     places = list(slots)
     if Counter(place.uid for place in places) != Counter(slots._by_uid.keys()):
         yield "a place is not found by its UID"
-    for name, index, key in (
-        ("node", slots._by_node, _node_of),
-        ("group", slots._by_group, _group_of),
+    if len({place.id for place in places} - {0}) != len(places):
+        yield "two slots are one"
+    if slots._waves != Counter(place.group for place in places if place.wave):
+        yield f"{slots._waves} slots of later waves are noted"
+    to_come = [place for place in places if place.to_come]
+    for name, index, key, these in (
+        ("node", slots._by_node, _node_of, places),
+        ("group", slots._by_group, _group_of, places),
+        ("group, to come", slots._to_come, _group_of, to_come),
     ):
         counted: dict[str, dict[str, Slot]] = {}
-        for place in places:
+        for place in these:
             counted.setdefault(key(place), {})[place.uid] = place
         if counted != index:
             yield f"by {name}: {index} is noted, {counted} counted"

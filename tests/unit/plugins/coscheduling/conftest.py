@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, ClassVar
 
 import pytest
@@ -21,6 +23,7 @@ from extender.framework.status import SUCCESS, Status, unschedulable
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies, Verdict
 from extender.plugins.coscheduling.planner.hypothetical import Cluster, snapshot_of
 from extender.plugins.coscheduling.plugin import Coscheduling
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from tests.fakes.planning import planning_judge
 from tests.unit.plugins.coscheduling.bookkeeping import wrong_entries
 
@@ -304,6 +307,13 @@ class World:
             self.waiting[bound.uid] = Waiting(bound, node_name)
             return self.waiting[bound.uid]
         return "starts" if status.success else status.message
+
+
+def waves(manager: PodGroupManager, key: str = "default/g") -> list[frozenset[str]]:
+    """UIDs of the members of a group's gang set that have a slot, wave by wave."""
+    keys = manager.gang_set_index.gang_set(key)
+    found = sorted((slot.wave, slot.uid) for each in keys for slot in manager.slots.of_group(each))
+    return [frozenset(uid for _, uid in wave) for _, wave in groupby(found, key=itemgetter(0))]
 
 
 @pytest.fixture(autouse=True)

@@ -71,7 +71,7 @@ def test_a_gang_that_has_to_wait_says_always_the_same_and_keeps_its_places(roomy
         kube.attempt(pod.uid)
     assert {kube.told[pod.name] for pod in second[:2]} == {messages.BIND_CALLS_TAKEN}
     kube.world.clock.now += 120.0
-    kube.plugin.expired_plans.tick()
+    kube.plugin.expired_slots.tick()
     assert len(kube.plugin.manager.slots.of_group("default/b")) == 3
     kube.rounds(5)
     assert len(kube.running()) == 6

@@ -25,7 +25,7 @@ from extender.plugins.coscheduling.state.group_members import UNSEEN_SECONDS
 from extender.plugins.coscheduling.state.member import MemberEvent, MemberState, Start
 from extender.plugins.coscheduling.state.pod_group_manager import AT_ONCE, PodGroupManager, in_parts
 from extender.plugins.coscheduling.state.slots import Slot
-from tests.unit.plugins.coscheduling.conftest import FakeClock, pod, pod_group
+from tests.unit.plugins.coscheduling.conftest import FakeClock, pod, pod_group, waves
 
 KEY = "default/g"
 POD = pod("p", "g")
@@ -47,9 +47,10 @@ def members(group: Group | None) -> list[str]:
     return list(group.members)
 
 
-def place(manager: PodGroupManager, *members: corev1.Pod, group: str = KEY, firm: bool = False) -> None:
+def place(manager: PodGroupManager, *members: corev1.Pod, group: str = "", firm: bool = False, wave: int = 0) -> None:
     for member in members:
-        manager.slots.reserve(Slot(PodInfo(member), group, "n1", math.inf, firm))
+        key = group or manager.key_of(member)
+        manager.slots.reserve(Slot(PodInfo(member), key, "n1", math.inf, firm, wave=wave))
 
 
 def places(manager: PodGroupManager) -> set[str]:
@@ -429,11 +430,13 @@ def test_a_set_that_grows_too_large_is_refused_with_its_number_and_tried_again(m
     assert manager.try_names_again("default/unknown") is None
     for name in "xh":
         manager.pod_changed(pod(name, name))
-    group.waves = [frozenset("xh"), frozenset("gone")]
+    for name in "xh":
+        place(manager, pod(name, name), wave=1)
+    assert waves(manager, "default/x") == [frozenset("x")], "they do not start together yet"
     manager.pod_group_changed(pod_group("g", 1))
     assert manager.try_names_again("default/x") is group
     assert set(manager.gang_set_index.gang_set("default/x")) == {"default/x", "default/h"}
-    assert group.waves == [frozenset("xh")]
+    assert waves(manager, "default/x") == [frozenset("xh")]
     spec = manager.spec(group)
     assert spec is not None
     assert spec.invalid == ""
@@ -450,13 +453,14 @@ def test_waves_are_of_members_of_the_set_alone(manager: PodGroupManager) -> None
     other = manager.pod_group_changed(naming("h", "g"))
     for made in (POD, pod("q", "h"), pod("r", "g")):
         manager.pod_changed(made)
-    group.waves = [frozenset("pq"), frozenset("r")]
-    other.waves = [frozenset("q")]
+    place(manager, POD)
+    place(manager, pod("q", "h"))
+    place(manager, pod("r", "g"), wave=1)
     manager.pod_gone(pod("r", "g"))
-    assert (group.waves, other.waves) == ([frozenset("pq")], [frozenset("q")])
+    assert [waves(manager, each.key) for each in (group, other)] == [[frozenset("pq")], [frozenset("pq")]]
     manager.pod_group_changed(pod_group("g", 1))
     manager.pod_group_changed(pod_group("h", 1))
-    assert (group.waves, other.waves) == ([frozenset("p")], [frozenset("q")])
+    assert [waves(manager, each.key) for each in (group, other)] == [[frozenset("p")], [frozenset("q")]]
 
 
 def test_of_groups_that_start_together_the_lowest_priority_and_the_last_quorum_count(manager: PodGroupManager) -> None:
@@ -627,7 +631,7 @@ def planned(manager: PodGroupManager, min_member: int = 2) -> Group:
         manager.pod_changed(pod(name, "g"))
         group.happened(name, MemberEvent.REFUSED)
         place(manager, pod(name, "g"))
-    group.planned, group.waves, group.preempting = True, [frozenset("pq")], Mock()
+    group.planned, group.preempting = True, Mock()
     return group
 
 
@@ -675,7 +679,8 @@ def test_a_plan_that_is_given_up_leaves_the_places_of_those_held_and_those_kept(
     hold(group, "p")
     assert manager.give_up_places(group, keep=["q"])
     assert places(manager) == {"p", "q"}
-    assert (group.planned, group.waves, group.preempting) == (False, [], None)
+    assert (group.planned, group.preempting) == (False, None)
+    assert {member.turn for member in group.members.values()} == {None}
     assert group.members["r"].state is MemberState.UNSCHEDULABLE, "its place is gone, and the node with it"
     assert not manager.give_up_places(group, keep=["q"])
 

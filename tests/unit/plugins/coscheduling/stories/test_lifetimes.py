@@ -14,7 +14,7 @@ from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.group_members import UNSEEN_SECONDS
 from tests.unit.plugins.coscheduling.bookkeeping import GROUP_RULES, MANAGER_RULES
-from tests.unit.plugins.coscheduling.conftest import Waiting, World, node, pod_group
+from tests.unit.plugins.coscheduling.conftest import Waiting, World, node, pod_group, waves
 from tests.unit.plugins.coscheduling.kube_scheduler import group, member, members, on_node
 from tests.unit.plugins.coscheduling.machines.test_lifetimes_machine import belonging
 
@@ -209,11 +209,11 @@ def test_the_order_of_arrival_is_of_those_alone_that_are_there(world: Make) -> N
     pods = members(3, gated=True)
     w.create(*pods)
     w.run_tasks()
-    waves = w.plugin.manager.groups["default/g"].waves
-    assert len(waves) == 3
-    gone = next(pod for pod in pods if pod.uid in waves[-1])
+    before = waves(w.plugin.manager)
+    assert len(before) == 3
+    gone = next(pod for pod in pods if pod.uid in before[-1])
     w.plugin.on_pod(gone, None)
-    assert w.plugin.manager.groups["default/g"].waves == waves[:-1]
+    assert waves(w.plugin.manager) == before[:-1]
 
 
 def test_groups_that_start_together_no_more_have_no_turns_of_each_other(world: Make) -> None:
@@ -224,6 +224,6 @@ def test_groups_that_start_together_no_more_have_no_turns_of_each_other(world: M
     w.plugin.on_pod_group(None, group("h", 1))
     w.create(*members(2, gated=True), *members(1, "h", gated=True))
     w.run_tasks()
-    assert len(w.plugin.manager.groups["default/h"].waves) == 3
+    assert len(waves(w.plugin.manager, "default/h")) == 3
     w.plugin.on_pod_group(together, group(minimum=2))
-    assert [len(w.plugin.manager.groups[f"default/{name}"].waves) for name in "gh"] == [2, 1]
+    assert [len(waves(w.plugin.manager, f"default/{name}")) for name in "gh"] == [2, 1]

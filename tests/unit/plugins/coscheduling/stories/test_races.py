@@ -72,7 +72,7 @@ def test_a_gang_whose_plan_ran_out_is_looked_at_again_though_time_goes_on_betwee
 
     manager = kube.plugin.manager
     manager.clock = manager.denied._clock = Running()
-    kube.plugin.expired_plans.tick()
+    kube.plugin.expired_slots.tick()
     assert manager.queue.later["default/g"] >= manager.denied.until("default/g")
 
 

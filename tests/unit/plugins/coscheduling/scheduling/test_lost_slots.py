@@ -13,7 +13,7 @@ from extender.api import corev1
 from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.scheduling.lost_places import lose_place, no_longer_fit, refute
+from extender.plugins.coscheduling.scheduling.lost_slots import lose_slot, no_longer_fit, refute
 from extender.plugins.coscheduling.state.refutations import How
 from extender.plugins.coscheduling.state.slots import Slot
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
@@ -77,7 +77,7 @@ def test_a_held_member_keeps_its_place_on_a_node_that_goes(planned: World) -> No
     held = manager.slots.get("p0")
     assert held is not None
     with manager.lock:
-        assert not lose_place(manager, held)
+        assert not lose_slot(manager, held)
 
 
 @pytest.mark.parametrize(
