@@ -195,7 +195,7 @@ class GangPreemption:
             released = {uid: key for uid, key in situation.released.items() if uid in found.awaited}
         victims = {victim.uid for victim in found.victims}
         placement = self._with.offload(
-            planner.plan, without(question.cluster, found), question.request, self._with.judge
+            planner.plan, without(question.cluster, found), question.request, self._with.judges.plans
         )
         gap = self.search.gap(gang_set, without(snapshot, found))
         if gap or not isinstance(placement, planner.Placement) or not found.all_needed(placement):
