@@ -31,7 +31,7 @@ def status(report: GangReport, key: str = "default/g") -> GangStatus:
 def test_an_answer_is_shown_again_while_it_is_fresh_and_nothing_has_changed(kube: KubeScheduler) -> None:
     kube.create(*members(3))
     kube.run()
-    report = kube.plugin.report(kube.plugin.dependencies.judge)
+    report = kube.plugin.report
     before = kube.world.plans
     first = status(report)
     assert first.relaxations[0].text == "minMember 2 instead of 3"
@@ -48,7 +48,7 @@ def test_a_gang_that_fits_at_this_moment_says_so(kube: KubeScheduler) -> None:
     kube.create(*members(3))
     kube.run()
     kube.world.nodes["n2"] = node("n2")
-    assert status(kube.plugin.report(kube.plugin.dependencies.judge)).fits_now
+    assert status(kube.plugin.report).fits_now
 
 
 def test_the_groups_whose_places_are_in_the_way_are_named(kube: KubeScheduler) -> None:
@@ -57,12 +57,12 @@ def test_the_groups_whose_places_are_in_the_way_are_named(kube: KubeScheduler) -
     first = member("first1", "first")
     kube.create(first)
     kube.run()
-    found = status(kube.plugin.report(kube.plugin.dependencies.judge))
+    found = status(kube.plugin.report)
     assert found.gang.reason in ("InsufficientResources", "ReservedForOthers")
     assert found.reserved_for == (("default/first",) if found.gang.reason == "ReservedForOthers" else ())
 
 
 def test_a_gang_without_members_that_wait_is_not_planned(kube: KubeScheduler) -> None:
     before = kube.world.plans
-    assert status(kube.plugin.report(kube.plugin.dependencies.judge)).relaxations == ()
+    assert status(kube.plugin.report).relaxations == ()
     assert kube.world.plans == before
