@@ -20,7 +20,7 @@ NOT_IMPORTED = ("extender.server.serve", "extender.server.worker")  # they patch
 def declared_keys() -> list[Key[Any]]:
     """Every constant of every module, the labels that name a group by default, and what the presets of groupSources read."""
     found: dict[str, Key[Any]] = {key: key for key in GroupLabels().keys}
-    found |= {key: key for source in presets() for key in source.keys()}  # noqa: SIM118 - no mapping
+    found |= {key: key for source in presets() for key in source.read_keys()}
     for module in pkgutil.walk_packages(extender.__path__, "extender."):
         if module.name not in NOT_IMPORTED:
             constants = vars(importlib.import_module(module.name)).values()

@@ -71,6 +71,8 @@ def _fields(status: GangStatus, now: datetime) -> Iterator[str]:
     if status.roles:
         texts = [f"{each.role} {each.members} of {each.minimum}" for each in status.roles]
         yield from _field("roles", [", ".join(texts)])
+    if status.not_honoured:
+        yield from _field("not honoured", status.not_honoured)
     if status.starts_with:
         yield from _field("starts with", [", ".join(status.starts_with)])
     if gang.place:

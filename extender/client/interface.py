@@ -14,12 +14,14 @@ from typing import Any, Generic, Protocol, TypeVar
 from extender.api import (
     coordinationv1,
     corev1,
+    koordinatorv1alpha1,
     policyv1,
     schedulingv1,
     schedulingv1alpha1,
     schedulingv1alpha2,
     schedulingv1beta1,
     storagev1,
+    volcanov1beta1,
 )
 from extender.api.metav1 import ObjectMeta
 
@@ -90,6 +92,12 @@ IN_TREE_POD_GROUPS_1_36 = ResourceType(
     "scheduling.k8s.io/v1alpha2", "podgroups", "PodGroup", schedulingv1alpha2.PodGroup, replaced=True
 )
 IN_TREE_GROUPS = (IN_TREE_POD_GROUPS, IN_TREE_POD_GROUPS_1_36)
+KOORDINATOR_POD_GROUPS = ResourceType(
+    "scheduling.sigs.k8s.io/v1alpha1", "podgroups", "PodGroup", koordinatorv1alpha1.PodGroup
+)
+VOLCANO_POD_GROUPS = ResourceType("scheduling.volcano.sh/v1beta1", "podgroups", "PodGroup", volcanov1beta1.PodGroup)
+FOREIGN_POD_GROUPS: tuple[ResourceType[Any], ...] = (KOORDINATOR_POD_GROUPS, VOLCANO_POD_GROUPS)
+"""Other systems' objects: read where they are served to us, and never written."""
 LEASES = ResourceType("coordination.k8s.io/v1", "leases", "Lease", coordinationv1.Lease)
 
 RESOURCE_TYPES: tuple[ResourceType[Any], ...] = (
@@ -112,6 +120,7 @@ RESOURCE_TYPES: tuple[ResourceType[Any], ...] = (
     POD_GROUPS,
     IN_TREE_POD_GROUPS,
     IN_TREE_POD_GROUPS_1_36,
+    *FOREIGN_POD_GROUPS,
     LEASES,
 )
 

@@ -11,7 +11,14 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from extender.api import codec, schedulingv1alpha1, schedulingv1alpha2, schedulingv1beta1
+from extender.api import (
+    codec,
+    koordinatorv1alpha1,
+    schedulingv1alpha1,
+    schedulingv1alpha2,
+    schedulingv1beta1,
+    volcanov1beta1,
+)
 from extender.api.metav1 import ObjectMeta
 
 T = TypeVar("T")
@@ -23,6 +30,8 @@ _MARKED: Mapping[type[Any], type[Any]] = {
     schedulingv1alpha1.PodGroup: schedulingv1alpha1.UnreadablePodGroup,
     schedulingv1alpha2.PodGroup: schedulingv1alpha2.UnreadablePodGroup,
     schedulingv1beta1.PodGroup: schedulingv1beta1.UnreadablePodGroup,
+    koordinatorv1alpha1.PodGroup: koordinatorv1alpha1.UnreadablePodGroup,
+    volcanov1beta1.PodGroup: volcanov1beta1.UnreadablePodGroup,
 }
 _PLACE = re.compile(r"(?s:(?P<wrong>.*?))(?: - at `\$(?P<field>[^`]*)`)?")
 

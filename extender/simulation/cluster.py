@@ -14,7 +14,7 @@ from typing import Any
 from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
 from extender.client.embedded.load import Loaded, load_files
-from extender.client.interface import IN_TREE_GROUPS, POD_GROUPS, PODS, ResourceType
+from extender.client.interface import FOREIGN_POD_GROUPS, IN_TREE_GROUPS, POD_GROUPS, PODS, ResourceType
 from extender.config.defaults import whole_profile
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration, KubeSchedulerConfiguration, KubeSchedulerProfile
@@ -98,7 +98,8 @@ def _of_groups(cluster: Cluster, args: CoschedulingArgs) -> Iterator[str]:
                 f"spec.schedulingGroup counts only with inTreePodGroups in Coscheduling's arguments: {_some(named)} are scheduled "
                 "singly"
             )
-    kinds: list[ResourceType[Any]] = [POD_GROUPS, *(IN_TREE_GROUPS if args.in_tree_pod_groups else ())]
+    in_tree = IN_TREE_GROUPS if args.in_tree_pod_groups else ()
+    kinds: list[ResourceType[Any]] = [POD_GROUPS, *in_tree, *FOREIGN_POD_GROUPS]
     there = {group.key for kind in kinds for group in cluster.api.list_page(kind, limit=_EVERYTHING).items}
     refs = [labels.group_of(pod) for pod in cluster.pods]
     missing = sorted({ref.key for ref in refs if ref is not None and not ref.lightweight} - there)

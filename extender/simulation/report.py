@@ -162,7 +162,7 @@ def _state_of(group: Group, spec: GroupSpec | None, verdict: Verdict | None) -> 
     if spec.invalid:
         return INVALID, spec.invalid
     if len(group.assigned()) >= spec.min_member:
-        return "Bound", ""
+        return "Bound", messages.not_honoured(spec.ignored)
     if verdict is not None and not verdict.scheduled:
         return _STATES.get(verdict.reason, "Denied"), verdict.message
     if group.held:

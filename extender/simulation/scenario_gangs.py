@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from extender.api import corev1, schedulingv1alpha1, schedulingv1alpha2, schedulingv1beta1
+from extender.client.interface import FOREIGN_POD_GROUPS
 from extender.config.load import read_extender_configuration
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration
@@ -29,6 +30,7 @@ OF_VERSION: dict[str, type[PodGroup]] = {
     f"{schedulingv1alpha1.GROUP}/{schedulingv1alpha1.VERSION}": schedulingv1alpha1.PodGroup,
     f"{schedulingv1alpha2.GROUP}/{schedulingv1alpha2.VERSION}": schedulingv1alpha2.PodGroup,
     f"{schedulingv1beta1.GROUP}/{schedulingv1beta1.VERSION}": schedulingv1beta1.PodGroup,
+    **{each.api_version: each.type for each in FOREIGN_POD_GROUPS},
 }
 
 

@@ -35,17 +35,14 @@ class Nothing:
         return ()
 
 
-def nothing_around() -> FrameworkDependencies:
+def planning_judge() -> FrameworkJudge:
     nothing = cast("Any", Nothing())
     nodes: Sequence[NodeInfo] = ()
-    return FrameworkDependencies(
+    dependencies = FrameworkDependencies(
         api=nothing,
         events=nothing,
         newest_snapshot=lambda: HypotheticalSnapshot(nodes),
         lister=lambda type_: nothing,
         nominator=nothing,
     )
-
-
-def planning_judge() -> FrameworkJudge:
-    return FrameworkJudge(Framework(planning_profile(), new_in_tree_registry(), nothing_around()))
+    return FrameworkJudge(Framework(planning_profile(), new_in_tree_registry(), dependencies))

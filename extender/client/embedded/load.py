@@ -19,6 +19,7 @@ from extender.client.embedded.documents import Document, collected_afterwards, r
 from extender.client.embedded.unknown_fields import unknown_fields
 from extender.client.errors import ApiError
 from extender.client.interface import (
+    FOREIGN_POD_GROUPS,
     IN_TREE_GROUPS,
     NAMESPACES,
     POD_GROUPS,
@@ -86,7 +87,7 @@ def _load(api: EmbeddedAPI, documents: Sequence[Document]) -> Loaded:
 
 def _rank(resource: ResourceType[Any]) -> int:
     """Pods come last, groups before them: what is created names what exists."""
-    if resource in (POD_GROUPS, *IN_TREE_GROUPS):
+    if resource in (POD_GROUPS, *IN_TREE_GROUPS, *FOREIGN_POD_GROUPS):
         return 2
     return {NAMESPACES: 0, PODS: 3}.get(resource, 1)
 

@@ -6,7 +6,7 @@ so no counter, time, free amount or random order belongs here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 POD_GROUP_NOT_FOUND = "PodGroup not found"
 ROOM_RESERVED = "node(s) had their room reserved for a gang"
@@ -111,6 +111,11 @@ def shadow_begins(domain: str, nodes: int) -> str:
 
 def with_priorities(text: str) -> str:
     return f"{text}; {PRIORITIES_DIFFER}"
+
+
+def not_honoured(fields: Collection[str]) -> str:
+    """fields: of the PodGroup of another system."""
+    return f"not honoured of its PodGroup: {', '.join(fields)}" if fields else ""
 
 
 def waiting_for_gates(minimum: int) -> str:

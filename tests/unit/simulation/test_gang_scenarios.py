@@ -406,7 +406,7 @@ def test_a_scenario_without_groups_is_answered_as_ever(scenario: Json) -> None:
         pytest.param(
             {"podGroups": [{**pod_group("run", 2), "apiVersion": "v1"}]},
             "$.podGroups[0].apiVersion: must be one of scheduling.x-k8s.io/v1alpha1, scheduling.k8s.io/v1alpha2, "
-            "scheduling.k8s.io/v1beta1",
+            "scheduling.k8s.io/v1beta1, scheduling.sigs.k8s.io/v1alpha1, scheduling.volcano.sh/v1beta1",
             id="another API",
         ),
         pytest.param(

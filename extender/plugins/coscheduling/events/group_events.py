@@ -25,6 +25,7 @@ from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRou
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import refused_unasked
 from extender.plugins.coscheduling.spec.group_annotations import asks_for, relevant
 from extender.plugins.coscheduling.spec.membership import GroupLabels
+from extender.plugins.coscheduling.spec.sources.foreign import ForeignPodGroup, kind_of
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of, missing_group, update_once_satisfied
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import MemberEvent
@@ -146,6 +147,17 @@ class GroupEvents:
             self._object_changed(new.key, lambda: manager.in_tree_changed(new), gone=False)
         elif new is None and old is not None:
             self._object_changed(old.key, lambda: manager.in_tree_gone(old), gone=True)
+
+    def on_foreign_pod_group(self, old: ForeignPodGroup | None, new: ForeignPodGroup | None) -> None:
+        """Another system's object; its status is that system's."""
+        manager = self._manager
+        if new is not None and old is not None and asks_for(old) == asks_for(new):
+            with manager.lock:
+                manager.foreign[kind_of(new)][new.key] = new
+        elif new is not None:
+            self._object_changed(new.key, lambda: manager.foreign_changed(new), gone=False)
+        elif old is not None:
+            self._object_changed(old.key, lambda: manager.foreign_gone(old), gone=True)
 
     def _object_changed(self, key: str, change: Callable[[], Group | None], *, gone: bool) -> None:
         """What the group was to start with until now, and what it is to start with from now on, is looked at anew."""

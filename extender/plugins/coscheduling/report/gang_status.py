@@ -136,6 +136,7 @@ class GangStatus(Shown, frozen=True):
     nothing, and knows of no plan or refusal. kept_free: its shadow, while it has one. preemption: None where room of others
     would not help, or none is needed.
     starts_with: the groups that it starts together with, until all have. not_asked: why kube-scheduler asks about no member, where known.
+    not_honoured: fields of its PodGroup, which is another system's.
     """
 
     gang: GangSummary
@@ -155,6 +156,7 @@ class GangStatus(Shown, frozen=True):
     roles: tuple[RoleCount, ...] = ()
     match_policy: str = ""
     not_asked: str = ""
+    not_honoured: tuple[str, ...] = ()
 
 
 def amount_text(resource: str, amount: int) -> str:

@@ -16,6 +16,8 @@ from extender.plugins.coscheduling.dependencies import CONDITION, Verdict, Verdi
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
+NONE: tuple[str, ...] = ()
+
 
 class RemarkedVerdicts:
     """Fulfils Verdicts. Takes the manager's lock, under which groups come and go: none is told what was decided of another of its name."""
@@ -35,6 +37,10 @@ class RemarkedVerdicts:
             )
             if differ and not verdict.event_only:
                 verdict = replace(verdict, message=messages.with_priorities(verdict.message))
+            fields = self._manager.quarantine.for_gang(key, "not honoured", partial(_not_honoured, group), NONE)
+            if group is not None and fields:
+                verdict = replace(verdict, message=f"{verdict.message}; {messages.not_honoured(fields)}")
+                member = member or _any_member(group)
             self._verdicts.decided(pod_group, key, verdict, member)
 
     def forget(self, key: str) -> None:
@@ -48,6 +54,15 @@ def priorities_differ(manager: PodGroupManager, group: Group) -> bool:
         return False
     spec = manager.spec(group)
     return spec is not None and not spec.invalid and spec.min_member > 1
+
+
+def _not_honoured(group: Group | None) -> tuple[str, ...]:
+    """Only of another system's PodGroup, to which no condition is written: at a start, too, a member is told."""
+    return group.spec.ignored if group is not None and group.spec is not None else NONE
+
+
+def _any_member(group: Group) -> corev1.Pod | None:
+    return min((each.pod for each in group.members.values()), key=lambda pod: pod.name, default=None)
 
 
 def remark_is_stale(manager: PodGroupManager, group: Group) -> bool:

@@ -220,7 +220,7 @@ class PlannedGangSet:
 
     @classmethod
     def of(cls, manager: PodGroupManager, gang_set: Sequence[Group]) -> PlannedGangSet:
-        return cls(tuple((group, _asked(manager, group)) for group in gang_set))
+        return cls(tuple((group, manager.spec(group)) for group in gang_set))
 
     def may_start_with(self, manager: PodGroupManager, uids: Collection[str]) -> bool:
         """Whether these members, where they are still there, and those with a place are enough for the same request now."""
@@ -231,7 +231,7 @@ class PlannedGangSet:
             is_there(manager, group)
             and spec is not None
             and not spec.invalid
-            and _asked(manager, group) == spec
+            and manager.spec(group) == spec
             and not manager.lacks(group, manager.placed(group) | (group.members.keys() & uids))
             for group, spec in self.groups
         )
@@ -240,9 +240,3 @@ class PlannedGangSet:
 def is_there(manager: PodGroupManager, group: Group) -> bool:
     """Whether it was neither deleted nor set aside since it was looked up. Lock held."""
     return manager.groups.get(group.key) is group and group.key not in manager.quarantine
-
-
-def _asked(manager: PodGroupManager, group: Group) -> GroupSpec | None:
-    """Without the object, whose status changes with each verdict."""
-    spec = manager.spec(group)
-    return replace(spec, pod_group=None) if spec is not None else None

@@ -15,7 +15,7 @@ from extender.framework.columnar import table_of
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.planner.domains import DomainCache, UnknownLevelError, level_of
-from extender.plugins.coscheduling.spec.topology import AskedTopology
+from extender.plugins.coscheduling.spec.topology import AskedTopology, tier_number
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -49,8 +49,11 @@ def topology_of(configured: Topology, asked: Iterable[AskedTopology]) -> Topolog
     """Groups that start together share one answer, whichever asks: the narrowest level that any of them names."""
     known = list(asked)
     configured = _with_labels(configured, {each.node_label for each in known if each.node_label})
-    required = _narrowest(configured, (level for each in known for level in (each.required, each.node_label)))
-    preferred = _narrowest(configured, (each.preferred for each in known))
+    needed = (level for each in known for level in (_named(configured, each.required), each.node_label))
+    required = _narrowest(configured, needed)
+    tiers = bool(configured.levels)  # without any, a preference by tier has nothing to prefer
+    asked_for = (each.preferred for each in known if tiers or not tier_number(each.preferred))
+    preferred = _narrowest(configured, (_named(configured, level) for level in asked_for))
     return replace(configured, required=required, preferred=preferred) if required or preferred else configured
 
 
@@ -76,6 +79,12 @@ def confining_level(configured: Topology, asked: Iterable[AskedTopology]) -> tup
 
 def _narrowest(configured: Topology, levels: Iterable[str]) -> str:
     return max({level for level in levels if level}, key=lambda name: (_depth(configured, name), name), default="")
+
+
+def _named(configured: Topology, level: str) -> str:
+    """The name of a level that is asked for by its tier; one that is not configured keeps what it is called."""
+    number = tier_number(level)
+    return configured.levels[-number].name if 0 < number <= len(configured.levels) else level
 
 
 def _depth(configured: Topology, name: str) -> int:

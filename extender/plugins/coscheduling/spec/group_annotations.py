@@ -1,19 +1,24 @@
 """What a group's annotations ask for beyond minMember: match policy, roles, topology, the groups it starts together with.
 
-Read from the PodGroup, or from the pods of a group that has no object. Our own keys come before Koordinator's.
+Read from the PodGroup, or from the pods where there is no object or where it has none of them. Our own keys come before
+Koordinator's.
 `pod_group` puts it into the GroupSpec.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 
+from extender.api.koordinatorv1alpha1 import PodGroup as KoordinatorPodGroup
 from extender.api.metadata_keys import Key
 from extender.api.metav1 import ObjectMeta
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
+from extender.api.volcanov1beta1 import PodGroup as VolcanoPodGroup
 from extender.plugins.coscheduling.spec import keys
+from extender.plugins.coscheduling.spec.field_errors import quoted
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.named_groups import Keys, peers
 from extender.plugins.coscheduling.spec.reading import Reading
@@ -46,7 +51,7 @@ def relevant(metadata: ObjectMeta) -> tuple[str, ...]:
     return tuple(key.text(metadata) for key in keys.ASKING)
 
 
-def asks_for(pod_group: PodGroup | InTreePodGroup) -> object:
+def asks_for(pod_group: PodGroup | InTreePodGroup | KoordinatorPodGroup | VolcanoPodGroup) -> object:
     """Equal where nothing has changed that counts: conditions, other annotations and managed fields do not. That another object has
     the name does."""
     return pod_group.metadata.uid, pod_group.spec, pod_group.unreadable, relevant(pod_group.metadata)
@@ -62,7 +67,9 @@ def asked_by(metadata: ObjectMeta, own_key: str, source: Source | None = None) -
     if _ASKING.isdisjoint(metadata.annotations):
         return default
     reading = Reading()
-    policy = reading.first(metadata, keys.MATCH_POLICY, keys.KOORDINATOR_MATCH_POLICY)
+    policy = reading.first(
+        metadata, keys.MATCH_POLICY, keys.KOORDINATOR_MATCH_POLICY, keys.KOORDINATOR_MATCH_POLICY_ALIAS
+    )
     groups_key = keys.GROUPS if keys.GROUPS.text(metadata).strip() else keys.KOORDINATOR_GROUPS
     groups = _groups(reading, metadata, groups_key, own_key)
     minima, label = reading.value(metadata, keys.ROLES), reading.value(metadata, keys.ROLE_LABEL)
@@ -77,6 +84,24 @@ def asked_by(metadata: ObjectMeta, own_key: str, source: Source | None = None) -
     )
     levels = AskedTopology(required or "", preferred or "")
     return Asked(policy or default.match_policy, groups, groups_key if groups else "", roles, seconds, levels)
+
+
+def asked_beside(
+    metadata: ObjectMeta, own_key: str, beside: Collection[tuple[str, ...]], source: Source | None = None
+) -> Asked:
+    """Of a group with an object: what its annotations ask for, or, where none of them asks for anything, what its pods' do.
+
+    beside: the texts of pods' annotations, each combination once. A pod that lacks a key says nothing of it; two that differ in one
+    make the group invalid.
+    """
+    if not beside or any(relevant(metadata)):
+        return asked_by(metadata, own_key, source)
+    merged: dict[str, str] = {}
+    for texts in beside:
+        for key, text in zip(keys.ASKING, map(str.strip, texts), strict=True):
+            if text and merged.setdefault(key, text) != text:
+                return Asked(invalid=f"{key.source} {key}: its pods differ: {quoted(merged[key])} and {quoted(text)}")
+    return asked_by(ObjectMeta(annotations=merged), own_key, source)
 
 
 def _groups(reading: Reading, metadata: ObjectMeta, key: Key[Keys], own_key: str) -> Keys:

@@ -6,6 +6,7 @@ Kubernetes: pkg/apis/scheduling/validation/validation.go
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 
@@ -13,7 +14,7 @@ from extender.api.schedulingv1alpha2 import PodGroup, PodGroupSpec, SchedulingCo
 from extender.api.schedulingv1beta1 import DisruptionMode
 from extender.plugins.coscheduling.spec.counts import check_minimum
 from extender.plugins.coscheduling.spec.field_errors import FieldError, invalid, too_many, unsupported
-from extender.plugins.coscheduling.spec.group_annotations import Asked, asked_by
+from extender.plugins.coscheduling.spec.group_annotations import Asked, asked_beside
 from extender.plugins.coscheduling.spec.keys import TOPOLOGY_REQUIRED
 from extender.plugins.coscheduling.spec.named_groups import check_label_key
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec, completed, unreadable
@@ -24,15 +25,15 @@ _WHOLE = {"Pod": False, "PodGroup": True}  # of v1alpha2
 _PREEMPTS = {"PreemptLowerPriority": True, "Never": False}
 
 
-def spec_of_in_tree(pod_group: PodGroup) -> GroupSpec:
-    """A gang of minCount; with the basic policy each pod is on its own."""
+def spec_of_in_tree(pod_group: PodGroup, beside: Collection[tuple[str, ...]] = ()) -> GroupSpec:
+    """A gang of minCount; with the basic policy each pod is on its own. beside: what its pods' annotations ask for (asked_beside)."""
     if pod_group.unreadable:
         return unreadable(pod_group)
     reading, spec = Reading(), pod_group.spec
     minimum = reading.field("spec.schedulingPolicy.gang.minCount", partial(_minimum, spec))
     level = reading.field("spec.schedulingConstraints.topology", partial(topology_key, spec.scheduling_constraints))
     reading.field("spec.resourceClaims", partial(_no_claims, spec))
-    asked = asked_by(pod_group.metadata, pod_group.key)
+    asked = asked_beside(pod_group.metadata, pod_group.key, beside)
     reading.field(f"annotation {TOPOLOGY_REQUIRED}", partial(_one_level, asked, level or ""))
     group = GroupSpec(
         key=pod_group.key,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from extender.api import koordinatorv1alpha1, volcanov1beta1
 from extender.api.metadata_keys import LIST, NAME, QUALIFIED_NAME, WORD, Key, Record, Source
 from extender.api.schedulingv1alpha1 import LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL
 from extender.plugins.coscheduling.spec.counts import parse_minimum
@@ -39,6 +40,9 @@ def group_label(name: str) -> Key[str]:
 LIGHTWEIGHT_NAME = group_label(LIGHTWEIGHT_NAME_LABEL)
 LIGHTWEIGHT_MIN_AVAILABLE = Key(LIGHTWEIGHT_MIN_AVAILABLE_LABEL, _LABEL, POD, WORD, parse_minimum)
 
+KOORDINATOR_POD_GROUP = Key(koordinatorv1alpha1.POD_GROUP_LABEL, _LABEL, POD, NAME, check_group_name)
+VOLCANO_POD_GROUP = Key(volcanov1beta1.GROUP_NAME_ANNOTATION, _ANNOTATION, POD, NAME, check_group_name)
+
 MATCH_POLICY = Key(f"{_OURS}/match-policy", _ANNOTATION, BOTH, WORD, parse_match_policy)
 GROUPS = Key(f"{_OURS}/groups", _ANNOTATION, BOTH, LIST, parse_groups)
 ROLES = Key(f"{_OURS}/roles", _ANNOTATION, BOTH, LIST, parse_minima)
@@ -49,6 +53,9 @@ TOPOLOGY_PREFERRED = Key(f"{_OURS}/topology-preferred", _ANNOTATION, BOTH, QUALI
 KOORDINATOR_NAME = Key(f"{_KOORDINATOR}/name", _ANNOTATION, POD, NAME, check_group_name)
 KOORDINATOR_MIN_AVAILABLE = Key(f"{_KOORDINATOR}/min-available", _ANNOTATION, POD, WORD, parse_minimum)
 KOORDINATOR_MATCH_POLICY = Key(f"{_KOORDINATOR}/match-policy", _ANNOTATION, BOTH, WORD, parse_match_policy)
+KOORDINATOR_MATCH_POLICY_ALIAS = Key(
+    "pod-group.scheduling.sigs.k8s.io/match-policy", _ANNOTATION, BOTH, WORD, parse_match_policy
+)
 KOORDINATOR_GROUPS = Key(f"{_KOORDINATOR}/groups", _ANNOTATION, BOTH, LIST, parse_group_list)
 KOORDINATOR_WAITING_TIME = Key(f"{_KOORDINATOR}/waiting-time", _ANNOTATION, BOTH, WORD, parse_waiting_time)
 KOORDINATOR_MODE = Key(f"{_KOORDINATOR}/mode", _ANNOTATION, BOTH, WORD, parse_mode)
@@ -64,6 +71,7 @@ ASKING: tuple[Key[Any], ...] = (
     TOPOLOGY_REQUIRED,
     TOPOLOGY_PREFERRED,
     KOORDINATOR_MATCH_POLICY,
+    KOORDINATOR_MATCH_POLICY_ALIAS,
     KOORDINATOR_GROUPS,
     KOORDINATOR_WAITING_TIME,
     KOORDINATOR_MODE,

@@ -19,7 +19,7 @@ from extender.config.plugin_args import CoschedulingArgs
 from extender.plugins.coscheduling.spec.field_errors import invalid
 from extender.plugins.coscheduling.spec.keys import group_label
 from extender.plugins.coscheduling.spec.named_groups import NAME_WANTED, is_group_name
-from extender.plugins.coscheduling.spec.sources.source import KOORDINATOR, LIGHTWEIGHT, Source, configured
+from extender.plugins.coscheduling.spec.sources.source import KOORDINATOR, LIGHTWEIGHT, OBJECTS, Source, configured
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,12 @@ class GroupLabels:
     sources: tuple[Source, ...] = ()
     ours: Callable[[corev1.Pod], bool] = field(default=_every_pod, repr=False, compare=False)
     keys: tuple[Key[str], ...] = field(init=False, repr=False, compare=False)
+    _in_order: tuple[Source, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        by_pods = {source.kind for source in self.sources}  # with a key of minMember for where there is no such object
+        objects = (source for source in OBJECTS if source.kind not in by_pods)
+        object.__setattr__(self, "_in_order", (*objects, *self.sources, KOORDINATOR))
         object.__setattr__(self, "keys", tuple(group_label(name) for name in self.names))
 
     @classmethod
@@ -78,7 +82,7 @@ class GroupLabels:
             return _ref(pod, name[: NAME + 1], "spec.schedulingGroup.podGroupName")
         if not metadata.labels and not metadata.annotations:
             return None
-        refs = (self._by(source, pod) for source in (*self.sources, KOORDINATOR))
+        refs = (self._by(source, pod) for source in self._in_order)
         return next((ref for ref in refs if ref is not None), None)
 
     def _by(self, source: Source, pod: corev1.Pod) -> GroupRef | None:
@@ -95,7 +99,8 @@ def _ref(pod: corev1.Pod, name: str, where: str, source: Source | None = None, m
     """name, minimum: cut already. where: it is written."""
     if is_group_name(name):
         key = f"{pod.metadata.namespace}/{name}"
-        return GroupRef(key, source is not None and source.minimum is not None, minimum, source)
+        by_pods = source is not None and source.minimum is not None and bool(minimum or not source.kind)
+        return GroupRef(key, by_pods, minimum, source)
     stand_in = hashlib.blake2b(name.encode(errors="replace"), digest_size=6).hexdigest()
     wrong = f"{where}: {invalid(name, NAME_WANTED)}"
     return GroupRef(f"{pod.metadata.namespace}/!{stand_in}", lightweight=True, source=source, invalid=wrong)

@@ -6,26 +6,28 @@ scheduler-plugins: apis/scheduling/v1alpha1/types.go
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
 from extender.api import corev1
+from extender.api.koordinatorv1alpha1 import PodGroup as KoordinatorPodGroup
 from extender.api.quantity import ResourceList
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
+from extender.api.volcanov1beta1 import PodGroup as VolcanoPodGroup
 from extender.framework.resource import Resource
 from extender.plugins.coscheduling.spec.counts import check_minimum, check_wait_seconds
 from extender.plugins.coscheduling.spec.field_errors import invalid, too_many
-from extender.plugins.coscheduling.spec.group_annotations import Asked, asked_by, relevant
+from extender.plugins.coscheduling.spec.group_annotations import Asked, asked_beside, asked_by, relevant
 from extender.plugins.coscheduling.spec.keys import LIGHTWEIGHT_MIN_AVAILABLE
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.membership import GroupRef
 from extender.plugins.coscheduling.spec.named_groups import MAX_GROUPS, Keys, check_label_key
 from extender.plugins.coscheduling.spec.reading import Reading
 from extender.plugins.coscheduling.spec.roles import NO_ROLES, Roles
-from extender.plugins.coscheduling.spec.sources.source import LIGHTWEIGHT
+from extender.plugins.coscheduling.spec.sources.source import LIGHTWEIGHT, Source
 from extender.plugins.coscheduling.spec.topology import NO_TOPOLOGY, AskedTopology
 
 MAX_RESOURCES = 64  # in minResources
@@ -38,6 +40,7 @@ class GroupSpec:
 
     min_member is at least the sum of the roles' minima, and 0 where it cannot be read. groups: those that it names to start
     together; groups_key: the annotation that names them. kind: what messages call the group.
+    ignored: fields of its object that are not honoured, though they keep no gang from being whole.
 
     Of kube-scheduler's own PodGroup: priority is the gang's own (None: its members'); preempts: whether pods may be evicted
     for it; disrupted_whole: no member goes alone.
@@ -48,7 +51,6 @@ class GroupSpec:
     min_resources: Resource | None = None
     schedule_timeout_seconds: int | None = None
     created: datetime | None = None
-    pod_group: PodGroup | None = None
     invalid: str = ""
     match_policy: MatchPolicy = MatchPolicy.WAITING_AND_RUNNING
     groups: Keys = ()
@@ -59,14 +61,18 @@ class GroupSpec:
     priority: int | None = None
     preempts: bool = True
     disrupted_whole: bool = False
+    ignored: tuple[str, ...] = ()
 
 
-def spec_of_pod_group(pod_group: PodGroup) -> GroupSpec:
+def spec_of_pod_group(
+    pod_group: PodGroup | KoordinatorPodGroup, source: Source | None = None, beside: Collection[tuple[str, ...]] = ()
+) -> GroupSpec:
+    """source: of the object of another system that has the same fields. beside: what its pods' annotations ask for (asked_beside)."""
     if pod_group.unreadable:
         return unreadable(pod_group)
     reading, asked_for = Reading(), pod_group.spec
     minimum = reading.field("spec.minMember", partial(check_minimum, asked_for.min_member))
-    resources = reading.field("spec.minResources", partial(_resources, asked_for.min_resources))
+    resources = reading.field("spec.minResources", partial(check_resources, asked_for.min_resources))
     seconds = reading.field(
         "spec.scheduleTimeoutSeconds", partial(check_wait_seconds, asked_for.schedule_timeout_seconds or 0)
     )
@@ -76,12 +82,11 @@ def spec_of_pod_group(pod_group: PodGroup) -> GroupSpec:
         min_resources=resources,
         schedule_timeout_seconds=seconds or None,
         created=pod_group.metadata.creation_timestamp,
-        pod_group=pod_group,
     )
-    return completed(spec, reading.invalid, asked_by(pod_group.metadata, pod_group.key), "PodGroup")
+    return completed(spec, reading.invalid, asked_beside(pod_group.metadata, pod_group.key, beside, source), "PodGroup")
 
 
-def unreadable(pod_group: PodGroup | InTreePodGroup) -> GroupSpec:
+def unreadable(pod_group: PodGroup | InTreePodGroup | KoordinatorPodGroup | VolcanoPodGroup) -> GroupSpec:
     spec = GroupSpec(pod_group.key, 0, created=pod_group.metadata.creation_timestamp)
     return completed(spec, pod_group.unreadable, Asked(), "PodGroup")
 
@@ -138,8 +143,8 @@ def _invalid(spec: GroupSpec, wrong: str) -> GroupSpec:
     return replace(spec, invalid=f"{spec.kind} {spec.key} is invalid: {wrong}")
 
 
-def _resources(asked: ResourceList) -> Resource | None:
-    """Raises FieldError."""
+def check_resources(asked: ResourceList) -> Resource | None:
+    """minResources; None for none. Raises FieldError."""
     if len(asked) > MAX_RESOURCES:
         raise too_many(MAX_RESOURCES, "resources")
     for name, amount in asked.items():

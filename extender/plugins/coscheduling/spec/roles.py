@@ -16,6 +16,7 @@ from extender.plugins.coscheduling.spec.named_groups import check_label_value
 
 ROLE_LABEL = "gang-extender.dev/role"
 MAX_ROLES = 64
+LABEL_VALUE = 63  # characters
 
 Minima = tuple[tuple[str, int], ...]
 """Role -> how many at least, in the order in which they are written."""
@@ -31,11 +32,16 @@ class Roles:
         return sum(minimum for _, minimum in self.minima)
 
     def role_of(self, pod: corev1.Pod) -> str:
-        """The value of the label that the owner has named, or "". It is compared with the roles, and nothing else."""
-        return pod.metadata.labels.get(self.label, "")
+        return role_of(pod, self.label)
 
 
 NO_ROLES = Roles()
+
+
+def role_of(pod: corev1.Pod, key: str) -> str:
+    """The value of the label that the owner has named, or of an annotation of that name, as of Volcano's tasks; or "". It is compared
+    with the roles, and nothing else."""
+    return pod.metadata.labels.get(key) or pod.metadata.annotations.get(key, "")[: LABEL_VALUE + 1]
 
 
 def parse_minima(text: str) -> Minima:

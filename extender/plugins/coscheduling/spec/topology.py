@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from extender.plugins.coscheduling.spec.counts import parse_count
 from extender.plugins.coscheduling.spec.field_errors import invalid
 
 
@@ -21,6 +22,20 @@ class AskedTopology:
     required: str = ""
     preferred: str = ""
     node_label: str = ""
+
+
+_TIER = "tier "
+
+
+def tier(number: int) -> str:
+    """Of the configured levels the one of that number, counted from the narrowest, which is 1: as Volcano counts its tiers."""
+    return f"{_TIER}{number}"
+
+
+def tier_number(level: str) -> int:
+    """0 for a level's name or label."""
+    number = parse_count(level.removeprefix(_TIER)) if level.startswith(_TIER) else None
+    return number or 0
 
 
 NO_TOPOLOGY = AskedTopology()

@@ -21,7 +21,7 @@ from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
-from extender.plugins.coscheduling.spec.roles import ROLE_LABEL, Roles
+from extender.plugins.coscheduling.spec.roles import ROLE_LABEL, Roles, role_of
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis
 from extender.plugins.coscheduling.state.member import Effect, Member, MemberEvent, MemberState, Start, transition
 from extender.plugins.coscheduling.state.refutations import ErrorBackOffs, Refutations
@@ -101,6 +101,15 @@ def _since(minima: Collection[Minimum], created: datetime | None) -> datetime | 
     return max(completed)
 
 
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What one member says of its group, which others may say too. kind: the API group of another system's PodGroup that it names, or "".
+    annotations: the texts of those that ask for something, in the order of keys.ASKING; empty where there are none."""
+
+    kind: str
+    annotations: tuple[str, ...]
+
+
 class RoleCounts:
     """How many of a group's members have each role, counted as they come and go: to look at all of them with each filter and bind
     call would cost a gang the square of its size. Not locked: the manager's lock guards it."""
@@ -110,10 +119,10 @@ class RoleCounts:
         self._counts: Counter[str] = Counter()
 
     def add(self, pod: corev1.Pod) -> None:
-        self._counts[pod.labels.get(self._label, "")] += 1
+        self._counts[role_of(pod, self._label)] += 1
 
     def remove(self, pod: corev1.Pod) -> None:
-        role = pod.labels.get(self._label, "")
+        role = role_of(pod, self._label)
         self._counts[role] -= 1
         if not self._counts[role]:
             del self._counts[role]
@@ -162,6 +171,7 @@ class Group:
     last_diagnosis: Diagnosis | None = None  # what the last attempt came to, if that was nothing; None after a plan
     spec: GroupSpec | None = None  # None: not computed since the last change
     priorities: Counter[int] = field(default_factory=Counter)  # how many members have each
+    wishes: Counter[Wish] = field(default_factory=Counter)  # how many members say each, of those that say something
     roles: RoleCounts = field(default_factory=RoleCounts)  # how many members have each
     changes: int = 0  # grows with each change of a member
     standing: Standing | None = None  # None: not computed since the last change of a member or of the spec

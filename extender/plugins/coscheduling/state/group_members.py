@@ -19,7 +19,7 @@ from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.pod_conditions import was_sent
 from extender.plugins.coscheduling.spec.group_annotations import relevant
 from extender.plugins.coscheduling.spec.membership import GroupRef, foreign_gates
-from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.group import Group, Wish
 from extender.plugins.coscheduling.state.member import Effect, Member, MemberEvent, MemberState
 from extender.plugins.pod_claims import claim_uses
 
@@ -109,6 +109,7 @@ def put(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> Effects:
     else:
         group.add(pod.uid, Member(PodInfo(pod), ref))
     group.priorities[pod.priority] += 1
+    _follow_wish(group, wish_of(known, before), wish_of(pod, ref))
     group.roles.add(pod)
     group.standing = None
     if known is not None and known.spec.scheduler_name != pod.spec.scheduler_name:
@@ -172,6 +173,7 @@ def forget(group: Group, uid: str) -> Effects:
     effects = group.happened(uid, MemberEvent.GONE)
     group.standing = None
     if member is not None:
+        _follow_wish(group, wish_of(member.pod, member.ref), None)
         _uncount(group, member.pod)
         _leave_scheduler(group, member.pod)
         if member.ref.lightweight:
@@ -191,6 +193,28 @@ def _leave_scheduler(group: Group, pod: corev1.Pod) -> None:
     uids.discard(pod.uid)
     if not uids:
         del group.of_scheduler[pod.spec.scheduler_name]
+
+
+def wish_of(pod: corev1.Pod | None, ref: GroupRef | None) -> Wish | None:
+    """None for a pod that says nothing but which group it is of."""
+    if pod is None or ref is None:
+        return None
+    asked, kind = relevant(pod.metadata), ref.source.kind if ref.source is not None else ""
+    return Wish(kind, asked if any(asked) else ()) if kind or any(asked) else None
+
+
+def _follow_wish(group: Group, before: Wish | None, now: Wish | None) -> None:
+    """The group asks anew only where a wish is the first of its kind, or was the last: not for each of a thousand members alike."""
+    if before == now:
+        return
+    if now is not None:
+        group.spec = group.spec if now in group.wishes else None
+        group.wishes[now] += 1
+    if before is not None:
+        group.wishes[before] -= 1
+        if not group.wishes[before]:
+            del group.wishes[before]
+            group.spec = None
 
 
 def _uncount(group: Group, pod: corev1.Pod) -> None:

@@ -34,6 +34,7 @@ from extender.plugins.coscheduling.spec.pod_group import (
     spec_of_pod_group,
     too_many_together,
 )
+from extender.plugins.coscheduling.spec.sources.foreign import KINDS, ForeignPodGroup, kind_of, spec_of_foreign
 from extender.plugins.coscheduling.state import group_members
 from extender.plugins.coscheduling.state.denials import Denials
 from extender.plugins.coscheduling.state.gang_queue import GangQueue
@@ -76,6 +77,8 @@ class PodGroupManager:
         self.wall = wall
         self.max_held_binds = math.inf  # the most bind calls that are held at a time
         self.groups: dict[str, Group] = {}
+        # by API group and key: every PodGroup of another system; one that no member of ours names is no group
+        self.foreign: dict[str, dict[str, ForeignPodGroup]] = {kind: {} for kind in KINDS}
         self.slots = Slots()
         self.gang_set_index = GangSetIndex()
         self.queue = GangQueue(clock)
@@ -160,7 +163,7 @@ class PodGroupManager:
         effects = group_members.put(group, pod, ref, self.gate)
         self._pods.joins(pod.uid, group.key, by_call=by_call)
         self.carry_out(effects, group, pod.uid, node_name=pod.node_name)
-        names = self.gang_set_index.names(group.key) or (ref.lightweight and names_groups(pod.metadata))
+        names = self.gang_set_index.names(group.key) or names_groups(pod.metadata)
         if group.spec is None and (names or group.planned):
             self._asks_anew(group)
         if new:
@@ -278,6 +281,33 @@ class PodGroupManager:
             self.drop_if_empty(group)
         return group
 
+    def foreign_changed(self, pod_group: ForeignPodGroup) -> Group | None:
+        """Returns the group that is what this object says from now on."""
+        self.foreign[kind_of(pod_group)][pod_group.key] = pod_group
+        group = self.groups.get(pod_group.key)
+        if group is None or self.foreign_of(group) is not pod_group:
+            return None
+        self._asks_anew(group)
+        return group
+
+    def foreign_gone(self, pod_group: ForeignPodGroup) -> Group | None:
+        """Returns the group that was what this object says."""
+        group = self.groups.get(pod_group.key)
+        before = self.foreign_of(group) if group is not None else None
+        known = self.foreign[kind_of(pod_group)].pop(pod_group.key, None)
+        if group is None or before is None or before is not known:
+            return None
+        self._asks_anew(group)
+        return group
+
+    def foreign_of(self, group: Group) -> ForeignPodGroup | None:
+        """The other system's PodGroup that its members name; our own and kube-scheduler's come before it."""
+        if group.pod_group is not None or group.in_tree is not None:
+            return None
+        named = {wish.kind for wish in group.wishes}
+        found = (self.foreign[kind].get(group.key) for kind in KINDS if kind in named)
+        return next((each for each in found if each is not None), None)
+
     def _asks_anew(self, group: Group) -> None:
         """What its object, or one of its pods, asks for has changed: the groups that it names count at once."""
         group.spec = None
@@ -345,7 +375,7 @@ class PodGroupManager:
         """What the group asks for; None where it names a PodGroup that does not exist."""
         if group.spec is None:
             group.standing = None
-            group.spec = spec_of(group)
+            group.spec = spec_of(group, self.foreign_of(group))
             if group.spec is not None:
                 self.gang_set_index.name(group.key, group.spec.groups)
                 if number := self.gang_set_index.refused(group.key):
@@ -471,12 +501,15 @@ class PodGroupManager:
             self.queue.active.add(group.key)
 
 
-def spec_of(group: Group) -> GroupSpec | None:
-    """What its object asks for, or, where it has none, its pods."""
+def spec_of(group: Group, foreign: ForeignPodGroup | None) -> GroupSpec | None:
+    """What its object asks for, with its pods' annotations where it has none; or, where there is no object, its pods."""
+    beside = [wish.annotations for wish in group.wishes if wish.annotations]
     if group.pod_group is not None:
-        return spec_of_pod_group(group.pod_group)
+        return spec_of_pod_group(group.pod_group, beside=beside)
     if group.in_tree is not None:
-        return spec_of_in_tree(group.in_tree)
+        return spec_of_in_tree(group.in_tree, beside)
+    if foreign is not None:
+        return spec_of_foreign(foreign, beside)
     lightweight = [(each.pod, each.ref) for each in group.members.values() if each.ref.lightweight]
     return spec_of_labels(group.key, lightweight) if lightweight else None
 

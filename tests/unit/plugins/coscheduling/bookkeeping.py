@@ -15,7 +15,9 @@ from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.scheduling.overlay import BELOW_ANY_PRIORITY
 from extender.plugins.coscheduling.spec.membership import foreign_gates
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec, too_many_together
+from extender.plugins.coscheduling.spec.roles import role_of
 from extender.plugins.coscheduling.state.group import HOLDING, Group, standing_of
+from extender.plugins.coscheduling.state.group_members import wish_of
 from extender.plugins.coscheduling.state.member import MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, spec_of
 from extender.plugins.coscheduling.state.quorum import Needs, needs
@@ -184,13 +186,13 @@ def _recounted(manager: PodGroupManager, group: Group, spec: GroupSpec) -> Needs
 
 def _planned(manager: PodGroupManager, group: Group) -> Iterable[str]:
     """Planned is a group with places for as many as it needs."""
-    spec = spec_of(group)
+    spec = spec_of(group, manager.foreign_of(group))
     if group.planned and spec is not None and not spec.invalid and (lacks := _recounted(manager, group, spec)):
         yield f"{lacks.total} places are missing"
 
 
 def _spec(manager: PodGroupManager, group: Group) -> Iterable[str]:
-    asked = spec_of(group)
+    asked = spec_of(group, manager.foreign_of(group))
     if asked is not None and (number := manager.gang_set_index.refused(group.key)):
         asked = too_many_together(asked, number)
     if group.spec is not None and group.spec != asked:
@@ -209,13 +211,13 @@ def _start(manager: PodGroupManager, group: Group) -> Iterable[str]:
 
 def _roles(manager: PodGroupManager, group: Group) -> Iterable[str]:
     """Under the label that was asked for last."""
-    counted = Counter(each.pod.labels.get(group.roles._label, "") for each in group.members.values())
+    counted = Counter(role_of(each.pod, group.roles._label) for each in group.members.values())
     if group.roles._counts != counted:
         yield f"{group.roles._counts} is noted, {counted} counted"
 
 
 def _standing(manager: PodGroupManager, group: Group) -> Iterable[str]:
-    found = standing_of(group.members, group.priorities, spec_of(group))
+    found = standing_of(group.members, group.priorities, spec_of(group, manager.foreign_of(group)))
     if group.standing is not None and group.spec is not None and group.standing != found:
         yield f"{group.standing} is noted, {found} counted"
 
@@ -249,6 +251,10 @@ GROUP_RULES: Mapping[str, Rule] = {
         "priorities", lambda _, group: Counter(each.pod.priority for each in group.members.values())
     ),
     "roles": _roles,
+    "wishes": _exactly(
+        "wishes",
+        lambda _, group: Counter(filter(None, (wish_of(each.pod, each.ref) for each in group.members.values()))),
+    ),
     "standing": _standing,
 }
 
@@ -322,7 +328,7 @@ def _gang_groups(manager: PodGroupManager) -> Iterable[str]:
     """Those that a group names whose pods say it may be known a moment later, when its spec is asked for."""
     named = manager.gang_set_index._named
     for key, group in manager.groups.items():
-        spec = spec_of(group)
+        spec = spec_of(group, manager.foreign_of(group))
         asked = spec.groups if spec is not None else ()
         if named.get(key, ()) != asked and (group.spec is not None or key in named):
             yield f"{key}: {named.get(key)} is noted, {asked} asked for"
@@ -355,6 +361,7 @@ MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
     "wall": _no_rule,
     "max_held_binds": _no_rule,
     "groups": _no_rule,  # their own rules
+    "foreign": _no_rule,  # every object of those kinds, whether a group is made of it or not
     "slots": _slots,
     "gang_set_index": _gang_groups,
     "queue": _of_groups(_queue),

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from extender.api import koordinatorv1alpha1, volcanov1beta1
 from extender.api.metadata_keys import NAME, WORD, Key
 from extender.api.metadata_keys import Source as Where
 from extender.config.group_sources import PRESETS
@@ -25,7 +26,8 @@ _POD = ("Pod",)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """minimum: the key of minMember; None where an object says it. pair: without the minimum the pod names no group.
+    """minimum: the key of minMember; None where an object says it. kind: the API group of the PodGroup that the name may be of; it
+    comes before what the pods say, and is empty where there is none. pair: without the minimum the pod names no group.
 
     served_only: only pods of the schedulers that we serve are members. role_label, index_label: keys of pods; empty where there are
     none. match_policy: where the group asks for none.
@@ -34,13 +36,14 @@ class Source:
     name: str
     group: Key[str]
     minimum: Key[int] | None = None
+    kind: str = ""
     pair: bool = False
     served_only: bool = True
     role_label: str = ""
     index_label: str = ""
     match_policy: MatchPolicy = MatchPolicy.WAITING_AND_RUNNING
 
-    def keys(self) -> Iterator[Key[Any]]:
+    def read_keys(self) -> Iterator[Key[Any]]:
         """What of a pod's labels and annotations is read by it."""
         yield self.group
         if self.minimum is not None:
@@ -57,12 +60,27 @@ KOORDINATOR = Source(
 )
 
 
+KOORDINATOR_OBJECT = Source(
+    "Koordinator's PodGroup",
+    keys.KOORDINATOR_POD_GROUP,
+    kind=koordinatorv1alpha1.GROUP,
+    match_policy=MatchPolicy.ONCE_SATISFIED,
+)
+VOLCANO_OBJECT = Source(
+    "Volcano's PodGroup", keys.VOLCANO_POD_GROUP, kind=volcanov1beta1.GROUP, role_label=volcanov1beta1.TASK_SPEC
+)
+OBJECTS = (KOORDINATOR_OBJECT, VOLCANO_OBJECT)
+"""Of other systems; they come before what pods say."""
+
+
 def configured(source: GroupSource) -> Source:
     """source: checked by the configuration's reader."""
+    group = _key(source.group_label, source.group_annotation, NAME, check_group_name)
     return Source(
         source.name,
-        _key(source.group_label, source.group_annotation, NAME, check_group_name),
+        group,
         _key(source.min_member_label, source.min_member_annotation, WORD, parse_minimum),
+        kind=next((each.kind for each in OBJECTS if each.group == group), ""),
         role_label=source.role_label,
         index_label=source.index_label,
     )

@@ -94,7 +94,9 @@ def annotated(name: str, **annotations: str) -> corev1.Pod:
         ),
         pytest.param((pod("p"), BY_LABELS), (pod("p"), REF), True, id="its labels name an object now"),
         pytest.param((pod("p"), REF), (pod("p"), BY_LABELS), True, id="its labels say all now"),
-        pytest.param((pod("p"), REF), (annotated("p", **{"gang-extender.dev/roles": "a=1"}), REF), False, id="of none"),
+        pytest.param(
+            (pod("p"), REF), (annotated("p", **{"gang-extender.dev/roles": "a=1"}), REF), True, id="beside an object"
+        ),
         pytest.param(
             (pod("p"), BY_LABELS),
             (annotated("p", **{"gang-extender.dev/roles": "a=1"}), BY_LABELS),
@@ -103,7 +105,7 @@ def annotated(name: str, **annotations: str) -> corev1.Pod:
         ),
     ],
 )
-def test_a_gang_without_object_asks_anew_when_its_pods_say_something_else(before: Any, after: Any, anew: bool) -> None:
+def test_a_gang_asks_anew_when_its_pods_say_something_else(before: Any, after: Any, anew: bool) -> None:
     group = group_with()
     if before[0] is not None:
         put(group, *before)
@@ -238,7 +240,7 @@ def test_of_a_member_that_goes_nothing_is_left() -> None:
     assert group.spec is SPEC, "what it asks for stands in its object"
 
 
-def test_a_gang_without_object_asks_anew_when_a_pod_goes() -> None:
+def test_a_gang_asks_anew_when_a_pod_goes() -> None:
     group = group_with(pod("p"), pod("q"), ref=BY_LABELS)
     group_members.forget(group, "p")
     assert group.spec is None

@@ -63,6 +63,7 @@ TRUSTED = (
     "state.group_members:_left_the_line",
     "state.group_members:_uncount",
     "state.group_members:",
+    "spec.roles:role_of",  # two look-ups, by which members are counted
     "state.slots:",
     "state.group:",
 )
@@ -111,7 +112,7 @@ class Around(BindingAgain, Preempting):
     def looked_at(self) -> Mapping[str, str]:
         """All pages and metrics; the reason of each gang in the list."""
         plugin = self.plugin
-        report = plugin.report
+        report = plugin.report(plugin.dependencies.judge, self.preemption.gangs.search.explain)
         for key in list(plugin.manager.groups):
             assert report.status(key) is not None
         count_phases(plugin.manager)
