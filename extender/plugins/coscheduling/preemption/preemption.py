@@ -18,7 +18,7 @@ from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
 from extender.plugins.coscheduling.hints.helpful_events import node_may_help
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
 from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
-from extender.plugins.coscheduling.preemption.rest_of_gangs import InterruptedEvictions, RestOfGangs
+from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims
 from extender.plugins.coscheduling.preemption.waiting_preemptors import FailedPreemptCalls, VetoedPreemptors
 
@@ -31,8 +31,7 @@ class Preemption:
         self._manager = coscheduling.manager
         self._rounds = coscheduling.rounds
         self._terminating = TerminatingVictims(self._manager, coscheduling.events)
-        self._rest = RestOfGangs(self._manager, dependencies.evictor, self._terminating)
-        self._interrupted = InterruptedEvictions(
+        self._rest = RestOfGangs(
             self._manager,
             dependencies.evictor,
             self._terminating,
@@ -62,7 +61,6 @@ class Preemption:
             self._follow_priorities,
             self._terminating.on_pod,
             self._rest.on_pod,
-            self._interrupted.on_pod,
             self._vetoed.on_pod,
             self._failed_calls.on_pod,
             self.gangs.room.on_pod,
@@ -96,7 +94,7 @@ class Preemption:
         """About once a second. Each is done though another fails."""
         steps = (
             self._terminating.tick,
-            self._interrupted.tick,
+            self._rest.tick,
             self._vetoed.tick,
             self._failed_calls.tick,
             self.gangs.room.tick,
@@ -109,7 +107,7 @@ class Preemption:
     def _give_back_late(self) -> None:
         now = self._manager.clock()
         with self._manager.lock:
-            late = [place.uid for place in self._manager.slots if not place.group and place.expires <= now]
+            late = [place.uid for place in self._manager.slots.of_group("") if place.expires <= now]
         for uid in late:
             self._give_back(uid)
 

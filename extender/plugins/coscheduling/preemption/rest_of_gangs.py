@@ -1,20 +1,24 @@
 """What is left of a gang that is broken: its members on other nodes are evicted too, also after a restart of ours.
 
 The guard's answer is not yet an eviction: kube-scheduler may choose another node, or none. What it has chosen shows on the victim: the
-condition DisruptionTarget, with the reason PreemptionByScheduler, and then its deletion.
+condition DisruptionTarget, with the reason PreemptionByScheduler, and then its deletion. Then the rest of the gangs that the guard has
+said would break goes at once. A victim that the guard has not chosen, or before a restart, may be all that is left of an eviction that
+was interrupted: a while later the members of its gang that cannot run by themselves go.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from cachetools import TTLCache
 
 from extender import metrics
 from extender.api import corev1
 from extender.client.interface import pod_reference
+from extender.crash import every
 from extender.plugins.coscheduling.dependencies import Eviction, Evictor, GangVictims, PreemptionRules
 from extender.plugins.coscheduling.pod_conditions import was_preempted
 from extender.plugins.coscheduling.preemption.evictable import running_gang, running_members
@@ -25,6 +29,7 @@ from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManage
 log = logging.getLogger(__name__)
 
 EXPECTED_SECONDS = 60.0  # kube-scheduler evicts within moments; a victim that goes later goes for another reason
+SETTLED_SECONDS = 10.0  # a scheduler that evicts a gang has told all of it by then
 MAX_EXPECTED = 10_000
 
 
@@ -39,66 +44,6 @@ class _Rest:
 
 
 class RestOfGangs:
-    """The manager's lock guards what is expected; evictions are asked for outside it."""
-
-    def __init__(self, manager: PodGroupManager, evictor: Evictor, terminating: TerminatingVictims) -> None:
-        self._manager = manager
-        self._evictor = evictor
-        self._terminating = terminating
-        self._expected: TTLCache[str, _Rest] = TTLCache(MAX_EXPECTED, EXPECTED_SECONDS, timer=manager.clock)
-
-    def allowed(self) -> bool:
-        return self._evictor.allowed_despite_budgets()
-
-    def expect(self, preemptor: corev1.Pod, chosen: Selection) -> None:
-        """An older answer for this preemptor counts no longer."""
-        rest = _Rest(preemptor, chosen.broken, chosen.victims, [victim.pod for victim in chosen.elsewhere])
-        with self._manager.lock:
-            for uid in [uid for uid, known in self._expected.items() if known.preemptor.uid == preemptor.uid]:
-                del self._expected[uid]
-            for victim in chosen.victims:
-                self._expected[victim.uid] = rest
-
-    def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
-        pod = new or old
-        if pod is None or (new is not None and not new.deleting):
-            return
-        with self._manager.lock:
-            rest = self._expected.get(pod.uid)
-            if rest is None or not (was_preempted(pod) or (old is not None and was_preempted(old))):
-                return
-            for uid in [uid for uid, known in self._expected.items() if known is rest]:
-                del self._expected[uid]
-            pods = self._running(rest)
-        metrics.gangs_broken.inc(len(rest.broken))
-        self._terminating.go([*rest.victims, *pods])
-        if pods:
-            log.info("rest of preempted gangs is evicted groups=%s pods=%d", " ".join(sorted(rest.broken)), len(pods))
-            preemptor = rest.preemptor
-            by = f"pod {preemptor.uid}"
-            reference, name = pod_reference(preemptor), preemptor.spec.scheduler_name
-            eviction = Eviction(pods, by, reference, name, despite_budgets=True)
-            self._evictor.evict(eviction, lambda failure: self._told(pods, rest, failure))
-
-    def _running(self, rest: _Rest) -> list[corev1.Pod]:
-        """With members that have come to a node since kube-scheduler was answered, or are on their way to one. Lock held."""
-        pods = {pod.uid: pod for pod in rest.elsewhere}
-        pods |= {uid: info.pod for uid, info in running_members(self._manager, rest.broken).items() if uid not in pods}
-        for victim in rest.victims:
-            pods.pop(victim.uid, None)
-        return list(pods.values())
-
-    def _told(self, pods: Sequence[corev1.Pod], rest: _Rest, failure: str) -> None:
-        if failure:
-            groups = " ".join(sorted(rest.broken))
-            log.error("rest of preempted gangs was not evicted groups=%s error=%s", groups, failure)
-            self._terminating.stay([pod.uid for pod in pods])
-
-
-SETTLED_SECONDS = 10.0  # a scheduler that evicts a gang has told all of it by then
-
-
-class InterruptedEvictions:
     """The manager's lock guards what is noted; evictions are asked for outside it."""
 
     def __init__(
@@ -114,10 +59,53 @@ class InterruptedEvictions:
         self._terminating = terminating
         self._gangs_go_whole = rules.gang_victims is not GangVictims.ANY
         self._may_plan = may_plan
+        self._expected: TTLCache[str, _Rest] = TTLCache(MAX_EXPECTED, EXPECTED_SECONDS, timer=manager.clock)
         self._look_at: dict[str, float] = {}  # key of a group with a victim -> when
 
+    def allowed(self) -> bool:
+        return self._evictor.allowed_despite_budgets()
+
+    def expect(self, preemptor: corev1.Pod, chosen: Selection) -> None:
+        """An older answer for this preemptor counts no longer."""
+        rest = _Rest(preemptor, chosen.broken, chosen.victims, [victim.pod for victim in chosen.elsewhere])
+        with self._manager.lock:
+            self._forget(lambda known: known.preemptor.uid == preemptor.uid)
+            for victim in chosen.victims:
+                self._expected[victim.uid] = rest
+
+    def _forget(self, over: Callable[[_Rest], bool]) -> None:
+        for uid in [uid for uid, known in self._expected.items() if over(known)]:
+            del self._expected[uid]
+
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
-        """A victim that we see for the first time may be all that is left: of the others nothing is known then."""
+        every(partial(self._expected_victim, old, new), partial(self._any_victim, old, new))
+
+    def _expected_victim(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        pod = new or old
+        if pod is None or (new is not None and not new.deleting):
+            return
+        with self._manager.lock:
+            rest = self._expected.get(pod.uid)
+            if rest is None or not (was_preempted(pod) or (old is not None and was_preempted(old))):
+                return
+            self._forget(lambda known: known is rest)
+            pods = self._running(rest)
+        metrics.gangs_broken.inc(len(rest.broken))
+        self._terminating.go(rest.victims)
+        if pods:
+            log.info("rest of preempted gangs goes groups=%s pods=%d", " ".join(sorted(rest.broken)), len(pods))
+            self._evict(rest.broken, pods, rest.preemptor, f"pod {rest.preemptor.uid}")
+
+    def _running(self, rest: _Rest) -> list[corev1.Pod]:
+        """With members that have come to a node since kube-scheduler was answered, or are on their way to one. Lock held."""
+        pods = {pod.uid: pod for pod in rest.elsewhere}
+        pods |= {uid: info.pod for uid, info in running_members(self._manager, rest.broken).items() if uid not in pods}
+        for victim in rest.victims:
+            pods.pop(victim.uid, None)
+        return list(pods.values())
+
+    def _any_victim(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        """One that we see for the first time may be all that is left: of the others nothing is known then."""
         if (
             new is None
             or not self._gangs_go_whole
@@ -168,16 +156,20 @@ class InterruptedEvictions:
         return [info.pod for info, _ in gang.running.values()]
 
     def _finish(self, key: str, pods: Sequence[corev1.Pod]) -> None:
-        log.warning("preemption was interrupted, the rest of the gang is evicted group=%s pods=%d", key, len(pods))
-        self._terminating.go(pods)
-        first = pods[0]
-        cause, name = "a preemption that was broken off", first.spec.scheduler_name
-        eviction = Eviction(pods, cause, pod_reference(first), name, despite_budgets=True)
-        self._evictor.evict(eviction, lambda failure: self._told(key, pods, failure))
+        log.warning("preemption was broken off, the rest of the gang goes group=%s pods=%d", key, len(pods))
+        self._evict((key,), pods, pods[0], "a preemption that was broken off")
 
-    def _told(self, key: str, pods: Sequence[corev1.Pod], failure: str) -> None:
-        if failure:
-            log.error("rest of a gang was not evicted group=%s error=%s", key, failure)
-            self._terminating.stay([pod.uid for pod in pods])
-            with self._manager.lock:
-                self._look_at[key] = self._manager.clock() + SETTLED_SECONDS
+    def _evict(self, keys: Collection[str], pods: Sequence[corev1.Pod], by: corev1.Pod, cause: str) -> None:
+        """As kube-scheduler evicts: it has begun to. by: in whose name. What was in vain is looked at once more."""
+
+        def told(failure: str) -> None:
+            if failure:
+                log.error("rest of preempted gangs was not evicted groups=%s error=%s", " ".join(sorted(keys)), failure)
+                self._terminating.stay([pod.uid for pod in pods])
+                with self._manager.lock:
+                    later = self._manager.clock() + SETTLED_SECONDS
+                    self._look_at.update(dict.fromkeys(keys, later))
+
+        self._terminating.go(pods)
+        eviction = Eviction(pods, cause, pod_reference(by), by.spec.scheduler_name, despite_budgets=True)
+        self._evictor.evict(eviction, told)

@@ -10,7 +10,7 @@ import pytest
 from extender.api import corev1
 from extender.api.codec import convert
 from extender.framework.cycle_state import CycleState
-from extender.plugins.coscheduling.dependencies import Done, Eviction
+from extender.plugins.coscheduling.dependencies import Done, Eviction, PreemptionRules
 from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, running_gang, running_gangs
 from extender.plugins.coscheduling.preemption.reselection import Selection
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
@@ -46,7 +46,7 @@ class Preempted:
         self.manager = self.world.plugin.manager
         self.terminating = TerminatingVictims(self.manager, self.world.plugin.events)
         self.evictions = Evictions()
-        self.rest = RestOfGangs(self.manager, self.evictions, self.terminating)
+        self.rest = RestOfGangs(self.manager, self.evictions, self.terminating, PreemptionRules(), lambda: True)
         self.world.plugin.on_pod_group(None, pod_group("g", 3))
         self.members = [pod("p0", "g", node_name="n1"), pod("p1", "g", node_name="n1"), pod("p2", "g", node_name="n2")]
         for member in self.members:
