@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from extender import metrics
-from extender.api import corev1
+from extender.api import corev1, policyv1
 from extender.backend.cache.cache import Cache
 from extender.backend.queue.nominator import Nominator
 from extender.client.events import Recorder
@@ -23,10 +23,14 @@ from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND
 from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.framework.runtime.metrics_recorder import record
 from extender.plugins import names
-from extender.plugins.coscheduling.dependencies import CoschedulingDependencies, here
-from extender.plugins.coscheduling.planner.judge import FrameworkJudge, new_judge
+from extender.plugins.coscheduling.dependencies import (
+    CoschedulingDependencies,
+    FrameworkJudges,
+    PreemptionDependencies,
+    PreemptionRules,
+    here,
+)
 from extender.plugins.coscheduling.plugin import Coscheduling
-from extender.plugins.coscheduling.report.largest_gang import LargestGang
 from extender.plugins.registry import new_registry
 from extender.profile import new_map
 from extender.scheduler import gang_settings
@@ -44,7 +48,6 @@ from extender.scheduler.in_flight import InFlight
 from extender.scheduler.leadership import Leadership, LeaseHandlers
 from extender.scheduler.live_metrics import LiveMetrics, of_cache, of_gangs, of_informers, of_leadership, of_room
 from extender.scheduler.preemption_cycle import PreemptionCycle
-from extender.scheduler.preemption_parts import build_preemption, preemption_rules
 from extender.scheduler.scheduler import Scheduler, SchedulerDependencies
 from extender.scheduler.scheduling_cycle import SchedulingCycle
 from extender.scheduler.unconfirmed_bindings import UnconfirmedBindings
@@ -103,15 +106,6 @@ class _Assembly:
         self._first = next(iter(self._frameworks.values()))
         self._coscheduling = _coscheduling_of(self._first)
         self._connect(settled)
-        self._preemption = build_preemption(
-            self._coscheduling,
-            new_registry(),
-            self._framework_dependencies,
-            judge=self._judge(),
-            evictor=self._evictor,
-            rules=preemption_rules(self._configuration),
-            assumed=self._cache.assumed_uids,
-        )
         self._watch()
         metrics.held_binds_limit.set(self._configuration.max_held_binds)
         return Scheduler(self._dependencies())
@@ -127,10 +121,6 @@ class _Assembly:
             activate=lambda pods: self._steering.activate(list(pods)),
             record=record,
         )
-
-    def _judge(self) -> FrameworkJudge:
-        """With frameworks of its own, for one plan at a time."""
-        return new_judge(new_registry(), self._framework_dependencies, lambda: volumes_known(self._informers))
 
     def _connect(self, settled: Callable[[], None] | None) -> None:
         """Coscheduling with what it works with; behind it the threads that act on the API."""
@@ -154,31 +144,32 @@ class _Assembly:
         configuration, lease = self._configuration, self._configuration.leader_lease
         namespace = lease.namespace if lease is not None else ""
         most_offered = _most_nodes_offered(configuration)
-        judge = self._judge()
+        lister = self._framework_dependencies.lister
         bell = Bell(self._api, namespace, self._leads, self._steering.background, self._steering.activate)
         return CoschedulingDependencies(
             newest_snapshot=self._cache.snapshot,
-            judge=judge,
-            hint_rows=judge.hint_rows(),
-            topology=gang_settings.topology(configuration),
-            pack_single_pods=True,
+            judges=FrameworkJudges(
+                new_registry(), self._framework_dependencies, lambda: volumes_known(self._informers)
+            ),
             steering=self._steering,
             verdicts=self._verdicts,
             submit=self._background.submit,
             plan_beside=lambda turn: self._planning.submit("plan", turn),
             offload=self._offload,
             may_commit=self._leads,
-            hold_limit=lambda members: gang_settings.hold_limit(configuration.bind_timeout_seconds, members),
             may_plan=lambda: self._leads() and self._informers.has_synced(),
-            ours=lambda pod: configuration.serves(pod.spec.scheduler_name),
-            ungate_refused=configuration.ungate_refused,
-            shadow=gang_settings.backfill_rules(configuration),
             has_unbound_claims=lambda pod: has_unbound_claims(self._informers, pod),
             errors_back_off=True,
             offers_all=lambda: self._cache.node_count() <= most_offered,
             ring=bell.activate_all,
             max_held_binds=configuration.max_held_binds,
-        )
+            preemption=PreemptionDependencies(
+                evictor=self._evictor,
+                rules=PreemptionRules.of(configuration),
+                pdbs=lambda: list(lister(policyv1.PodDisruptionBudget).list()),
+                assumed=self._cache.assumed_uids,
+            ),
+        ).configured(configuration)
 
     def _ticks(self) -> dict[str, Callable[[], None]]:
         return {
@@ -190,7 +181,6 @@ class _Assembly:
             "verdicts": self._verdicts.tick,
             "unconfirmed-bindings": self._unconfirmed().tick,
             "coscheduling": self._coscheduling.tick,
-            "preemption": lambda: self._preemption.tick(),  # made later
         }
 
     def _unconfirmed(self) -> UnconfirmedBindings:
@@ -201,18 +191,18 @@ class _Assembly:
         return UnconfirmedBindings(self._cache, self._api, shown, self._steering.background, gone, self._clock)
 
     def _watch(self) -> None:
-        informers, observers = self._informers, (self._coscheduling, self._preemption)
+        informers, coscheduling = self._informers, self._coscheduling
 
         def reject_waiting_pod(pod: corev1.Pod) -> bool:
             return self._first.reject_waiting_pod(pod.uid)
 
-        self._pods = pods = PodHandlers(self._cache, self._nominator, observers, reject_waiting_pod)
-        watch_in_tree_groups(informers, self._coscheduling)
-        watch_foreign_groups(informers, self._coscheduling)
-        watch_volumes(informers, self._coscheduling.on_volumes)
+        self._pods = pods = PodHandlers(self._cache, self._nominator, [coscheduling], reject_waiting_pod)
+        watch_in_tree_groups(informers, coscheduling)
+        watch_foreign_groups(informers, coscheduling)
+        watch_volumes(informers, coscheduling.on_volumes)
         informers.informer(PODS).add_handler(pods)
-        informers.informer(NODES).add_handler(NodeHandlers(self._cache, *(each.on_node for each in observers)))
-        pod_groups = ObjectHandlers(*(each.on_pod_group for each in observers))
+        informers.informer(NODES).add_handler(NodeHandlers(self._cache, coscheduling.on_node))
+        pod_groups = ObjectHandlers(coscheduling.on_pod_group)
         informers.informer(POD_GROUPS, optional=True).add_handler(pod_groups)
         informers.informer(NAMESPACES)
         informers.informer(POD_DISRUPTION_BUDGETS, optional=True)
@@ -237,27 +227,21 @@ class _Assembly:
             filter_health=FilterHealth(self._clock),
             refusals=FilterHealth(self._clock, askers=1, text="every filter call has been refused", hint=""),
             scheduling_cycle=SchedulingCycle(self._cache.snapshot, self._clock),
-            preemption_cycle=PreemptionCycle(self._cache.snapshot, self._preemption.guard),
+            preemption_cycle=PreemptionCycle(self._cache.snapshot, self._coscheduling.process_preemption),
             bind_verb=BindVerb(self._cache),
             coscheduling=self._coscheduling,
             steering=self._steering,
             background=self._background,
             planning=self._planning,
-            preemption=self._preemption,
             evictor=self._evictor,
             recorder=self._recorder,
             verdicts=self._verdicts,
-            report=self._coscheduling.report(self._judge(), self._preemption.gangs.search.explain),
             live_metrics=self._live_metrics(),
         )
 
     def _live_metrics(self) -> LiveMetrics:
-        coscheduling, cache = self._coscheduling, self._cache
-        overlays, topology = coscheduling.rounds.requests.overlays, coscheduling.dependencies.topology
-        largest = LargestGang(coscheduling.manager, overlays, cache.snapshot, topology)
-        gangs = of_gangs(coscheduling.manager)
-        own = (*of_leadership(self._leadership), *of_cache(cache), *of_informers(self._informers))
-        return LiveMetrics([*own, *gangs, *of_room(largest)])
+        own = (*of_leadership(self._leadership), *of_cache(self._cache), *of_informers(self._informers))
+        return LiveMetrics([*own, *of_gangs(self._coscheduling.report), *of_room(self._coscheduling.report.largest)])
 
 
 def _most_nodes_offered(configuration: ExtenderConfiguration) -> int:

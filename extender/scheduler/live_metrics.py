@@ -19,9 +19,8 @@ from extender.client.informer import InformerFactory
 from extender.crash import guarded
 from extender.framework.resource import CPU
 from extender.metrics import REGISTRY
+from extender.plugins.coscheduling.report.gang_report import GangReport
 from extender.plugins.coscheduling.report.largest_gang import Largest
-from extender.plugins.coscheduling.scheduling.phases import count_phases
-from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.scheduler.leadership import Leadership
 
 Gauge = Callable[[], GaugeMetricFamily]
@@ -133,14 +132,14 @@ def of_leadership(leadership: Leadership) -> Iterable[Gauge]:
     return (leading,)
 
 
-def of_gangs(manager: PodGroupManager) -> Iterable[Gauge]:
+def of_gangs(report: GangReport) -> Iterable[Gauge]:
     def gangs() -> GaugeMetricFamily:
-        counts = {(phase.value,): count for phase, count in count_phases(manager).items()}
+        counts = {(phase.value,): count for phase, count in report.phases().items()}
         return _family("gang_extender_gangs", "Groups by phase.", ("phase",), counts.items())
 
     def quarantined() -> GaugeMetricFamily:
         text = "Gangs that are set aside for a while, since an unexpected exception was raised at them."
-        return _family("gang_extender_quarantined_gangs", text, (), (((), len(manager.quarantine)),))
+        return _family("gang_extender_quarantined_gangs", text, (), (((), report.quarantined()),))
 
     return gangs, quarantined
 

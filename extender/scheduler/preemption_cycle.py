@@ -12,35 +12,37 @@ from collections.abc import Callable, Mapping
 from extender.api import corev1
 from extender.api.extenderv1 import MetaPod, MetaVictims
 from extender.framework.listers import NodeInfoLister
-from extender.plugins.coscheduling.preemption.guard import OfferedCandidate, PreemptionGuard
+from extender.framework.preemption.candidate import Victims
+
+Process = Callable[[corev1.Pod, Mapping[str, Victims]], Mapping[str, Victims]]
 
 log = logging.getLogger(__name__)
 
 
 class PreemptionCycle:
-    """Runs under the scheduling cycle's lock."""
+    """Runs under the scheduling cycle's lock. process: tells which candidates, by node, may be used, and with which victims."""
 
-    def __init__(self, newest_snapshot: Callable[[], NodeInfoLister], guard: PreemptionGuard) -> None:
+    def __init__(self, newest_snapshot: Callable[[], NodeInfoLister], process: Process) -> None:
         self._newest_snapshot = newest_snapshot
-        self._guard = guard
+        self._process = process
 
     def run(self, pod: corev1.Pod, offered: Mapping[str, MetaVictims]) -> dict[str, MetaVictims]:
         """Never a null and never an unknown victim: kube-scheduler would not survive the first, nor believe the second."""
         candidates = self._candidates(offered)
-        usable = self._guard.review(pod, candidates)
+        usable = self._process(pod, candidates)
         log.debug("preemption reviewed pod=%s offered=%d usable=%d", pod.key, len(offered), len(usable))
         return {
-            candidate.node_name: MetaVictims(
-                pods=tuple(MetaPod(uid=victim.uid) for victim in candidate.victims),
-                num_pdb_violations=candidate.pdb_violations,
+            node_name: MetaVictims(
+                pods=tuple(MetaPod(uid=victim.uid) for victim in victims.pods),
+                num_pdb_violations=victims.num_pdb_violations,
             )
-            for candidate in usable
-            if candidate.victims
+            for node_name, victims in usable.items()
+            if victims.pods
         }
 
-    def _candidates(self, offered: Mapping[str, MetaVictims]) -> list[OfferedCandidate]:
+    def _candidates(self, offered: Mapping[str, MetaVictims]) -> dict[str, Victims]:
         snapshot = self._newest_snapshot()
-        candidates = []
+        candidates = {}
         for node_name, victims in offered.items():
             try:
                 here = {info.pod.uid: info.pod for info in snapshot.get(node_name).pods}
@@ -48,5 +50,5 @@ class PreemptionCycle:
                 continue
             pods = tuple(here[victim.uid] for victim in victims.pods if victim.uid in here)
             if len(pods) == len(victims.pods):
-                candidates.append(OfferedCandidate(node_name, pods, victims.num_pdb_violations))
+                candidates[node_name] = Victims(pods, victims.num_pdb_violations)
         return candidates

@@ -27,9 +27,8 @@ from extender.client.informer import InformerFactory
 from extender.client.interface import API, NODES, POD_GROUPS, PODS
 from extender.client.time_limit import within
 from extender.framework.runtime.framework import Framework
+from extender.plugins.coscheduling.dependencies import COMMIT_SECONDS
 from extender.plugins.coscheduling.plugin import Coscheduling
-from extender.plugins.coscheduling.preemption.preemption import Preemption
-from extender.plugins.coscheduling.report.gang_report import GangReport
 from extender.scheduler import attempts
 from extender.scheduler.actions.evictor import ApiEvictor
 from extender.scheduler.actions.steering import StatusSteering
@@ -37,7 +36,6 @@ from extender.scheduler.actions.verdicts import GroupVerdicts
 from extender.scheduler.background import Background
 from extender.scheduler.bind_verb import BindVerb
 from extender.scheduler.filter_health import LIVENESS_SECONDS, READINESS_SECONDS, USELESS_SECONDS, FilterHealth
-from extender.scheduler.gang_settings import COMMIT_SECONDS
 from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooManyHeldBindsError
 from extender.scheduler.interface import GANG, GANGS, Caller, Check, NotCacheCapableError, NotSyncedError, Page
 from extender.scheduler.leadership import Leadership
@@ -73,11 +71,9 @@ class SchedulerDependencies:
     steering: StatusSteering
     background: Background
     planning: Background
-    preemption: Preemption
     evictor: ApiEvictor
     recorder: Recorder
     verdicts: GroupVerdicts
-    report: GangReport
     live_metrics: LiveMetrics
 
 
@@ -234,8 +230,8 @@ class Scheduler:
 
     def pages(self) -> Mapping[str, Page]:
         return {
-            GANGS: self._once_synced(self._dependencies.report.summaries),
-            GANG: self._once_synced(self._dependencies.report.status),
+            GANGS: self._once_synced(self._dependencies.coscheduling.report.summaries),
+            GANG: self._once_synced(self._dependencies.coscheduling.report.status),
         }
 
     def _once_synced(self, page: Page) -> Page:

@@ -6,13 +6,19 @@ Counterpart of ours: scheduler/factory
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from msgspec import structs
 
-from extender.api import corev1, koordinatorv1alpha1, schedulingv1alpha1, schedulingv1alpha2, volcanov1beta1
+from extender.api import (
+    corev1,
+    koordinatorv1alpha1,
+    policyv1,
+    schedulingv1alpha1,
+    schedulingv1alpha2,
+    volcanov1beta1,
+)
 from extender.config.defaults import behind_profile
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration
@@ -20,22 +26,23 @@ from extender.framework.runtime.framework import Framework, FrameworkDependencie
 from extender.framework.runtime.registry import Registry
 from extender.plugins import names
 from extender.plugins.coscheduling.dependencies import (
+    NO_BACKFILL,
     CoschedulingDependencies,
     Done,
     Eviction,
+    FrameworkJudges,
     NoSteering,
+    PreemptionDependencies,
+    PreemptionRules,
     Verdict,
     here,
 )
-from extender.plugins.coscheduling.planner.judge import new_judge
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.pod_conditions import POD_SCHEDULED, UNSCHEDULABLE
 from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
-from extender.plugins.coscheduling.report.gang_status import GangStatus, PreemptionView
+from extender.plugins.coscheduling.report.gang_status import GangStatus
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
-from extender.scheduler import gang_settings
-from extender.scheduler.preemption_parts import build_preemption, preemption_rules
 
 PodGroup = (
     schedulingv1alpha1.PodGroup | schedulingv1alpha2.PodGroup | koordinatorv1alpha1.PodGroup | volcanov1beta1.PodGroup
@@ -78,23 +85,12 @@ class Gangs:
     ) -> None:
         """coscheduling: not connected yet. may_evict: whether we are permitted to. scores: whether single pods are scored."""
         self._coscheduling = coscheduling
-        coscheduling.connect(_coscheduling_dependencies(registry, dependencies, configuration, scores=scores))
-        self._preemption = build_preemption(
-            coscheduling,
-            registry,
-            dependencies,
-            judge=new_judge(registry, dependencies),
-            evictor=_Evictor(may_evict),
-            rules=preemption_rules(configuration),
-            assumed=frozenset,
-        )
-        self._report = coscheduling.report(new_judge(registry, dependencies), self._explain)
-        self._plan: VictimPlan | None = None
+        coscheduling.connect(_coscheduling_dependencies(registry, dependencies, configuration, may_evict, scores))
         self._names: dict[str, str] = {}
 
     @property
     def guard(self) -> PreemptionGuard:
-        return self._preemption.guard
+        return self._coscheduling.preemption.guard
 
     def see(self, members: Members) -> None:
         """All that there is, as the watch shows it; a pod that waits was refused by kube-scheduler before."""
@@ -108,7 +104,6 @@ class Gangs:
         for pod in members.pods:
             seen = pod if pod.node_name or pod.spec.scheduling_gates else _parked(pod)
             self._coscheduling.on_pod(None, seen)
-            self._preemption.on_pod(None, seen)
             self._names[pod.uid] = pod.key
 
     def look(self) -> None:
@@ -132,22 +127,17 @@ class Gangs:
                 return None
             gang_set = gang_set_of(manager, group) if group.planned else ()
             nodes = {place.pod.key: place.node_name for each in gang_set for place in manager.slots.of_group(each.key)}
-        self._plan = None
-        status = self._report.status(group.key)
-        return GangAnswer(status, nodes, self._plan, self._names) if status is not None else None
+        status = self._coscheduling.report.status(group.key)
+        if status is None:
+            return None
+        looked = self._coscheduling.preemption.gangs.search.look(group.key) if status.preemption is not None else None
+        return GangAnswer(status, nodes, looked.plan if looked is not None else None, self._names)
 
     def names_of(self, pods: Iterable[corev1.Pod]) -> list[str]:
         """The groups that these pods are of."""
         manager = self._coscheduling.manager
         with manager.lock:
             return sorted({group.key for pod in pods if (group := manager.find(pod)) is not None})
-
-    def _explain(self, key: str) -> PreemptionView | None:
-        looked = self._preemption.gangs.search.look(key)
-        if looked is None:
-            return None
-        self._plan = looked.plan
-        return looked.view
 
 
 def new_coscheduling(args: CoschedulingArgs, registry: Registry, dependencies: FrameworkDependencies) -> Coscheduling:
@@ -160,22 +150,30 @@ def new_coscheduling(args: CoschedulingArgs, registry: Registry, dependencies: F
 
 
 def _coscheduling_dependencies(
-    registry: Registry, dependencies: FrameworkDependencies, configuration: ExtenderConfiguration, *, scores: bool
+    registry: Registry,
+    dependencies: FrameworkDependencies,
+    configuration: ExtenderConfiguration,
+    may_evict: bool,
+    scores: bool,
 ) -> CoschedulingDependencies:
-    return CoschedulingDependencies(
+    """No hold ends, and no nodes are kept free: the question is what happens now."""
+    plain = CoschedulingDependencies(
         newest_snapshot=dependencies.newest_snapshot,
-        judge=new_judge(registry, dependencies),
-        topology=gang_settings.topology(configuration),
-        pack_single_pods=scores,
+        judges=FrameworkJudges(registry, dependencies),
         steering=NoSteering(),
         verdicts=_Verdicts(),
         submit=_later,
         offload=here,
         may_commit=lambda: True,
-        hold_limit=lambda members: math.inf,
         max_held_binds=configuration.max_held_binds,
-        ours=lambda pod: configuration.serves(pod.spec.scheduler_name),
+        preemption=PreemptionDependencies(
+            evictor=_Evictor(may_evict),
+            rules=PreemptionRules.of(configuration),
+            pdbs=lambda: list(dependencies.lister(policyv1.PodDisruptionBudget).list()),
+            assumed=frozenset,
+        ),
     )
+    return replace(plain.configured(configuration), pack_single_pods=scores, shadow=NO_BACKFILL)
 
 
 def _parked(pod: corev1.Pod) -> corev1.Pod:

@@ -16,7 +16,7 @@ from extender.backend.queue.nominator import Nominator
 from extender.plugins.coscheduling.dependencies import here
 from tests.fakes.planning import planning_judge
 from tests.objects import HOSTNAME, ZONE, make_node, make_pod, make_pod_group
-from tests.unit.plugins.coscheduling.conftest import World
+from tests.unit.plugins.coscheduling.conftest import Rooms, World
 
 NODES = 1000
 MEMBERS = 16
@@ -31,7 +31,9 @@ class Cluster(World):
         self._nominated = Nominator()
         self.sent = 0  # members, to kube-scheduler
         super().__init__([])
-        self.connect(**{"newest_snapshot": cache.snapshot, "judge": planning_judge(), "offload": here, **others})
+        self.connect(
+            **{"newest_snapshot": cache.snapshot, "judges": Rooms(planning_judge()), "offload": here, **others}
+        )
 
     def nominated_nodes(self) -> list[str]:
         return list(self._nominated.nominated_nodes())

@@ -20,7 +20,6 @@ from prometheus_client import generate_latest
 
 from extender.api import corev1
 from extender.metrics import REGISTRY
-from extender.plugins.coscheduling.report.largest_gang import LargestGang
 from extender.scheduler.live_metrics import LiveMetrics, of_cache, of_gangs, of_room
 from tests.benchmark import filter_beside_plans, gang_churn, planned_gangs
 from tests.benchmark.planned_gangs import MEMBERS, NODES, Cluster
@@ -170,10 +169,8 @@ def _scraped(gangs: int) -> Sequence[float]:
         plugin.on_pod_group(None, group(f"g{number}", SCRAPED_MEMBERS))
         for index, pod in enumerate(made):
             plugin.on_pod(None, pod if number % 2 else _on_node(pod, f"n{(number * SCRAPED_MEMBERS + index) % NODES}"))
-    snapshot = cluster.plugin.dependencies.newest_snapshot
-    overlays, topology = plugin.rounds.requests.overlays, plugin.dependencies.topology
-    largest = LargestGang(plugin.manager, overlays, snapshot, topology)
-    live = LiveMetrics([*of_gangs(plugin.manager), *of_cache(planned_gangs.empty_nodes()), *of_room(largest)])
+    report = plugin.report
+    live = LiveMetrics([*of_gangs(report), *of_cache(planned_gangs.empty_nodes()), *of_room(report.largest)])
     live.start()
     try:
         generate_latest(REGISTRY)

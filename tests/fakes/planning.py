@@ -35,14 +35,17 @@ class Nothing:
         return ()
 
 
-def planning_judge() -> FrameworkJudge:
+def nothing_around() -> FrameworkDependencies:
     nothing = cast("Any", Nothing())
     nodes: Sequence[NodeInfo] = ()
-    dependencies = FrameworkDependencies(
+    return FrameworkDependencies(
         api=nothing,
         events=nothing,
         newest_snapshot=lambda: HypotheticalSnapshot(nodes),
         lister=lambda type_: nothing,
         nominator=nothing,
     )
-    return FrameworkJudge(Framework(planning_profile(), new_in_tree_registry(), dependencies))
+
+
+def planning_judge() -> FrameworkJudge:
+    return FrameworkJudge(Framework(planning_profile(), new_in_tree_registry(), nothing_around()))

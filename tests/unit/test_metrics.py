@@ -19,10 +19,9 @@ from extender.backend.queue.scheduling_queue import PriorityQueue
 from extender.client.embedded import EmbeddedAPI
 from extender.client.informer import InformerFactory
 from extender.plugins.coscheduling.report.largest_gang import Largest
-from extender.plugins.coscheduling.spec.membership import GroupLabels
-from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.scheduler.leadership import Leadership
 from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers, of_leadership, of_queue, of_room
+from tests.unit.plugins.coscheduling.conftest import World
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 ROW = re.compile(r"^\| `((?:gang_extender|scheduler|process|python)_\w+)` \| ([^|]*)\|", re.MULTILINE)
@@ -90,13 +89,12 @@ def exported() -> dict[str, tuple[str, ...]]:
     found = {
         f"{each._name}_total" if isinstance(each, Counter) else each._name: tuple(each._labelnames) for each in kept
     }
-    manager = PodGroupManager(GroupLabels(), denied_seconds=1, permitted_seconds=1, clock=time.monotonic)
     gauges = [
         *of_queue(PriorityQueue(lambda a, b: a.timestamp < b.timestamp)),
         *of_cache(Cache()),
         *of_informers(InformerFactory(EmbeddedAPI())),
         *of_leadership(Leadership("", time.monotonic, watched=False)),
-        *of_gangs(manager),
+        *of_gangs(World([]).plugin.report),
         *of_room(lambda: Largest({}, {})),
     ]
     found |= dict(of_the_process())

@@ -5,6 +5,8 @@ kube-scheduler: pkg/scheduler/framework/plugins/defaultpreemption/default_preemp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from extender.api import corev1
 from extender.framework.cycle_state import CycleState
 from extender.framework.handle import Handle
@@ -41,10 +43,16 @@ class NodeTrial:
 
     def reprieved(self, info: PodInfo) -> bool:
         """Whether the preemptor fits beside it; if not, the pod is gone again."""
-        self.add(info)
+        return self.all_reprieved((info,))
+
+    def all_reprieved(self, infos: Sequence[PodInfo]) -> bool:
+        """Whether it fits beside all of these; if not, all are gone again."""
+        for info in infos:
+            self.add(info)
         if self.fits().success:
             return True
-        self.remove(info)
+        for info in infos:
+            self.remove(info)
         return False
 
     def _check(self, status: Status) -> None:

@@ -9,20 +9,28 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Any, Protocol, Self
 
 from extender.api import corev1, policyv1
 from extender.api.schedulingv1alpha1 import PodGroup
+from extender.config.defaults import planning_profile
+from extender.config.types import ExtenderConfiguration
 from extender.framework.hint_rows import HintRow
 from extender.framework.listers import NodeInfoLister
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
+from extender.framework.runtime.registry import Registry
 from extender.plugins.coscheduling.plan_call import Wait
 from extender.plugins.coscheduling.planner import Judge, Topology
+from extender.plugins.coscheduling.planner.judge import FrameworkJudge, new_judge
 
-T = TypeVar("T")
 UNTOLD = Topology()
+COMMIT_SECONDS = 5.0  # what a commit may take before the caller's own timeout, and 10 ms more a member
+COMMIT_SECONDS_PER_MEMBER = 0.01
 
 
 class Steering(Protocol):
@@ -110,54 +118,14 @@ class BackfillRules:
 NO_BACKFILL = BackfillRules()
 
 
+def hold_limit(bind_timeout_seconds: float, members: int) -> float:
+    """The longest hold, in seconds, that leaves a gang of so many its commit before kube-scheduler gives up on the call."""
+    return max(1.0, bind_timeout_seconds - COMMIT_SECONDS - COMMIT_SECONDS_PER_MEMBER * members)
+
+
 def here(function: Callable[..., Any], *args: Any) -> Any:
     """`offload` where there is no event loop to keep free: runs it at once."""
     return function(*args)
-
-
-@dataclass(frozen=True, slots=True)
-class CoschedulingDependencies:
-    """newest_snapshot: the cluster now, assumed pods included. submit: runs a task in the background, once however
-    often it is asked for before it starts. offload: runs a pure function off the event loop, and returns its result.
-    may_commit: whether we lead. hold_limit: the longest a hold of a gang of n may last, in seconds. may_plan: whether we
-    lead and have seen the whole cluster. ours: whether a pod is of a scheduler that we serve.
-    topology: the levels that are configured. pack_single_pods: whether prioritize keeps such pods off free domains.
-    offers_all: whether kube-scheduler offers us every node that it finds feasible, and they are few enough for it to judge them all
-    at less than a nomination costs.
-    has_unbound_claims: whether a pod has volumes that kube-scheduler is still to bind. errors_back_off: whether a failed bind
-    call sends the pod into an error back-off, as kube-scheduler's.
-    plan_beside: runs a turn of planning on a thread of its own, once however often it is asked for before it starts, so that filter
-    calls wait for plans only for a moment; None: the one that needs a plan makes it. wait: for an event, for so many seconds.
-    max_held_binds: the most bind calls that are held at a time.
-    hint_rows: what the plugins that plans are judged by registered for events; none: every event may help every gang that waits.
-    ring: wakes all parked pods that we have refused by one event, these among
-    them; None: they are woken one by one."""
-
-    newest_snapshot: Callable[[], NodeInfoLister]
-    judge: Judge
-    steering: Steering
-    verdicts: Verdicts
-    submit: Callable[[str, Callable[[], None]], None]
-    offload: Callable[..., object]
-    may_commit: Callable[[], bool]
-    hold_limit: Callable[[int], float]
-    may_plan: Callable[[], bool] = lambda: True
-    ours: Callable[[corev1.Pod], bool] = lambda pod: True
-    ungate_refused: bool = False
-    topology: Topology = UNTOLD
-    pack_single_pods: bool = False
-    shadow: BackfillRules = NO_BACKFILL
-    has_unbound_claims: Callable[[corev1.Pod], bool] = lambda pod: False
-    errors_back_off: bool = False
-    offers_all: Callable[[], bool] = lambda: False
-    plan_beside: Callable[[Callable[[], None]], None] | None = None
-    wait: Wait = threading.Event.wait
-    max_held_binds: float = math.inf
-    hint_rows: Sequence[HintRow] = ()
-    ring: Callable[[Sequence[corev1.Pod]], None] | None = None
-
-    def wake_refused(self, pods: Sequence[corev1.Pod]) -> None:
-        (self.ring or self.steering.activate)(pods)
 
 
 class GangVictims(Enum):
@@ -177,6 +145,15 @@ class PreemptionRules:
     gang_victims: GangVictims = GangVictims.WHOLE_OR_SURPLUS
     minimum_run_seconds: float = 0.0
     delay_seconds: float = 0.0
+
+    @classmethod
+    def of(cls, configuration: ExtenderConfiguration) -> Self:
+        return cls(
+            configuration.gang_preemption,
+            GangVictims(configuration.gang_victims),
+            configuration.victim_minimum_run_seconds,
+            configuration.preemption_delay_seconds,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,17 +191,118 @@ class Evictor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PreemptionDependencies:
-    """What preemption needs of the scheduler around it. judge: of its own. wall: seconds since 1970.
+    """What preemption needs of the scheduler around it. wall: seconds since 1970.
 
     assumed: UIDs of the pods that are on their node by our word only, not by the API's.
     """
 
-    judge: Judge
     evictor: Evictor
     rules: PreemptionRules
     pdbs: Callable[[], Sequence[policyv1.PodDisruptionBudget]]
     assumed: Callable[[], Collection[str]]
-    wall: Callable[[], float]
+    wall: Callable[[], float] = time.time
+
+
+class Judges(Protocol):
+    """In-tree filters on clusters that are not so yet."""
+
+    @property
+    def plans(self) -> Judge:
+        """The plans' own, for one at a time."""
+        ...
+
+    def new(self) -> Judge:
+        """For one caller at a time beside the plans: the search for victims and pages have one each."""
+        ...
+
+    def hint_rows(self) -> Sequence[HintRow]:
+        """What the plugins that judge registered for events; none: every event may help every gang that waits."""
+        ...
+
+    def in_tree(self) -> Framework:
+        """A framework of these filters, for the guard alone."""
+        ...
+
+
+class FrameworkJudges:
+    """Fulfils Judges, each with frameworks of its own: they run beside scheduling cycles, and must not see their snapshot."""
+
+    def __init__(
+        self, registry: Registry, dependencies: FrameworkDependencies, volumes_known: Callable[[], bool] = lambda: True
+    ) -> None:
+        self._registry = registry
+        self._dependencies = replace(dependencies, record=None)
+        self._volumes_known = volumes_known
+        self.plans = self.new()
+
+    def new(self) -> FrameworkJudge:
+        return new_judge(self._registry, self._dependencies, self._volumes_known)
+
+    def hint_rows(self) -> Sequence[HintRow]:
+        return self.plans.hint_rows()
+
+    def in_tree(self) -> Framework:
+        return Framework(planning_profile(), self._registry, self._dependencies)
+
+
+@dataclass(frozen=True, slots=True)
+class CoschedulingDependencies:
+    """newest_snapshot: the cluster now, assumed pods included. submit: runs a task in the background, once however
+    often it is asked for before it starts. offload: runs a pure function off the event loop, and returns its result.
+    may_commit: whether we lead. hold_limit: the longest a hold of a gang of n may last, in seconds. may_plan: whether we
+    lead and have seen the whole cluster. ours: whether a pod is of a scheduler that we serve.
+    topology: the levels that are configured. pack_single_pods: whether prioritize keeps such pods off free domains.
+    offers_all: whether kube-scheduler offers us every node that it finds feasible, and they are few enough for it to judge them all
+    at less than a nomination costs.
+    has_unbound_claims: whether a pod has volumes that kube-scheduler is still to bind. errors_back_off: whether a failed bind
+    call sends the pod into an error back-off, as kube-scheduler's.
+    plan_beside: runs a turn of planning on a thread of its own, once however often it is asked for before it starts, so that filter
+    calls wait for plans only for a moment; None: the one that needs a plan makes it. wait: for an event, for so many seconds.
+    max_held_binds: the most bind calls that are held at a time.
+    ring: wakes all parked pods that we have refused by one event, these among
+    them; None: they are woken one by one. preemption: None where no pod is evicted for gangs."""
+
+    newest_snapshot: Callable[[], NodeInfoLister]
+    judges: Judges
+    steering: Steering
+    verdicts: Verdicts
+    submit: Callable[[str, Callable[[], None]], None]
+    offload: Callable[..., object]
+    may_commit: Callable[[], bool]
+    hold_limit: Callable[[int], float] = lambda members: math.inf
+    may_plan: Callable[[], bool] = lambda: True
+    ours: Callable[[corev1.Pod], bool] = lambda pod: True
+    ungate_refused: bool = False
+    topology: Topology = UNTOLD
+    pack_single_pods: bool = False
+    shadow: BackfillRules = NO_BACKFILL
+    has_unbound_claims: Callable[[corev1.Pod], bool] = lambda pod: False
+    errors_back_off: bool = False
+    offers_all: Callable[[], bool] = lambda: False
+    plan_beside: Callable[[Callable[[], None]], None] | None = None
+    wait: Wait = threading.Event.wait
+    max_held_binds: float = math.inf
+    ring: Callable[[Sequence[corev1.Pod]], None] | None = None
+    preemption: PreemptionDependencies | None = None
+
+    def configured(self, configuration: ExtenderConfiguration) -> Self:
+        """With what the extender's own configuration says, behind a kube-scheduler and in-process alike."""
+        return replace(
+            self,
+            hold_limit=partial(hold_limit, configuration.bind_timeout_seconds),
+            topology=Topology(configuration.topology, packing=configuration.packing),
+            pack_single_pods=True,
+            ours=lambda pod: configuration.serves(pod.spec.scheduler_name),
+            ungate_refused=configuration.ungate_refused,
+            shadow=BackfillRules(
+                configuration.shadow_after_seconds,
+                configuration.shadow_max_seconds,
+                configuration.shadow_max_nodes_percent,
+            ),
+        )
+
+    def wake_refused(self, pods: Sequence[corev1.Pod]) -> None:
+        (self.ring or self.steering.activate)(pods)
 
 
 class NoSteering:

@@ -8,8 +8,7 @@ scheduler-plugins: pkg/coscheduling/coscheduling.go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Self, TypeVar
 
@@ -17,7 +16,7 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.config.plugin_args import CoschedulingArgs
-from extender.crash import guarded
+from extender.crash import every, guarded
 from extender.framework.columnar import (
     ALL_PASS,
     FilterColumns,
@@ -48,29 +47,20 @@ from extender.framework.interface import (
 from extender.framework.node_info import NodeInfo
 from extender.framework.node_rows import names_of
 from extender.framework.permit_rejection import rejection_of
+from extender.framework.preemption.candidate import Victims
 from extender.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from extender.plugins import names
-from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.builder import GangParts
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
-from extender.plugins.coscheduling.dispatch.bind_slots import BindSlots
-from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
-from extender.plugins.coscheduling.events.group_events import GroupEvents
-from extender.plugins.coscheduling.events.lead_changes import LeadChanges
-from extender.plugins.coscheduling.events.scheduler_feedback import StaleRefusals
-from extender.plugins.coscheduling.events.set_aside import SetAside
-from extender.plugins.coscheduling.extension_points.admission import Admission, Decision
-from extender.plugins.coscheduling.extension_points.permit import GangPermit
+from extender.plugins.coscheduling.extension_points.admission import Decision
 from extender.plugins.coscheduling.extension_points.preflight import lacks_room
-from extender.plugins.coscheduling.extension_points.reserved_room import Kept, ReservedRoom
-from extender.plugins.coscheduling.extension_points.single_pods import PackingScores, SinglePods, outside_domain
+from extender.plugins.coscheduling.extension_points.reserved_room import Kept
+from extender.plugins.coscheduling.extension_points.single_pods import PackingScores, outside_domain
 from extender.plugins.coscheduling.hints.group_hints import GroupHints
-from extender.plugins.coscheduling.hints.wake_ups import WakeUps
 from extender.plugins.coscheduling.plan_call import PlanCall
-from extender.plugins.coscheduling.report.gang_observer import GangObserver
-from extender.plugins.coscheduling.report.gang_report import ExplainPreemption, GangReport, nothing_to_preempt
-from extender.plugins.coscheduling.report.priority_remark import RemarkedVerdicts
-from extender.plugins.coscheduling.scheduling.lost_slots import ExpiredSlots
-from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
+from extender.plugins.coscheduling.preemption.guard import OfferedCandidate
+from extender.plugins.coscheduling.preemption.preemption import Preemption
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.spec.sources.foreign import ForeignPodGroup
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
@@ -108,11 +98,10 @@ class Coscheduling(
     def __init__(self, args: CoschedulingArgs, handle: Handle) -> None:
         self._args = args
         self._handle = handle
-        self._denied_seconds = float(args.denied_pg_expiration_time_seconds)
         self.wait_seconds = float(args.permit_waiting_time_seconds or DEFAULT_WAIT_SECONDS)
         self.manager = PodGroupManager(
             GroupLabels.of(args),
-            denied_seconds=self._denied_seconds,
+            denied_seconds=float(args.denied_pg_expiration_time_seconds),
             permitted_seconds=self.wait_seconds,
             clock=handle.clock,
             gate=args.scheduling_gate,
@@ -124,53 +113,38 @@ class Coscheduling(
 
     def connect(self, dependencies: CoschedulingDependencies) -> None:
         """Called once, when the scheduler around the frameworks exists."""
-        verdicts = RemarkedVerdicts(dependencies.verdicts, self.manager)
-        self.dependencies = dependencies = replace(dependencies, verdicts=verdicts)
-        self.manager.labels = self.manager.labels.serving(dependencies.ours)
-        self.manager.max_held_binds = dependencies.max_held_binds
-        slots = BindSlots(self.manager, dependencies.max_held_binds, self.wait_seconds)
-        self.dispatcher = Dispatcher(self.manager, dependencies, slots)
-        wake_ups = WakeUps(self.manager, dependencies.newest_snapshot, dependencies.hint_rows)
-        self.rounds = PlanningRounds(
+        parts = GangParts(
             self.manager,
+            self._handle,
             dependencies,
-            self._handle.nominator,
-            self.dispatcher,
-            wake_ups=wake_ups,
-            denied_seconds=self._denied_seconds,
-            lease_seconds=self.wait_seconds,
+            denied_seconds=float(self._args.denied_pg_expiration_time_seconds),
+            wait_seconds=self.wait_seconds,
         )
-        self.admission = Admission(self.manager, self.rounds, self.dispatcher, denied_seconds=self._denied_seconds)
-        self.observer = GangObserver(self.manager, dependencies)
-        self.stale_refusals = StaleRefusals(self.manager, self.dispatcher.steering)
-        self.single_pods = SinglePods(self.manager, self.rounds.requests.overlays, dependencies.topology)
-        self.gang_permit = GangPermit(
-            self.name, self.manager, dependencies, self._handle.get_waiting_pod, lease_seconds=self.wait_seconds
-        )
-        self.rounds.on_denied(self.gang_permit.reject_all)
-        self.set_aside = SetAside(
-            self.manager, dependencies, self.dispatcher, self.gang_permit, self.observer.forget, self.rounds.look
-        )
-        self.room = ReservedRoom(self.manager, dependencies, self.rounds.reservations, self.rounds.look)
-        self.expired_slots = ExpiredSlots(
-            self.manager, self.rounds.drop_plan, self.rounds.look, dependencies.has_unbound_claims, slots
-        )
-        self.events = GroupEvents(self.manager, self.rounds, self.dispatcher, self.gang_permit, dependencies)
-        self.lead_changes = LeadChanges(
-            self.manager, self.rounds, self.observer.tell_anew, dependencies.may_plan, self.events.on_capacity_freed
-        )
+        self.dependencies = parts.dependencies
+        self.admission, self.single_pods, self.room = parts.admission, parts.single_pods, parts.room
+        self.gang_permit, self.dispatcher, self.rounds = parts.gang_permit, parts.dispatcher, parts.rounds
+        self.events, self.observer, self.set_aside = parts.events, parts.observer, parts.set_aside
+        self.lead_changes, self.stale_refusals = parts.lead_changes, parts.stale_refusals
+        self.expired_slots, self.report = parts.expired_slots, parts.report
+        self._preempting = () if parts.preemption is None else (parts.preemption,)
 
-    def report(self, judge: planner.Judge, explain_preemption: ExplainPreemption = nothing_to_preempt) -> GangReport:
-        """What the pages show; after `connect`. judge: the report's own."""
-        return GangReport(
-            self.manager,
-            self.rounds,
-            self.observer,
-            self.dependencies,
-            judge,
-            explain_preemption,
-            denied_seconds=self._denied_seconds,
-        )
+    @property
+    def preemption(self) -> Preemption:
+        """Raises LookupError where no pod is evicted for gangs."""
+        if not self._preempting:
+            raise LookupError("no pod is evicted for gangs")
+        return self._preempting[0]
+
+    def process_preemption(self, pod: corev1.Pod, victims: Mapping[str, Victims]) -> dict[str, Victims]:
+        """Those of kube-scheduler's candidates, by node, that leave no fraction of a gang; perhaps with other victims.
+
+        Go: ProcessPreemption of an extender
+        """
+        if not self._preempting:
+            return dict(victims)
+        offered = [OfferedCandidate(name, found.pods, found.num_pdb_violations) for name, found in victims.items()]
+        usable = self.preemption.guard.review(pod, offered)
+        return {each.node_name: Victims(each.victims, each.pdb_violations) for each in usable}
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return GroupHints(self.manager.labels).events_to_register()
@@ -367,7 +341,13 @@ class Coscheduling(
     # What the watch says
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
-        """An exception sets the pod's gang aside, and the event is brought again (client/deliveries)."""
+        """An exception sets the pod's gang aside, and the event is brought again (client/deliveries).
+
+        Preemption hears of it last: victims are gone from the groups by then.
+        """
+        every(partial(self._on_pod, old, new), *(partial(each.on_pod, old, new) for each in self._preempting))
+
+    def _on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         pod = new or old
         with self.manager.quarantine.blame(self.manager.key_of(pod) if pod is not None else ""):
             try:
@@ -388,6 +368,9 @@ class Coscheduling(
             self.events.on_in_tree_pod_group(old, new)
 
     def on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
+        every(partial(self._on_node, old, new), *(partial(each.on_node, old, new) for each in self._preempting))
+
+    def _on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
         self.room.on_node(old, new)
         self.events.on_node(old, new)
 
@@ -398,6 +381,8 @@ class Coscheduling(
         """About once a second: plans whose members did not come are given up, texts that have become untrue are renewed."""
         for where, step in self._steps():
             guarded(f"{where}-tick", step)
+        for each in self._preempting:
+            each.tick()
 
     def _steps(self) -> Sequence[tuple[str, Callable[[], None]]]:
         """Each is done though another fails."""

@@ -6,13 +6,13 @@ kube-scheduler: pkg/scheduler/scheduler.go (New)
 
 from __future__ import annotations
 
-import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
+from extender.api import policyv1
 from extender.backend.cache.cache import Cache
 from extender.backend.queue.backoff import Backoff
 from extender.backend.queue.nominator import Nominator
@@ -26,12 +26,16 @@ from extender.framework.runtime.framework import Framework, FrameworkDependencie
 from extender.framework.runtime.plugin_calls import Recorder as MetricsRecorder
 from extender.framework.runtime.registry import Registry
 from extender.plugins import names
-from extender.plugins.coscheduling.dependencies import CoschedulingDependencies, Verdicts, here
-from extender.plugins.coscheduling.planner.judge import new_judge
+from extender.plugins.coscheduling.dependencies import (
+    CoschedulingDependencies,
+    FrameworkJudges,
+    PreemptionDependencies,
+    PreemptionRules,
+    Verdicts,
+    here,
+)
 from extender.plugins.coscheduling.plugin import Coscheduling
-from extender.plugins.coscheduling.preemption.preemption import Preemption
 from extender.profile import new_map
-from extender.scheduler import gang_settings
 from extender.scheduler.actions.evictor import ApiEvictor
 from extender.scheduler.in_process.failure_handler import FailureHandler
 from extender.scheduler.in_process.guard_extender import GuardExtender
@@ -40,7 +44,6 @@ from extender.scheduler.in_process.pod_cycles import PodCycles
 from extender.scheduler.in_process.queue_handlers import watch_all
 from extender.scheduler.in_process.queue_steering import QueueSteering
 from extender.scheduler.in_process.schedule_one import Algorithm
-from extender.scheduler.preemption_parts import build_preemption, preemption_rules
 from extender.scheduler.watch_foreign import watch_foreign_groups
 from extender.scheduler.watch_in_tree import watch_in_tree_groups
 
@@ -76,7 +79,7 @@ class InProcessDependencies(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InProcessParts:
-    """Nothing of it runs yet. coscheduling and preemption are None where no profile has gangs."""
+    """Nothing of it runs yet. coscheduling is None where no profile has gangs."""
 
     informers: InformerFactory
     cache: Cache
@@ -85,15 +88,12 @@ class InProcessParts:
     extenders: Sequence[HTTPExtender]
     cycles: PodCycles
     coscheduling: Coscheduling | None
-    preemption: Preemption | None
 
     def tick(self) -> None:
         """About once a second."""
         self.informers.catch_up()
         if self.coscheduling is not None:
             self.coscheduling.tick()
-        if self.preemption is not None:
-            self.preemption.tick()
 
 
 def build_parts(
@@ -142,14 +142,13 @@ class _Assembly:
         profiles = new_map(configuration.profiles, self._registry, framework_dependencies)
         self._queue = self._new_queue(profiles)
         coscheduling = self._connected(profiles, framework_dependencies)
-        preemption = self._preemption(coscheduling, framework_dependencies)
-        self._watch(profiles, coscheduling, preemption)
+        self._watch(profiles, coscheduling)
         pods = self._informers.informer(PODS).store
         algorithm = Algorithm(self._extenders, configuration.percentage_of_nodes_to_score, dependencies.rng)
         failures = FailureHandler(self._api, self._cache, self._queue, pods, dependencies.recorder)
         cycles = PodCycles(self._api, self._cache, self._queue, profiles, algorithm, failures, dependencies.recorder)
         return InProcessParts(
-            self._informers, self._cache, self._queue, profiles, self._extenders, cycles, coscheduling, preemption
+            self._informers, self._cache, self._queue, profiles, self._extenders, cycles, coscheduling
         )
 
     def _framework_dependencies(self) -> FrameworkDependencies:
@@ -195,40 +194,24 @@ class _Assembly:
         coscheduling = next((plugin for plugin in found if isinstance(plugin, Coscheduling)), None)
         if coscheduling is not None:
             coscheduling.connect(self._coscheduling_dependencies(framework_dependencies))
+            self._guard.coscheduling = coscheduling
         return coscheduling
 
     def _coscheduling_dependencies(self, framework_dependencies: FrameworkDependencies) -> CoschedulingDependencies:
-        judge = new_judge(self._registry, framework_dependencies)
         plain = CoschedulingDependencies(
             newest_snapshot=self._cache.snapshot,
-            judge=judge,
-            hint_rows=judge.hint_rows(),
+            judges=FrameworkJudges(self._registry, framework_dependencies),
             steering=QueueSteering(self._api, self._queue.activate, self._dependencies.spawn),
             verdicts=self._dependencies.verdicts,
             submit=self._dependencies.submit,
             offload=here,
             may_commit=lambda: True,
-            hold_limit=lambda members: math.inf,
             may_plan=self._informers.has_synced,
+            preemption=self._preemption(framework_dependencies),
         )
-        settings = self._extender
-        if settings is None:
-            return plain
-        return replace(
-            plain,
-            hold_limit=lambda members: gang_settings.hold_limit(settings.bind_timeout_seconds, members),
-            topology=gang_settings.topology(settings),
-            pack_single_pods=True,
-            ours=lambda pod: settings.serves(pod.spec.scheduler_name),
-            ungate_refused=settings.ungate_refused,
-            shadow=gang_settings.backfill_rules(settings),
-        )
+        return plain if self._extender is None else plain.configured(self._extender)
 
-    def _preemption(
-        self, coscheduling: Coscheduling | None, framework_dependencies: FrameworkDependencies
-    ) -> Preemption | None:
-        if coscheduling is None:
-            return None
+    def _preemption(self, framework_dependencies: FrameworkDependencies) -> PreemptionDependencies:
         dependencies, settings = self._dependencies, self._extender or ExtenderConfiguration()
         evictor = ApiEvictor(
             self._api,
@@ -239,23 +222,16 @@ class _Assembly:
             by_eviction_api=settings.evict_through == "eviction",
         )
         evictor.ask()
-        preemption = build_preemption(
-            coscheduling,
-            self._registry,
-            framework_dependencies,
-            judge=new_judge(self._registry, framework_dependencies),
+        return PreemptionDependencies(
             evictor=evictor,
-            rules=preemption_rules(settings),
+            rules=PreemptionRules.of(settings),
+            pdbs=lambda: list(framework_dependencies.lister(policyv1.PodDisruptionBudget).list()),
             assumed=self._cache.assumed_uids,
             wall=self._wall,
         )
-        self._guard.guard = preemption.guard
-        return preemption
 
-    def _watch(
-        self, profiles: Mapping[str, Framework], coscheduling: Coscheduling | None, preemption: Preemption | None
-    ) -> None:
-        observers = [each for each in (coscheduling, preemption) if each is not None]
+    def _watch(self, profiles: Mapping[str, Framework], coscheduling: Coscheduling | None) -> None:
+        observers = [] if coscheduling is None else [coscheduling]
         volumes = None if coscheduling is None else coscheduling.on_volumes
         wanted = self._hints.wanted_events()
         watch_all(self._informers, self._queue, self._cache, profiles, wanted, observers, volumes)

@@ -10,21 +10,21 @@ from collections.abc import Mapping
 from extender.api import corev1
 from extender.framework.listers import NodeInfoLister
 from extender.framework.preemption.candidate import Victims
-from extender.plugins.coscheduling.preemption.guard import OfferedCandidate, PreemptionGuard
+from extender.plugins.coscheduling.plugin import Coscheduling
 
 
 class GuardExtender:
-    """Fulfils framework's PreemptionExtender. Without a guard, where no profile knows gangs, it has nothing to say."""
+    """Fulfils framework's PreemptionExtender. Where no profile knows gangs it has nothing to say."""
 
     name = "gangs"
     ignorable = False
 
     def __init__(self) -> None:
-        self.guard: PreemptionGuard | None = None
+        self.coscheduling: Coscheduling | None = None
 
     @property
     def supports_preemption(self) -> bool:
-        return self.guard is not None
+        return self.coscheduling is not None
 
     def is_interested(self, pod: corev1.Pod) -> bool:
         return True
@@ -32,7 +32,4 @@ class GuardExtender:
     def process_preemption(
         self, pod: corev1.Pod, victims: Mapping[str, Victims], nodes: NodeInfoLister
     ) -> dict[str, Victims]:
-        if self.guard is None:
-            return dict(victims)
-        offered = [OfferedCandidate(name, found.pods, found.num_pdb_violations) for name, found in victims.items()]
-        return {each.node_name: Victims(each.victims, each.pdb_violations) for each in self.guard.review(pod, offered)}
+        return dict(victims) if self.coscheduling is None else self.coscheduling.process_preemption(pod, victims)

@@ -160,5 +160,5 @@ class InProcessScheduler:
 
 
 def _gauges(parts: InProcessParts) -> list[Gauge]:
-    gangs = () if parts.coscheduling is None else of_gangs(parts.coscheduling.manager)
+    gangs = () if parts.coscheduling is None else of_gangs(parts.coscheduling.report)
     return [*of_queue(parts.queue), *of_cache(parts.cache), *of_informers(parts.informers), *gangs]

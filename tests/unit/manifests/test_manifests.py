@@ -17,14 +17,13 @@ from extender.client.embedded import EmbeddedAPI
 from extender.client.informer import InformerFactory
 from extender.metrics import REGISTRY
 from extender.plugins.coscheduling.backfill.backfill_nodes import DAEMON_SET
-from extender.plugins.coscheduling.spec.membership import GroupLabels
-from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.scheduler.actions.bell import NAME
 from extender.scheduler.leadership import Leadership
 from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers, of_leadership
 from extender.scheduler.scheduler import KUBE_SCHEDULER
 from extender.server.options import ServeOptions
 from tests.declared_keys import declared_keys
+from tests.unit.plugins.coscheduling.conftest import World
 
 STOP_SECONDS = 3  # gunicorn's master gives the worker so much beyond its drain
 MANIFESTS = Path(__file__).parents[3] / "manifests"
@@ -204,11 +203,15 @@ def test_every_alert_is_about_a_metric_that_there_is() -> None:
     }
     exported = {f"{family.name}_total" if family.type == "counter" else family.name for family in REGISTRY.collect()}
     exported |= {f"{family.name}_bucket" for family in REGISTRY.collect() if family.type == "histogram"}
-    manager = PodGroupManager(GroupLabels(), denied_seconds=1, permitted_seconds=1, clock=time.monotonic)
     leading = of_leadership(Leadership("", time.monotonic, watched=False))
     exported |= {
         gauge().name
-        for gauge in (*of_cache(Cache()), *of_informers(InformerFactory(EmbeddedAPI())), *of_gangs(manager), *leading)
+        for gauge in (
+            *of_cache(Cache()),
+            *of_informers(InformerFactory(EmbeddedAPI())),
+            *of_gangs(World([]).plugin.report),
+            *leading,
+        )
     }
     assert asked
     assert asked <= exported

@@ -16,8 +16,9 @@ from extender.framework.cycle_state import CycleState
 from extender.framework.permit_rejection import rejection_of
 from extender.framework.runtime.framework import Framework
 from extender.framework.status import SUCCESS, Status, error, unschedulable, wait
+from extender.plugins.coscheduling.dependencies import COMMIT_SECONDS
 from extender.scheduler.bind_verb import BindVerb
-from extender.scheduler.gang_settings import COMMIT_SECONDS, bind_seconds
+from extender.scheduler.gang_settings import bind_seconds
 from extender.scheduler.in_flight import BindCall
 from tests.objects import make_pod
 from tests.unit.backend.objects import FakeClock

@@ -39,7 +39,7 @@ def marked(bench: Bench, pod: corev1.Pod) -> None:
 
 
 def ticked(bench: Bench) -> None:
-    bench.scheduler._dependencies.preemption.tick()
+    bench.scheduler._dependencies.coscheduling.preemption.tick()
     bench.scheduler._dependencies.evictor._pool.flush()
 
 

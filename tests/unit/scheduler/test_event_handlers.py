@@ -16,7 +16,7 @@ from extender.api import corev1
 from extender.backend.cache.cache import Cache
 from extender.backend.queue.nominator import Nominator
 from extender.client.deliveries import Deliveries
-from extender.plugins.coscheduling.preemption.evictable import PrioritiesOnNodes
+from extender.framework.preemption.priorities_on_nodes import PrioritiesOnNodes
 from extender.scheduler.event_handlers import NodeHandlers, ObjectHandlers, PodHandlers
 from tests.objects import make_node, make_pod, make_pod_group
 from tests.unit.scheduler.conftest import Bench

@@ -111,7 +111,9 @@ def searched_in_vain() -> float:
 
 def looked_for_victims(bench: Bench) -> None:
     """For every gang that wants it."""
-    bench.scheduler._dependencies.background.submit("preempt", bench.scheduler._dependencies.preemption.gangs.look)
+    bench.scheduler._dependencies.background.submit(
+        "preempt", bench.scheduler._dependencies.coscheduling.preemption.gangs.look
+    )
     bench.flush()
 
 
@@ -155,7 +157,7 @@ def test_no_pod_goes_where_not_all_members_would_fit_or_may_preempt(
         assert all(bench.there(pod) for pod in pods)
         assert reserved(bench) == {}
         if why:
-            looked = bench.scheduler._dependencies.preemption.gangs
+            looked = bench.scheduler._dependencies.coscheduling.preemption.gangs
             with looked._manager.lock:
                 assert looked.search.barred([group(bench)]) == why
 
@@ -213,7 +215,7 @@ def test_victims_that_had_only_just_begun_go_once_they_have_run_for_long_enough(
         bench.until(lambda: searched_in_vain() >= before + 2, "nothing that has happened wants another look")
         looked_for_victims(bench)
         assert all(bench.there(pod) for pod in pods)
-        search = bench.scheduler._dependencies.preemption.gangs.search
+        search = bench.scheduler._dependencies.coscheduling.preemption.gangs.search
         search._dependencies = replace(
             search._dependencies, wall=lambda: time.time() + 3600.0
         )  # and nothing else happens
@@ -231,7 +233,7 @@ def test_without_permission_it_is_off_and_says_so() -> None:
         refused(bench, gang(bench, 1)[0])
         bench.flush()
         assert bench.there(victim)
-        looked = bench.scheduler._dependencies.preemption.gangs
+        looked = bench.scheduler._dependencies.coscheduling.preemption.gangs
         with looked._manager.lock:
             assert looked.search.barred([group(bench)]) == messages.PREEMPTION_NOT_PERMITTED
 
@@ -362,7 +364,7 @@ class _NEVER:
 
 
 def explained(bench: Bench) -> PreemptionView | None:
-    status = bench.scheduler._dependencies.report.status(KEY)
+    status = bench.scheduler._dependencies.coscheduling.report.status(KEY)
     assert status is not None
     return status.preemption
 
@@ -393,7 +395,9 @@ def test_no_pod_goes_for_a_gang_whose_min_resources_the_cluster_would_not_have_e
     bench.pod_group("high", 2, minResources={"cpu": "1000"})
     members = [bench.pod(f"h{i}", "high", priority=VIP) for i in range(2)]
     assert "resource gap: cpu" in refused(bench, members[0])
-    bench.scheduler._dependencies.background.submit("preempt", bench.scheduler._dependencies.preemption.gangs.look)
+    bench.scheduler._dependencies.background.submit(
+        "preempt", bench.scheduler._dependencies.coscheduling.preemption.gangs.look
+    )
     bench.flush()
     assert all(bench.there(pod) for pod in victims)
     assert explained(bench) == PreemptionView(why_not="resource gap: cpu")
@@ -513,7 +517,7 @@ def test_extra_members_that_ask_while_their_gang_starts_are_not_forgotten(bench:
     bench.node("n1", cpu="1")
     pods = two_behind_our_gate(bench)
     bench.until(lambda: len(reserved(bench)) == 1, "one has its place")
-    gangs = bench.scheduler._dependencies.preemption.gangs
+    gangs = bench.scheduler._dependencies.coscheduling.preemption.gangs
     gangs.refused(group(bench), pods[0].spec.scheduler_name)
     looked_for_victims(bench)
     with gangs._manager.lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from extender.config.types import ExtenderConfiguration
-from extender.scheduler.gang_settings import hold_limit
+from extender.plugins.coscheduling.dependencies import hold_limit
 from tests.unit.scheduler.conftest import running
 
 

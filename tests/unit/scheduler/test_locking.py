@@ -48,7 +48,7 @@ def looked_at(bench: Bench) -> None:
     assert b"gang_extender_gangs" in generate_latest(metrics.REGISTRY)
     bench.scheduler.readiness()
     bench.scheduler.liveness()
-    for tick in (parts.coscheduling.tick, parts.preemption.tick, parts.verdicts.tick, parts.steering.tick):
+    for tick in (parts.coscheduling.tick, parts.verdicts.tick, parts.steering.tick):
         tick()
     bench.flush()
 

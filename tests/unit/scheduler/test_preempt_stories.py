@@ -219,7 +219,7 @@ def test_a_preemptor_that_wants_what_a_gang_needs_is_tried_again_when_the_gang_h
 def _roused(bench: Bench) -> list[str]:
     """The names of those, as they come."""
     names: list[str] = []
-    preemption = bench.scheduler._dependencies.preemption
+    preemption = bench.scheduler._dependencies.coscheduling.preemption
     preemption._vetoed._steering = Mock(
         activate_by_nomination=lambda places: names.extend(pod.name for pod, _ in places)
     )

@@ -1,7 +1,7 @@
-"""Which pods on nodes a gang may evict, of which running gangs they are, and whether there are any at all.
+"""Which pods on nodes a gang may evict, and of which running gangs they are.
 
-The search for victims and the guard ask. By the counts of priorities it is known without a search whether a gang could evict any
-pod. The state is read under the manager's lock. kube-scheduler: pkg/scheduler/framework/preemption (SelectVictimsOnNode)
+The search for victims and the guard ask. The state is read under the manager's lock.
+kube-scheduler: pkg/scheduler/framework/preemption (SelectVictimsOnNode)
 """
 
 from __future__ import annotations
@@ -223,6 +223,16 @@ def starting_members(groups: Iterable[Group]) -> set[str]:
     return {uid for group in groups for uid in (*group.unconfirmed, *group.starting)}
 
 
+def unbound_members(manager: PodGroupManager, groups: Iterable[Group], assumed: Iterable[str]) -> set[str]:
+    """UIDs of members in our bind for their gang's sake, or let go this moment; not those whose start has begun. Lock held.
+
+    assumed: UIDs of the pods on their nodes by our word only. A single pod is in our bind only while it is being bound.
+    """
+    known = list(groups)
+    held = {uid for group in known for uid in group.held}
+    return (held | {uid for uid in assumed if manager.is_member(uid)}) - starting_members(known)
+
+
 def running_members(manager: PodGroupManager, keys: Iterable[str]) -> dict[str, PodInfo]:
     """By UID: the members of these groups that run, or begin to."""
     groups = (group for key in keys if (group := manager.groups.get(key)) is not None)
@@ -249,35 +259,3 @@ def releasable(manager: PodGroupManager, groups: Iterable[Group], priority: int)
 
 def _may_let_go(manager: PodGroupManager, group: Group, priority: int) -> bool:
     return not manager.begun(group) and manager.priority_of(group) < priority
-
-
-class PrioritiesOnNodes:
-    """Follows the watch's events. The manager's lock guards it."""
-
-    def __init__(self) -> None:
-        self._count: Counter[int] = Counter()
-        self._counted: dict[str, int] = {}  # by UID: an event may come twice
-
-    def follow(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
-        pod = new or old
-        if pod is None:
-            return
-        before, after = self._counted.get(pod.uid), _on_node(new)
-        if before == after:
-            return
-        if after is not None:
-            self._counted[pod.uid] = after
-            self._count[after] += 1
-        else:
-            del self._counted[pod.uid]
-        if before is not None:
-            self._count[before] -= 1
-            if not self._count[before]:
-                del self._count[before]
-
-    def any_below(self, priority: int) -> bool:
-        return any(known < priority for known in self._count)
-
-
-def _on_node(pod: corev1.Pod | None) -> int | None:
-    return pod.priority if pod is not None and pod.node_name and not pod.terminal else None

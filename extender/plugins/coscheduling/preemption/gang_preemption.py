@@ -19,11 +19,12 @@ from extender.api import corev1
 from extender.client.interface import pod_group_reference, pod_reference
 from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
+from extender.framework.preemption.priorities_on_nodes import PrioritiesOnNodes
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.dependencies import PREEMPTING, Eviction, PreemptionDependencies, Verdict
 from extender.plugins.coscheduling.dispatch.dispatcher import cannot_be_woken, waves_of
 from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
-from extender.plugins.coscheduling.preemption.evictable import PrioritiesOnNodes, releasable, running_members
+from extender.plugins.coscheduling.preemption.evictable import releasable, running_members
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims, VictimTermination
 from extender.plugins.coscheduling.preemption.victim_search import GOING_SECONDS, Situation, VictimSearch, without
@@ -195,7 +196,7 @@ class GangPreemption:
             released = {uid: key for uid, key in situation.released.items() if uid in found.awaited}
         victims = {victim.uid for victim in found.victims}
         placement = self._with.offload(
-            planner.plan, without(question.cluster, found), question.request, self._with.judge
+            planner.plan, without(question.cluster, found), question.request, self._with.judges.plans
         )
         gap = self.search.gap(gang_set, without(snapshot, found))
         if gap or not isinstance(placement, planner.Placement) or not found.all_needed(placement):

@@ -30,14 +30,13 @@ from extender.plugins.coscheduling.preemption.evictable import (
     evictable_pods,
     releasable,
     running_gangs,
-    starting_members,
+    unbound_members,
 )
 from extender.plugins.coscheduling.preemption.reselection import Reselection, Selection
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.waiting_preemptors import VetoedPreemptors
 from extender.plugins.coscheduling.scheduling.overlay import Overlays
 from extender.plugins.coscheduling.state.gang_sets import waits_for_start
-from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.slots import Slot
 
@@ -183,7 +182,7 @@ class PreemptionGuard:
                 place.uid != preemptor.uid for candidate in candidates for place in places.on_node(candidate.node_name)
             )
             groups = manager.groups_with(victims.union(info.pod.uid for node in nodes for info in node.pods))
-            unbound, gangs = self._unbound(groups), running_gangs(manager, groups)
+            unbound, gangs = unbound_members(manager, groups, self._assumed()), running_gangs(manager, groups)
             spared = set(unbound)
             if self._gang_victims is not GangVictims.ANY:
                 spared.update(uid for gang in gangs for uid in gang.running)
@@ -201,15 +200,6 @@ class PreemptionGuard:
             may_evict_elsewhere=self._rest.allowed(),
         )
         return _review(nodes, reselection, released)
-
-    def _unbound(self, groups: Sequence[Group]) -> set[str]:
-        """Members in our bind for their gang's sake, or let go this moment; not those whose start has begun. Lock held.
-
-        A single pod is in our bind only while it is being bound.
-        """
-        held = {uid for group in groups for uid in group.held}
-        members = {uid for uid in self._assumed() if self._manager.is_member(uid)}
-        return (held | members) - starting_members(groups)
 
     def _let_go(self, preemptor: corev1.Pod, release: Release) -> None:
         """Of their own accord, and the room is kept for the preemptor."""

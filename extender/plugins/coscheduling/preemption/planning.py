@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from extender.api import policyv1
 from extender.framework.listers import NodeInfoLister
+from extender.framework.preemption.fewest_violations import Budgets, FewestViolations
 from extender.framework.preemption.ordering import ABOVE_ANY_PRIORITY, more_important_pod
 from extender.framework.resource import PODS
 from extender.framework.sort_slice import sort_slice
@@ -21,12 +22,11 @@ from extender.plugins.coscheduling.planner import Judge, Placement, Request, Ver
 from extender.plugins.coscheduling.planner.hypothetical import Cluster, snapshot_of, with_pods, without_pods
 from extender.plugins.coscheduling.planner.request import Deadline
 from extender.plugins.coscheduling.planner.room import asked_of, free
-from extender.plugins.coscheduling.preemption.budgets import Budgets, FewestViolations
 from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, with_their_gangs
 from extender.plugins.coscheduling.preemption.sparing import RoomEstimate, Sparing
 
 DOMAINS = 8  # of the required level, in which victims are looked for
-DISPENSING_SHARE = 0.2  # of the planner's time budget
+BUDGETS_SHARE = DISPENSING_SHARE = 0.2  # of the planner's time budget
 
 Cost = tuple[int, int, int, int, int]
 """(violations, top priority, gangs broken, sum of priorities, victims): the smaller the better."""
@@ -150,7 +150,8 @@ class _Problem:
         best = self._among(self._least_important(region, fits), fits)
         if best is None or not best.cost[0]:
             return best
-        few = FewestViolations(region, self._budgets, fits, Deadline.of(self._request)).allowed(best.cost[0])
+        time = Deadline.of(self._request)
+        few = FewestViolations(region, self._budgets, fits, lambda: time.spent(BUDGETS_SHARE)).allowed(best.cost[0])
         others = (self._among(allowed, fits) for allowed in (region, few) if allowed)
         return min((best, *filter(None, others)), key=lambda plan: plan.cost)
 

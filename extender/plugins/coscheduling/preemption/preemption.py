@@ -1,6 +1,6 @@
 """All of preemption that knows gangs, put together: the guard of the preempt verb, preemption for whole gangs, what they keep.
 
-Built around a connected Coscheduling; hears of pods after it, so that victims are gone from the groups by then.
+Hears of pods after the rest of Coscheduling, so that victims are gone from the groups by then.
 No counterpart upstream.
 """
 
@@ -10,9 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from extender.api import corev1
-from extender.api.schedulingv1alpha1 import PodGroup
 from extender.crash import every, guarded
-from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling.dependencies import PreemptionDependencies
 from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
 from extender.plugins.coscheduling.hints.helpful_events import node_may_help
@@ -26,8 +24,7 @@ from extender.plugins.coscheduling.preemption.waiting_preemptors import FailedPr
 class Preemption:
     """Observes pods as the plugins do."""
 
-    def __init__(self, coscheduling: GangScheduler, framework: Framework, dependencies: PreemptionDependencies) -> None:
-        """framework: the in-tree filters, for the guard alone."""
+    def __init__(self, coscheduling: GangScheduler, dependencies: PreemptionDependencies) -> None:
         self._manager = coscheduling.manager
         self._rounds = coscheduling.rounds
         self._terminating = TerminatingVictims(self._manager, coscheduling.events)
@@ -48,7 +45,7 @@ class Preemption:
             self._rest,
             self._vetoed,
             coscheduling.rounds.requests.overlays,
-            framework,
+            coscheduling.dependencies.judges.in_tree(),
             newest_snapshot=self._newest_snapshot,
             pdbs=dependencies.pdbs,
             assumed=dependencies.assumed,
@@ -81,9 +78,6 @@ class Preemption:
         pod = new or old
         if pod is not None and (new is None or new.node_name or new.terminal):
             self._give_back(pod.uid)
-
-    def on_pod_group(self, old: PodGroup | None, new: PodGroup | None) -> None:
-        """Coscheduling drops the plan of a group that goes, and with it its preemption."""
 
     def on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
         """A place on a node that goes is lost as any other; on one that comes victims may be found that there were not."""

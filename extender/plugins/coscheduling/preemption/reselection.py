@@ -16,10 +16,10 @@ from operator import itemgetter
 from extender.api import corev1, policyv1
 from extender.framework.cycle_state import CycleState
 from extender.framework.listers import NodeInfoLister
+from extender.framework.preemption.fewest_violations import Budgets
 from extender.framework.preemption.node_trial import BrokenTrialError, NodeTrial
 from extender.framework.preemption.ordering import ABOVE_ANY_PRIORITY, sort_by_importance
 from extender.framework.runtime.framework import Framework
-from extender.plugins.coscheduling.preemption.budgets import Budgets
 from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind
 
 
@@ -179,7 +179,7 @@ class Reselection:
         protect, then by priority, of one priority the surplus of gangs first."""
         left = {victim.uid: victim for victim in gone}
         for gang in reversed(self._gangs(gone)):
-            if _all_reprieved(trial, gang):
+            if trial.all_reprieved([victim.info for victim in gang]):
                 for victim in gang:
                     del left[victim.uid]
         singles = [victim for victim in gone if victim.kind is not Kind.BREAKING]
@@ -217,14 +217,3 @@ class Reselection:
             any(victim.kind is Kind.SURPLUS for victim in victims),
             (*(pod.priority for pod in going), *(victim.priority for victim in all_evictable)),
         )
-
-
-def _all_reprieved(trial: NodeTrial, gang: Sequence[Evictable]) -> bool:
-    """All of a gang comes back, or none."""
-    for victim in gang:
-        trial.add(victim.info)
-    if trial.fits().success:
-        return True
-    for victim in gang:
-        trial.remove(victim.info)
-    return False

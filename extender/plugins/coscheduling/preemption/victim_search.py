@@ -62,6 +62,7 @@ class VictimSearch:
         self._requests = coscheduling.rounds.requests
         self._reservations = coscheduling.rounds.reservations
         self._dependencies = dependencies
+        self._judge = coscheduling.dependencies.judges.new()
         self._searching = (
             threading.Lock()
         )  # one search at a time: the judge is its own; no other lock is taken under it
@@ -110,7 +111,7 @@ class VictimSearch:
                 plan_with_victims,
                 question.cluster,
                 question.request,
-                self._dependencies.judge,
+                self._judge,
                 evictable,
                 self._dependencies.pdbs(),
                 going,

@@ -31,19 +31,18 @@ KEPT = 100
 
 
 class FitAnalyses:
-    """judge: not the plans' own, so that an explanation and a plan do not wait for each other."""
+    """With a judge of its own: an explanation and a plan do not wait for each other."""
 
     def __init__(
         self,
         manager: PodGroupManager,
         rounds: PlanningRounds,
         dependencies: CoschedulingDependencies,
-        judge: planner.Judge,
     ) -> None:
         self._manager = manager
         self._reservations = rounds.reservations
         self._with = dependencies
-        self._judge = judge
+        self._judge = dependencies.judges.new()
         self._requests = rounds.requests
         self._analysing = threading.Lock()  # one at a time; guards _found; taken before the manager's, if both
         self._found: TTLCache[tuple[str, int], Analysis] = TTLCache(KEPT, FRESH_SECONDS, timer=manager.clock)

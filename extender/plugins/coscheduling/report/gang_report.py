@@ -7,14 +7,14 @@ No counterpart upstream.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
 from msgspec.structs import replace
 
 from extender.client.short_steps import pause
-from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.report.fit_analyses import FitAnalyses
 from extender.plugins.coscheduling.report.gang_diagnosis import GangDiagnosis, diagnose, not_asked
@@ -36,7 +36,8 @@ from extender.plugins.coscheduling.report.group_view import (
     role_counts,
     starts_with,
 )
-from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
+from extender.plugins.coscheduling.report.largest_gang import Largest
+from extender.plugins.coscheduling.scheduling.phases import Phase, count_phases, phase_of
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
@@ -59,10 +60,8 @@ def nothing_to_preempt(key: str) -> None:
 
 
 class GangReport:
-    """judge: not the plans' own, so that an explanation and a plan do not wait for each other.
-
-    denied_seconds: deniedPGExpirationTimeSeconds, which the texts name. wall: the time of day of what is shown.
-    """
+    """largest: how large a gang still fits. denied_seconds: deniedPGExpirationTimeSeconds, which the texts name. wall: the time
+    of day of what is shown."""
 
     def __init__(
         self,
@@ -70,8 +69,8 @@ class GangReport:
         rounds: PlanningRounds,
         observer: GangObserver,
         dependencies: CoschedulingDependencies,
-        judge: planner.Judge,
         explain_preemption: ExplainPreemption,
+        largest: Callable[[], Largest],
         *,
         denied_seconds: float,
         wall: Callable[[], datetime] = wall_clock,
@@ -80,10 +79,19 @@ class GangReport:
         self._rounds = rounds
         self._observer = observer
         self._with = dependencies
-        self._analyses = FitAnalyses(manager, rounds, dependencies, judge)
+        self._analyses = FitAnalyses(manager, rounds, dependencies)
         self._explain_preemption = explain_preemption
         self._denied_seconds = denied_seconds
         self._wall = wall
+        self.largest = largest
+
+    def phases(self) -> Mapping[Phase, int]:
+        """Every phase is there, with 0 where no group is in it."""
+        return count_phases(self._manager)
+
+    def quarantined(self) -> int:
+        """How many gangs are set aside for a while."""
+        return len(self._manager.quarantine)
 
     def summaries(self) -> list[GangSummary]:
         """Those that wait in their order, then the others by name."""

@@ -282,7 +282,7 @@ class BackfillReservations:
                 return
             question = self._requests.question(gang_set, pods[0].spec.scheduler_name, snapshot)
             tried = self._vain.tried(group.key)
-        judge, most = self._with.judge, len(snapshot.list()) * self._rules.max_nodes_percent // 100
+        judge, most = self._with.judges.plans, len(snapshot.list()) * self._rules.max_nodes_percent // 100
         for but in dict.fromkeys((tried, NO_NODES)):
             with self._planning:
                 choice = self._with.offload(choose_nodes, question.cluster, question.request, judge, max(1, most), but)

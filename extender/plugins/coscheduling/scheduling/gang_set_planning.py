@@ -144,7 +144,7 @@ class GangSetPlanning:
         return look_closer(self._manager, self.requests, gang_set, permitted, stop, self._fits)
 
     def _plan(self, question: PlanQuestion) -> object:
-        return self._with.offload(planner.plan, question.cluster, question.request, self._with.judge)
+        return self._with.offload(planner.plan, question.cluster, question.request, self._with.judges.plans)
 
     def _fits(self, question: PlanQuestion) -> bool:
         return isinstance(self._plan(question), planner.Placement)

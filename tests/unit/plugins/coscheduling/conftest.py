@@ -13,18 +13,23 @@ from extender import metrics
 from extender.api import corev1
 from extender.api.codec import convert
 from extender.api.schedulingv1alpha1 import PodGroup
+from extender.config.defaults import planning_profile
 from extender.config.plugin_args import CoschedulingArgs
 from extender.framework.cycle_state import CycleState
+from extender.framework.hint_rows import HintRow
 from extender.framework.interface import WaitingPod
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.framework.status import SUCCESS, Status, unschedulable
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies, Verdict
+from extender.plugins.coscheduling.planner import Judge
 from extender.plugins.coscheduling.planner.hypothetical import Cluster, snapshot_of
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from tests.fakes.planning import planning_judge
+from extender.plugins.registry import new_registry
+from tests.fakes.planning import nothing_around, planning_judge
 from tests.unit.plugins.coscheduling.bookkeeping import wrong_entries
 
 HINT_ROWS = planning_judge().hint_rows()
@@ -175,6 +180,24 @@ class RoomFor:
         return self
 
 
+class Rooms:
+    """Such judges, or another. Fulfils Judges."""
+
+    def __init__(self, plans: Judge | None = None, around: FrameworkDependencies | None = None) -> None:
+        """around: of the framework that the guard asks."""
+        self.plans: Judge = plans or Room()
+        self._around = around or nothing_around()
+
+    def new(self) -> Judge:
+        return self.plans
+
+    def hint_rows(self) -> Sequence[HintRow]:
+        return HINT_ROWS
+
+    def in_tree(self) -> Framework:
+        return Framework(planning_profile(), new_registry(), self._around)
+
+
 class World:
     """The plugin with everything around it; the handle it needs is the world itself."""
 
@@ -198,16 +221,17 @@ class World:
         self.forgotten: list[str] = []  # groups whose verdicts were
         self.leading = True
         self.plans = 0
+        self._others: dict[str, Any] = {}
         self.nominator: Any = self
         self.plugin = Coscheduling(CoschedulingArgs(**args), self)  # type: ignore[arg-type]
         self.connect()
 
     def connect(self, **others: Any) -> None:
-        """others: dependencies in place of the world's own; before anything has happened."""
+        """others: dependencies in place of the world's own and of those given before; before anything has happened."""
+        self._others |= others
         own: dict[str, Any] = {
             "newest_snapshot": self.snapshot,
-            "judge": Room(),
-            "hint_rows": HINT_ROWS,
+            "judges": Rooms(),
             "steering": self,
             "verdicts": self,
             "submit": self.submit,
@@ -215,7 +239,7 @@ class World:
             "may_commit": lambda: self.leading,
             "hold_limit": lambda members: 100.0,
         }
-        self.plugin.connect(CoschedulingDependencies(**{**own, **others}))
+        self.plugin.connect(CoschedulingDependencies(**{**own, **self._others}))
 
     def submit(self, name: str, task: Callable[[], None]) -> None:
         self.tasks[name] = task

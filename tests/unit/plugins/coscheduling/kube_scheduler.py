@@ -291,7 +291,7 @@ class KubeScheduler:
             return phase_of(manager, manager.groups[key]).value
 
     def reason(self, key: str = "default/g") -> str:
-        found = self.world.plugin.report(self.world.plugin.dependencies.judge).status(key)
+        found = self.world.plugin.report.status(key)
         return found.gang.reason if found is not None else "gone"
 
 

@@ -32,12 +32,14 @@ CONTAINERS = {"set", "dict", "list", "deque", "Counter", "TTLCache", "LRUCache"}
 
 EXEMPT: Mapping[str, str] = {
     "Coscheduling": "set by connect, once, before anything is shared",
+    "GangParts": "made by connect, once, before anything is shared",
     "RoomEstimate": "lives for one search, in one thread",
     "_Problem": "lives for one search, in one thread",
     "Sparing": "lives for one search, in one thread",
     "Budgets": "lives for one search, in one thread",
     "FewestViolations": "lives for one search, in one thread",
     "PodGroupManager.max_held_binds": "set by connect",
+    "PodGroupManager.labels": "set by connect",
     "PodGroupManager.on_dropped": "filled by connect",
     "Quarantine.on_set_aside": "set by connect",
     "GangSetPlanning": "its callbacks are set by connect",

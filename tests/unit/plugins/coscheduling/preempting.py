@@ -7,10 +7,9 @@ room alone, as by real queueing hints.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 from msgspec import structs
 
@@ -18,19 +17,16 @@ from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
 from extender.client.events import Recorder
 from extender.client.store import Store
-from extender.config.defaults import planning_profile
-from extender.crash import every, guarded
+from extender.crash import guarded
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from extender.framework.preemption.ordering import sort_by_importance
-from extender.framework.runtime.framework import Framework, FrameworkDependencies
+from extender.framework.runtime.framework import FrameworkDependencies
 from extender.plugins.coscheduling.dependencies import Done, Eviction, PreemptionDependencies, PreemptionRules
 from extender.plugins.coscheduling.pod_conditions import NO_CANDIDATE, was_preempted
 from extender.plugins.coscheduling.preemption.guard import OfferedCandidate
-from extender.plugins.coscheduling.preemption.preemption import Preemption
-from extender.plugins.registry import new_registry
-from tests.unit.plugins.coscheduling.conftest import Room, World
+from tests.unit.plugins.coscheduling.conftest import Rooms, World
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler
 
 NOT_ELIGIBLE = "not eligible due to a terminating pod on the nominated node."
@@ -53,13 +49,6 @@ class Evictions:
         self.asked.append((eviction, done))
 
 
-def both(first: Callable[..., None], second: Callable[..., None]) -> Callable[..., None]:
-    def one_after_the_other(*args: Any) -> None:
-        every(partial(first, *args), partial(second, *args))
-
-    return one_after_the_other
-
-
 class Preempting(KubeScheduler):
     """in_tree: UIDs of those that no patch wakes. Pods that are evicted are on their node until they `end`."""
 
@@ -68,7 +57,6 @@ class Preempting(KubeScheduler):
         self.in_tree: set[str] = set()
         self.evictions = Evictions()
         world.nominator = self
-        world.plugin.rounds.requests._nominator = self  # type: ignore[assignment]
         api = EmbeddedAPI()
         around = FrameworkDependencies(
             api=api,
@@ -77,20 +65,16 @@ class Preempting(KubeScheduler):
             lister=lambda type_: Store(),
             nominator=self,  # type: ignore[arg-type]
         )
-        self.preemption = Preemption(
-            world.plugin,
-            Framework(planning_profile(), new_registry(), around),
-            PreemptionDependencies(
-                judge=Room(),
-                evictor=self.evictions,
-                rules=rules or PreemptionRules(),
-                pdbs=lambda: (),
-                assumed=self._assumed,
-                wall=self._wall,
-            ),
+        evicting = PreemptionDependencies(
+            evictor=self.evictions,
+            rules=rules or PreemptionRules(),
+            pdbs=lambda: (),
+            assumed=self._assumed,
+            wall=self._wall,
         )
-        for name in ("on_pod", "on_node", "tick"):
-            setattr(world.plugin, name, both(getattr(world.plugin, name), getattr(self.preemption, name)))
+        world.connect(judges=Rooms(around=around), preemption=evicting)
+        assert world.plugin.preemption is not None
+        self.preemption = world.plugin.preemption
 
     def _wall(self) -> float:
         return 1_800_000_000.0 + self.world.clock.now

@@ -54,7 +54,7 @@ def test_so_it_is_where_a_gang_is_shown(world: Make) -> None:
         kube.apply(group("runs", 2), group("waits", 4), group("short", 9))
         kube.create(*members(2, "runs"), *members(4, "waits", gated=True), *members(3, "short"))
         kube.run()
-        report = kube.plugin.report(kube.plugin.dependencies.judge)
+        report = kube.plugin.report
         for _ in range(3):
             kube.plugin.tick()
             kube.world.clock.now += 3.0

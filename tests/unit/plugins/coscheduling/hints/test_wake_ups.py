@@ -21,7 +21,7 @@ from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.scheduler.event_handlers import NodeHandlers, PodHandlers
 from tests.fakes.planning import planning_judge
 from tests.objects import HOSTNAME, ZONE, NodeBuilder, PodBuilder, make_node, make_pod, make_pod_group, selector
-from tests.unit.plugins.coscheduling.conftest import World
+from tests.unit.plugins.coscheduling.conftest import Rooms, World
 
 EVENTS = 30
 JUDGE = planning_judge()
@@ -36,7 +36,7 @@ class History:
         self.rng = random.Random(seed)
         self.world = World([])
         self.cache = Cache()
-        self.world.connect(newest_snapshot=self.cache.snapshot, judge=JUDGE)
+        self.world.connect(newest_snapshot=self.cache.snapshot, judges=Rooms(JUDGE))
         self.plugin = self.world.plugin
         observers: Any = (self.plugin,)
         self.on_nodes = NodeHandlers(self.cache, self.plugin.on_node)

@@ -219,7 +219,7 @@ class GangMachine(RuleBasedStateMachine):
 
     def _without_a_reason(self) -> Iterable[str]:
         """Of the groups with pods to be placed: those without a reason, and those that would fit."""
-        report = self.kube.plugin.report(self.kube.plugin.dependencies.judge)
+        report = self.kube.plugin.report
         for gang in report.summaries():
             status = report.status(gang.key)
             assert status is not None

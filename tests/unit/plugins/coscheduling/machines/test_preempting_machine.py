@@ -144,9 +144,7 @@ class PreemptingMachine(RuleBasedStateMachine):
 
     def _could_preempt(self) -> Iterable[str]:
         for key in sorted(self.kube.groups):
-            status = self.kube.plugin.report(
-                self.kube.plugin.dependencies.judge, self.kube.preemption.gangs.search.explain
-            ).status(key)
+            status = self.kube.plugin.report.status(key)
             if status is None or sum(status.gang.members.values()) == status.gang.members["bound"]:
                 continue
             if status.gang.phase not in ("Bound", "Planned", "Assembling", "Committing") and status.fits_now:

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from extender.api import corev1
 from extender.framework.node_info import NodeInfo
 from extender.plugins.coscheduling.dependencies import GangVictims
 from extender.plugins.coscheduling.preemption.evictable import (
     Evictable,
     Kind,
-    PrioritiesOnNodes,
     Rules,
     RunningGang,
     evictable_pods,
@@ -121,19 +119,3 @@ def test_with_a_member_that_breaks_its_gang_the_rest_goes() -> None:
     by_uid = {each.uid: each for each in found}
     assert {each.uid for each in with_their_gangs([by_uid["b"]], found)} == {"a", "b", "c"}
     assert {each.uid for each in with_their_gangs([by_uid["a"]], found)} == {"a"}
-
-
-def test_priorities_on_nodes_follow_events_that_come_twice_or_late() -> None:
-    known, waiting, bound = PrioritiesOnNodes(), make_pod().name("a").uid("a").priority(1).obj(), A.obj()
-    steps: list[tuple[corev1.Pod | None, corev1.Pod | None, bool]] = [
-        (None, waiting, False),
-        (waiting, bound, True),
-        (waiting, bound, True),
-        (bound, None, False),
-        (bound, None, False),
-    ]
-    for old, new, below in steps:
-        known.follow(old, new)
-        assert known.any_below(5) == below
-    known.follow(None, bound)
-    assert not known.any_below(1), "of equal priority"

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from extender.config.types import TopologyLevel
 from extender.framework.pod_info import PodInfo
+from extender.framework.preemption.fewest_violations import Budgets, FewestViolations
 from extender.plugins.coscheduling.dependencies import GangVictims
 from extender.plugins.coscheduling.planner import Request, Verdict
-from extender.plugins.coscheduling.planner.request import Deadline, Topology
-from extender.plugins.coscheduling.preemption.budgets import Budgets, FewestViolations
+from extender.plugins.coscheduling.planner.request import Topology
 from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, Rules
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from tests.objects import (
@@ -327,8 +327,7 @@ def test_more_sets_than_can_be_tried_are_not_tried_at_all() -> None:
 
     pods = [_pod(f"p{i}", "n1").labels(APP).obj() for i in range(100)]
     region = [Evictable(PodInfo(pod), "n1", Kind.LONE) for pod in pods]
-    deadline = Deadline(lambda: 0.0, 0.0, 1.0)
-    few = FewestViolations(region, Budgets([PROTECTED.obj()], region), fits, deadline)
+    few = FewestViolations(region, Budgets([PROTECTED.obj()], region), fits, lambda: False)
     assert few.allowed(at_most=60) is None
     assert asked == [1] * 100
 
@@ -336,7 +335,7 @@ def test_more_sets_than_can_be_tried_are_not_tried_at_all() -> None:
 def test_no_set_is_tried_when_the_time_is_up() -> None:
     region = [Evictable(_pod("p", "n1").labels(APP).info(), "n1", Kind.LONE)]
     budgets = Budgets([PROTECTED.obj()], region)
-    assert FewestViolations(region, budgets, lambda gone: True, Deadline(lambda: 9.0, 0.0, 1.0)).allowed(1) is None
+    assert FewestViolations(region, budgets, lambda gone: True, lambda: True).allowed(1) is None
 
 
 def test_the_protected_go_when_nothing_else_helps() -> None:

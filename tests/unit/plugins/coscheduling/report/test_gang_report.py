@@ -23,7 +23,7 @@ def kube(world: Make) -> KubeScheduler:
 
 
 def status(kube: KubeScheduler, key: str = "default/g") -> GangStatus:
-    found = kube.plugin.report(kube.plugin.dependencies.judge).status(key)
+    found = kube.plugin.report.status(key)
     assert found is not None
     return found
 
@@ -161,7 +161,7 @@ def test_every_gang_that_waits_has_a_reason_a_message_and_a_place_in_line(
     assert (said.gang.reason, said.gang.place) == (reason, 1)
     assert said.gang.message
     assert said.told
-    (line,) = (each for each in kube.plugin.report(kube.plugin.dependencies.judge).summaries() if each.name == "g")
+    (line,) = (each for each in kube.plugin.report.summaries() if each.name == "g")
     assert line.message == said.gang.message, "the list and the page have one source"
     if reason not in ("PodGroupNotFound", "InvalidPodGroup"):
         assert said.relaxations

@@ -15,7 +15,7 @@ from extender.plugins.coscheduling.backfill.backfill_nodes import is_pinned
 from extender.plugins.coscheduling.dependencies import BackfillRules
 from extender.plugins.coscheduling.scheduling.backfill_reservation import PAUSE_SECONDS
 from tests.documented import configuration_in
-from tests.unit.plugins.coscheduling.conftest import Room, World, node, pod, pod_group
+from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.short_of_room import Story
 from tests.unit.plugins.coscheduling.single import refusals
 from tests.unit.plugins.coscheduling.starting import cut_short
@@ -254,7 +254,7 @@ def test_the_pages_show_it_and_which_gang_the_others_wait_for(story: Story) -> N
     story.w.plugin.on_node(None, node("n9", "0"))
     story.w.run_tasks()
     story.w.filter(other[0])
-    report = story.w.plugin.report(Room())
+    report = story.w.plugin.report
     own = report.status("default/g")
     assert own is not None
     assert own.kept_free is not None

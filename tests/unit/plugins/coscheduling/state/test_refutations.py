@@ -171,7 +171,7 @@ def test_after_three_refusals_the_verdict_quotes_kube_scheduler(refuted: World) 
         )
         let_go(refuted)
         refuted.filter(member("p0"), ["n1"])
-    status = refuted.plugin.report(refuted.plugin.dependencies.judge).status("default/g")
+    status = refuted.plugin.report.status("default/g")
     assert status is not None
     quoted = (
         "minMember of 2 does not fit on the nodes that kube-scheduler's own filters accept; "

@@ -112,7 +112,7 @@ class Around(BindingAgain, Preempting):
     def looked_at(self) -> Mapping[str, str]:
         """All pages and metrics; the reason of each gang in the list."""
         plugin = self.plugin
-        report = plugin.report(plugin.dependencies.judge, self.preemption.gangs.search.explain)
+        report = plugin.report
         for key in list(plugin.manager.groups):
             assert report.status(key) is not None
         count_phases(plugin.manager)

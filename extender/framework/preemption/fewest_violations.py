@@ -1,7 +1,7 @@
-"""Which victims of a whole gang would violate a PodDisruptionBudget, and which set violates the fewest.
+"""Which set of victims violates the fewest PodDisruptionBudgets, asked of thousands of sets: pods and budgets are matched once.
 
-Asked of thousands of sets, so pods and budgets are matched once. The steps of the search take protected pods by importance, as
-kube-scheduler's do; where what it found violates a budget, other sets are tried out.
+The search for a gang's victims takes protected pods by importance, as kube-scheduler does; where what it found violates a budget, other
+sets are tried out here. Nothing of it knows gangs.
 kube-scheduler: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (filterPodsWithPDBViolation)
 """
 
@@ -11,23 +11,41 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import combinations
 from math import comb
+from typing import Generic, Protocol, TypeVar
 
-from extender.api import policyv1
+from extender.api import corev1, policyv1
 from extender.framework.preemption.disruption_budgets import budgets_of
-from extender.plugins.coscheduling.planner.request import Deadline
-from extender.plugins.coscheduling.preemption.evictable import Evictable
+
+
+class Candidate(Protocol):
+    """A pod that may be evicted. importance: ascending; priority: at which it counts."""
+
+    @property
+    def pod(self) -> corev1.Pod: ...
+
+    @property
+    def uid(self) -> str: ...
+
+    @property
+    def priority(self) -> int: ...
+
+    @property
+    def importance(self) -> tuple[int, float]: ...
+
+
+C = TypeVar("C", bound=Candidate)
 
 
 class Budgets:
     """The budgets of all pods that may go."""
 
-    def __init__(self, pdbs: Sequence[policyv1.PodDisruptionBudget], all_evictable: Iterable[Evictable]) -> None:
+    def __init__(self, pdbs: Sequence[policyv1.PodDisruptionBudget], all_evictable: Iterable[Candidate]) -> None:
         self._allowed = [pdb.status.disruptions_allowed for pdb in pdbs]
         self._of = (
             {victim.uid: found for victim in all_evictable if (found := budgets_of(victim.pod, pdbs))} if pdbs else {}
         )
 
-    def violating(self, victims: Iterable[Evictable], *, important_first: bool = False) -> set[str]:
+    def violating(self, victims: Iterable[Candidate], *, important_first: bool = False) -> set[str]:
         """UIDs of those beyond what their budgets allow, if all went.
 
         The least important use the budgets up, or, as kube-scheduler has it for the pods of one node, the most important.
@@ -48,36 +66,36 @@ class Budgets:
 
 TRIES = 512
 """Sets of one size that are tried at most; of a size with more sets none is: all are where up to eleven pods are protected."""
-SHARE = 0.2  # of the planner's time budget
 
 
-class FewestViolations:
+class FewestViolations(Generic[C]):
     """Of one region, where all unprotected pods alone do not help.
 
-    fits: whether the gang would with these gone. Exact where budgets allow no disruption, within TRIES and the time.
+    fits: whether those that need the room would, with these gone. out_of_time: whether what was found has to do. Exact where
+    budgets allow no disruption, within TRIES and the time.
     """
 
     def __init__(
         self,
-        region: Sequence[Evictable],
+        region: Sequence[C],
         budgets: Budgets,
-        fits: Callable[[Collection[Evictable]], bool],
-        deadline: Deadline,
+        fits: Callable[[Collection[C]], bool],
+        out_of_time: Callable[[], bool],
     ) -> None:
         violating = budgets.violating(region)
         self._protected = sorted((each for each in region if each.uid in violating), key=lambda each: each.importance)
         self._others = [each for each in region if each.uid not in violating]
         self._fits = fits
-        self._deadline = deadline
+        self._out_of_time = out_of_time
 
-    def allowed(self, at_most: int) -> list[Evictable] | None:
+    def allowed(self, at_most: int) -> list[C] | None:
         """The pods that may go: of protected ones no more than it takes. None if more than `at_most` have to, or it is not found out."""
         for count in range(1, at_most + 1):
             if found := self._with(count, None):
                 return self._least_important(count, found)
         return None
 
-    def _least_important(self, count: int, found: list[Evictable]) -> list[Evictable]:
+    def _least_important(self, count: int, found: list[C]) -> list[C]:
         """With as many protected pods, the set of the kind 'none above this priority' that helps with the lowest."""
         top = max(each.priority for each in found)
         lower = sorted({each.priority for each in (*self._protected, *self._others) if each.priority < top})
@@ -92,7 +110,7 @@ class FewestViolations:
         bisect_left(lower, True, key=helps)
         return best
 
-    def _with(self, count: int, priority: int | None) -> list[Evictable]:
+    def _with(self, count: int, priority: int | None) -> list[C]:
         """The first set that helps of so many protected pods and all others up to the priority; empty if there is none."""
         protected, others = (
             [each for each in pods if priority is None or each.priority <= priority]
@@ -101,7 +119,7 @@ class FewestViolations:
         if comb(len(protected), count) > TRIES:
             return []
         for some in combinations(protected, count):
-            if self._deadline.spent(SHARE):
+            if self._out_of_time():
                 break
             if self._fits(gone := [*others, *some]):
                 return gone

@@ -6,8 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from extender.plugins.coscheduling.planner.request import Deadline
-from extender.plugins.coscheduling.preemption.budgets import Budgets, FewestViolations
+from extender.framework.preemption.fewest_violations import Budgets, FewestViolations
 from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind
 from tests.objects import make_pdb, make_pod
 
@@ -44,12 +43,12 @@ def test_without_budgets_nothing_is_violated() -> None:
     assert Budgets([], ALL).violating(ALL) == set()
 
 
-def fewest(needs: Collection[str], at_most: int = 3, clock: float = 0.0) -> list[str] | None:
+def fewest(needs: Collection[str], at_most: int = 3, *, out_of_time: bool = False) -> list[str] | None:
     search = FewestViolations(
         ALL,
         budgets(0),
         lambda gone: set(needs) <= {each.uid for each in gone},
-        Deadline(lambda: clock, 0.0, 1.0),
+        lambda: out_of_time,
     )
     found = search.allowed(at_most)
     return None if found is None else sorted(each.uid for each in found)
@@ -73,4 +72,4 @@ def test_unprotected_pods_above_the_priority_that_is_needed_are_spared() -> None
 
 
 def test_when_the_time_is_up_nothing_is_found() -> None:
-    assert fewest({"low"}, clock=0.5) is None
+    assert fewest({"low"}, out_of_time=True) is None

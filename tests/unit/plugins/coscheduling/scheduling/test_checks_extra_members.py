@@ -16,7 +16,7 @@ STARTS = "default/g GangScheduled: minMember of 2 is complete: the gang starts"
 
 
 def status(kube: KubeScheduler) -> GangStatus:
-    found = kube.plugin.report(kube.plugin.dependencies.judge).status("default/g")
+    found = kube.plugin.report.status("default/g")
     assert found is not None
     return found
 

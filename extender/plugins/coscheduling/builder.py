@@ -1,0 +1,100 @@
+"""Builds the parts behind the Coscheduling plugin, each after those that it works with.
+
+The plugin calls it once the scheduler around it exists, whichever that is: behind a kube-scheduler, in-process, or one that only
+answers a question. kube-scheduler: pkg/scheduler/scheduler.go (New) does the like for itself
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from extender.framework.handle import Handle
+from extender.plugins import names
+from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
+from extender.plugins.coscheduling.dispatch.bind_slots import BindSlots
+from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
+from extender.plugins.coscheduling.events.group_events import GroupEvents
+from extender.plugins.coscheduling.events.lead_changes import LeadChanges
+from extender.plugins.coscheduling.events.scheduler_feedback import StaleRefusals
+from extender.plugins.coscheduling.events.set_aside import SetAside
+from extender.plugins.coscheduling.extension_points.admission import Admission
+from extender.plugins.coscheduling.extension_points.permit import GangPermit
+from extender.plugins.coscheduling.extension_points.reserved_room import ReservedRoom
+from extender.plugins.coscheduling.extension_points.single_pods import SinglePods
+from extender.plugins.coscheduling.hints.wake_ups import WakeUps
+from extender.plugins.coscheduling.preemption.preemption import Preemption
+from extender.plugins.coscheduling.report.gang_observer import GangObserver
+from extender.plugins.coscheduling.report.gang_report import GangReport, nothing_to_preempt
+from extender.plugins.coscheduling.report.largest_gang import LargestGang
+from extender.plugins.coscheduling.report.priority_remark import RemarkedVerdicts
+from extender.plugins.coscheduling.scheduling.lost_slots import ExpiredSlots
+from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+
+
+class GangParts:
+    """Fulfils GangScheduler. wait_seconds: how long a place is kept for a member that does not come. denied_seconds: how long a
+    gang that was refused is not planned again. preemption: None where no pod is evicted for gangs."""
+
+    def __init__(
+        self,
+        manager: PodGroupManager,
+        handle: Handle,
+        given: CoschedulingDependencies,
+        *,
+        denied_seconds: float,
+        wait_seconds: float,
+    ) -> None:
+        self.manager = manager
+        self.wait_seconds = wait_seconds
+        self.dependencies = replace(given, verdicts=RemarkedVerdicts(given.verdicts, manager))
+        manager.labels = manager.labels.serving(given.ours)
+        self._plan(handle, denied_seconds)
+        self._pass_pods(handle, denied_seconds)
+        self._observe()
+        self.preemption = None if given.preemption is None else Preemption(self, given.preemption)
+        explain = nothing_to_preempt if self.preemption is None else self.preemption.gangs.search.explain
+        largest = LargestGang(manager, self.rounds.requests.overlays, given.newest_snapshot, given.topology)
+        self.report = GangReport(
+            manager, self.rounds, self.observer, self.dependencies, explain, largest, denied_seconds=denied_seconds
+        )
+
+    def _plan(self, handle: Handle, denied_seconds: float) -> None:
+        manager, dependencies = self.manager, self.dependencies
+        manager.max_held_binds = dependencies.max_held_binds
+        self.bind_slots = BindSlots(manager, dependencies.max_held_binds, self.wait_seconds)
+        self.dispatcher = Dispatcher(manager, dependencies, self.bind_slots)
+        self.rounds = PlanningRounds(
+            manager,
+            dependencies,
+            handle.nominator,
+            self.dispatcher,
+            wake_ups=WakeUps(manager, dependencies.newest_snapshot, dependencies.judges.hint_rows()),
+            denied_seconds=denied_seconds,
+            lease_seconds=self.wait_seconds,
+        )
+
+    def _pass_pods(self, handle: Handle, denied_seconds: float) -> None:
+        """What the extension points ask."""
+        manager, dependencies, rounds = self.manager, self.dependencies, self.rounds
+        self.admission = Admission(manager, rounds, self.dispatcher, denied_seconds=denied_seconds)
+        self.single_pods = SinglePods(manager, rounds.requests.overlays, dependencies.topology)
+        self.room = ReservedRoom(manager, dependencies, rounds.reservations, rounds.look)
+        self.gang_permit = GangPermit(
+            names.COSCHEDULING, manager, dependencies, handle.get_waiting_pod, lease_seconds=self.wait_seconds
+        )
+        rounds.on_denied(self.gang_permit.reject_all)
+
+    def _observe(self) -> None:
+        """What events and time lead to."""
+        manager, dependencies, rounds, permit = self.manager, self.dependencies, self.rounds, self.gang_permit
+        self.observer = GangObserver(manager, dependencies)
+        self.stale_refusals = StaleRefusals(manager, self.dispatcher.steering)
+        self.set_aside = SetAside(manager, dependencies, self.dispatcher, permit, self.observer.forget, rounds.look)
+        self.expired_slots = ExpiredSlots(
+            manager, rounds.drop_plan, rounds.look, dependencies.has_unbound_claims, self.bind_slots
+        )
+        self.events = GroupEvents(manager, rounds, self.dispatcher, permit, dependencies)
+        self.lead_changes = LeadChanges(
+            manager, rounds, self.observer.tell_anew, dependencies.may_plan, self.events.on_capacity_freed
+        )

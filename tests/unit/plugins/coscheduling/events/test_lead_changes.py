@@ -1,0 +1,74 @@
+"""What follows when we begin to lead, and when we lead no more; a step that raises is done again with the next tick."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.unit.plugins.coscheduling.conftest import World, node
+from tests.unit.plugins.coscheduling.kube_scheduler import group, members
+
+Make = Callable[..., World]
+
+
+class Led:
+    """A gang of gated members that fits, and a Lease."""
+
+    def __init__(self, world: Make) -> None:
+        self.world = world([node("n1", "4")])
+        self.leads = False
+        self.world.connect(may_plan=lambda: self.leads)
+        self.world.plugin.on_pod_group(None, group())
+        self.world.create(*members(2, gated=True))
+
+    def tick(self) -> None:
+        self.world.plugin.tick()
+        self.world.run_tasks()
+
+    @property
+    def places(self) -> int:
+        return len(self.world.plugin.manager.slots)
+
+
+@pytest.fixture
+def led(world: Make) -> Led:
+    return Led(world)
+
+
+def test_a_new_leader_plans_what_waits(led: Led) -> None:
+    led.tick()
+    assert led.places == 0
+    led.leads = True
+    led.tick()
+    assert led.places == 2
+
+
+def test_a_replica_that_leads_no_more_keeps_no_places_and_plans_again_when_it_leads_again(led: Led) -> None:
+    led.leads = True
+    led.tick()
+    led.leads = False
+    led.tick()
+    assert led.places == 0
+    led.leads = True
+    led.tick()
+    assert led.places == 2
+
+
+@pytest.mark.faults
+def test_what_follows_is_done_again_until_it_is_done_to_its_end(led: Led, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = led.world.plugin.lead_changes
+    told: list[str] = []
+
+    def tell_anew() -> None:
+        told.append("told")
+        if len(told) == 1:
+            raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(changes, "_tell_anew", tell_anew)
+    led.leads = True
+    with pytest.raises(RuntimeError):
+        changes.tick()
+    changes.tick()
+    changes.tick()
+    assert told == ["told", "told"]

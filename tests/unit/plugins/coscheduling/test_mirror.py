@@ -1,0 +1,67 @@
+"""Tests mirror the gang room: what tests `state/group.py` is `state/test_group.py`, or `state/test_group_<aspect>.py`.
+
+Stories, of gangs on their way through all of it, are in `stories/`, state machines that draw their steps at random in `machines/`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import extender.plugins.coscheduling
+
+ROOM = Path(extender.plugins.coscheduling.__file__).parent
+TESTS = Path(__file__).parent
+
+NO_FILE_OF_ITS_OWN = {
+    "dependencies.py": "Protocols and values without a rule of their own",
+    "dispatch/holds.py": "a Protocol",
+    "events/gang_scheduler.py": "a Protocol",
+    "builder.py": "puts the parts together: every story is of what it makes",
+    "plugin.py": "it hands on what the framework asks: every story goes through it",
+    "events/group_events.py": "what follows from events is a story: stories/test_lifetimes.py, machines/test_lifetimes_machine.py",
+    "hints/gang_hints.py": "asked through the events: hints/test_helpful_events.py, and hints/test_wake_ups.py for all of them",
+    "preemption/preemption.py": "puts the parts together: tests/unit/scheduler/test_gang_preemption_stories.py",
+    "preemption/rest_of_gangs.py": "with the victims that it follows: preemption/test_terminating_victims.py",
+    "preemption/victim_search.py": "with the gangs that ask it: preemption/test_gang_preemption.py, preemption/test_planning.py",
+    "scheduling/gang_set_planning.py": "a plan and what comes of it is a story: stories/test_order.py, state/test_gang_sets.py",
+}
+OF_ALL_FILES = {
+    "test_docs.py": "the pages for users",
+    "test_locking.py": "what the manager's lock guards, in every file",
+    "test_mirror.py": "this one",
+}
+
+
+def modules() -> set[str]:
+    return {str(file.relative_to(ROOM)) for file in ROOM.rglob("*.py") if file.name != "__init__.py"}
+
+
+def mirrors(test: Path, module: str) -> bool:
+    name = test.stem.removeprefix("test_")
+    stem = Path(module).stem
+    return test.parent.relative_to(TESTS) == Path(module).parent and (name == stem or name.startswith(f"{stem}_"))
+
+
+def files_of_tests() -> list[Path]:
+    return [
+        file for file in TESTS.rglob("test_*.py") if file.relative_to(TESTS).parts[0] not in ("stories", "machines")
+    ]
+
+
+def test_each_file_of_the_room_has_tests_of_its_own() -> None:
+    without = {module for module in modules() if not any(mirrors(test, module) for test in files_of_tests())}
+    assert without == NO_FILE_OF_ITS_OWN.keys()
+
+
+def test_each_file_of_tests_is_named_after_a_file_of_the_room() -> None:
+    known = modules()
+    named = {
+        str(test.relative_to(TESTS)) for test in files_of_tests() if not any(mirrors(test, module) for module in known)
+    }
+    assert named == OF_ALL_FILES.keys()
+
+
+def test_what_stands_in_for_a_missing_file_is_there() -> None:
+    files = [word.rstrip(",:;") for why in NO_FILE_OF_ITS_OWN.values() for word in why.split() if ".py" in word]
+    places = [TESTS, TESTS.parents[3]]
+    assert [file for file in files if not any((place / file).exists() for place in places)] == []
