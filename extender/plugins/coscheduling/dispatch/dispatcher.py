@@ -32,9 +32,7 @@ class Dispatcher:
         self._manager = manager
         self._with = dependencies
         self.bind_slots = bind_slots
-        self._displaced: set[str] = (
-            set()
-        )  # groups whose members are to be sent elsewhere: another has taken the slot; under the lock
+        self._displaced: set[str] = set()  # groups in which another has taken the slot of a member; the lock guards it
         self.steering = OrderedSteering(dependencies.steering, manager.quarantine)
 
     def dispatch(self, group: Group, caller: str = "") -> None:
@@ -200,11 +198,6 @@ class Dispatcher:
                 return
         self.dispatch(group)
 
-    def advance(self, group: Group, uid: str, offered: frozenset[str]) -> None:
-        """The member that is being asked about takes the slot of an alike sibling, where its own turn would come later. Lock held."""
-        if self.too_early(group, uid):
-            self.take_slot(group, uid, offered)
-
     def clear_nominations(self, group: Group) -> None:
         """Takes back the nominations that no place stands behind any more."""
         with self._manager.lock:
@@ -226,9 +219,10 @@ class Dispatcher:
         own, turn = slots.get(uid), self._turn(group, asked=True)
         if own is not None and own.node_name in offered and (turn is None or own.wave <= turn):
             return own.node_name
-        info, taken = group.members[uid].info, group.held.keys() | group.answered | group.assigned() | {uid}
-        if own is None and not self._needs_slot(group, uid):
+        spec = manager.spec(group)
+        if own is None and (uid in group.held or spec is None or schedules_alone(group, spec, uid)):
             return None
+        info, taken = group.members[uid].info, group.held.keys() | group.answered | group.assigned() | {uid}
         free = [
             slot
             for slot in slots.of_group(group.key)
@@ -238,25 +232,22 @@ class Dispatcher:
             if is_for_shape_of(slot, info) if own is not None else manager.may_take(group, slot, info):
                 slots.give(slot, info)
                 group.members[uid].turn = None
+                manager.follow_start(group)
                 self._displace(group, slot)
                 return slot.node_name
         return None
-
-    def _needs_slot(self, group: Group, uid: str) -> bool:
-        spec = self._manager.spec(group)
-        return uid not in group.held and spec is not None and not schedules_alone(group, spec, uid)
 
     def _displace(self, group: Group, taken: Slot) -> None:
         """Another member has taken the slot of this one. Lock held."""
         member = group.members.get(taken.uid)
         if member is None:
             return
-        if self._manager.slots.get(taken.uid) is None:
+        if self._manager.slots.get(taken.uid) is None:  # it is one more than the gang needs
+            if member.nomination is None and taken.uid in group.refused - group.gated:
+                self.steering.activate(group.key, [member.pod])
             group.place_lost(taken.uid)
             self._manager.queue.active.add(group.key)
             self._displaced.add(group.key)
-            if member.nomination is None and taken.uid not in group.gated:
-                self.steering.activate(group.key, [member.pod])
         elif member.nomination is not None:
             self._displaced.add(group.key)
 

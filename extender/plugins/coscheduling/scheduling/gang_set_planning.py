@@ -292,7 +292,7 @@ class GangSetPlanning:
                 manager.permitted[group.key] = True
             asking = next((group for group in gang_set if caller in group.members), None)
             if asking is not None and caller in request.allowed:
-                self._dispatcher.advance(asking, caller, request.allowed[caller])
+                self._dispatcher.take_slot(asking, caller, request.allowed[caller])
             self.reservations.planned(gang_set)
         for group in gang_set:
             if result.nodes:  # else it only wanted to know whether extra members fit

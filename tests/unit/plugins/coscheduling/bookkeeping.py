@@ -152,7 +152,7 @@ def _by_state(manager: PodGroupManager, group: Group) -> Iterable[str]:
             yield f"{uid} is {member.state}, with the start {member.commit}"
         if member.state is MemberState.GATED and uid not in group.gated:
             yield f"{uid} is Gated, and our gate alone does not hold it"
-        if member.state is MemberState.DISPATCHED and member.nomination and manager.slots.get(uid) is None:
+        if member.state is MemberState.DISPATCHED and manager.slots.get(uid) is None:
             yield f"{uid} is Dispatched, and has no place"
     if group._by_state != counted:
         yield f"{group._by_state} is noted, {counted} counted"

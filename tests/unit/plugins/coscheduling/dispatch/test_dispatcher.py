@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -10,17 +11,28 @@ from hypothesis import strategies as st
 
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.messages import TURN_NOT_COME
 from extender.plugins.coscheduling.plugin import Coscheduling
+from extender.plugins.coscheduling.scheduling.lost_slots import lose_slot
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import MemberState
 from extender.plugins.coscheduling.state.slots import Slot
-from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
+from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group, waves
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members
 
 Make = Callable[..., World]
 NODES = ("n1", "n2", "n3")
 KEY = "default/g"
 SOON = 130.0
+
+
+def one_by_one(function: Callable[..., object], *args: object) -> object:
+    """Plans in which each member comes after the one before."""
+    found = function(*args)
+    if isinstance(found, planner.Placement):
+        return replace(found, waves=tuple(frozenset((uid,)) for uid in sorted(found.nodes)))
+    return found
 
 
 def taken(plugin: Coscheduling) -> set[str]:
@@ -131,6 +143,37 @@ def test_a_member_whose_slot_was_taken_is_sent_to_the_one_that_is_free(world: Ma
     assert w.filter(pod("p0", "g"), ["n2"]) == "n2"
     assert w.steered[2:] == [("p1", "n1")]
     assert not w.plugin.manager.slots.given_up(), "no room has come free"
+
+
+def test_a_member_that_lost_its_slot_keeps_its_turn_and_those_after_it_wait(world: Make) -> None:
+    w = world([node("n1")])
+    w.connect(offload=one_by_one)
+    w.plugin.on_pod_group(None, pod_group("g", 3))
+    w.create(*(pod(f"p{number}", "g") for number in range(3)))
+    assert w.filter(pod("p0", "g")) == "n1"
+    manager = w.plugin.manager
+    assert waves(manager) == [frozenset({"p0"}), frozenset({"p1"}), frozenset({"p2"})]
+    first = manager.slots.get("p0")
+    assert first is not None
+    with manager.lock:
+        assert lose_slot(manager, first)
+    assert w.filter(pod("p1", "g")) == TURN_NOT_COME
+    assert w.filter(pod("p0", "g")) == "n1"
+    assert waves(manager) == [frozenset({"p0"}), frozenset({"p1"}), frozenset({"p2"})]
+    assert w.filter(pod("p1", "g")) == "n1"
+
+
+def test_a_member_that_comes_early_takes_the_slot_and_the_turn_of_another(world: Make) -> None:
+    w = world([node("n1", "1"), node("n2", "1")])
+    w.connect(offload=one_by_one)
+    gates = [{"name": "scheduling.x-k8s.io/gang"}]
+    w.plugin.on_pod_group(None, pod_group("g", 2))
+    w.create(*(pod(f"p{number}", "g", schedulingGates=gates) for number in range(2)))
+    w.run_tasks()
+    before = {slot.node_name: slot.wave for slot in w.plugin.manager.slots}
+    assert w.filter(pod("p1", "g"), ["n1"]) == "n1"
+    assert waves(w.plugin.manager) == [frozenset({"p1"}), frozenset({"p0"})]
+    assert {slot.node_name: slot.wave for slot in w.plugin.manager.slots} == before, "waves are of slots"
 
 
 # Slots for members that do not exist yet
