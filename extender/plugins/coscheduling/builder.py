@@ -79,7 +79,7 @@ class GangParts:
         manager, dependencies, rounds = self.manager, self.dependencies, self.rounds
         self.admission = Admission(manager, rounds, self.dispatcher, denied_seconds=denied_seconds)
         self.single_pods = SinglePods(manager, rounds.requests.overlays, dependencies.topology)
-        self.room = ReservedRoom(manager, dependencies, rounds.reservations, rounds.look)
+        self.room = ReservedRoom(manager, rounds.requests.overlays, dependencies, rounds.reservations, rounds.look)
         self.gang_permit = GangPermit(
             names.COSCHEDULING, manager, dependencies, handle.get_waiting_pod, lease_seconds=self.wait_seconds
         )

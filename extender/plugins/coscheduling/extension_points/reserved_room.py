@@ -24,7 +24,9 @@ from extender.plugins.coscheduling.planner.room import Amounts, asked_of
 from extender.plugins.coscheduling.pod_conditions import refusal_says, was_sent
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservations
 from extender.plugins.coscheduling.scheduling.lost_slots import fits_beside, recheck
+from extender.plugins.coscheduling.scheduling.overlay import Overlays
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.slots import Slot
 
 WAKE_SECONDS = 1.0  # between two wakings of all
 MAX_NOTED = 10_000
@@ -34,10 +36,10 @@ SHADOWED = unresolvable(messages.SHADOWED)
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What one pod may not have. promised: node -> pods that are to come there; shadow: nodes that are kept free."""
+    """What one pod may not have. promised: node -> the slots there that hold against it; shadow: nodes that are kept free."""
 
     asked: Amounts
-    promised: Mapping[str, Sequence[PodInfo]]
+    promised: Mapping[str, Sequence[Slot]]
     shadow: frozenset[str]
 
 
@@ -47,11 +49,13 @@ class ReservedRoom:
     def __init__(
         self,
         manager: PodGroupManager,
+        overlays: Overlays,
         dependencies: CoschedulingDependencies,
         reservations: BackfillReservations,
         look: Callable[[], None],
     ) -> None:
         self._manager = manager
+        self._overlays = overlays
         self._with = dependencies
         self._reservations = reservations
         self._look = look
@@ -65,7 +69,7 @@ class ReservedRoom:
     def kept_from(self, pod: corev1.Pod) -> Kept | None:
         """None where nothing is; for a pod without a place of its own."""
         with self._manager.lock:
-            promised = self._manager.slots.against(pod.priority)
+            promised = self._overlays.against(pod.priority).by_node()
             shadow = self._reservations.kept_from(pod)
         return Kept(asked_of(PodInfo(pod).requests), promised, shadow) if promised or shadow else None
 
@@ -181,7 +185,7 @@ def _was_turned_away(pod: corev1.Pod) -> bool:
     return refusal_says(pod, messages.ROOM_RESERVED, messages.SHADOWED)
 
 
-def _coming(node: NodeInfo, promised: Iterable[PodInfo], without: str) -> list[PodInfo]:
-    """Those that are promised a place on the node and are not there yet."""
+def _coming(node: NodeInfo, promised: Iterable[Slot], without: str) -> list[PodInfo]:
+    """Those that have a slot on the node and are not there yet."""
     here = {info.pod.uid for info in node.pods}
-    return [info for info in promised if info.pod.uid != without and info.pod.uid not in here]
+    return [slot.pod_info for slot in promised if slot.uid != without and slot.uid not in here]

@@ -8,7 +8,7 @@ kube-scheduler: pkg/scheduler/backend/cache (AssumePod, UpdateSnapshot) changes 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
@@ -54,6 +54,7 @@ class Overlay:
         self.changed = slots.follow()
         self._on: dict[str, Sequence[Slot]] = {}  # node -> the places there that hold
         self._clones: dict[str, tuple[NodeInfo, NodeInfo]] = {}  # without these places, and with them
+        self._by_node: Mapping[str, Sequence[Slot]] | None = None  # a copy of `_on`, until that changes
         self._behind: set[str] = set()  # nodes that are not as they should be in `_laid`
         self._base: NodeInfoLister | None = None
         self._laid: NodeInfoLister | None = None
@@ -66,6 +67,13 @@ class Overlay:
     def on_node(self, name: str) -> Sequence[Slot]:
         self._catch_up()
         return self._on.get(name, ())
+
+    def by_node(self) -> Mapping[str, Sequence[Slot]]:
+        """As they are now, by the nodes that have any: for a question that goes on without the lock."""
+        self._catch_up()
+        if self._by_node is None:
+            self._by_node = dict(self._on)
+        return self._by_node
 
     def over(self, base: NodeInfoLister) -> NodeInfoLister:
         """The snapshot with these places in it; the same object for as long as neither has changed."""
@@ -83,6 +91,8 @@ class Overlay:
         return self._laid
 
     def _catch_up(self) -> None:
+        if self.changed:
+            self._by_node = None
         for name in self.changed:
             self._clones.pop(name, None)
             holding = [place for place in self._slots.on_node(name) if place.holds_against(self.priority)]

@@ -12,7 +12,7 @@ restart or a preemption, so they are only the hint and this is the truth.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import TypeVar
@@ -90,7 +90,6 @@ class Slots:
         self._by_group: dict[str, dict[str, Slot]] = {}
         self._to_come: dict[str, dict[str, Slot]] = {}  # by group: those for members that are still to come
         self._waves: Counter[str] = Counter()  # group -> how many of its slots are of another wave than the first
-        self._against: dict[int, Mapping[str, Sequence[PodInfo]]] = {}  # priority -> ..., until the next change
         self._priorities: Counter[int] = Counter()  # of the slots that are not firm
         self._given_up = False
         self._followers: list[set[str]] = []
@@ -110,7 +109,6 @@ class Slots:
         self._followers = [each for each in self._followers if each is not changed]
 
     def _changed(self, node_name: str) -> None:
-        self._against.clear()
         for follower in self._followers:
             follower.add(node_name)
 
@@ -196,17 +194,6 @@ class Slots:
         else:
             self.reserve(slot.for_member(own))
             self.reserve(own.for_member(slot))
-
-    def against(self, priority: int) -> Mapping[str, Sequence[PodInfo]]:
-        """Node -> the pods whose slots hold against one of this priority. Not to be changed."""
-        found = self._against.get(priority)
-        if found is None:
-            by_node: dict[str, list[PodInfo]] = {}
-            for slot in self._by_uid.values():
-                if slot.holds_against(priority):
-                    by_node.setdefault(slot.node_name, []).append(slot.pod_info)
-            found = self._against[priority] = by_node
-        return found
 
     def lowest_against(self, priority: int) -> int:
         """The lowest priority of the slots that hold against this one, but for firm ones: from there to here all see the same ones."""

@@ -310,10 +310,6 @@ def _indexes(slots: Slots) -> Iterable[str]:
             yield f"by {name}: {index} is noted, {counted} counted"
     if slots._priorities != Counter(place.priority for place in places if not place.firm):
         yield f"priorities {slots._priorities}"
-    for priority, against in slots._against.items():
-        held = Counter((place.node_name, place.uid) for place in places if place.holds_against(priority))
-        if held != Counter((node, info.pod.uid) for node, infos in against.items() for info in infos):
-            yield f"against {priority}: {against}"
 
 
 def _node_of(place: Slot) -> str:

@@ -206,7 +206,9 @@ def test_a_slot_for_a_member_to_come_counts_for_the_gang_and_against_others(to_c
         assert not manager.lacks(gang_of(to_come), manager.placed(gang_of(to_come)))
         manager.follow_places(gang_of(to_come))
         assert gang_of(to_come).planned
-        assert {name: len(pods) for name, pods in manager.slots.against(0).items()} == {"n1": 1, "n2": 1}
+        assert {
+            name: len(pods) for name, pods in to_come.plugin.rounds.requests.overlays.against(0).by_node().items()
+        } == {"n1": 1, "n2": 1}
         (slot,) = manager.slots.to_come(KEY)
     assert slot.uid not in gang_of(to_come).members
 

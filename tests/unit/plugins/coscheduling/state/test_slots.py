@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.scheduling.overlay import Overlays
 from extender.plugins.coscheduling.state.slots import Slot, Slots
 from tests.unit.plugins.coscheduling.conftest import pod
 
@@ -17,11 +18,12 @@ def place(name: str, node_name: str, priority: int = 0) -> Slot:
 
 def test_a_place_holds_against_equal_and_lower_priority_until_it_is_given_up() -> None:
     slots = Slots()
+    overlays = Overlays(slots)
     slots.reserve(place("a", "n1", priority=5))
     slots.reserve(place("b", "n1", priority=7))
 
     def names(priority: int) -> list[str]:
-        return [info.pod.name for info in slots.against(priority).get("n1", ())]
+        return [slot.pod.name for slot in overlays.against(priority).on_node("n1")]
 
     assert names(5) == ["a", "b"]
     assert names(6) == ["b"]
