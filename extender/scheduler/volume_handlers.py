@@ -38,17 +38,21 @@ KINDS: tuple[ResourceType[Any], ...] = (
 )
 
 
-def any_volume(changed: Callable[[], None]) -> Listener:
-    """Whatever it was: a plan looks at all of them. The bell alone means nothing."""
+VolumesChanged = Callable[[object, object], None]
+"""Told the object before and after the change; None where there was, or is, none."""
+
+
+def any_volume(changed: VolumesChanged) -> Listener:
+    """Of any of these kinds. The bell alone means nothing."""
 
     def happened(old: Any, new: Any) -> None:
         if (old if new is None else new).metadata.name != bell.NAME:
-            changed()
+            changed(old, new)
 
     return happened
 
 
-def watch_volumes(informers: InformerFactory, changed: Callable[[], None]) -> None:
+def watch_volumes(informers: InformerFactory, changed: VolumesChanged) -> None:
     """Before the informers start."""
     for kind in KINDS:
         informers.informer(kind, optional=True, may_be_forbidden=True).add_handler(ObjectHandlers(any_volume(changed)))

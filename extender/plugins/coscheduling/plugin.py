@@ -260,6 +260,8 @@ class Coscheduling(
         """podGroupBackoffSeconds: a group that was just rejected is not tried for so long."""
         if self._args.pod_group_backoff_seconds > 0 and group.key in self.manager.groups:
             self.manager.queue.back_off(group.key, float(self._args.pod_group_backoff_seconds))
+            for call in group.calls.values():
+                call.close()
 
     # PreScore and Score
 
@@ -308,7 +310,7 @@ class Coscheduling(
         if not self.dependencies.errors_back_off or pod.uid not in group.members:
             return
         due = group.errors.failed(pod.uid, self.manager.clock())
-        self.manager.queue.later[group.key] = max(due, self.manager.queue.later.get(group.key, 0.0))
+        self.manager.queue.retry_at(group.key, due)
 
     def permit(self, state: CycleState, pod: corev1.Pod, node_name: str) -> tuple[Status, float]:
         key = self.manager.key_of(pod)
@@ -374,8 +376,8 @@ class Coscheduling(
         self.room.on_node(old, new)
         self.events.on_node(old, new)
 
-    def on_volumes(self) -> None:
-        self.events.on_volumes()
+    def on_volumes(self, old: object, new: object) -> None:
+        self.events.on_volumes(old, new)
 
     def tick(self) -> None:
         """About once a second: plans whose members did not come are given up, texts that have become untrue are renewed."""
@@ -401,8 +403,7 @@ class Coscheduling(
 
     def _look_at_what_is_due(self) -> None:
         with self.manager.lock:
-            self.manager.queue.flush()
-            active = bool(self.manager.queue.active)
+            active = self.manager.queue.flush()
         if active:
             self.rounds.look()
 

@@ -23,7 +23,7 @@ from extender.framework.events import ActionType
 from extender.framework.interface import ClusterEvent
 from extender.framework.runtime.framework import Framework
 from extender.scheduler.event_handlers import Listener, NodeHandlers, ObjectHandlers, Observer, PodHandlers
-from extender.scheduler.volume_handlers import any_volume
+from extender.scheduler.volume_handlers import VolumesChanged, any_volume
 
 WATCHED: Mapping[str, ResourceType[Any]] = {
     events.PERSISTENT_VOLUME: kinds.PERSISTENT_VOLUMES,
@@ -45,7 +45,7 @@ def watch_all(
     profiles: Mapping[str, Framework],
     wanted: Mapping[str, int],
     observers: Sequence[Observer] = (),
-    volumes_changed: Callable[[], None] | None = None,
+    volumes_changed: VolumesChanged | None = None,
 ) -> None:
     """Before the informers start. profiles: by scheduler name. wanted: resource -> the actions that hints wait for.
 

@@ -31,13 +31,13 @@ from tests.unit.plugins.storage import make_capacity, make_claim
     ],
 )
 def test_what_is_heard(name: str, heard: int) -> None:
-    told: list[None] = []
-    handlers = ObjectHandlers(any_volume(lambda: told.append(None)))
+    told: list[tuple[object, object]] = []
+    handlers = ObjectHandlers(any_volume(lambda old, new: told.append((old, new))))
     capacity = make_capacity(name, "fast", "z", "1Gi")
     handlers.on_add(capacity)
     handlers.on_update(capacity, capacity)
     handlers.on_delete(capacity)
-    assert len(told) == heard
+    assert told == [(None, capacity), (capacity, capacity), (capacity, None)][:heard]
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,6 @@ def test_volumes_are_known_where_every_kind_is(synced: bool, served: bool, known
 
 def test_every_kind_is_watched_and_none_of_them_has_to_be_there() -> None:
     informers = InformerFactory(EmbeddedAPI())
-    watch_volumes(informers, lambda: None)
+    watch_volumes(informers, lambda old, new: None)
     assert {informer.resource for informer in informers.all()} == set(KINDS)
     assert CSI_STORAGE_CAPACITIES in KINDS

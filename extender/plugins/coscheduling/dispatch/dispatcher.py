@@ -246,7 +246,7 @@ class Dispatcher:
             if member.nomination is None and taken.uid in group.refused - group.gated:
                 self.steering.activate(group.key, [member.pod])
             group.place_lost(taken.uid)
-            self._manager.queue.active.add(group.key)
+            self._manager.queue.move_to_active((group.key,))
             self._displaced.add(group.key)
         elif member.nomination is not None:
             self._displaced.add(group.key)

@@ -13,6 +13,7 @@ from typing import TypeVar
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
+from extender.client.short_steps import pause
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
@@ -29,7 +30,7 @@ from extender.plugins.coscheduling.spec.sources.foreign import ForeignPodGroup, 
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of, missing_group, update_once_satisfied
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import MemberEvent
-from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, in_parts
 
 T = TypeVar("T")
 
@@ -50,6 +51,9 @@ class GroupEvents:
         self._dispatcher = dispatcher
         self._feedback = SchedulerFeedback(manager, dispatcher)
         self._holds = holds
+        self._claims: frozenset[str] | None = (
+            frozenset()
+        )  # changed since gangs were last looked through; None: any may have
         self._with = dependencies
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
@@ -108,7 +112,7 @@ class GroupEvents:
         look = membership and self._matters(group, new)
         look = self._parked_unasked(group, old, new) or look
         if look:
-            manager.queue.active.update(concerned & manager.groups.keys())
+            manager.queue.move_to_active(key for key in concerned & manager.groups.keys() if key not in manager.denied)
         return self._void(concerned), look
 
     def tick(self) -> None:
@@ -177,7 +181,7 @@ class GroupEvents:
                 else:
                     self._holds.recheck(each)
                 manager.forget_notes(each.key)
-            manager.queue.active.update(each.key for each in groups if each.key in manager.groups)
+            manager.queue.move_to_active(each.key for each in groups if each.key in manager.groups)
             void = [key] if gone else self._void(concerned)
             for each in groups:
                 parked = [each.members[uid].pod for uid in each.refused - each.gated if uid in each.members]
@@ -198,13 +202,22 @@ class GroupEvents:
         if (happened := of_node(old, new)) is not None:
             self._rounds.happened(happened)
 
-    def on_volumes(self) -> None:
-        """Volumes, claims or classes changed: groups that wait and bring volumes may fit now. Many changes, one look."""
+    def on_volumes(self, old: object | None, new: object | None) -> None:
+        """Volumes, claims or classes changed: gangs that wait and bring such volumes may fit now. Many changes, one look."""
+        with self._manager.lock:
+            of_changes = _claims_of(old, new)
+            self._claims = self._claims | of_changes if self._claims is not None and of_changes is not None else None
         self._with.submit("volumes", self._volumes_changed)
 
     def _volumes_changed(self) -> None:
         with self._manager.lock:
-            waits = self._manager.volumes_changed()
+            claims, self._claims = self._claims, frozenset()
+            keys = self._manager.queue.index.bringing_volumes()
+        waits = False
+        for some in in_parts(sorted(keys)):
+            with self._manager.lock:
+                waits = self._manager.volumes_changed(some, claims) or waits
+            pause()  # other threads have their turn
         if waits:
             self._rounds.look()
 
@@ -277,6 +290,20 @@ class GroupEvents:
         if old.status.conditions != new.status.conditions:
             return self._feedback.on_unschedulable(old, new)
         return False
+
+
+def _claims_of(old: object | None, new: object | None) -> frozenset[str] | None:
+    """`namespace/name` of the claims that a change is of; None for one that any claim may depend on: of a volume that is no claim's yet,
+    of a class, of what a node can attach."""
+    found = set()
+    for each in (old, new):
+        if isinstance(each, corev1.PersistentVolumeClaim):
+            found.add(f"{each.metadata.namespace}/{each.metadata.name}")
+        elif isinstance(each, corev1.PersistentVolume) and each.spec.claim_ref is not None:
+            found.add(f"{each.spec.claim_ref.namespace}/{each.spec.claim_ref.name}")
+        elif each is not None:
+            return None
+    return frozenset(found)
 
 
 def _on_a_node(pod: corev1.Pod | None) -> bool:

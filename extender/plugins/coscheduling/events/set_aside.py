@@ -88,7 +88,7 @@ class SetAside:
             aside = set(manager.quarantine)
             over, self._aside = self._aside - aside, aside
             for group in self._there(over):
-                manager.queue.active.add(group.key)
+                manager.queue.move_to_active((group.key,))
                 manager.quarantine.for_gang(group.key, "events", partial(self._make_up_for, group), None)
             leads = self._with.may_plan()
             self._told &= aside if leads else set()

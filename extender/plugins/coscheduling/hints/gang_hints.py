@@ -8,7 +8,8 @@ again. kube-scheduler: pkg/scheduler/backend/queue/scheduling_queue.go (isPodWor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain
 
 from extender.api import corev1
 from extender.crash import plugin_crashed
@@ -21,7 +22,7 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.resource import Resource
 from extender.plugins import names
 from extender.plugins.coscheduling.hints.helpful_events import Happened, changed_labels, grew
-from extender.plugins.coscheduling.planner.waits_for import MemberKind, WaitsFor
+from extender.plugins.coscheduling.planner.waits_for import Demand, MemberKind, Trait, WaitIndex, brings_volumes
 from extender.plugins.inter_pod_affinity.topology_counts import matches_all
 from extender.plugins.node_unschedulable import tolerates_cordon
 
@@ -52,7 +53,7 @@ class GangHints:
 
 
 class EventJudge:
-    """One event: which gangs it may help. Answers for a kind of members are kept, since many gangs are alike."""
+    """One event: which gangs it may help, of those that an index holds."""
 
     def __init__(
         self,
@@ -67,8 +68,8 @@ class EventJudge:
         self._rows = [row for row in rows if any(matches(row.event, event) for event in happened.events)]
         self._static = static
         self._known_plugins = bool(static)
+        self._selects = any(row.plugin == names.NODE_AFFINITY for row in static)
         self._stays = stays
-        self._found: dict[tuple[object, int], bool] = {}
         self._left: dict[int, Resource] = {}
         self._node = _node_of(happened, snapshot)
         old, new = happened.old, happened.new
@@ -84,15 +85,36 @@ class EventJudge:
         """Some pod of which nothing is known."""
         return self._happened.may_help
 
-    def helps(self, waits: WaitsFor) -> bool:
-        happened = self._happened
-        if (waits.anything or not self._known_plugins) and happened.may_help:
-            return True
-        if waits.room_anywhere:
-            return happened.may_help and self._adds_room()
-        if self._changed & waits.level_keys or (waits.level_keys and self._node_went):
-            return True
-        return any(self._helps_kind(kind, waits.priority) for kind in waits.kinds)
+    def helped_whatever_they_ask(self, index: WaitIndex) -> set[str]:
+        """The keys of the gangs that it may help whose members need not be looked at. Lock held."""
+        found: set[str] = set()
+        if self._happened.may_help:
+            found |= index.anything if self._known_plugins else index.keys()
+            if self._adds_room():
+                found |= index.room_anywhere
+        for level in index.levels() if self._node_went else self._changed:
+            found |= index.of_level(level)
+        return found
+
+    def candidates(self, index: WaitIndex) -> Sequence[Demand]:
+        """The demands to ask. None that it may help is missing: what frees no room may help only those that look beyond their node.
+        Lock held."""
+        if self._hated or self._hating_moved:
+            return list(index.demands())
+        node = self._node
+        room: Iterator[Demand] = iter(())
+        if self._happened.may_help and node is not None and node.node is not None:
+            labels = node.node.metadata.labels if self._selects else None
+            room = index.for_room(labels, self._room_for)
+        found = chain(room, *(index.with_trait(trait) for trait in self._concerns()))
+        return list({demand.number: demand for demand in found}.values())
+
+    def _concerns(self) -> Iterator[Trait]:
+        yield from (Trait.PODS, Trait.SPREAD)
+        if self._gone is not None:
+            yield Trait.PORTS
+        if isinstance(self._happened.new, corev1.Node) or (self._gone is not None and brings_volumes(self._gone)):
+            yield Trait.VOLUMES
 
     def _adds_room(self) -> bool:
         """Somewhere: it is summed up over all nodes that are not cordoned."""
@@ -102,14 +124,8 @@ class EventJudge:
         uncordoned = old.spec.unschedulable and not new.spec.unschedulable
         return uncordoned or grew(old.status.allocatable, new.status.allocatable)
 
-    def _helps_kind(self, kind: MemberKind, priority: int) -> bool:
-        key = kind.shape, priority
-        known = self._found.get(key)
-        if known is None:
-            known = self._found[key] = self._may_help(kind, priority)
-        return known
-
-    def _may_help(self, kind: MemberKind, priority: int) -> bool:
+    def helps(self, demand: Demand) -> bool:
+        kind, priority = demand.kind, demand.priority
         if isinstance(self._happened.new or self._happened.old, corev1.Pod):
             return self._pod_helps(kind, priority)
         return self._node_helps(kind, priority)
@@ -119,7 +135,7 @@ class EventJudge:
     def _pod_helps(self, kind: MemberKind, priority: int) -> bool:
         if self._hated:
             return True
-        if kind.has_volumes and self._gone is not None and self._gone.spec.volumes:
+        if kind.has_volumes and self._gone is not None and brings_volumes(self._gone):
             return True  # what it used alone, or was attached with it, may be had by another
         if kind.minds_pods and (_selects_namespaces(kind) or self._wanted_no_more(kind)):
             return True
@@ -181,15 +197,20 @@ class EventJudge:
         info = self._node
         if info is None or info.node is None:
             return False
-        left = self._left.get(priority)
-        if left is None:
-            left = self._left[priority] = _room_beside(info, lambda pod: self._stays(pod, priority))
+        left = self._room_for(priority)
         if left.allowed_pod_number < 1 or any(left.amount(name) < asked for name, asked in kind.asked.items()):
             return False
         node, pod = info.node, kind.first.pod
         if info.unschedulable and not tolerates_cordon(pod):
             return False
         return all(_ask(row, pod, None, node) for row in self._static)
+
+    def _room_for(self, priority: int) -> Resource:
+        """What the event's node has for a pod of that priority."""
+        left = self._left.get(priority)
+        if left is None and self._node is not None:
+            left = self._left[priority] = _room_beside(self._node, lambda pod: self._stays(pod, priority))
+        return left if left is not None else Resource()
 
     def _asks(self, row: HintRow, kind: MemberKind) -> bool:
         return _ask(row, kind.first.pod, self._happened.old, self._happened.new)

@@ -18,8 +18,9 @@ from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.hints.gang_hints import EventJudge, GangHints
 from extender.plugins.coscheduling.hints.helpful_events import Happened
+from extender.plugins.coscheduling.planner.waits_for import WaitIndex
 from extender.plugins.coscheduling.state.group import counts_at
-from extender.plugins.coscheduling.state.pod_group_manager import AT_ONCE, PodGroupManager
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, in_parts
 
 MOST_NOTED = 1000  # beyond it every gang is looked at
 MOST_KEYS = 1000
@@ -40,18 +41,21 @@ class WakeUps:
         self.planning = False  # a gang is being planned: what happens meanwhile is judged afterwards
 
     def note(self, happened: Happened) -> bool:
-        """Returns whether a gang waits, or may have to, that it could help."""
+        """Returns whether a gang waits, or may have to, that it could help. What gives no node more room is not kept while no gang
+        looks beyond its nodes."""
         manager = self._manager
         with manager.lock:
             self._follow_keys(happened.new)
             if happened.may_help:
                 manager.cluster_epoch += 1
+            if not (happened.may_help or self.planning or self._hated_keys or manager.queue.index.looks_beyond_nodes):
+                return False
             if len(self._noted) >= MOST_NOTED:
                 self._noted.clear()
                 self._too_many = True
             elif not self._too_many:
                 self._noted.append(happened)
-            return self.planning or any(group.waits_for_room() for group in manager.groups.values())
+            return self.planning or bool(manager.queue.waiting)
 
     def _follow_keys(self, new: object) -> None:
         if isinstance(new, corev1.Pod) and new.spec.affinity is not None and len(self._hated_keys) < MOST_KEYS:
@@ -72,31 +76,48 @@ class WakeUps:
             self._noted.clear()
             self._too_many = False
             hated_keys = frozenset(self._hated_keys)
-            waiting = [key for key, group in manager.groups.items() if group.waits_for_room()]
+            index = manager.queue.index
+            waiting = bool(manager.queue.waiting)
         if not waiting:
             return False
         snapshot = self._newest_snapshot()
         judges = [self._hints.judge(each, snapshot, self._stays, hated_keys) for each in noted]
-        woken = False
-        for first in range(0, len(waiting), AT_ONCE):
-            with manager.lock:
-                for key in waiting[first : first + AT_ONCE]:
-                    step = partial(self._helped, key, judges)
-                    if too_many or manager.quarantine.for_gang(key, "wake-ups", step, otherwise=False):
-                        manager.wake([key])
-                        woken = True
-            pause()  # other threads have their turn
-        return woken
+        found = index.keys() if too_many else set[str]()
+        for judge in judges:
+            found |= self._helped(judge, index)
+        return self._wake(found)
 
-    def _helped(self, key: str, judges: Sequence[EventJudge]) -> bool:
-        """Lock held."""
-        waits = self._manager.queue.unschedulable.get(key)
-        if waits is None:  # nothing is known of what it waits for
-            return any(judge.may_help for judge in judges)
-        return any(judge.helps(waits) for judge in judges)
+    def _helped(self, judge: EventJudge, index: WaitIndex) -> set[str]:
+        """Asks only the demands that the event concerns, and other threads have their turn between them."""
+        with self._manager.lock:
+            found = judge.helped_whatever_they_ask(index)
+            candidates = judge.candidates(index)
+        for some in in_parts(candidates):
+            with self._manager.lock:
+                for demand in some:
+                    if not demand.keys <= found and judge.helps(demand):
+                        found |= demand.keys
+            pause()
+        return found
+
+    def _wake(self, keys: set[str]) -> bool:
+        """Returns whether one of them waits."""
+        manager = self._manager
+        woken = False
+        for some in in_parts(sorted(keys)):
+            with manager.lock:
+                waiting = [key for key in some if key in manager.queue.waiting]
+                manager.wake(waiting)
+                woken = woken or bool(waiting)
+            pause()
+        return woken
 
     def _stays(self, info: PodInfo, priority: int) -> bool:
         """Lock held."""
         group = self._manager.find(info.pod)
-        own = info.pod.priority
-        return (own if group is None else counts_at(own, self._manager.priority_of(group))) >= priority
+        own = gang = info.pod.priority
+        if group is not None:
+            gang = self._manager.quarantine.for_gang(
+                group.key, "wake-ups", partial(self._manager.priority_of, group), otherwise=own
+            )
+        return counts_at(own, gang) >= priority

@@ -78,7 +78,7 @@ def _own_gate(
 ) -> FailedCheck | None:
     if group.key in manager.quarantine:
         return SET_ASIDE
-    if manager.queue.backing_off(group.key):
+    if manager.queue.backs_off(group.key):
         text = messages.failed_recently(group.key)
         return FailedCheck(UnschedulableReason.BACKING_OFF, text, text)
     spec = manager.spec(group)

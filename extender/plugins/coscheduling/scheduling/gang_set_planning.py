@@ -7,6 +7,7 @@ No counterpart upstream.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -18,7 +19,7 @@ from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.dependencies import REJECTED, CoschedulingDependencies, Verdict
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher, cannot_be_woken, needs_siblings, waves_of
 from extender.plugins.coscheduling.planner.room import Counting
-from extender.plugins.coscheduling.planner.waits_for import WaitsFor, kinds_of
+from extender.plugins.coscheduling.planner.waits_for import ANYTHING, OWN_EVENTS, WaitsFor, kinds_of
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservations
 from extender.plugins.coscheduling.scheduling.checks import note_extra_members
 from extender.plugins.coscheduling.scheduling.lost_slots import recheck
@@ -118,7 +119,7 @@ class GangSetPlanning:
             stuck = cannot_be_woken(gang_set, waves, caller)
         if stuck:
             stop = Diagnosis(UnschedulableReason.NEEDS_GATE, messages.needs_gate(manager.gate))
-            return self._deny(gang_set, stop, epoch, WaitsFor((), anything=True))
+            return self._deny(gang_set, stop, epoch, ANYTHING)
         if not self._note(planned, gang_set, request, result, waves, caller, snapshot):
             return self._changed_meanwhile(gang_set)
         for each in gang_set:
@@ -221,10 +222,9 @@ class GangSetPlanning:
             for group in gang_set:
                 group.stop(replace(stop, since=manager.clock()))
                 if fresh:
-                    self._note_denied(group, stop)
-                    manager.queue.unschedulable[group.key] = waits
+                    manager.queue.add_unschedulable(group.key, waits, self._note_denied(group, stop))
                 else:
-                    manager.queue.active.add(group.key)
+                    manager.queue.move_to_active((group.key,))
                 manager.permitted.pop(group.key, None)
             self.reservations.denied(gang_set[0], stop)
             held = any(group.held for group in gang_set)
@@ -237,15 +237,17 @@ class GangSetPlanning:
             self._tell_denied(group, stop)
         return refusal
 
-    def _note_denied(self, group: Group, stop: Diagnosis) -> None:
-        """What passes by itself, a spent budget and places that kube-scheduler refused, is tried again though nothing happens."""
+    def _note_denied(self, group: Group, stop: Diagnosis) -> float:
+        """Returns when it is planned again though nothing happens: what passes by itself is, a spent budget and places that
+        kube-scheduler refused."""
         manager = self._manager
         if stop.reason is UnschedulableReason.BUDGET_EXCEEDED:
             manager.denied[group.key] = stop.message
         else:
             manager.denied.again(group.key, stop.message)
         if stop.reason in (UnschedulableReason.BUDGET_EXCEEDED, UnschedulableReason.REFUTED_BY_SCHEDULER):
-            manager.queue.later[group.key] = manager.denied.until(group.key)
+            return manager.denied.until(group.key)
+        return math.inf
 
     def _tell_denied(self, group: Group, stop: Diagnosis) -> None:
         verdict = Verdict(False, REJECTED, stop.text, stop.reason)
@@ -266,7 +268,7 @@ class GangSetPlanning:
         manager = self._manager
         log.info("plan void group=%s", gang_set[0].key)
         with manager.lock:
-            manager.queue.active.update(each.key for each in gang_set if manager.groups.get(each.key) is each)
+            manager.queue.move_to_active(each.key for each in gang_set if manager.groups.get(each.key) is each)
         self._look()
         return unresolvable(messages.CHANGED_MEANWHILE)
 
@@ -316,8 +318,11 @@ class GangSetPlanning:
                 manager.on_capacity_freed()
             for each in gang_set:
                 manager.forget_notes(each.key)
-                manager.queue.active.add(each.key)
+                manager.queue.move_to_active((each.key,))
+                if manager.queue.backs_off(each.key):
+                    self._dispatcher.decide_withdrawal(each)
         self._look()
+        self._dispatcher.steering.carry_out()
 
 
 def _gave_up(result: object) -> bool:
@@ -352,7 +357,8 @@ def note_places(
         for member in group.members.values():
             member.renominated = False
         manager.denied.pop(group.key, None)
-        manager.queue.unschedulable.pop(group.key, None)
+        unplaced = (group.refused | group.gated) - manager.placed(group)
+        manager.queue.settle(group.key, ANYTHING if unplaced else OWN_EVENTS)
 
 
 def _wave_of(

@@ -244,4 +244,3 @@ class ExpiredSlots:
         for each in gang_set:
             manager.denied[each.key] = stop.message
             each.stop(stop)
-            manager.queue.later[each.key] = manager.denied.until(each.key)

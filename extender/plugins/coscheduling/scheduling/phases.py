@@ -43,7 +43,7 @@ def phase_of(manager: PodGroupManager, group: Group) -> Phase:
         return Phase.ASSEMBLING
     if group.planned:
         return Phase.PLANNED
-    if manager.queue.backing_off(group.key):
+    if manager.queue.backs_off(group.key):
         return Phase.BACKING_OFF
     if spec is not None and needs(group, spec, group.members.keys()):
         return Phase.GATHERING
@@ -78,7 +78,7 @@ def situation(manager: PodGroupManager, group: Group) -> Situation | None:
         bool(group.calls),
         group.key in manager.quarantine,
         group.key in manager.denied,
-        manager.queue.backing_off(group.key),
+        manager.queue.backs_off(group.key),
         group.errors.away(manager.clock()),
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from heapq import heappop, heappush
 
+from extender.crash import guarded
 from extender.plugins.coscheduling.spec.named_groups import namespace_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -60,6 +61,13 @@ class PlanningOrder:
         return begun, priority, slices, waited, *age
 
 
+def take(manager: PodGroupManager, key: str) -> None:
+    """The gang with that key is planned now: what happens to it from now on makes it active again. Lock held."""
+    manager.queue.active.discard(key)
+    if not guarded("order", partial(manager.queue.begin_planning, key)):
+        manager.quarantine.set_aside(key)
+
+
 class PlanningLine:
     """One turn's. The manager's lock guards it."""
 
@@ -68,24 +76,27 @@ class PlanningLine:
         self._rank = rank
         self._ranked: list[tuple[tuple[object, ...], str]] = []  # a heap
         self._keys: set[str] = set()
+        self._moves = -1  # of the queue, when its active gangs were ranked last
 
     def next(self) -> Group | None:
         """The first in line, which is active no longer: what happens to it from now on makes it so again. None where no group is
         active."""
-        active, groups = self._manager.queue.active, self._manager.groups
-        for key in active - self._keys:
-            group = groups.get(key)
-            rank = self._ranked_by(group) if group is not None else None
-            if rank is None:
-                active.discard(key)  # it is gone, or set aside, and comes again when that is over
-                continue
-            heappush(self._ranked, (rank, key))
-            self._keys.add(key)
+        queue, groups = self._manager.queue, self._manager.groups
+        if self._moves != queue.moves:
+            self._moves = queue.moves
+            for key in queue.active - self._keys:
+                group = groups.get(key)
+                rank = self._ranked_by(group) if group is not None else None
+                if rank is None:
+                    take(self._manager, key)  # it is gone, or set aside, and comes again when that is over
+                else:
+                    heappush(self._ranked, (rank, key))
+                    self._keys.add(key)
         while self._ranked:
             _, key = heappop(self._ranked)
             self._keys.discard(key)
-            if key in active and key in groups:
-                active.discard(key)
+            if key in queue.active and key in groups:
+                take(self._manager, key)
                 return groups[key]
         return None
 

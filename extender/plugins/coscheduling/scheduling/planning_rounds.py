@@ -23,9 +23,10 @@ from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
 from extender.plugins.coscheduling.hints.helpful_events import Happened
 from extender.plugins.coscheduling.hints.wake_ups import WakeUps
 from extender.plugins.coscheduling.plan_call import BegunCall, PlanCall, WaitingTime
+from extender.plugins.coscheduling.planner.waits_for import OWN_EVENTS
 from extender.plugins.coscheduling.scheduling.checks import failed_check
 from extender.plugins.coscheduling.scheduling.gang_set_planning import GangSetPlanning
-from extender.plugins.coscheduling.scheduling.planning_order import PlanningOrder
+from extender.plugins.coscheduling.scheduling.planning_order import PlanningOrder, take
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import mark_rejections_current
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
@@ -122,13 +123,13 @@ class PlanningRounds:
         with manager.lock:
             mark_rejections_current(manager)
             begun = manager.in_order(self._begun_groups())
-            manager.queue.active.update(group.key for group in begun)
+            manager.queue.move_to_active(group.key for group in begun)
         for group in begun:
             if manager.clock() >= until:
                 self.look()
                 break
             with manager.lock:
-                manager.queue.active.discard(group.key)
+                take(manager, group.key)
             self._plan_one(group)
 
     def _begun_groups(self) -> list[Group]:
@@ -227,6 +228,8 @@ class PlanningRounds:
             with manager.lock:
                 scheduler_name = self._waits(group)
                 calls = {uid: call.allowed for each in gang_set for uid, call in each.calls.items()}
+                if scheduler_name is None:
+                    self._put_back(group)
             if scheduler_name is None:
                 self._dispatcher.clear_nominations(group)
             else:
@@ -257,7 +260,7 @@ class PlanningRounds:
         before: what the same filter call has waited for already. allowed: as PlanCall has it.
         """
         gang_set = gang_set_of(self._manager, group)
-        self._manager.queue.active.add(group.key)
+        self._manager.queue.move_to_active((group.key,))
         if before is not None and not before.done.is_set():
             before.give_up()
         elif all(call.waiting for each in gang_set for call in each.calls.values()):
@@ -284,6 +287,17 @@ class PlanningRounds:
             for call in group.calls.values():
                 call.close(refusal)
             group.calls = {uid: call for uid, call in group.calls.items() if call.waiting}
+
+    def _put_back(self, group: Group) -> None:
+        """No plan would help it now: its own events may, and time where it was denied, or members serve their back-off. Lock held."""
+        manager = self._manager
+        if group.key in manager.queue.active or manager.groups.get(group.key) is not group:
+            return
+        if group.key in manager.denied:
+            manager.queue.add_unschedulable(group.key, retry_at=manager.denied.until(group.key))
+        else:
+            back = group.errors.back_at(manager.clock())
+            manager.queue.add_unschedulable(group.key, OWN_EVENTS, back if back is not None else math.inf)
 
     def _waits(self, group: Group) -> str | None:
         """The scheduler of the members that a plan would help; None where there are none, or the gates are shut. Lock held."""

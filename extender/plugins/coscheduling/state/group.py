@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -175,6 +175,9 @@ class Group:
     roles: RoleCounts = field(default_factory=RoleCounts)  # how many members have each
     changes: int = 0  # grows with each change of a member
     standing: Standing | None = None  # None: not computed since the last change of a member or of the spec
+    on_waiting: Callable[[bool], None] = lambda waits: (
+        None
+    )  # told whether the gang waits whenever that may have changed
     _by_state: dict[MemberState, set[str]] = field(default_factory=dict)  # UIDs; without states that no member is in
 
     def add(self, uid: str, member: Member) -> None:
@@ -209,6 +212,8 @@ class Group:
         if not uids:
             del self._by_state[member.state]
         self.unconfirmed.discard(uid)
+        if member.state is MemberState.UNSCHEDULABLE:
+            self.on_waiting(self.waits_for_room())
         if to is None:
             del self.members[uid]
             if member.state is not MemberState.WAITING:
@@ -216,6 +221,8 @@ class Group:
             return
         member.state = to
         self._by_state.setdefault(to, set()).add(uid)
+        if to is MemberState.UNSCHEDULABLE:
+            self.on_waiting(True)
         member.node = node_name or (member.node if to in WITH_NODE else "")
         if to is not MemberState.STARTING:
             member.commit = None
@@ -225,6 +232,11 @@ class Group:
             self.held.pop(uid, None)
         if to is MemberState.BOUND and not member.pod.node_name:
             self.unconfirmed.add(uid)
+
+    def set_gated(self, uid: str, gated: bool) -> None:
+        """Whether our gate alone holds the member back, as the watch shows it."""
+        (self.gated.add if gated else self.gated.discard)(uid)
+        self.on_waiting(self.waits_for_room())
 
     def in_state(self, state: MemberState) -> AbstractSet[str]:
         """UIDs, as they are now; a caller that moves members meanwhile takes a copy."""

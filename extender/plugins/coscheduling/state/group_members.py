@@ -128,10 +128,10 @@ def put(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> Effects:
 def _follow_gate(group: Group, pod: corev1.Pod, gate: str) -> None:
     gated = pod.gated and not pod.node_name and not foreign_gates(pod, (gate,))
     if gated and pod.uid not in group.gated:
-        group.gated.add(pod.uid)
+        group.set_gated(pod.uid, True)
         group.happened(pod.uid, MemberEvent.GATE_SEEN)
     elif not gated and pod.uid in group.gated:
-        group.gated.discard(pod.uid)
+        group.set_gated(pod.uid, False)
         group.happened(pod.uid, MemberEvent.GATE_GONE)
 
 
@@ -181,7 +181,7 @@ def forget(group: Group, uid: str) -> Effects:
     if group.start is not None:
         group.start = replace(group.start, members=group.start.members - {uid})
     _left_the_line(group, uid)
-    group.gated.discard(uid)
+    group.set_gated(uid, False)
     group.claiming.discard(uid)
     group.errors.forget(uid)
     group.refuted.forget(uid)

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from operator import itemgetter
+from typing import TypeVar
 
 from cachetools import TTLCache
 
@@ -24,6 +25,7 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_GATE, PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.planner.waits_for import brings_volumes
 from extender.plugins.coscheduling.quarantine import Quarantine
 from extender.plugins.coscheduling.spec.group_annotations import names_groups
 from extender.plugins.coscheduling.spec.in_tree import spec_of_in_tree
@@ -45,8 +47,10 @@ from extender.plugins.coscheduling.state.member import Effect
 from extender.plugins.coscheduling.state.quorum import Needs, left_behind, needs
 from extender.plugins.coscheduling.state.slots import Slot, Slots, is_for_shape_of, member_to_come
 from extender.plugins.coscheduling.state.starts import follow_start, recall_start
+from extender.plugins.pod_claims import claim_uses
 
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
+T = TypeVar("T")
 AT_ONCE = 50  # groups that are looked at under one hold of the lock
 Order = tuple[bool, int, datetime, str]
 """What gangs are sorted by; a key comes last."""
@@ -155,7 +159,7 @@ class PodGroupManager:
     def _group(self, key: str) -> Group:
         group = self.groups.get(key)
         if group is None:
-            group = self.groups[key] = Group(key)
+            group = self.groups[key] = Group(key, on_waiting=partial(self.queue.follow, key))
         return group
 
     def _put(self, group: Group, pod: corev1.Pod, ref: GroupRef, *, by_call: bool = False) -> None:
@@ -344,8 +348,7 @@ class PodGroupManager:
         """Denials are void, those that are being decided on an older snapshot too. but: the gangs that gave that room up."""
         self.epoch += 1
         self.denied.clear(but)
-        self.queue.unschedulable = {key: known for key in but if (known := self.queue.unschedulable.get(key))}
-        self.queue.active.update(key for key, each in self.groups.items() if each.waits_for_room() and key not in but)
+        self.queue.move_all_to_active(but)
 
     def wake(self, keys: Collection[str]) -> None:
         """What has happened may help these groups: their denials are void, and they are planned again."""
@@ -353,23 +356,21 @@ class PodGroupManager:
             self.epoch += 1
         for key in keys:
             self.denied.pop(key)
-            self.queue.unschedulable.pop(key, None)
-            self.queue.active.add(key)
+        self.queue.move_to_active(keys)
 
-    def volumes_changed(self) -> bool:
-        """Likewise, for groups whose members bring volumes. Returns whether one of them waits. Lock held."""
-        waiting = [
-            group
-            for group in self.groups.values()
-            if (group.refused or group.gated) and any(info.pod.spec.volumes for info in group.members.values())
-        ]
-        self.wake([group.key for group in waiting])
-        return bool(waiting)
+    def volumes_changed(self, keys: Iterable[str], claims: Collection[str] | None = None) -> bool:
+        """Likewise, for those of these groups that wait and whose members bring volumes. Returns whether there are any.
+
+        claims: `namespace/name` of what has changed; None for what any volume may depend on.
+        """
+        found = [key for key in keys if key in self.queue.waiting and _brings(self.groups[key], claims)]
+        self.wake(found)
+        return bool(found)
 
     def forget_notes(self, key: str) -> None:
         self.denied.pop(key)
         self.permitted.pop(key, None)
-        self.queue.unschedulable.pop(key, None)
+        self.queue.forget_why(key)
 
     def spec(self, group: Group) -> GroupSpec | None:
         """What the group asks for; None where it names a PodGroup that does not exist."""
@@ -455,6 +456,7 @@ class PodGroupManager:
             slot = self.slots.release(uid)
             if slot is not None and (member := group.members.get(uid)) is not None:
                 member.turn = slot.wave
+        self.queue.forget_why(group.key)
         self.follow_places(group)
 
     def give_up_places(self, group: Group, keep: Collection[str] = ()) -> bool:
@@ -472,13 +474,15 @@ class PodGroupManager:
         group.preempting = None
         for uid in uids:
             group.place_lost(uid)
+        if uids:
+            self.queue.forget_why(group.key)
         return bool(uids)
 
     def lose_places(self, group: Group, uids: Iterable[str]) -> None:
         """These members are to be planned again, beside the places that are still good. Where those are enough, it may start."""
         self.release_places(group, uids)
         self.forget_notes(group.key)
-        self.queue.active.add(group.key)
+        self.queue.move_to_active((group.key,))
 
     def placed(self, group: Group) -> AbstractSet[str]:
         """Members with a place: on a node, held, or planned."""
@@ -497,8 +501,8 @@ class PodGroupManager:
             return
         spec = self.spec(group)
         group.planned = spec is not None and not spec.invalid and not self.lacks(group, self.placed(group))
-        if not group.planned and group.key in self.groups and (group.refused or group.gated):
-            self.queue.active.add(group.key)
+        if not group.planned and group.key in self.groups and group.waits_for_room():
+            self.queue.move_to_active((group.key,))
 
 
 def spec_of(group: Group, foreign: ForeignPodGroup | None) -> GroupSpec | None:
@@ -514,7 +518,14 @@ def spec_of(group: Group, foreign: ForeignPodGroup | None) -> GroupSpec | None:
     return spec_of_labels(group.key, lightweight) if lightweight else None
 
 
-def in_parts(keys: Iterable[str]) -> Iterator[list[str]]:
+def _brings(group: Group, claims: Collection[str] | None) -> bool:
+    if claims is None:
+        return any(brings_volumes(each.pod) for each in group.members.values())
+    pods = (group.members[uid].pod for uid in group.claiming)
+    return any(f"{pod.namespace}/{use.name}" in claims for pod in pods for use in claim_uses(pod))
+
+
+def in_parts(keys: Iterable[T]) -> Iterator[list[T]]:
     """For a walk over all groups: as many as may be looked at under one hold of the lock."""
     rest = iter(keys)
     while part := list(islice(rest, AT_ONCE)):

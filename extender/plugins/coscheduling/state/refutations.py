@@ -43,6 +43,10 @@ class ErrorBackOffs:
         """By a filter: from now on it is parked, and errors are counted anew."""
         self.forget(uid)
 
+    def back_at(self, now: float) -> float | None:
+        """When the next of them is back; None where none is away."""
+        return min((due for due in self._due.values() if due > now), default=None)
+
     def away(self, now: float) -> AbstractSet[str]:
         return {uid for uid, due in self._due.items() if due > now}
 

@@ -7,10 +7,12 @@ its rule. The manager's lock is held.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import itemgetter
 
 from extender import metrics
 from extender.plugins.coscheduling.planner.hypothetical import with_pods
+from extender.plugins.coscheduling.planner.waits_for import WaitIndex, WaitsFor
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.scheduling.overlay import BELOW_ANY_PRIORITY
 from extender.plugins.coscheduling.spec.membership import foreign_gates
@@ -166,6 +168,11 @@ def _gated(manager: PodGroupManager, group: Group) -> object:
     }
 
 
+def _on_waiting(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    if (group.key in manager.queue.waiting) != group.waits_for_room():
+        yield f"{'waits' if group.waits_for_room() else 'does not wait'}, and the queue does not know it"
+
+
 def _errors(manager: PodGroupManager, group: Group) -> Iterable[str]:
     uids = group.errors._errors.keys() | group.errors._due.keys()
     return (f"{uid} is no member" for uid in sorted(uids - group.members.keys()))
@@ -235,6 +242,7 @@ GROUP_RULES: Mapping[str, Rule] = {
         lambda _, group: {u for u, each in group.members.items() if each.state is BOUND and not each.pod.node_name},
     ),
     "gated": _exactly("gated", _gated),
+    "on_waiting": _on_waiting,
     "changes": _nothing,
     "calls": _of_pending("calls"),
     "claiming": _of_members("claiming"),
@@ -344,9 +352,41 @@ def _pods(manager: PodGroupManager) -> Iterable[str]:
     yield from (f"{uid} has been shown by a call alone, and is in no group" for uid in sorted(unseen.keys() - counted))
 
 
-def _queue(manager: PodGroupManager) -> Collection[str]:
+def _queue(manager: PodGroupManager) -> Iterable[str]:
+    """Each gang that waits is in one place of the queue, and the index has those that are unschedulable, by what they wait for."""
     queue = manager.queue
-    return {*queue.active, *queue.later, *queue.backed_off, *queue.unschedulable}
+    places = Counter([*queue.active, *queue.backing_off, *queue.unschedulable])
+    yield from (f"a note of {key}, which is gone" for key in sorted({*places, *queue.waiting} - manager.groups.keys()))
+    yield from (f"{key} is in {number} places" for key, number in places.items() if number > 1)
+    yield from (f"{key} waits, and is in no place" for key in sorted(queue.waiting - places.keys()))
+    idle = {key for key, found in queue.unschedulable.items() if not found.known} - queue.waiting
+    yield from (f"{key} is unschedulable, and does not wait" for key in sorted(idle))
+    yield from wrong_in_index(queue.index, {key: found.waits_for for key, found in queue.unschedulable.items()})
+
+
+def wrong_in_index(index: WaitIndex, waiting: Mapping[str, WaitsFor]) -> Iterator[str]:
+    """waiting: what each gang waits for that the index is to hold."""
+    counted = WaitIndex()
+    for key, waits_for in waiting.items():
+        counted.add(key, waits_for)
+    for name in ("anything", "room_anywhere", "_of_level"):
+        if getattr(index, name) != getattr(counted, name):
+            yield f"{name}: {getattr(index, name)} is noted, {getattr(counted, name)} counted"
+    known, found = (
+        {shape: (each.keys, set(each.traits())) for shape, each in of._demands.items()} for of in (index, counted)
+    )
+    if known != found:
+        yield f"demands: {known} are noted, {found} counted"
+    for demand in index.demands():
+        line = index._room[demand.priority][demand.kind.selected][demand.kind.scarce]
+        if sum(each is demand for _, _, each in line) != 1 or line != sorted(line, key=itemgetter(0, 1)):
+            yield f"the demand of {demand.keys} is not in its line for room"
+        if not all(demand in index.with_trait(trait) for trait in demand.traits()):
+            yield f"the demand of {demand.keys} is not found by its traits"
+    in_lines = sum(len(line) for labels in index._room.values() for by in labels.values() for line in by.values())
+    with_trait = sum(len(each) for each in index._with_trait.values())
+    if (in_lines, with_trait) != (len(index.demands()), sum(len(set(each.traits())) for each in index.demands())):
+        yield "the index has demands of no gang"
 
 
 MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
@@ -360,7 +400,7 @@ MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
     "foreign": _no_rule,  # every object of those kinds, whether a group is made of it or not
     "slots": _slots,
     "gang_set_index": _gang_groups,
-    "queue": _of_groups(_queue),
+    "queue": _queue,
     "denied": _of_groups(lambda manager: manager.denied),
     "quarantine": _no_rule,  # a fault of a group that never came to be is forgotten when it is forgiven
     "permitted": _of_groups(lambda manager: manager.permitted),

@@ -54,7 +54,7 @@ class Observer:
     def on_pod_group(self, old: Any, new: Any) -> None:
         self._see("group", old, new)
 
-    def on_volumes(self) -> None:
+    def on_volumes(self, old: object, new: object) -> None:
         self.seen.append(("volumes", "", ""))
 
 

@@ -124,7 +124,7 @@ def test_a_member_of_another_role_does_not(world: Make) -> None:
     kube.create(member("leader", role="leader"), member("w0", role="worker"), member("w1", role="worker"))
     kube.world.run_tasks()
     manager = kube.plugin.manager
-    manager.queue.active.add(KEY)
+    manager.queue.move_to_active([KEY])
     kube.attempt("default/w0")
     leader = manager.slots.get("default/leader")
     assert leader is not None

@@ -183,7 +183,7 @@ def test_what_helps_voids_verdicts_and_nothing_else_does(
 def test_a_gang_that_kube_scheduler_has_refused_is_woken_by_what_may_help_any_pod(world: Make) -> None:
     """A label of which we know nothing may be what an affinity of its configuration asks for."""
     w = deny(world, (FULL, LABELLED))
-    w.plugin.manager.queue.unschedulable["default/g"] = WaitsFor((), anything=True)
+    w.plugin.manager.queue.add_unschedulable("default/g", WaitsFor((), anything=True))
     happens(w, FULL, BEATING)
     assert "default/g" in w.plugin.manager.denied
     happens(w, BEATING, LABELLED)

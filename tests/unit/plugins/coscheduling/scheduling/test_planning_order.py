@@ -38,12 +38,14 @@ class Line:
                 self.world.plugin.on_pod_group(None, group(name, 1, namespace))
                 made = member(f"{name}-0", name, namespace=namespace)
                 self.world.create(_with_priority(made, priorities.get(name, 0)))
-        self.manager.queue.active = set(keys)
+        for key in self.manager.queue.active - set(keys):
+            self.manager.queue.begin_planning(key)
+        self.manager.queue.move_to_active(keys)
 
     def now(self) -> list[str]:
         active = set(self.manager.queue.active)
         keys = rest(self.order.line())
-        self.manager.queue.active |= active
+        self.manager.queue.move_to_active(active)
         return keys
 
     def used(self, key: str, seconds: float) -> None:
@@ -107,12 +109,12 @@ def test_a_gang_that_was_passed_over_comes_before_older_ones_that_were_looked_at
 
 def test_a_gang_that_becomes_active_meanwhile_takes_its_place_in_line(line: Line) -> None:
     line.active("a/1", "a/2", "a/3")
-    line.manager.queue.active.discard("a/2")
+    line.manager.queue.begin_planning("a/2")
     worked_off = line.order.line()
     first = worked_off.next()
     assert first is not None
     assert first.key == "a/1"
-    line.manager.queue.active.add("a/2")
+    line.manager.queue.move_to_active(["a/2"])
     assert rest(worked_off) == ["a/2", "a/3"]
 
 
@@ -120,7 +122,7 @@ def test_a_gang_that_is_active_no_longer_is_left_out(line: Line) -> None:
     line.active("a/1", "a/2", "a/3")
     worked_off = line.order.line()
     worked_off.next()
-    line.manager.queue.active.discard("a/2")
+    line.manager.queue.begin_planning("a/2")
     assert rest(worked_off) == ["a/3"]
 
 

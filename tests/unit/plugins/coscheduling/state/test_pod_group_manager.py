@@ -16,9 +16,11 @@ from extender.api.codec import convert
 from extender.api.schedulingv1alpha1 import GANG_READY
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.planner.waits_for import WaitsFor, kinds_of
 from extender.plugins.coscheduling.spec.keys import GROUPS
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.spec.start_record import start_record
+from extender.plugins.coscheduling.state.gang_queue import Unschedulable
 from extender.plugins.coscheduling.state.gang_set_index import GangSetIndex
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.group_members import UNSEEN_SECONDS
@@ -321,7 +323,7 @@ def test_what_is_noted_of_a_group_is_forgotten_with_it(manager: PodGroupManager)
     told: list[str] = []
     manager.on_dropped.append(told.append)
     manager.denied[KEY], manager.permitted[KEY] = "no room", True
-    manager.queue.active.add(KEY)
+    manager.queue.move_to_active([KEY])
     manager.quarantine.set_aside(KEY)
     manager.pod_gone(POD)
     assert (list(manager.denied), list(manager.permitted), manager.queue.active) == ([], [], set())
@@ -586,39 +588,47 @@ def refuse(manager: PodGroupManager, *names: str) -> None:
 def test_room_that_comes_free_is_for_all_that_wait_but_those_that_gave_it_up(manager: PodGroupManager) -> None:
     refuse(manager, "g", "h")
     manager.pod_changed(pod("i-0", "i"))
-    lack: Any = object()
-    manager.queue.unschedulable = {KEY: lack, "default/h": lack}
+    lack = WaitsFor((), room_anywhere=True)
+    for key in (KEY, "default/h"):
+        manager.queue.add_unschedulable(key, lack)
     manager.on_capacity_freed(but=["default/h", "default/other"])
-    assert manager.queue.unschedulable == {"default/h": lack}
+    assert manager.queue.unschedulable == {"default/h": Unschedulable(lack)}
     assert (list(manager.denied), manager.queue.active, manager.epoch) == (["default/h"], {KEY}, 1)
     manager.on_capacity_freed()
     assert (list(manager.denied), manager.queue.active, manager.epoch) == ([], {KEY, "default/h"}, 2)
 
 
+def changed(manager: PodGroupManager, *claims: str) -> bool:
+    return manager.volumes_changed(manager.queue.index.bringing_volumes(), claims or None)
+
+
 def test_volumes_help_those_that_bring_volumes_and_wait(manager: PodGroupManager) -> None:
     refuse(manager, "without")
-    assert not manager.volumes_changed()
+    assert not changed(manager)
     assert manager.epoch == 0
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     manager.pod_changed(pod("with-0", "with", volumes=volumes))
-    assert not manager.volumes_changed(), "it does not wait: it was not refused"
+    assert not changed(manager), "it does not wait: it was not refused"
     manager.groups["default/with"].happened("with-0", MemberEvent.REFUSED)
     manager.pod_changed(pod("gated-0", "gated", volumes=volumes, schedulingGates=[{"name": "gate"}]))
     manager.denied["default/with"] = "no volume"
-    lack: Any = object()
-    manager.queue.unschedulable = {"default/with": lack, "default/without": lack}
-    assert manager.volumes_changed()
+    for key in ("default/with", "default/without"):
+        members = [each.info for each in manager.groups[key].members.values()]
+        manager.queue.add_unschedulable(key, WaitsFor(kinds_of(members)))
+    assert changed(manager)
     assert (list(manager.denied), manager.epoch) == (["default/without"], 1)
     assert list(manager.queue.unschedulable) == ["default/without"]
     assert manager.queue.active == {"default/with", "default/gated"}
-    assert manager.volumes_changed()
+    manager.queue.begin_planning("default/with")
+    assert changed(manager)
     assert manager.epoch == 2
 
 
 def test_notes_of_one_group_are_forgotten_alone(manager: PodGroupManager) -> None:
-    lack: Any = object()
+    lack = WaitsFor((), room_anywhere=True)
     for key in (KEY, "default/h"):
-        manager.denied[key], manager.permitted[key], manager.queue.unschedulable[key] = "no room", True, lack
+        manager.denied[key], manager.permitted[key] = "no room", True
+        manager.queue.add_unschedulable(key, lack)
     manager.forget_notes(KEY)
     assert list(manager.queue.unschedulable) == ["default/h"]
     assert (list(manager.denied), list(manager.permitted)) == (["default/h"], ["default/h"])
@@ -664,7 +674,8 @@ def test_places_that_are_taken_back(
 def test_places_that_are_lost_are_planned_beside_those_that_are_good(manager: PodGroupManager) -> None:
     group = planned(manager, 1)
     manager.denied[KEY] = "no room"
-    manager.queue.active.clear()
+    for key in list(manager.queue.active):
+        manager.queue.begin_planning(key)
     manager.lose_places(group, ["q"])
     assert (places(manager), group.planned) == ({"p"}, True)
     assert (list(manager.denied), manager.queue.active) == ([], {KEY})
@@ -687,7 +698,8 @@ def test_a_plan_that_is_given_up_leaves_the_places_of_those_held_and_those_kept(
 
 def test_a_plan_stands_while_enough_have_a_place(manager: PodGroupManager) -> None:
     group = planned(manager)
-    manager.queue.active.clear()
+    for key in list(manager.queue.active):
+        manager.queue.begin_planning(key)
     manager.follow_places(group)
     assert (group.planned, manager.queue.active) == (True, set())
     manager.pod_group_changed(pod_group("g", 3))
@@ -711,7 +723,8 @@ def test_a_plan_of_which_no_member_waits_in_vain_is_not_made_anew_by_itself(mana
     group = planned(manager)
     for name in "pq":
         group.happened(name, MemberEvent.ADMITTED)
-    manager.queue.active.clear()
+    for key in list(manager.queue.active):
+        manager.queue.begin_planning(key)
     manager.release_places(group)
     assert (group.planned, manager.queue.active) == (False, set())
 

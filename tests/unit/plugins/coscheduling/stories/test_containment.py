@@ -37,6 +37,7 @@ BOUNDARIES = (
     "report.gang_report:GangReport._line_of",
     "report.largest_gang:LargestGang._members",
     "scheduling.planning_order:PlanningLine._ranked_by",
+    "scheduling.planning_order:take",
     "scheduling.planning_rounds:PlanningRounds._plan_one",
     "state.pod_group_manager:PodGroupManager.in_order",
     "preemption.guard:PreemptionGuard.review",
@@ -65,6 +66,9 @@ TRUSTED = (
     "state.group_members:",
     "spec.roles:role_of",  # two look-ups, by which members are counted
     "state.slots:",
+    "state.gang_queue:GangQueue.follow",
+    "state.gang_queue:GangQueue._put",
+    "planner.waits_for:WaitIndex.add",
     "state.group:",
 )
 """What holds for a gang of which nothing else is known; arithmetic on pods that might be victims: where that raises the preemptor

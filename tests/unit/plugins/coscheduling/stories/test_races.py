@@ -73,7 +73,8 @@ def test_a_gang_whose_plan_ran_out_is_looked_at_again_though_time_goes_on_betwee
     manager = kube.plugin.manager
     manager.clock = manager.denied._clock = Running()
     kube.plugin.expired_slots.tick()
-    assert manager.queue.later["default/g"] >= manager.denied.until("default/g")
+    kube.world.run_tasks()
+    assert manager.queue.unschedulable["default/g"].retry_at >= manager.denied.until("default/g")
 
 
 @pytest.mark.faults
@@ -131,7 +132,8 @@ def test_what_follows_when_we_begin_to_lead_is_done_to_its_end(
     kube.apply(group(minimum=2))
     kube.create(*members(2, gated=True))
     kube.world.tasks.clear()
-    kube.plugin.manager.queue.active.clear()
+    for key in list(kube.plugin.manager.queue.active):
+        kube.plugin.manager.queue.begin_planning(key)
     with monkeypatch.context() as patched:
 
         def broken() -> None:
@@ -250,7 +252,7 @@ def test_room_that_comes_free_between_the_snapshot_and_the_refusal_is_not_overlo
     kube.apply(group(minimum=3))
     kube.create(*members(3, cpu=4, gated=True))
     world.connect(newest_snapshot=snapshot)
-    kube.plugin.manager.queue.active.add("default/g")
+    kube.plugin.manager.queue.move_to_active(["default/g"])
     kube.plugin.rounds.look()
     kube.run()
     assert kube.running() == {"g0", "g1", "g2"}
