@@ -12,7 +12,6 @@ from typing import Any
 from extender.api import corev1
 from extender.framework.preemption.candidate import Candidate, Victims
 from extender.framework.preemption.ordering import best_nodes, default_score_functions
-from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.preemption.guard import OfferedCandidate, Review, Veto
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.reselection import Selection
@@ -23,10 +22,10 @@ Json = dict[str, Any]
 OWN_CHOICE = "own_choice"
 RESELECTED = "reselected"
 TEXTS: Mapping[Veto, str] = {
-    Veto.GANG_MEMBER: messages.VETO_GANG_MEMBER,
-    Veto.HELD: messages.VETO_HELD,
-    Veto.GANG_FRACTION: messages.VETO_GANG_FRACTION,
-    Veto.COSTLIER: messages.VETO_COSTLIER,
+    Veto.GANG_MEMBER: "no pod is evicted for a single member of a gang without a plan",
+    Veto.HELD: "no pod need be evicted: members that wait in bind free the room",
+    Veto.GANG_FRACTION: "a fraction of a running gang would be left",
+    Veto.COSTLIER: "another candidate costs less: in budgets, then top priority, then gangs",
 }
 
 
@@ -35,7 +34,7 @@ def guard_answer(gangs: Gangs, pod: corev1.Pod, candidates: Sequence[Candidate])
     offered = [OfferedCandidate(each.name, each.victims.pods, each.victims.num_pdb_violations) for each in candidates]
     if not offered:  # no extender is asked then
         return {"verdict": OWN_CHOICE, "candidates": [], "chosenSet": []}
-    review = gangs.guard.look(pod, offered)
+    review = gangs.review(pod, offered)
     answer: Json = {"verdict": _verdict(review)}
     if review.veto is not None:
         answer["message"] = TEXTS[review.veto]

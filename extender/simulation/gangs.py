@@ -19,6 +19,7 @@ from extender.api import (
     schedulingv1alpha2,
     volcanov1beta1,
 )
+from extender.api.corev1.pod import POD_SCHEDULED, UNSCHEDULABLE
 from extender.config.defaults import behind_profile
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration
@@ -38,11 +39,9 @@ from extender.plugins.coscheduling.dependencies import (
     here,
 )
 from extender.plugins.coscheduling.plugin import Coscheduling
-from extender.plugins.coscheduling.pod_conditions import POD_SCHEDULED, UNSCHEDULABLE
-from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
+from extender.plugins.coscheduling.preemption.guard import OfferedCandidate, Review
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.report.gang_status import GangStatus
-from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 
 PodGroup = (
     schedulingv1alpha1.PodGroup | schedulingv1alpha2.PodGroup | koordinatorv1alpha1.PodGroup | volcanov1beta1.PodGroup
@@ -88,9 +87,9 @@ class Gangs:
         coscheduling.connect(_coscheduling_dependencies(registry, dependencies, configuration, may_evict, scores))
         self._names: dict[str, str] = {}
 
-    @property
-    def guard(self) -> PreemptionGuard:
-        return self._coscheduling.preemption.guard
+    def review(self, pod: corev1.Pod, offered: Sequence[OfferedCandidate]) -> Review:
+        """What the verb preempt decides of these candidates, with the reasons."""
+        return self._coscheduling.preemption.guard.look(pod, offered)
 
     def see(self, members: Members) -> None:
         """All that there is, as the watch shows it; a pod that waits was refused by kube-scheduler before."""
@@ -125,13 +124,16 @@ class Gangs:
                 and not self._coscheduling.rounds.requests.needs_plan(group, pod.uid)
             ):
                 return None
-            gang_set = gang_set_of(manager, group) if group.planned else ()
-            nodes = {place.pod.key: place.node_name for each in gang_set for place in manager.slots.of_group(each.key)}
         status = self._coscheduling.report.status(group.key)
         if status is None:
             return None
         looked = self._coscheduling.preemption.gangs.search.look(group.key) if status.preemption is not None else None
-        return GangAnswer(status, nodes, looked.plan if looked is not None else None, self._names)
+        return GangAnswer(
+            status,
+            self._coscheduling.report.places(group.key),
+            looked.plan if looked is not None else None,
+            self._names,
+        )
 
     def names_of(self, pods: Iterable[corev1.Pod]) -> list[str]:
         """The groups that these pods are of."""

@@ -15,7 +15,6 @@ from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import TIMED_OUT, Verdict
 from extender.plugins.coscheduling.dependencies import WAITING as GANG_WAITING
 from extender.plugins.coscheduling.plugin import Coscheduling
-from extender.plugins.coscheduling.scheduling.phases import Phase
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -133,7 +132,7 @@ def gang_reports(coscheduling: Coscheduling | None, journal: Journal) -> list[Ga
         return [_gang(manager, manager.groups[key], journal) for key in sorted(manager.groups)]
 
 
-GATHERING, INVALID = "Gathering", "Invalid"
+GATHERING, INVALID, QUARANTINED = "Gathering", "Invalid", "Quarantined"
 _STATES = {TIMED_OUT: "TimedOut", GANG_WAITING: GATHERING}
 
 
@@ -143,8 +142,9 @@ def _gang(manager: PodGroupManager, group: Group, journal: Journal) -> GangRepor
     if shown is not None:
         return shown
     namespace, _, name = group.key.partition("/")
-    state, text = Phase.QUARANTINED.value, messages.INTERNAL_ERROR
-    return GangReport(namespace, name, state, len(group.members), len(group.assigned()), None, text)
+    return GangReport(
+        namespace, name, QUARANTINED, len(group.members), len(group.assigned()), None, messages.INTERNAL_ERROR
+    )
 
 
 def _report(manager: PodGroupManager, group: Group, journal: Journal) -> GangReport:

@@ -103,6 +103,11 @@ class PodSpec(Object, frozen=True, gc=False):
     host_users: bool | None = None
 
 
+POD_SCHEDULED = "PodScheduled"
+UNSCHEDULABLE = "Unschedulable"  # the reason of PodScheduled where no node was left
+SCHEDULING_GATED = "SchedulingGated"  # the reason of PodScheduled while there are gates
+
+
 class PodCondition(Object, frozen=True, gc=False):
     type: str
     status: str = ""

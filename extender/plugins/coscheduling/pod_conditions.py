@@ -7,14 +7,12 @@ Kubernetes: k8s.io/api/core/v1 (PodScheduled and its reasons)
 from __future__ import annotations
 
 from extender.api import corev1
+from extender.api.corev1.pod import POD_SCHEDULED, SCHEDULING_GATED, UNSCHEDULABLE
 from extender.api.schedulingv1alpha1 import GANG_READY
 from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 
-POD_SCHEDULED = "PodScheduled"
-UNSCHEDULABLE = "Unschedulable"  # the reason of PodScheduled where no node was left
 NO_CANDIDATE = "no candidate node for preemption"  # kube-scheduler's words for: an extender has left none
 CALL_FAILED = ('preemption: Post "', "preemption: failed preempt with extender")  # Go's words, and kube-scheduler's
-SCHEDULING_GATED = "SchedulingGated"  # the reason of PodScheduled while there are gates
 
 
 def was_sent(pod: corev1.Pod) -> bool:

@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable
 
 from extender.api import corev1
+from extender.api.corev1.pod import POD_SCHEDULED, SCHEDULING_GATED
 from extender.client.errors import ApiError
 from extender.client.interface import API
-from extender.plugins.coscheduling.pod_conditions import POD_SCHEDULED, SCHEDULING_GATED
 
 log = logging.getLogger(__name__)
 

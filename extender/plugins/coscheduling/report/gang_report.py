@@ -122,6 +122,14 @@ class GangReport:
             gang=summary, priority=0, in_line=len(line), told=summary.message, standby=not self._with.may_plan()
         )
 
+    def places(self, key: str) -> Mapping[str, str]:
+        """`namespace/name` -> node, of the members that a plan keeps places for: of the group, and of those that start with it."""
+        with self._manager.lock:
+            group = self._manager.groups.get(key)
+            gang_set = gang_set_of(self._manager, group) if group is not None and group.planned else ()
+            slots = [slot for each in gang_set for slot in self._manager.slots.of_group(each.key)]
+            return {slot.pod.key: slot.node_name for slot in slots}
+
     def _status_of(self, group: Group, line: Line) -> GangStatus:
         """What takes long comes after the lock is let go."""
         manager, key = self._manager, group.key

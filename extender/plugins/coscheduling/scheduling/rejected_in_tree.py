@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from extender.api import corev1
+from extender.api.corev1.pod import POD_SCHEDULED, UNSCHEDULABLE
 from extender.plugins.coscheduling import messages, planner
-from extender.plugins.coscheduling.pod_conditions import POD_SCHEDULED, UNSCHEDULABLE
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.refutations import QUOTED_AFTER
