@@ -176,7 +176,7 @@ class Coscheduling(
         level, inside = self.single_pods.confined_to(pod, nodes, self._handle.snapshot())
         if inside is not None and not inside:
             return None, unresolvable(outside_domain(level))
-        kept = self.room.kept_from(pod)
+        kept = self.room.kept_from(pod, self._handle.snapshot())
         if kept is not None:
             state.write(KEPT, kept)
         elif inside is None:

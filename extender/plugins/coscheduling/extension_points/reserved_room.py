@@ -8,19 +8,20 @@ No counterpart upstream: kube-scheduler keeps nominated pods' room in its own fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from extender.api import corev1
 from extender.framework.columnar import ALL_PASS, NodeTable, Verdicts
+from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
-from extender.plugins.coscheduling.planner.room import Amounts, asked_of
+from extender.plugins.coscheduling.planner.room import Amounts, Room, asked_of
 from extender.plugins.coscheduling.pod_conditions import refusal_says, was_sent
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservations
 from extender.plugins.coscheduling.scheduling.lost_slots import fits_beside, recheck
@@ -36,10 +37,12 @@ SHADOWED = unresolvable(messages.SHADOWED)
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What one pod may not have. promised: node -> the slots there that hold against it; shadow: nodes that are kept free."""
+    """What one pod may not have. promised: node -> the places there; cluster: the cycle's snapshot with these in it; shadow: nodes that
+    are kept free."""
 
     asked: Amounts
     promised: Mapping[str, Sequence[Slot]]
+    cluster: NodeInfoLister
     shadow: frozenset[str]
 
 
@@ -66,34 +69,39 @@ class ReservedRoom:
 
     # PreFilter and Filter
 
-    def kept_from(self, pod: corev1.Pod) -> Kept | None:
+    def kept_from(self, pod: corev1.Pod, snapshot: NodeInfoLister) -> Kept | None:
         """None where nothing is; for a pod without a place of its own."""
         with self._manager.lock:
-            promised = self._overlays.against(pod.priority).by_node()
+            overlay = self._overlays.against(pod.priority)
+            promised, cluster = overlay.by_node(), overlay.over(snapshot)
             shadow = self._reservations.kept_from(pod)
-        return Kept(asked_of(PodInfo(pod).requests), promised, shadow) if promised or shadow else None
+        return Kept(asked_of(PodInfo(pod).requests), promised, cluster, shadow) if promised or shadow else None
 
     def judge(self, kept: Kept, pod: corev1.Pod, node: NodeInfo) -> Status:
         if node.name in kept.shadow:
             self._turn_away(pod)
             return SHADOWED
-        promised = kept.promised.get(node.name)
-        coming = _coming(node, promised, without=pod.uid) if promised else ()
+        here = {info.pod.uid for info in node.pods} if node.name in kept.promised else frozenset[str]()
+        coming = [place.pod_info for place in kept.promised.get(node.name, ()) if place.uid not in here]
         if coming and not fits_beside(kept.asked, node, coming):
             self._turn_away(pod)
             return RESERVED
         return SUCCESS
 
     def judge_all(self, kept: Kept, pod: corev1.Pod, table: NodeTable) -> Verdicts:
-        """Only nodes where something is kept are looked at."""
+        """`judge` for each node, by the columns of the snapshot with the places in it."""
         codes = np.zeros(len(table), dtype=np.int32)
         statuses = (RESERVED, SHADOWED)
-        for name in kept.promised.keys() | kept.shadow:
-            row = table.position(name)
-            status = self.judge(kept, pod, table.nodes[row]) if row is not None else SUCCESS
-            if row is not None and not status.success:
-                codes[row] = 1 + statuses.index(status)
-        return Verdicts(codes, statuses) if codes.any() else ALL_PASS
+        full = Room.of(kept.cluster, kept.asked).capacity(kept.asked) < 1
+        laid = kept.cluster.list()
+        rows = [row for name in kept.promised if (row := table.position(name)) is not None]
+        promised = np.array([row for row in rows if laid[row] is not table.nodes[row]], dtype=np.intp)
+        codes[promised[full[promised]]] = 1 + statuses.index(RESERVED)
+        codes[[row for name in kept.shadow if (row := table.position(name)) is not None]] = 1 + statuses.index(SHADOWED)
+        if not codes.any():
+            return ALL_PASS
+        self._turn_away(pod)
+        return Verdicts(codes, statuses)
 
     def _turn_away(self, pod: corev1.Pod) -> None:
         with self._manager.lock:
@@ -183,9 +191,3 @@ class ReservedRoom:
 def _was_turned_away(pod: corev1.Pod) -> bool:
     """By the text of its last refusal."""
     return refusal_says(pod, messages.ROOM_RESERVED, messages.SHADOWED)
-
-
-def _coming(node: NodeInfo, promised: Iterable[Slot], without: str) -> list[PodInfo]:
-    """Those that have a slot on the node and are not there yet."""
-    here = {info.pod.uid for info in node.pods}
-    return [slot.pod_info for slot in promised if slot.uid != without and slot.uid not in here]
