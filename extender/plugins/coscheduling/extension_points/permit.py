@@ -31,7 +31,7 @@ from extender.plugins.coscheduling.scheduling.lost_slots import time_for_sibling
 from extender.plugins.coscheduling.scheduling.topology import GangSetDomains
 from extender.plugins.coscheduling.spec.keys import START
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
-from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason, diagnosis_of_hold
+from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason, diagnosis_of_hold
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of, is_complete, missing_group, update_once_satisfied
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import Commit, MemberEvent, MemberState
@@ -231,7 +231,7 @@ class GangPermit:
             group = manager.holder_of(pod)
             if group is None:
                 return False
-            node_name = group.held.get(pod.uid, "")
+            node_name, rejected = group.held.get(pod.uid, ""), pod.uid in group.ending
             effects = group.happened(pod.uid, MemberEvent.BIND_FAILED)
             if not node_name:
                 return False
@@ -248,12 +248,12 @@ class GangPermit:
                 if group.key in manager.quarantine:  # that is why the holds were ended; SetAside takes the place back
                     return False
                 manager.follow_places(group)
-                return self._end_of_hold(group, pod, cause)
+                return self._end_of_hold(group, pod, cause, rejected=rejected)
             finally:
                 manager.drop_if_empty(group)
 
-    def _end_of_hold(self, group: Group, pod: corev1.Pod, cause: str) -> bool:
-        """Before the start. Lock held."""
+    def _end_of_hold(self, group: Group, pod: corev1.Pod, cause: str, *, rejected: bool) -> bool:
+        """Before the start. rejected: by us, so that the first hold that has ended by the same cause has told it. Lock held."""
         manager = self._manager
         spec = manager.spec(group)
         gone = pod.uid not in group.members
@@ -269,15 +269,16 @@ class GangPermit:
             manager.slots.release(pod.uid)
             manager.on_capacity_freed([each.key for each in gang_set])
             return False
-        self._tell_end_of_hold(group, cause)
-        self._reject([(each, uid) for each in gang_set for uid in each.held], cause)
+        others, stop = _not_ending(gang_set), diagnosis_of_hold(cause, manager.clock())
+        if others or not rejected or not stop.says_the_same_as(group.last_diagnosis):
+            self._tell_end_of_hold(group, stop)
+        self._reject(others, cause)
         return True
 
-    def _tell_end_of_hold(self, group: Group, cause: str) -> None:
-        stop = diagnosis_of_hold(cause, self._manager.clock())
+    def _tell_end_of_hold(self, group: Group, stop: Diagnosis) -> None:
         group.stop(stop)
         reason = TIMED_OUT if stop.reason is UnschedulableReason.HOLD_TIMED_OUT else REJECTED
-        self._with.verdicts.decided(group.pod_group, group.key, Verdict(False, reason, cause, stop.reason))
+        self._with.verdicts.decided(group.pod_group, group.key, Verdict(False, reason, stop.text, stop.reason))
 
     def _tell_not_bound(self, group: Group, pod: corev1.Pod, node_name: str) -> None:
         """It keeps its place; kube-scheduler brings it again, and its start completes the gang and is told as any other."""
@@ -300,15 +301,25 @@ class GangPermit:
 
     def end_holds(self, gang_set: Sequence[Group], cause: str) -> None:
         """Likewise, of these groups. Lock held."""
-        self._reject([(each, uid) for each in gang_set for uid in each.held], cause)
+        self._reject(_not_ending(gang_set), cause)
 
     def _reject(self, members: Sequence[Member], cause: str) -> None:
         for group, uid in members:
             if uid in group.starting:
                 continue
             waiting = self._get_waiting_pod(uid)
-            if waiting is not None:
-                waiting.reject(self._name, cause)
+            if waiting is not None and waiting.reject(self._name, cause):
+                group.ending.add(uid)
+
+
+def _not_ending(gang_set: Sequence[Group]) -> list[Member]:
+    """Held members whose hold is not rejected yet. A gang of n members whose holds end asks n times: nothing is looked through then."""
+    return [
+        (group, uid)
+        for group in gang_set
+        if len(group.ending) < len(group.held)
+        for uid in group.held.keys() - group.ending
+    ]
 
 
 def _waiting(gang_set: Sequence[Group]) -> list[Member]:

@@ -84,9 +84,10 @@ class Diagnosis:
 
     def after(self, before: Diagnosis | None) -> Diagnosis:
         """The same stop once more is as old as the first."""
-        if before is not None and (before.reason, before.message) == (self.reason, self.message):
-            return replace(self, since=before.since)
-        return self
+        return replace(self, since=before.since) if before is not None and self.says_the_same_as(before) else self
+
+    def says_the_same_as(self, other: Diagnosis | None) -> bool:
+        return other is not None and (other.reason, other.message) == (self.reason, self.message)
 
 
 def diagnosis_of_hold(cause: str, since: float) -> Diagnosis:

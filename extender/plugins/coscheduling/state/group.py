@@ -156,6 +156,7 @@ class Group:
     of_scheduler: dict[str, set[str]] = field(default_factory=dict)  # scheduler name -> UIDs of its members
     # UID -> node, of members that are Waiting or Starting, and of those that went while they were Waiting, until their call ends
     held: dict[str, str] = field(default_factory=dict)
+    ending: set[str] = field(default_factory=set)  # those of them whose hold is rejected: their calls are still to end
     unconfirmed: set[str] = field(default_factory=set)  # UIDs of members that are Bound by our word alone
     gated: set[str] = field(default_factory=set)  # held back by our gate alone, as the watch shows them
     claiming: set[str] = field(default_factory=set)  # UIDs of members with claims for volumes
@@ -217,7 +218,7 @@ class Group:
         if to is None:
             del self.members[uid]
             if member.state is not MemberState.WAITING:
-                self.held.pop(uid, None)
+                self.end_hold(uid)
             return
         member.state = to
         self._by_state.setdefault(to, set()).add(uid)
@@ -229,9 +230,13 @@ class Group:
         if to in HOLDING:
             self.held[uid] = member.node
         else:
-            self.held.pop(uid, None)
+            self.end_hold(uid)
         if to is MemberState.BOUND and not member.pod.node_name:
             self.unconfirmed.add(uid)
+
+    def end_hold(self, uid: str) -> None:
+        self.held.pop(uid, None)
+        self.ending.discard(uid)
 
     def set_gated(self, uid: str, gated: bool) -> None:
         """Whether our gate alone holds the member back, as the watch shows it."""

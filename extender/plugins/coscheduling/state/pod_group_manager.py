@@ -148,7 +148,7 @@ class PodGroupManager:
 
     def hold_is_over(self, group: Group, uid: str) -> None:
         """Its bind call waits no longer."""
-        group.held.pop(uid, None)
+        group.end_hold(uid)
         self._pods.hold_is_over(uid, group.key)
 
     def unseen(self) -> list[corev1.Pod]:

@@ -241,6 +241,7 @@ GROUP_RULES: Mapping[str, Rule] = {
         "unconfirmed",
         lambda _, group: {u for u, each in group.members.items() if each.state is BOUND and not each.pod.node_name},
     ),
+    "ending": lambda _, group: (f"{uid} is not held" for uid in sorted(group.ending - group.held.keys())),
     "gated": _exactly("gated", _gated),
     "on_waiting": _on_waiting,
     "changes": _nothing,

@@ -19,7 +19,6 @@ NO_FILE_OF_ITS_OWN = {
     "builder.py": "puts the parts together: every story is of what it makes",
     "plugin.py": "it hands on what the framework asks: every story goes through it",
     "events/group_events.py": "what follows from events is a story: stories/test_lifetimes.py, machines/test_lifetimes_machine.py",
-    "hints/gang_hints.py": "asked through the events: hints/test_helpful_events.py, and hints/test_wake_ups.py for all of them",
     "preemption/preemption.py": "puts the parts together: tests/unit/scheduler/test_gang_preemption_stories.py",
     "preemption/rest_of_gangs.py": "with the victims that it follows: preemption/test_terminating_victims.py",
     "preemption/victim_search.py": "with the gangs that ask it: preemption/test_gang_preemption.py, preemption/test_planning.py",

@@ -72,6 +72,35 @@ def test_the_end_of_one_hold_ends_the_others_with_its_cause(world: Make) -> None
     assert held[1].decision == "rejected: rejected due to timeout after waiting 10s at plugin Coscheduling"
 
 
+def test_the_end_of_the_holds_of_a_gang_is_decided_and_told_once(world: Make) -> None:
+    """Each of n holds that ended rejected all others once more: 2,000 held members took seconds."""
+    w = world([node("n1", "8")])
+    held = gang(w, 6, 6)
+    rejections: list[str] = []
+
+    def counted(of: Waiting) -> Callable[[str, str], bool]:
+        return lambda plugin, message: rejections.append(of.pod.name) or of._decide(message)  # type: ignore[func-returns-value, redundant-expr]
+
+    for each in held:
+        each.reject = counted(each)  # type: ignore[assignment, method-assign]
+    w.verdicts.clear()
+    cause = "rejected due to timeout after waiting 10s at plugin Coscheduling"
+    for each in held:
+        assert w.plugin.gang_permit.unreserve(each.pod, cause)
+    assert sorted(rejections) == ["p1", "p2", "p3", "p4"]
+    assert len(w.verdicts) == 1
+
+
+def test_a_member_that_comes_while_the_holds_of_its_gang_end_is_let_go_too(world: Make) -> None:
+    w = world([node("n1", "8")])
+    held = gang(w, 4, 5)
+    assert w.plugin.gang_permit.unreserve(held[0].pod, "rejected due to timeout")
+    late = w.bind(pod("p3", "g"), "n1")
+    assert isinstance(late, Waiting)
+    assert w.plugin.gang_permit.unreserve(held[1].pod, "rejected due to timeout")
+    assert late.decision == "rejected: rejected due to timeout"
+
+
 def test_the_others_hear_that_a_member_was_deleted(world: Make) -> None:
     """kube-scheduler's own word for it is `removed`, which says nothing to them."""
     w = world([node("n1")])
