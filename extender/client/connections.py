@@ -2,26 +2,37 @@
 
 client/transport makes its pools of them, straight to the server or through a proxy. http.client writes headers and body apart,
 which is two TLS records, two packets, and a server that wakes up twice; it reads an answer's headers by the parser for mail,
-which costs more than all else about them; urllib3 polls the socket before each use, which costs as much as the request.
+which costs more than all else about them; urllib3 polls the socket before each use, which costs as much as the request, and what it can
+do beside (retries, redirects, encodings, headers that come twice) costs more than that.
 docs/design/0013-cpu-per-pod.md has the numbers.
 """
 
 from __future__ import annotations
 
 import http.client
+import io
+import re
+import ssl
 import time
 from collections.abc import Mapping
-from typing import Any
-from urllib.parse import unquote
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import quote, unquote
 
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import InvalidHeader, ProtocolError, ReadTimeoutError, SSLError
 from urllib3.util import make_headers, parse_url
 
 from extender.client.credentials import Route
 
 # A connection that was used so lately is not looked at: a server that closed it costs a failed call.
 TRUSTED_SECONDS = 1.0
+
+_NO_HEADER = re.compile(r"[^\t\x20-\x7e\x80-\xff]")
+_IN_TARGETS = "/?&=:,;@!$'()*+~%"
+"""What stands in a path with a query, beside letters, digits, `_`, `.` and `-`; `%` too, since parts of it are quoted already."""
 
 MAX_HEADERS = 100
 MAX_HEADER_LINE = 65536
@@ -67,6 +78,15 @@ def _headers(lines: Any) -> http.client.HTTPMessage:
     raise http.client.HTTPException(f"got more than {MAX_HEADERS} headers")
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A whole answer. retry_after: as the server says it; empty where it does not."""
+
+    status: int
+    data: bytes
+    retry_after: str = ""
+
+
 class _InOnePiece(HTTPConnection):
     """The pool gives a connection to one caller at a time."""
 
@@ -87,6 +107,19 @@ class _InOnePiece(HTTPConnection):
         finally:
             self._held = None
         self._used = time.monotonic()
+
+    def exchange(self, method: str, request: bytes, read_seconds: float) -> tuple[Answered, bool]:
+        """The answer, and whether the connection can be used again. It is connected. Raises OSError, HTTPException."""
+        self.sock.settimeout(read_seconds)
+        with suppress(BrokenPipeError, ConnectionResetError):  # it may have answered before it hung up
+            self.sock.sendall(request)
+        self._used = time.monotonic()
+        with closing(_Answer(self.sock, method=method)) as answer:
+            answer.begin()
+            data = answer.read()
+            if answer.headers.get("content-encoding"):  # though we ask for none
+                data = urllib3.HTTPResponse(io.BytesIO(data), answer.headers.items(), answer.status).data  # type: ignore[arg-type]
+            return Answered(answer.status, data, answer.headers.get("retry-after", "")), not answer.will_close
 
     def send(self, data: Any) -> None:
         if self._held is not None and isinstance(data, bytes):
@@ -111,17 +144,94 @@ def _place(pool: urllib3.HTTPConnectionPool) -> str:
     return f"{pool.host}:{pool.port}"
 
 
-class PlainPool(urllib3.HTTPConnectionPool):
+class ConnectionPool(urllib3.HTTPConnectionPool):
+    """Of kept connections; straight to the server a call goes by `exchange`, past what urllib3 can do beside."""
+
+    __str__ = _place
+
+    def exchange(
+        self,
+        method: str,
+        target: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        *,
+        timeout: urllib3.Timeout,
+        pool_seconds: float | None,
+    ) -> Answered:
+        """One request and its whole answer. Raises as `urlopen`: HTTPError of urllib3, OSError."""
+        if self.proxy is not None:
+            return self._through_proxy(method, target, headers, body, timeout, pool_seconds)
+        request = self._request(method, target, headers, body)
+        connection = cast(_InOnePiece, self._get_conn(timeout=pool_seconds))
+        again = False
+        try:
+            timeout = timeout.clone()
+            timeout.start_connect()
+            self._connect(connection, timeout)
+            answered, again = connection.exchange(method, request, cast(float, timeout.read_timeout))
+            return answered
+        except TimeoutError as error:
+            raise ReadTimeoutError(self, target, str(error)) from error
+        except ssl.SSLError as error:
+            raise SSLError(error) from error
+        except (OSError, http.client.HTTPException) as error:
+            raise ProtocolError("Connection aborted.", error) from error
+        finally:
+            if not again:
+                connection.close()
+            self._put_conn(connection)
+
+    def _connect(self, connection: _InOnePiece, timeout: urllib3.Timeout) -> None:
+        """One that is not, or no longer."""
+        if connection.is_closed:
+            connection.timeout = cast(float, timeout.connect_timeout)
+            self._validate_conn(connection)
+            if connection.is_closed:
+                connection.connect()
+
+    def _through_proxy(
+        self,
+        method: str,
+        target: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        timeout: urllib3.Timeout,
+        pool_seconds: float | None,
+    ) -> Answered:
+        response = self.urlopen(
+            method,
+            target,
+            body=body,
+            headers={**headers},
+            assert_same_host=False,
+            timeout=timeout,
+            pool_timeout=pool_seconds,  # type: ignore[arg-type] # parts of seconds
+        )
+        return Answered(response.status, response.data, response.headers.get("Retry-After", ""))
+
+    def _request(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> bytes:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        given = {"Host": host if self.port == self.ConnectionCls.default_port else f"{host}:{self.port}"}
+        given |= {"Accept-Encoding": "identity", **headers}
+        if body is not None:
+            given["Content-Length"] = str(len(body))
+        for name, value in given.items():
+            if _NO_HEADER.search(value):
+                raise InvalidHeader(f"not the value of a header: {name}")
+        head = "".join(f"{name}: {value}\r\n" for name, value in given.items())
+        return f"{method} {quote(target, safe=_IN_TARGETS)} HTTP/1.1\r\n{head}\r\n".encode("iso-8859-1") + (body or b"")
+
+
+class PlainPool(ConnectionPool):
     ConnectionCls = _InOnePiece
-    __str__ = _place
 
 
-class TlsPool(urllib3.HTTPSConnectionPool):
+class TlsPool(ConnectionPool, urllib3.HTTPSConnectionPool):
     ConnectionCls = _InOnePieceOverTls
-    __str__ = _place
 
 
-def new_pool(route: Route, size: int, *, block: bool, options: Mapping[str, Any]) -> urllib3.HTTPConnectionPool:
+def new_pool(route: Route, size: int, *, block: bool, options: Mapping[str, Any]) -> ConnectionPool:
     """block: no more connections than `size`. options: of urllib3's pools. Raises IdentityError."""
     options = {**options, "maxsize": size, "block": block}
     if context := route.ssl_context():
@@ -136,4 +246,4 @@ def new_pool(route: Route, size: int, *, block: bool, options: Mapping[str, Any]
         manager = urllib3.PoolManager(1)
     manager.pool_classes_by_scheme = {"http": PlainPool, "https": TlsPool}
     server = parse_url(route.server)
-    return manager.connection_from_host(server.host, server.port, server.scheme, options)
+    return cast(ConnectionPool, manager.connection_from_host(server.host, server.port, server.scheme, options))

@@ -11,7 +11,8 @@ import logging
 import math
 import socket
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from typing import Any
 from urllib.parse import urlencode
@@ -22,7 +23,7 @@ from urllib3.util import Timeout
 from extender import metrics
 from extender.api import codec
 from extender.client.answers import error_of
-from extender.client.connections import new_pool
+from extender.client.connections import Answered, ConnectionPool, new_pool
 from extender.client.credentials import Credentials, Route
 from extender.client.errors import ConnectionFailedError, TimedOutError
 from extender.client.identity import Identity
@@ -63,7 +64,7 @@ class Pool(Enum):
     WATCHES = "watches"
 
 
-Pools = Mapping[Pool, urllib3.HTTPConnectionPool]
+Pools = Mapping[Pool, ConnectionPool]
 
 
 def _new_pools(route: Route) -> Pools:
@@ -114,20 +115,33 @@ class Transport:
 
         Raises ConnectionFailedError, or the error of client/errors that the server's refusal is.
         """
+        encoded = None if body is None else codec.encode(body)
+        content_type = content_type if encoded is not None else ""
         credentials = self._identity.current()
-        response = self._send(credentials, pool, method, path, query or {}, body=body, content_type=content_type)
-        if response.status == 401:
+        answered = self._exchange(credentials, pool, method, _with_query(path, query or {}), encoded, content_type)
+        if answered.status == 401:
             self._identity.renew(credentials)
             credentials = self._identity.current()
-            response = self._send(credentials, pool, method, path, query or {}, body=body, content_type=content_type)
-        if response.status >= 300:
-            raise error_of(response.status, response.data, response.headers.get("Retry-After", ""))
-        return response.data
+            answered = self._exchange(credentials, pool, method, _with_query(path, query or {}), encoded, content_type)
+        if answered.status >= 300:
+            raise error_of(answered.status, answered.data, answered.retry_after)
+        return answered.data
 
     def stream(self, path: str, query: Mapping[str, str], read_seconds: float) -> urllib3.BaseHTTPResponse:
         """A GET whose answer has no end; nothing for `read_seconds` is an error for the reader. Raises as `call`."""
         credentials = self._identity.current()
-        response = self._send(credentials, Pool.WATCHES, "GET", path, query, stream=True, read_seconds=read_seconds)
+        left = _time_for("GET", path)
+        with _failures("GET", path):
+            response = self._pools_of(credentials.route)[Pool.WATCHES].urlopen(
+                "GET",
+                credentials.route.target + _with_query(path, query),
+                headers=_headers(credentials),
+                assert_same_host=False,  # of what goes through a proxy
+                preload_content=False,
+                timeout=_timeout(read_seconds, left),
+                pool_timeout=_pool_seconds(left),  # type: ignore[arg-type] # parts of seconds, too
+            )
+        metrics.child(metrics.api_requests, "GET", str(response.status)).inc()
         if response.status >= 300:
             data, retry_after = response.read(), response.headers.get("Retry-After", "")
             response.close()
@@ -142,45 +156,58 @@ class Transport:
         for pool in pools.values():
             pool.close()
 
-    def _send(
-        self,
-        credentials: Credentials,
-        pool: Pool,
-        method: str,
-        path: str,
-        query: Mapping[str, str],
-        *,
-        body: Body | None = None,
-        content_type: str = "application/json",
-        stream: bool = False,
-        read_seconds: float = REQUEST_SECONDS,
-    ) -> urllib3.BaseHTTPResponse:
-        given = {key: value for key, value in query.items() if value}
-        headers = {**_ACCEPT, **credentials.headers()}
-        if body is not None:
-            headers["Content-Type"] = content_type
-        route = credentials.route
-        target = route.target + path
-        left = seconds_left()
-        if left <= 0:
-            raise TimedOutError(f"{method} {path}: no time was left for it")
-        try:
-            response = self._pools_of(route)[pool].urlopen(
+    def _exchange(
+        self, credentials: Credentials, pool: Pool, method: str, path: str, body: bytes | None, content_type: str
+    ) -> Answered:
+        """path: with its query."""
+        left = _time_for(method, path)
+        with _failures(method, path):
+            answered = self._pools_of(credentials.route)[pool].exchange(
                 method,
-                f"{target}?{urlencode(given)}" if given else target,
-                body=None if body is None else codec.encode(body),
-                headers=headers,
-                assert_same_host=False,  # of what goes through a proxy
-                preload_content=not stream,
-                timeout=_timeout(read_seconds, left),
-                pool_timeout=left if left < math.inf else None,  # type: ignore[arg-type] # parts of seconds, too
+                credentials.route.target + path,
+                _headers(credentials, content_type),
+                body,
+                timeout=_timeout(REQUEST_SECONDS, left),
+                pool_seconds=_pool_seconds(left),
             )
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            metrics.child(metrics.api_requests, method, "error").inc()
-            silent = isinstance(error, urllib3.exceptions.ReadTimeoutError)
-            raise (TimedOutError if silent else ConnectionFailedError)(f"{method} {path}: {_reason(error)}") from error
-        metrics.child(metrics.api_requests, method, str(response.status)).inc()
-        return response
+        metrics.child(metrics.api_requests, method, str(answered.status)).inc()
+        return answered
+
+
+def _with_query(path: str, query: Mapping[str, str]) -> str:
+    given = {key: value for key, value in query.items() if value}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def _headers(credentials: Credentials, content_type: str = "") -> dict[str, str]:
+    headers = {**_ACCEPT, **credentials.headers()}
+    if content_type:
+        headers["Content-Type"] = content_type
+    return headers
+
+
+def _time_for(method: str, path: str) -> float:
+    """Seconds until the caller's limit, infinite without one. Raises TimedOutError where it has passed."""
+    left = seconds_left()
+    if left <= 0:
+        raise TimedOutError(f"{method} {path.partition('?')[0]}: no time was left for it")
+    return left
+
+
+def _pool_seconds(left: float) -> float | None:
+    return left if left < math.inf else None
+
+
+@contextmanager
+def _failures(method: str, path: str) -> Iterator[None]:
+    """What stands in the way of an answer, as errors of client/errors."""
+    try:
+        yield
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        metrics.child(metrics.api_requests, method, "error").inc()
+        silent = isinstance(error, urllib3.exceptions.ReadTimeoutError)
+        text = f"{method} {path.partition('?')[0]}: {_reason(error)}"
+        raise (TimedOutError if silent else ConnectionFailedError)(text) from error
 
 
 def _reason(error: Exception) -> str:

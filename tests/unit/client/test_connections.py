@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import urllib3
 
 from extender.client import connections
-from extender.client.connections import PlainPool
+from extender.client.connections import Answered, PlainPool
 
 OK = b"HTTP/1.1 200 OK\r\n"
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
@@ -68,31 +69,48 @@ def pool(server: Server) -> Iterator[PlainPool]:
         yield made
 
 
-def test_headers_and_body_go_out_in_one_piece(server: Server, pool: PlainPool) -> None:
-    assert pool.request("POST", "/bind", body=b'{"a": 1}').status == 200
+Call = Callable[..., Answered]
+
+
+@pytest.fixture(params=["urllib3", "exchange"])
+def call(request: pytest.FixtureRequest, pool: PlainPool) -> Call:
+    """The way of watches and of what goes through a proxy, and the way of all other calls."""
+
+    def by_urllib3(method: str, path: str, body: bytes | None = None) -> Answered:
+        response = pool.request(method, path, body=body)
+        return Answered(response.status, response.data, response.headers.get("Retry-After", ""))
+
+    def by_exchange(method: str, path: str, body: bytes | None = None) -> Answered:
+        return pool.exchange(method, path, {}, body, timeout=urllib3.Timeout(5), pool_seconds=None)
+
+    return by_urllib3 if request.param == "urllib3" else by_exchange
+
+
+def test_headers_and_body_go_out_in_one_piece(server: Server, call: Call) -> None:
+    assert call("POST", "/bind", body=b'{"a": 1}').status == 200
 
     (piece,) = server.pieces
     assert piece.startswith(b"POST /bind HTTP/1.1\r\n")
     assert piece.endswith(b'\r\n\r\n{"a": 1}')
 
 
-def test_calls_share_a_connection(server: Server, pool: PlainPool) -> None:
+def test_calls_share_a_connection(server: Server, call: Call) -> None:
     for _ in range(3):
-        pool.request("GET", "/")
+        call("GET", "/")
 
     assert server.callers == 1
 
 
 def test_a_connection_that_rested_is_checked_and_replaced(
-    server: Server, pool: PlainPool, monkeypatch: pytest.MonkeyPatch
+    server: Server, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "TRUSTED_SECONDS", 0.0)
     server.hang_up.set()
-    pool.request("GET", "/")
+    call("GET", "/")
     assert server.hung_up.wait(5)
     server.hang_up.clear()
 
-    assert pool.request("GET", "/").status == 200
+    assert call("GET", "/").status == 200
     assert server.callers == 2
 
 
@@ -112,14 +130,12 @@ def test_a_connection_that_rested_is_checked_and_replaced(
         ),
     ],
 )
-def test_answers_are_read_as_http_says(
-    server: Server, pool: PlainPool, answer: bytes, status: int, body: bytes
-) -> None:
+def test_answers_are_read_as_http_says(server: Server, call: Call, answer: bytes, status: int, body: bytes) -> None:
     server.answer = answer
     server.hang_up.set()
-    found = pool.request("GET", "/")
+    found = call("GET", "/")
     assert (found.status, found.data) == (status, body)
-    assert found.headers.get("Retry-After", "") == ("7" if status == 429 else "")
+    assert found.retry_after == ("7" if status == 429 else "")
 
 
 @pytest.mark.parametrize(
@@ -134,8 +150,23 @@ def test_answers_are_read_as_http_says(
         pytest.param(OK + b"Content-Length: 9\r\n\r\nabc", id="a body that ends too soon"),
     ],
 )
-def test_what_is_no_answer_is_a_failed_call(server: Server, pool: PlainPool, answer: bytes) -> None:
+def test_what_is_no_answer_is_a_failed_call(server: Server, call: Call, answer: bytes) -> None:
     server.answer = answer
     server.hang_up.set()
     with pytest.raises(urllib3.exceptions.HTTPError):
-        pool.request("GET", "/")
+        call("GET", "/")
+
+
+def test_an_answer_that_is_encoded_though_we_did_not_ask_is_decoded(server: Server, call: Call) -> None:
+    body = gzip.compress(b"{}")
+    server.answer = OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    assert call("GET", "/").data == b"{}"
+
+
+def test_nothing_that_is_written_becomes_a_request_of_its_own(server: Server, pool: PlainPool) -> None:
+    timeout = urllib3.Timeout(5)
+    with pytest.raises(urllib3.exceptions.InvalidHeader, match="Authorization"):
+        pool.exchange("GET", "/", {"Authorization": "a\r\nHost: b"}, None, timeout=timeout, pool_seconds=None)
+    pool.exchange("GET", "/a b\r\n/\u00e9?c=%2F", {}, None, timeout=timeout, pool_seconds=None)
+    (piece,) = server.pieces
+    assert piece.startswith(b"GET /a%20b%0D%0A/%C3%A9?c=%2F HTTP/1.1\r\nHost: 127.0.0.1:")

@@ -21,6 +21,8 @@ from extender.plugins.coscheduling.spec.keys import group_label
 from extender.plugins.coscheduling.spec.named_groups import NAME_WANTED, is_group_name
 from extender.plugins.coscheduling.spec.sources.source import KOORDINATOR, LIGHTWEIGHT, OBJECTS, Source, configured
 
+REMEMBERED_PODS = 64
+
 
 @dataclass(frozen=True, slots=True)
 class GroupRef:
@@ -56,6 +58,9 @@ class GroupLabels:
     ours: Callable[[corev1.Pod], bool] = field(default=_every_pod, repr=False, compare=False)
     keys: tuple[Key[str], ...] = field(init=False, repr=False, compare=False)
     _in_order: tuple[Source, ...] = field(init=False, repr=False, compare=False)
+    _read: dict[int, tuple[corev1.Pod, GroupRef | None]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         by_pods = {source.kind for source in self.sources}  # with a key of minMember for where there is no such object
@@ -71,6 +76,18 @@ class GroupLabels:
         return replace(self, ours=ours)
 
     def group_of(self, pod: corev1.Pod) -> GroupRef | None:
+        """Remembers the pods that it was asked about last: one event, or one call, asks a dozen times about the same. A pod's object
+        does not change, and is kept here while its id counts."""
+        read = self._read.get(id(pod))
+        if read is not None and read[0] is pod:
+            return read[1]
+        ref = self._group_of(pod)
+        if len(self._read) >= REMEMBERED_PODS:
+            self._read.clear()
+        self._read[id(pod)] = pod, ref
+        return ref
+
+    def _group_of(self, pod: corev1.Pod) -> GroupRef | None:
         metadata = pod.metadata
         if metadata.labels:
             for key in self.keys:
