@@ -19,6 +19,7 @@ from extender.api import (
     schedulingv1,
     schedulingv1alpha1,
     schedulingv1alpha2,
+    schedulingv1alpha3,
     schedulingv1beta1,
     storagev1,
     volcanov1beta1,
@@ -91,6 +92,9 @@ IN_TREE_POD_GROUPS = ResourceType("scheduling.k8s.io/v1beta1", "podgroups", "Pod
 IN_TREE_POD_GROUPS_1_36 = ResourceType(
     "scheduling.k8s.io/v1alpha2", "podgroups", "PodGroup", schedulingv1alpha2.PodGroup, replaced=True
 )
+COMPOSITE_POD_GROUPS = ResourceType(
+    "scheduling.k8s.io/v1alpha3", "compositepodgroups", "CompositePodGroup", schedulingv1alpha3.CompositePodGroup
+)
 IN_TREE_GROUPS = (IN_TREE_POD_GROUPS, IN_TREE_POD_GROUPS_1_36)
 KOORDINATOR_POD_GROUPS = ResourceType(
     "scheduling.sigs.k8s.io/v1alpha1", "podgroups", "PodGroup", koordinatorv1alpha1.PodGroup
@@ -121,6 +125,7 @@ RESOURCE_TYPES: tuple[ResourceType[Any], ...] = (
     IN_TREE_POD_GROUPS,
     IN_TREE_POD_GROUPS_1_36,
     *FOREIGN_POD_GROUPS,
+    COMPOSITE_POD_GROUPS,
     LEASES,
 )
 

@@ -16,6 +16,7 @@ from extender.api import (
     koordinatorv1alpha1,
     schedulingv1alpha1,
     schedulingv1alpha2,
+    schedulingv1alpha3,
     schedulingv1beta1,
     volcanov1beta1,
 )
@@ -30,6 +31,7 @@ _MARKED: Mapping[type[Any], type[Any]] = {
     schedulingv1alpha1.PodGroup: schedulingv1alpha1.UnreadablePodGroup,
     schedulingv1alpha2.PodGroup: schedulingv1alpha2.UnreadablePodGroup,
     schedulingv1beta1.PodGroup: schedulingv1beta1.UnreadablePodGroup,
+    schedulingv1alpha3.CompositePodGroup: schedulingv1alpha3.UnreadableCompositePodGroup,
     koordinatorv1alpha1.PodGroup: koordinatorv1alpha1.UnreadablePodGroup,
     volcanov1beta1.PodGroup: volcanov1beta1.UnreadablePodGroup,
 }

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from extender.api.schedulingv1alpha2 import PodGroup
 from extender.client.informer import InformerFactory
-from extender.client.interface import IN_TREE_POD_GROUPS, IN_TREE_POD_GROUPS_1_36
+from extender.client.interface import COMPOSITE_POD_GROUPS, IN_TREE_POD_GROUPS, IN_TREE_POD_GROUPS_1_36
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.scheduler.event_handlers import ObjectHandlers
 
@@ -24,6 +24,8 @@ def watch_in_tree_groups(informers: InformerFactory, coscheduling: Coscheduling 
         return
     newer = informers.informer(IN_TREE_POD_GROUPS, optional=True, may_be_forbidden=True)
     older = informers.informer(IN_TREE_POD_GROUPS_1_36, optional=True, may_be_forbidden=True)
+    composites = informers.informer(COMPOSITE_POD_GROUPS, optional=True, may_be_forbidden=True)
+    composites.add_handler(ObjectHandlers(coscheduling.on_composite_pod_group))
     changed = coscheduling.on_in_tree_pod_group
     newer.add_handler(ObjectHandlers(falling_back(changed, older.store.get)))
     older.add_handler(ObjectHandlers(unless_in(newer.store.get, changed)))

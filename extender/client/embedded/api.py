@@ -22,6 +22,7 @@ from extender.client.errors import (
     TooManyRequestsError,
 )
 from extender.client.interface import (
+    COMPOSITE_POD_GROUPS,
     IN_TREE_GROUPS,
     POD_DISRUPTION_BUDGETS,
     POD_GROUPS,
@@ -41,7 +42,13 @@ T = TypeVar("T")
 Raw = dict[str, Any]
 
 HAVE_STATUS = frozenset(
-    {"pods", "nodes", "persistentvolumes", "persistentvolumeclaims", *map(str, (POD_GROUPS, *IN_TREE_GROUPS))}
+    {
+        "pods",
+        "nodes",
+        "persistentvolumes",
+        "persistentvolumeclaims",
+        *map(str, (POD_GROUPS, *IN_TREE_GROUPS, COMPOSITE_POD_GROUPS)),
+    }
 )
 
 
@@ -112,7 +119,7 @@ class EmbeddedAPI:
                 )
             if resource is PODS:
                 with_pod_defaults(obj, self._of(PRIORITY_CLASSES))
-            elif resource in IN_TREE_GROUPS:
+            elif resource in (*IN_TREE_GROUPS, COMPOSITE_POD_GROUPS):
                 with_group_priority(obj, self._of(PRIORITY_CLASSES))
             elif str(resource) in ("persistentvolumes", "persistentvolumeclaims"):
                 obj["status"] = {"phase": "Pending", **(obj.get("status") or {})}

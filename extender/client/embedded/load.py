@@ -19,6 +19,7 @@ from extender.client.embedded.documents import Document, collected_afterwards, r
 from extender.client.embedded.unknown_fields import unknown_fields
 from extender.client.errors import ApiError
 from extender.client.interface import (
+    COMPOSITE_POD_GROUPS,
     FOREIGN_POD_GROUPS,
     IN_TREE_GROUPS,
     NAMESPACES,
@@ -36,7 +37,8 @@ WORKLOADS = frozenset(
 )
 VERSIONS: Mapping[tuple[str, str], str] = {
     (version.rpartition("/")[0], kind): version
-    for version, kind in {*BY_KIND, *WORKLOADS} - {(r.api_version, r.kind) for r in IN_TREE_GROUPS}
+    for version, kind in {*BY_KIND, *WORKLOADS}
+    - {(r.api_version, r.kind) for r in (*IN_TREE_GROUPS, COMPOSITE_POD_GROUPS)}
 }
 """Group and kind -> the version that is read, of APIs that are read in one version."""
 IGNORED = frozenset(
@@ -87,7 +89,7 @@ def _load(api: EmbeddedAPI, documents: Sequence[Document]) -> Loaded:
 
 def _rank(resource: ResourceType[Any]) -> int:
     """Pods come last, groups before them: what is created names what exists."""
-    if resource in (POD_GROUPS, *IN_TREE_GROUPS, *FOREIGN_POD_GROUPS):
+    if resource in (POD_GROUPS, *IN_TREE_GROUPS, COMPOSITE_POD_GROUPS, *FOREIGN_POD_GROUPS):
         return 2
     return {NAMESPACES: 0, PODS: 3}.get(resource, 1)
 

@@ -77,6 +77,18 @@ def waiting_for_group(key: str) -> str:
     return f"PodGroup {key}, which it is to start together with, is not found or does not name it"
 
 
+def waiting_for_composite(key: str) -> str:
+    return f"CompositePodGroup {key}, which it is a group of, is not found"
+
+
+def waiting_for_chosen(key: str) -> str:
+    return f"it waits until other groups of CompositePodGroup {key} have started"
+
+
+def composite_does_not_fit(key: str, reason: str) -> str:
+    return f"CompositePodGroup {key} does not fit: {reason}"
+
+
 def companion_waits(key: str, cause: str) -> str:
     return f"PodGroup {key}, which it is to start together with, cannot start: {cause}"
 

@@ -15,6 +15,7 @@ from typing import Self, TypeVar
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
+from extender.api.schedulingv1alpha3 import CompositePodGroup
 from extender.config.plugin_args import CoschedulingArgs
 from extender.crash import every, guarded
 from extender.framework.columnar import (
@@ -368,6 +369,9 @@ class Coscheduling(
     def on_in_tree_pod_group(self, old: InTreePodGroup | None, new: InTreePodGroup | None) -> None:
         with self.manager.quarantine.blame(_key(old, new)):
             self.events.on_in_tree_pod_group(old, new)
+
+    def on_composite_pod_group(self, old: CompositePodGroup | None, new: CompositePodGroup | None) -> None:
+        self.events.on_composite_pod_group(old, new)
 
     def on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
         every(partial(self._on_node, old, new), *(partial(each.on_node, old, new) for each in self._preempting))

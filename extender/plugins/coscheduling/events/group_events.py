@@ -13,6 +13,7 @@ from typing import TypeVar
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
+from extender.api.schedulingv1alpha3 import CompositePodGroup
 from extender.client.short_steps import pause
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
@@ -25,6 +26,7 @@ from extender.plugins.coscheduling.scheduling.lost_slots import lose_slot
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import refused_unasked
 from extender.plugins.coscheduling.spec.group_annotations import asks_for, relevant
+from extender.plugins.coscheduling.spec.in_tree import spec_of_composite
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.spec.sources.foreign import ForeignPodGroup, kind_of
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of, missing_group, update_once_satisfied
@@ -163,6 +165,19 @@ class GroupEvents:
         elif old is not None:
             self._object_changed(old.key, lambda: manager.foreign_gone(old), gone=True)
 
+    def on_composite_pod_group(self, old: CompositePodGroup | None, new: CompositePodGroup | None) -> None:
+        """All groups below it ask for something else."""
+        manager = self._manager
+        before, after = (spec_of_composite(each) if each is not None else None for each in (old, new))
+        known = after or before
+        if known is None or before == after:
+            return
+        with manager.lock:
+            keys = manager.composite_changed(known.key, after)
+        for key in keys:
+            change = partial(self._object_changed, key, partial(manager.tree_changed, key), gone=False)
+            manager.quarantine.for_gang(key, "events", change, None)
+
     def _object_changed(self, key: str, change: Callable[[], Group | None], *, gone: bool) -> None:
         """What the group was to start with until now, and what it is to start with from now on, is looked at anew."""
         manager = self._manager
@@ -247,7 +262,7 @@ class GroupEvents:
             spec = manager.spec(each)
             if spec is None or spec.invalid or manager.lacks(each, each.members.keys()):
                 return False
-        return not missing_group(manager, group)
+        return not missing_group(manager, group) and not manager.composites.missing(group.key)
 
     def _matters(self, group: Group, new: corev1.Pod | None) -> bool:
         """Whether a group that waits may have a plan after this: not if the pod has its place or its node already."""

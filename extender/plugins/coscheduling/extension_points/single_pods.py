@@ -31,6 +31,7 @@ from extender.plugins.coscheduling.scheduling.topology import (
     confining_level,
     places_of,
     position_in,
+    shared_topologies,
 )
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
@@ -77,22 +78,25 @@ class SinglePods:
         self, pod: corev1.Pod, nodes: Sequence[NodeInfo], snapshot: NodeInfoLister
     ) -> tuple[str, frozenset[str] | None]:
         """(the level of which a placed gang may not leave its domain, those of the nodes that are in it); None: all."""
+        confined: list[tuple[Topology, int, list[str]]] = []
         with self._manager.lock:
             group = self._manager.group_of(pod)
-            if group is None:
-                return "", None
-            spec = self._manager.spec(group)
-            confining = confining_level(self._topology, [spec.topology] if spec is not None else [])
-            places = list(places_of(self._manager, group)) if confining is not None else []
-        if confining is None or not places:
+            for asked, groups in shared_topologies(self._manager, group, planned=False) if group is not None else ():
+                confining = confining_level(self._topology, asked)
+                places = [name for each in groups for name in places_of(self._manager, each)] if confining else []
+                if confining is not None and places:
+                    confined.append((*confining, places))
+        if not confined:
             return "", None
-        topology, level = confining
-        domains, position = self._domains.of(snapshot, topology.levels), position_in(snapshot)
-        own = domains.with_nodes(level, _counted(places, position))
-        rows = _rows_of(nodes, snapshot, position)
-        inside = rows[np.isin(domains.ids[level][rows], sorted(own))]
+        rows, position = _rows_of(nodes, snapshot, position_in(snapshot)), position_in(snapshot)
+        name = ""
+        for topology, level, places in confined:
+            domains = self._domains.of(snapshot, topology.levels)
+            inside = np.isin(domains.ids[level][rows], sorted(domains.with_nodes(level, _counted(places, position))))
+            name = name if inside.all() and name else domains.levels[level].name
+            rows = rows[inside]
         known = snapshot.list()
-        return domains.levels[level].name, frozenset(known[at].name for at in inside.tolist())
+        return name, frozenset(known[at].name for at in rows.tolist())
 
 
 def outside_domain(level: str) -> str:

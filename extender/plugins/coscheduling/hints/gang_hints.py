@@ -22,7 +22,7 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.resource import Resource
 from extender.plugins import names
 from extender.plugins.coscheduling.hints.helpful_events import Happened, changed_labels, grew
-from extender.plugins.coscheduling.planner.waits_for import Demand, MemberKind, Trait, WaitIndex, brings_volumes
+from extender.plugins.coscheduling.waits_for import Demand, MemberKind, Trait, WaitIndex, brings_volumes
 from extender.plugins.inter_pod_affinity.topology_counts import matches_all
 from extender.plugins.node_unschedulable import tolerates_cordon
 

@@ -18,9 +18,9 @@ from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.hints.gang_hints import EventJudge, GangHints
 from extender.plugins.coscheduling.hints.helpful_events import Happened
-from extender.plugins.coscheduling.planner.waits_for import WaitIndex
 from extender.plugins.coscheduling.state.group import counts_at
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, in_parts
+from extender.plugins.coscheduling.waits_for import WaitIndex
 
 MOST_NOTED = 1000  # beyond it every gang is looked at
 MOST_KEYS = 1000

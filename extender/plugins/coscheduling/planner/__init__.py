@@ -7,9 +7,11 @@ run on a native thread. `planning.plan` is the door; `request` has the words, `a
 from extender.plugins.coscheduling.planner.members import judged_shape_of, shape_of
 from extender.plugins.coscheduling.planner.planning import plan
 from extender.plugins.coscheduling.planner.request import (
+    Branch,
     Cause,
     DomainFit,
     Judge,
+    Leaf,
     Minimum,
     Offload,
     Placement,
@@ -21,9 +23,11 @@ from extender.plugins.coscheduling.planner.request import (
 from extender.plugins.coscheduling.planner.room import capacity_for, insufficient
 
 __all__ = [
+    "Branch",
     "Cause",
     "DomainFit",
     "Judge",
+    "Leaf",
     "Minimum",
     "Offload",
     "Placement",

@@ -176,7 +176,7 @@ def _named(request: Request, minima: Sequence[Minimum], verdict: Verdict, plan: 
     for minimum in minima:
         if not minimum.name or minimum.uids >= all_members or verdict.cause is Cause.BUDGET or deadline.spent(1.0):
             continue
-        core = _core(sorted(request.members, key=_resource_size), [minimum])
+        core = core_of(sorted(request.members, key=_resource_size), [minimum])
         alone = plan(replace(request, members=core, needed=minimum.needed))
         if isinstance(alone, Verdict) and alone.cause is not Cause.BUDGET:
             return replace(alone, reason=f"{minimum.name}: {alone.reason}")
@@ -189,14 +189,14 @@ def _met(placement: Placement, minima: Sequence[Minimum]) -> bool:
 
 def _cores(members: Sequence[PodInfo], minima: Sequence[Minimum]) -> Iterator[list[PodInfo]]:
     """The members to be placed for the minima: the smallest, or, if those are others, the first in the order of preference."""
-    smallest = _core(sorted(members, key=_resource_size), minima)
-    first = _core(members, minima)
+    smallest = core_of(sorted(members, key=_resource_size), minima)
+    first = core_of(members, minima)
     if {info.pod.uid for info in smallest} != {info.pod.uid for info in first}:
         yield first
     yield smallest
 
 
-def _core(members: Sequence[PodInfo], minima: Sequence[Minimum]) -> list[PodInfo]:
+def core_of(members: Sequence[PodInfo], minima: Sequence[Minimum]) -> list[PodInfo]:
     chosen: set[str] = set()
     for minimum in minima:
         missing = minimum.needed - len(minimum.uids & chosen)

@@ -37,6 +37,7 @@ from extender.plugins.coscheduling.planner.request import (
 )
 from extender.plugins.coscheduling.planner.room import IntColumn, Refusals, Room
 from extender.plugins.coscheduling.planner.search import Search
+from extender.plugins.coscheduling.planner.trees import plan_tree
 from extender.plugins.coscheduling.planner.waves import waves
 
 SHOWN_DOMAINS = 10
@@ -237,6 +238,8 @@ def plan(cluster: Cluster, request: Request, judge: Judge) -> Placement | Verdic
     """Places for `needed` members and as many more as fit, or why there are none.
 
     cluster: a snapshot; one with columns is faster."""
+    if request.tree is not None:
+        return _of_tree(cluster, request, judge)
     if request.minima:
         return plan_minima(request, lambda part: plan(cluster, part, judge))
     if len(request.members) < request.needed:
@@ -253,6 +256,16 @@ def plan(cluster: Cluster, request: Request, judge: Judge) -> Placement | Verdic
     except OutOfTimeError:
         placed = gang.placed if gang is not None else 0
         return Verdict(OUT_OF_TIME, placed, request.needed, Cause.BUDGET)
+
+
+def _of_tree(cluster: Cluster, request: Request, judge: Judge) -> Placement | Verdict:
+    try:
+        return plan_tree(with_pods(cluster, ()), request, lambda part: plan(cluster, part, judge))
+    except UnknownLevelError as error:
+        return Verdict(str(error), 0, request.needed, Cause.TOPOLOGY)
+    except OutOfTimeError:
+        composite = request.tree.name if request.tree is not None else ""
+        return Verdict(OUT_OF_TIME, 0, request.needed, Cause.BUDGET, composite=composite)
 
 
 def _gang(snapshot: NodeInfoLister, request: Request, judge: Judge, deadline: Deadline) -> Gang:

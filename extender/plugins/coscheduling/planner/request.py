@@ -76,6 +76,33 @@ class Minimum:
 
 
 @dataclass(frozen=True, slots=True)
+class Leaf:
+    """One group of several of which not all have to start. uids: of its unplaced members, at least `needed` of which must be placed
+    with it. minima, topology, placed: as of a request, its own."""
+
+    name: str
+    uids: frozenset[str]
+    needed: int
+    minima: Sequence[Minimum] = ()
+    topology: Topology = Topology()
+    placed: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """At least `needed` of its children must be placed, all of them in one domain of the level that its topology requires."""
+
+    name: str
+    children: Sequence[Tree]
+    needed: int
+    topology: Topology = Topology()
+    placed: Sequence[str] = ()
+
+
+Tree = Leaf | Branch
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """What is to be planned.
 
@@ -85,6 +112,7 @@ class Request:
     promised: places of others that hold against this gang, and places of this gang that stay.
     placed: the nodes of this gang's members that have their places (bound, held or reserved): its domain is theirs.
     minima: where there is more to meet than `needed`: of roles, and of groups that start together.
+    tree: groups of which not all have to start; then it says what is needed, and `needed` is no more than the least of it.
     """
 
     members: Sequence[PodInfo]
@@ -97,6 +125,7 @@ class Request:
     budget_seconds: float = BUDGET_SECONDS
     clock: Clock = time.monotonic
     minima: Sequence[Minimum] = ()
+    tree: Branch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +168,7 @@ class Verdict:
     resource: what runs out first. missing: of it, for those that found no place.
     level: what the group requires. domains: the best ones of that level, best first.
     fits_at: the narrowest wider level that would do ("cluster": without any); empty if none would.
+    composite: the CompositePodGroup of which too few groups fit.
     """
 
     reason: str
@@ -150,6 +180,7 @@ class Verdict:
     level: str = ""
     domains: tuple[DomainFit, ...] = ()
     fits_at: str = ""
+    composite: str = ""
 
     @property
     def short(self) -> int:
@@ -174,6 +205,11 @@ class Deadline:
     def spent(self, share: float) -> bool:
         """Whether this share of the time is gone."""
         return self.clock() - self.started > self.seconds * share
+
+    @property
+    def left(self) -> float:
+        """In seconds."""
+        return max(0.0, self.seconds - (self.clock() - self.started))
 
     def check(self) -> None:
         """Between two pieces of work, the smaller the better."""

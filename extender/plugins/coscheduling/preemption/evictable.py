@@ -18,6 +18,7 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.ordering import sort_by_importance
 from extender.plugins.coscheduling.dependencies import GangVictims
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.group import Group, counts_at
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
@@ -204,18 +205,29 @@ def _running(group: Group) -> dict[str, tuple[PodInfo, str]]:
 
 def _by_what_it_asks_for(manager: PodGroupManager, group: Group) -> RunningGang | None:
     spec = manager.spec(group)
-    if spec is None or spec.invalid or (spec.min_member <= 1 and not spec.disrupted_whole):
+    if spec is None or spec.invalid:
         return None
+    if together := _disrupted_together(manager, group, spec):  # no member is to spare
+        running = {uid: on_node for each in together for uid, on_node in _running(each).items()}
+        return RunningGang(together[0].key, len(running), running, standing_priority=manager.priority_of(group))
     running = _running(group)
-    if not running:
+    if spec.min_member <= 1 or not running:
         return None
-    if spec.disrupted_whole:  # no member is to spare
-        return RunningGang(group.key, len(running), running, standing_priority=manager.priority_of(group))
     role_of = {uid: spec.roles.role_of(info.pod) for uid, (info, _) in running.items()} if spec.roles.minima else {}
     priority = manager.priority_of(group)
     gang = RunningGang(group.key, spec.min_member, running, dict(spec.roles.minima), role_of, priority)
     loose = spec.match_policy is MatchPolicy.ONCE_SATISFIED and group.once_whole
     return gang if gang.complete or not loose else None
+
+
+def _disrupted_together(manager: PodGroupManager, group: Group, spec: GroupSpec) -> list[Group]:
+    """The groups that run and that go whole with this one, by the widest composite above it that says so, or by itself."""
+    above = [composite.key for composite in manager.composites.ancestors(group.key) if composite.disrupted_whole]
+    if not above and not spec.disrupted_whole:
+        return []
+    keys = manager.composites.groups_of(above[-1]) if above else (group.key,)
+    groups = [each for key in sorted(keys) if (each := manager.groups.get(key)) is not None]
+    return [each for each in groups if each.assigned() or each.starting] if _running(group) else []
 
 
 def starting_members(groups: Iterable[Group]) -> set[str]:

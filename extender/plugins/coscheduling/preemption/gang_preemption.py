@@ -35,7 +35,7 @@ from extender.plugins.coscheduling.scheduling.lost_slots import lose_slot
 from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
 from extender.plugins.coscheduling.scheduling.plan_request import PlannedGangSet
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
-from extender.plugins.coscheduling.state.gang_sets import gang_set_of
+from extender.plugins.coscheduling.state.gang_sets import chosen_groups, gang_set_of
 from extender.plugins.coscheduling.state.group import Group, Preempting
 
 log = logging.getLogger(__name__)
@@ -211,6 +211,9 @@ class GangPreemption:
                         Diagnosis(UnschedulableReason.NEEDS_GATE, messages.needs_gate(manager.gate), manager.clock())
                     )
                 return None
+            if situation.question.request.tree is not None:
+                gang_set = chosen_groups(manager, gang_set, placement.nodes.keys())
+                planned = planned.only(gang_set)
             if not self._all_of(found.broken_gangs, victims) or not planned.may_start_with(manager, placement.nodes):
                 self._anew(gang_set, scheduler_name)
                 return None

@@ -73,9 +73,9 @@ class VictimSearch:
         if not self._dependencies.rules.enabled:
             return messages.PREEMPTION_OFF
         specs = [self._manager.spec(group) for group in gang_set]
-        if any(pod.spec.preemption_policy == "Never" for pod in pending) or not all(
-            spec.preempts for spec in specs if spec
-        ):
+        above = [spec for group in gang_set for spec in self._manager.composites.ancestors(group.key)]
+        never = any(pod.spec.preemption_policy == "Never" for pod in pending)
+        if never or not all(spec.preempts for spec in (*specs, *above) if spec is not None):
             return messages.PREEMPTION_NEVER
         return "" if self._dependencies.evictor.allowed() else messages.PREEMPTION_NOT_PERMITTED
 

@@ -23,7 +23,7 @@ from extender.plugins.coscheduling.state.diagnosis import (
     FailedCheck,
     UnschedulableReason,
 )
-from extender.plugins.coscheduling.state.gang_sets import gang_set_of, missing_group
+from extender.plugins.coscheduling.state.gang_sets import choice, gang_set_of, missing_group
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import Needs, needs, schedules_alone
@@ -42,6 +42,9 @@ def failed_check(
     if _too_large(manager, group, uid):
         text = messages.EXCEEDS_HELD_BINDS
         return FailedCheck(UnschedulableReason.EXCEEDS_HELD_BINDS, text, text, told=text)
+    if manager.composites and (root := manager.composites.root_of(group.key)):
+        text = _waits_in_tree(manager, group, root, scheduler_name)
+        return FailedCheck(UnschedulableReason.COMPANION_NOT_READY, text, text, told=text) if text else None
     if not manager.gang_set_index:
         return None
     if other := missing_group(manager, group):
@@ -55,8 +58,30 @@ def failed_check(
     return None
 
 
+def _waits_in_tree(manager: PodGroupManager, group: Group, root: str, scheduler_name: str) -> str:
+    """What the group waits for in its tree of composites; empty if it may be planned."""
+    composites = manager.composites
+    if missing := composites.missing(group.key):
+        return messages.waiting_for_composite(missing)
+    gang_set = gang_set_of(manager, group)
+    if composites.has_started(root):
+        return ""
+    if (chosen := choice(manager, root)) and group.key not in chosen:
+        return messages.waiting_for_chosen(root)
+    failed = {each.key: gate for each in gang_set[1:] if (gate := _own_gate(manager, each, scheduler_name, "", ""))}
+    if chosen:
+        return next((messages.companion_waits(key, gate.cause) for key, gate in failed.items()), "")
+    lacking = composites.lacking(root, {each.key for each in gang_set} - failed.keys())
+    if not lacking or not failed:
+        return lacking
+    key, gate = min(failed.items(), key=lambda each: each[0])
+    return f"{lacking}: {messages.companion_waits(key, gate.cause)}"
+
+
 def missing_peer_gang(manager: PodGroupManager, group: Group) -> str:
     """Why no member of the group can start, whichever come: one that it starts with is not there, or asks for nonsense. Lock held."""
+    if missing := manager.composites.missing(group.key):
+        return messages.waiting_for_composite(missing)
     if other := missing_group(manager, group):
         return messages.waiting_for_group(other)
     for peer_gang in gang_set_of(manager, group)[1:]:

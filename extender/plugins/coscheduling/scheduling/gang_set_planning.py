@@ -19,7 +19,6 @@ from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.dependencies import REJECTED, CoschedulingDependencies, Verdict
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher, cannot_be_woken, needs_siblings, waves_of
 from extender.plugins.coscheduling.planner.room import Counting
-from extender.plugins.coscheduling.planner.waits_for import ANYTHING, OWN_EVENTS, WaitsFor, kinds_of
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservations
 from extender.plugins.coscheduling.scheduling.checks import note_extra_members
 from extender.plugins.coscheduling.scheduling.lost_slots import recheck
@@ -27,10 +26,11 @@ from extender.plugins.coscheduling.scheduling.plan_request import PlannedGangSet
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import exclude_members_that_will_not_return, lease_of
 from extender.plugins.coscheduling.scheduling.room_diagnosis import look_closer
 from extender.plugins.coscheduling.state.diagnosis import OF_CAUSE, Diagnosis, UnschedulableReason, diagnosis_of_plan
-from extender.plugins.coscheduling.state.gang_sets import gang_set_of
+from extender.plugins.coscheduling.state.gang_sets import chosen_groups, gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.slots import Slot
+from extender.plugins.coscheduling.waits_for import ANYTHING, OWN_EVENTS, WaitsFor, kinds_of
 
 log = logging.getLogger(__name__)
 
@@ -116,6 +116,9 @@ class GangSetPlanning:
             return self.plan(group, scheduler_name, allowed, caller=caller)
         waves = waves_of(result)
         with manager.lock:
+            if request.tree is not None:
+                gang_set = chosen_groups(manager, gang_set, result.nodes.keys())
+                planned = planned.only(gang_set)
             stuck = cannot_be_woken(gang_set, waves, caller)
         if stuck:
             stop = Diagnosis(UnschedulableReason.NEEDS_GATE, messages.needs_gate(manager.gate))
@@ -342,6 +345,8 @@ def note_places(
 
     Those of members that a start has left behind are firm, whether or not victims have to go from them first.
     """
+    if request.tree is not None:
+        manager.composites.choose(request.tree.name, [group.key for group in gang_set])
     wave_of = _wave_of(manager, gang_set, waves)
     settled = {uid for each in gang_set for uid in each.assigned()}
     for info in request.members:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from extender.framework.listers import NodeInfoLister, Nominator
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import Resource
 from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.planner.trees import least_needed
 from extender.plugins.coscheduling.scheduling.overlay import Overlays
 from extender.plugins.coscheduling.scheduling.topology import topology_of
+from extender.plugins.coscheduling.scheduling.tree_request import tree_of
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
@@ -116,15 +119,26 @@ class PlanRequests:
             minima += own
             needed += own[-1].needed if own else 0
         members.sort(key=lambda info: (info.pod.uid != caller, info.pod.name))
+        tree = tree_of(self._manager, gang_set, self._topology, partial(self._leaf, scheduler_name), self._nodes)
         return planner.Request(
             members=members,
-            needed=needed,
+            needed=needed if tree is None else least_needed(tree),
+            tree=tree,
             allowed={**self._confined(gang_set), **allowed},
             excluded=self._excluded(gang_set),
             topology=topology_of(self._topology, [spec.topology for spec in map(self._manager.spec, gang_set) if spec]),
             placed=[node for group in gang_set for node in self._nodes(group)],
             minima=minima if len(minima) > 1 or any(len(each.uids) < len(members) for each in minima) else (),
         )
+
+    def _leaf(self, scheduler_name: str, group: Group) -> planner.Leaf:
+        spec = self._manager.spec(group)
+        unplaced, minima = self._of_group(group, scheduler_name, alone=False)
+        uids = frozenset(info.pod.uid for info in unplaced)
+        if spec is None or spec.invalid:
+            return planner.Leaf(group.key, uids, len(uids) + 1)  # more than there are
+        topology = topology_of(self._topology, [spec.topology])
+        return planner.Leaf(group.key, uids, minima[-1].needed if minima else 0, minima, topology, self._nodes(group))
 
     def _of_group(
         self, group: Group, scheduler_name: str, *, alone: bool
@@ -214,18 +228,24 @@ def _free(nodes: Sequence[NodeInfo]) -> Resource:
 
 @dataclass(frozen=True, slots=True)
 class PlannedGangSet:
-    """groups: with what each asked for when the request was made. The manager's lock is held around everything here."""
+    """keys: of the gang set when the request was made. groups: those of it that are to start, with what each asked for then. The
+    manager's lock is held around everything here."""
 
+    keys: frozenset[str]
     groups: Sequence[tuple[Group, GroupSpec | None]]
 
     @classmethod
     def of(cls, manager: PodGroupManager, gang_set: Sequence[Group]) -> PlannedGangSet:
-        return cls(tuple((group, manager.spec(group)) for group in gang_set))
+        keys = frozenset(group.key for group in gang_set)
+        return cls(keys, tuple((group, manager.spec(group)) for group in gang_set))
+
+    def only(self, chosen: Sequence[Group]) -> PlannedGangSet:
+        """These groups of it have been chosen to start."""
+        return replace(self, groups=tuple(each for each in self.groups if each[0] in chosen))
 
     def may_start_with(self, manager: PodGroupManager, uids: Collection[str]) -> bool:
         """Whether these members, where they are still there, and those with a place are enough for the same request now."""
-        first = self.groups[0][0]
-        if {each.key for each in gang_set_of(manager, first)} != {group.key for group, _ in self.groups}:
+        if not self.groups or {each.key for each in gang_set_of(manager, self.groups[0][0])} != self.keys:
             return False
         return all(
             is_there(manager, group)

@@ -23,7 +23,6 @@ from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
 from extender.plugins.coscheduling.hints.helpful_events import Happened
 from extender.plugins.coscheduling.hints.wake_ups import WakeUps
 from extender.plugins.coscheduling.plan_call import BegunCall, PlanCall, WaitingTime
-from extender.plugins.coscheduling.planner.waits_for import OWN_EVENTS
 from extender.plugins.coscheduling.scheduling.checks import failed_check
 from extender.plugins.coscheduling.scheduling.gang_set_planning import GangSetPlanning
 from extender.plugins.coscheduling.scheduling.planning_order import PlanningOrder, take
@@ -32,6 +31,7 @@ from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import schedules_alone
+from extender.plugins.coscheduling.waits_for import OWN_EVENTS
 
 BEGUN_SECONDS = 2.0  # after which other pods are answered though not all gangs that have begun are planned
 BEGUN_AGAIN_SECONDS = 1.0  # after which they are looked for again where that raised

@@ -93,6 +93,23 @@ def _depth(configured: Topology, name: str) -> int:
     return next((index for index, level in levels if name in (level.name, level.key)), len(configured.levels))
 
 
+def shared_topologies(
+    manager: PodGroupManager, group: Group, *, planned: bool
+) -> Iterator[tuple[Sequence[AskedTopology], Sequence[Group]]]:
+    """What is asked for, and the groups whose members have to be in one domain of it: the gang set, or, in a tree of composites, the
+    group itself and all groups of each composite above it. planned: by the gang set's plan; else the group is on its own. Lock held.
+    """
+    composites = manager.composites
+    above = composites.ancestors(group.key) if composites else ()
+    gang_set = gang_set_of(manager, group) if planned and not above else (group,)
+    yield [spec.topology for each in gang_set if (spec := manager.spec(each)) is not None], gang_set
+    for composite in above:
+        if composite.node_label:
+            keys = composites.groups_of(composite.key)
+            known = [manager.groups[key] for key in keys if key in manager.groups]
+            yield [AskedTopology(node_label=composite.node_label)], known
+
+
 class GangSetDomains:
     """Everything here runs under the manager's lock. topology: the levels that are configured."""
 
@@ -104,20 +121,21 @@ class GangSetDomains:
     def left(self, group: Group, uid: str, node_name: str, snapshot: NodeInfoLister) -> str:
         """The level of which the member would leave the domain that those it has to be with are in; empty if it would not."""
         planned = self._manager.slots.get(uid) is not None
-        gang_set = gang_set_of(self._manager, group) if planned else (group,)
-        specs = [self._manager.spec(each) for each in gang_set]
-        confining = confining_level(self._topology, [spec.topology for spec in specs if spec is not None])
-        if confining is None:
-            return ""
-        topology, level = confining
         position = position_in(snapshot)
         here = position(node_name)
         if here is None:
             return ""
-        domains = self._domains.of(snapshot, topology.levels)
-        others = [at for name in self._places(gang_set, uid) if (at := position(name)) is not None]
-        own = domains.with_nodes(level, others)
-        return domains.levels[level].name if own and domains.ids[level][here] not in own else ""
+        for asked, groups in shared_topologies(self._manager, group, planned=planned):
+            confining = confining_level(self._topology, asked)
+            if confining is None:
+                continue
+            topology, level = confining
+            domains = self._domains.of(snapshot, topology.levels)
+            others = [at for name in self._places(groups, uid) if (at := position(name)) is not None]
+            own = domains.with_nodes(level, others)
+            if own and domains.ids[level][here] not in own:
+                return domains.levels[level].name
+        return ""
 
     def _places(self, gang_set: Sequence[Group], uid: str) -> Iterator[str]:
         """The nodes of all other members of the gang set that have one."""

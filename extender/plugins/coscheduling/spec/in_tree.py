@@ -1,4 +1,4 @@
-"""What a group asks for by kube-scheduler's own PodGroup: each field of its spec is honoured, or refused by its name.
+"""What kube-scheduler's own PodGroup and CompositePodGroup ask for: each field is honoured, or refused by its name.
 
 PodGroupManager keeps the result. Left out are references to the Workload that it was made from, which ask for nothing.
 Kubernetes: pkg/apis/scheduling/validation/validation.go
@@ -7,19 +7,21 @@ Kubernetes: pkg/apis/scheduling/validation/validation.go
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from extender.api.schedulingv1alpha2 import PodGroup, PodGroupSpec, SchedulingConstraints
+from extender.api.schedulingv1alpha3 import CompositePodGroup, CompositePodGroupSpec
 from extender.api.schedulingv1beta1 import DisruptionMode
 from extender.plugins.coscheduling.spec.counts import check_minimum
 from extender.plugins.coscheduling.spec.field_errors import FieldError, invalid, too_many, unsupported
 from extender.plugins.coscheduling.spec.group_annotations import Asked, asked_beside
 from extender.plugins.coscheduling.spec.keys import TOPOLOGY_REQUIRED
-from extender.plugins.coscheduling.spec.named_groups import check_label_key
+from extender.plugins.coscheduling.spec.named_groups import check_group_name, check_label_key
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec, completed, unreadable
 from extender.plugins.coscheduling.spec.reading import Reading
 
+PARENT = "spec.parentCompositePodGroupName"
 HIGHEST_PRIORITY = 1_000_000_000  # that users may give; those above are the system's
 _WHOLE = {"Pod": False, "PodGroup": True}  # of v1alpha2
 _PREEMPTS = {"PreemptLowerPriority": True, "Never": False}
@@ -35,16 +37,76 @@ def spec_of_in_tree(pod_group: PodGroup, beside: Collection[tuple[str, ...]] = (
     reading.field("spec.resourceClaims", partial(_no_claims, spec))
     asked = asked_beside(pod_group.metadata, pod_group.key, beside)
     reading.field(f"annotation {TOPOLOGY_REQUIRED}", partial(_one_level, asked, level or ""))
+    parent = _parent_key(reading, pod_group.metadata.namespace, spec.parent_composite_pod_group_name)
+    reading.field(f"annotation {asked.groups_key}", partial(_one_set, asked, parent))
     group = GroupSpec(
         key=pod_group.key,
         min_member=minimum or 0,
         created=pod_group.metadata.creation_timestamp,
         priority=priority_of(reading, spec.priority, spec.priority_class_name),
         preempts=preempts(reading, spec.preemption_policy),
+        parent=parent,
         disrupted_whole=bool(reading.field("spec.disruptionMode", partial(disrupted_whole, spec.disruption_mode))),
     )
     asked = replace(asked, topology=replace(asked.topology, node_label=level or ""))
     return completed(group, reading.invalid, asked, "PodGroup")
+
+
+@dataclass(frozen=True, slots=True)
+class CompositeSpec:
+    """min_groups: how many of its groups have to start together; 1 with the basic policy, where each starts on its own.
+
+    parent: the key of the CompositePodGroup that it is a group of, empty for none. invalid: the text of a refusal. All other fields
+    as in GroupSpec and AskedTopology.
+    """
+
+    key: str
+    min_groups: int = 1
+    parent: str = ""
+    node_label: str = ""
+    priority: int | None = None
+    preempts: bool = True
+    disrupted_whole: bool = False
+    invalid: str = ""
+
+
+def spec_of_composite(composite: CompositePodGroup) -> CompositeSpec:
+    if composite.unreadable:
+        return CompositeSpec(
+            composite.key, invalid=f"CompositePodGroup {composite.key} is invalid: {composite.unreadable}"
+        )
+    reading, spec = Reading(), composite.spec
+    minimum = reading.field("spec.schedulingPolicy.gang.minGroupCount", partial(_min_groups, spec))
+    level = reading.field("spec.schedulingConstraints.topology", partial(topology_key, spec.scheduling_constraints))
+    found = CompositeSpec(
+        key=composite.key,
+        min_groups=minimum or 1,
+        parent=_parent_key(reading, composite.metadata.namespace, spec.parent_composite_pod_group_name),
+        node_label=level or "",
+        priority=priority_of(reading, spec.priority, spec.priority_class_name),
+        preempts=preempts(reading, spec.preemption_policy),
+        disrupted_whole=bool(reading.field("spec.disruptionMode", partial(disrupted_whole, spec.disruption_mode))),
+    )
+    wrong = reading.invalid
+    return replace(found, invalid=f"CompositePodGroup {found.key} is invalid: {wrong}") if wrong else found
+
+
+def _min_groups(spec: CompositePodGroupSpec) -> int:
+    gang = spec.scheduling_policy.gang
+    return check_minimum(gang.min_group_count) if gang is not None else 1
+
+
+def _parent_key(reading: Reading, namespace: str, name: str | None) -> str:
+    """Empty where there is none, or where it is no name."""
+    if not name:
+        return ""
+    found = reading.field(PARENT, partial(check_group_name, name))
+    return f"{namespace}/{found}" if found else ""
+
+
+def _one_set(asked: Asked, parent: str) -> None:
+    if asked.groups and parent:
+        raise FieldError(f"Forbidden: {PARENT} says already which groups start together")
 
 
 def _minimum(spec: PodGroupSpec) -> int:

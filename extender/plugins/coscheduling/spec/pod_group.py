@@ -43,7 +43,7 @@ class GroupSpec:
     ignored: fields of its object that are not honoured, though they keep no gang from being whole.
 
     Of kube-scheduler's own PodGroup: priority is the gang's own (None: its members'); preempts: whether pods may be evicted
-    for it; disrupted_whole: no member goes alone.
+    for it; disrupted_whole: no member goes alone; parent: the key of the CompositePodGroup that it is a group of, or empty.
     """
 
     key: str
@@ -62,6 +62,7 @@ class GroupSpec:
     preempts: bool = True
     disrupted_whole: bool = False
     ignored: tuple[str, ...] = ()
+    parent: str = ""
 
 
 def spec_of_pod_group(

@@ -122,9 +122,10 @@ def diagnosis_of_plan(keys: Sequence[str], min_member: int, result: object) -> D
     """What the planner said of a gang, or of groups that start together, that it could not place."""
     if not isinstance(result, Verdict):
         return Diagnosis(UnschedulableReason.NOT_TRIED, "no plan")
-    text = (
-        f"minMember of {min_member} does not fit: {result.reason}"
-        if len(keys) == 1
-        else messages.gang_set_does_not_fit(keys, result.reason)
-    )
+    if result.composite:
+        text = messages.composite_does_not_fit(result.composite, result.reason)
+    elif len(keys) == 1:
+        text = f"minMember of {min_member} does not fit: {result.reason}"
+    else:
+        text = messages.gang_set_does_not_fit(keys, result.reason)
     return Diagnosis(OF_CAUSE.get(result.cause, UnschedulableReason.INSUFFICIENT_RESOURCES), text, verdict=result)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from extender.plugins.coscheduling.planner.waits_for import ANYTHING, OWN_EVENTS, WaitIndex, WaitsFor
+from extender.plugins.coscheduling.waits_for import ANYTHING, OWN_EVENTS, WaitIndex, WaitsFor
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,23 @@ Koordinator: pkg/scheduler/plugins/coscheduling/core/gang_group.go
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from extender.api import corev1
+from extender.plugins.coscheduling.spec.named_groups import MAX_GROUPS
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import follow, minima_missed, needs, schedules_alone
 
 
 def gang_set_of(manager: PodGroupManager, group: Group) -> Sequence[Group]:
-    """The group, and the others that have to start with it. A gang set that has been whole once is none any more."""
+    """The group, and the others that have to start with it. A gang set that has been whole once is none any more.
+
+    In a tree of composites: the chosen groups; all, while none are chosen. One that was not chosen is alone, and waits.
+    """
+    if manager.composites and (root := manager.composites.root_of(group.key)):
+        return _in_tree(manager, group, root)
     keys = manager.gang_set_index.gang_set(group.key)
     if len(keys) == 1:
         return (group,)
@@ -29,8 +35,44 @@ def gang_set_of(manager: PodGroupManager, group: Group) -> Sequence[Group]:
     return (group, *(each for each in groups if each is not group))
 
 
+def _in_tree(manager: PodGroupManager, group: Group, root: str) -> Sequence[Group]:
+    groups = [each for key in manager.composites.groups_of(root) if (each := manager.groups.get(key)) is not None]
+    if len(groups) > MAX_GROUPS or manager.composites.problem(group.key):
+        return (group,)
+    if manager.composites.has_started(root):
+        if any(each.assigned() or each.starting for each in groups):
+            return (group,)
+        manager.composites.start_anew(root)
+    if chosen := choice(manager, root):
+        groups = [each for each in groups if each.key in chosen] if group.key in chosen else []
+    return (group, *(each for each in groups if each is not group))
+
+
+def choice(manager: PodGroupManager, root: str) -> Collection[str]:
+    """The keys of the groups of the tree that start together; empty where none are chosen, or nothing is left of what was planned."""
+    chosen = manager.composites.chosen(root)
+    groups = [each for key in chosen if (each := manager.groups.get(key)) is not None]
+    if len(groups) == len(chosen) and any(each.planned or each.held or each.assigned() for each in groups):
+        return chosen
+    return ()
+
+
+def chosen_groups(manager: PodGroupManager, gang_set: Sequence[Group], uids: Collection[str]) -> list[Group]:
+    """Those of the gang set that have all that they need once these members have places: all, where all have to start."""
+    placed = frozenset(uids)
+    return [
+        group
+        for group in gang_set
+        if (spec := manager.spec(group)) is not None
+        and not spec.invalid
+        and not needs(group, spec, manager.placed(group) | (group.members.keys() & placed))
+    ]
+
+
 def missing_group(manager: PodGroupManager, group: Group) -> str:
     """The key of a group that the gang set needs and that is not there, or that does not name this one back; or empty."""
+    if manager.composites and manager.composites.root_of(group.key):
+        return ""
     if not manager.gang_set_index:
         return ""
     gang_set = gang_set_of(manager, group)
@@ -65,11 +107,25 @@ def update_once_satisfied(manager: PodGroupManager, group: Group) -> None:
     follow(group, manager.spec(group))
     manager.follow_start(group)
     manager.follow_places(group)
+    if manager.composites and (root := manager.composites.root_of(group.key)):
+        _start_tree(manager, root)
+        return
     keys = manager.gang_set_index.gang_set(group.key)
     if len(keys) == 1 or manager.gang_set_index.was_whole(keys):
         return
     if all(key in manager.groups and is_whole(manager, manager.groups[key]) for key in keys):
         manager.gang_set_index.mark_whole(keys)
+
+
+def _start_tree(manager: PodGroupManager, root: str) -> None:
+    """Where as many groups as the tree asks for are on nodes, the others are planned by themselves from now on."""
+    composites = manager.composites
+    if composites.has_started(root):
+        return
+    groups = [each for key in composites.groups_of(root) if (each := manager.groups.get(key)) is not None]
+    if composites.satisfied(root, {each.key for each in groups if is_whole(manager, each)}):
+        composites.start(root)
+        manager.wake([each.key for each in groups if each.waits_for_room()])
 
 
 def waits_for_start(manager: PodGroupManager, pod: corev1.Pod) -> bool:

@@ -25,10 +25,10 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_GATE, PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.planner.waits_for import brings_volumes
+from extender.plugins.coscheduling.composites import Composites
 from extender.plugins.coscheduling.quarantine import Quarantine
 from extender.plugins.coscheduling.spec.group_annotations import names_groups
-from extender.plugins.coscheduling.spec.in_tree import spec_of_in_tree
+from extender.plugins.coscheduling.spec.in_tree import CompositeSpec, spec_of_in_tree
 from extender.plugins.coscheduling.spec.membership import GroupLabels, GroupRef, foreign_gates
 from extender.plugins.coscheduling.spec.pod_group import (
     GroupSpec,
@@ -47,6 +47,7 @@ from extender.plugins.coscheduling.state.member import Effect
 from extender.plugins.coscheduling.state.quorum import Needs, left_behind, needs
 from extender.plugins.coscheduling.state.slots import Slot, Slots, is_for_shape_of, member_to_come
 from extender.plugins.coscheduling.state.starts import follow_start, recall_start
+from extender.plugins.coscheduling.waits_for import brings_volumes
 from extender.plugins.pod_claims import claim_uses
 
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
@@ -85,6 +86,7 @@ class PodGroupManager:
         self.foreign: dict[str, dict[str, ForeignPodGroup]] = {kind: {} for kind in KINDS}
         self.slots = Slots()
         self.gang_set_index = GangSetIndex()
+        self.composites = Composites()
         self.queue = GangQueue(clock)
         self.denied = Denials(denied_seconds, clock)
         self.quarantine = Quarantine(self.lock, clock)
@@ -312,12 +314,37 @@ class PodGroupManager:
         found = (self.foreign[kind].get(group.key) for kind in KINDS if kind in named)
         return next((each for each in found if each is not None), None)
 
+    def composite_changed(self, key: str, spec: CompositeSpec | None) -> list[str]:
+        """None: it is gone. Returns the keys of the groups below it, which ask for something else now."""
+        before = self.composites.groups_of(key)
+        if spec is not None:
+            self.composites.put(spec)
+        else:
+            self.composites.remove(key)
+        return sorted({*before, *self.composites.groups_of(key)} & self.groups.keys())
+
+    def tree_changed(self, key: str) -> Group | None:
+        """A composite above the group has changed."""
+        group = self.groups.get(key)
+        if group is not None:
+            self._asks_anew(group)
+        return group
+
     def _asks_anew(self, group: Group) -> None:
         """What its object, or one of its pods, asks for has changed: the groups that it names count at once."""
         group.spec = None
         if self.spec(group) is None:
             self.gang_set_index.name(group.key, ())
+            self._adopt(group.key, "")
         self.follow_places(group)
+
+    def _adopt(self, key: str, parent: str) -> None:
+        """The group names this composite. Where its tree becomes too large by it, or small enough, all its groups ask anew."""
+        concerned = self.composites.adopt(key, parent)
+        for each in concerned:
+            if (group := self.groups.get(each)) is not None and each != key:
+                group.spec = None
+                self.queue.move_to_active((each,))
 
     def try_names_again(self, key: str) -> Group | None:
         """A group whose names were refused; None if they still are."""
@@ -335,6 +362,7 @@ class PodGroupManager:
             return
         if self.groups.get(group.key) is group:
             self.gang_set_index.name(group.key, ())
+            self._adopt(group.key, "")
             self.forget_notes(group.key)
             self.queue.forget(group.key)
             self.quarantine.forget(group.key)
@@ -379,6 +407,9 @@ class PodGroupManager:
             group.spec = spec_of(group, self.foreign_of(group))
             if group.spec is not None:
                 self.gang_set_index.name(group.key, group.spec.groups)
+                self._adopt(group.key, group.spec.parent)
+                if not group.spec.invalid and (wrong := self.composites.problem(group.key)):
+                    group.spec = replace(group.spec, invalid=wrong)
                 if number := self.gang_set_index.refused(group.key):
                     group.spec = too_many_together(group.spec, number)
         return group.spec
@@ -437,12 +468,23 @@ class PodGroupManager:
 
     def standing(self, group: Group) -> Standing:
         """The gang's priority and age; of groups that start together the lowest priority, and the age of the last quorum."""
+        if self.composites and (root := self.composites.root_of(group.key)):
+            return self._standing_in_tree(group, root)
         keys = self.gang_set_index.gang_set(group.key)
         if len(keys) == 1 or self.gang_set_index.was_whole(keys):
             return self._own_standing(group)
         found = [self._own_standing(each) for key in keys if (each := self.groups.get(key)) is not None]
         since = max((each.since or _FAR_FUTURE for each in found), default=_FAR_FUTURE)
         return Standing(min((each.priority for each in found), default=0), since)
+
+    def _standing_in_tree(self, group: Group, root: str) -> Standing:
+        """The widest composite's own priority, if it has one. Groups without a quorum yet make the others no younger."""
+        started, spec = self.composites.has_started(root), self.composites.spec(root)
+        keys = (group.key,) if started else self.composites.chosen(root) or self.composites.groups_of(root)
+        found = [self._own_standing(each) for key in keys if (each := self.groups.get(key)) is not None]
+        since = max((each.since for each in found if each.since is not None), default=None)
+        own = spec.priority if spec is not None else None
+        return Standing(min((each.priority for each in found), default=0) if own is None else own, since)
 
     def _own_standing(self, group: Group) -> Standing:
         spec = self.spec(group)

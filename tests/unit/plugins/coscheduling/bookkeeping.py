@@ -12,7 +12,6 @@ from operator import itemgetter
 
 from extender import metrics
 from extender.plugins.coscheduling.planner.hypothetical import with_pods
-from extender.plugins.coscheduling.planner.waits_for import WaitIndex, WaitsFor
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.scheduling.overlay import BELOW_ANY_PRIORITY
 from extender.plugins.coscheduling.spec.membership import foreign_gates
@@ -24,6 +23,7 @@ from extender.plugins.coscheduling.state.member import MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, spec_of
 from extender.plugins.coscheduling.state.quorum import Needs, needs
 from extender.plugins.coscheduling.state.slots import Slot, Slots
+from extender.plugins.coscheduling.waits_for import WaitIndex, WaitsFor
 
 BOUND = MemberState.BOUND
 Rule = Callable[[PodGroupManager, Group], Iterable[str]]
@@ -390,6 +390,20 @@ def wrong_in_index(index: WaitIndex, waiting: Mapping[str, WaitsFor]) -> Iterato
         yield "the index has demands of no gang"
 
 
+def _composites(manager: PodGroupManager) -> Iterator[str]:
+    """The groups in trees are those whose specs name a composite; what is chosen, or has started, is of a tree that has groups."""
+    named = {
+        key: group.spec.parent for key, group in manager.groups.items() if group.spec is not None and group.spec.parent
+    }
+    kept = {key: parent for key, parent in manager.composites.parents().items() if manager.groups[key].spec is not None}
+    if named != kept:
+        yield f"{kept} are in trees, and {named} should be"
+    for root in manager.composites.decided():
+        groups = manager.composites.groups_of(root)
+        if not groups or not manager.composites.chosen(root) <= set(groups):
+            yield f"{root}: {sorted(manager.composites.chosen(root))} were chosen of {groups}"
+
+
 MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
     "lock": _no_rule,
     "labels": _no_rule,
@@ -401,6 +415,7 @@ MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
     "foreign": _no_rule,  # every object of those kinds, whether a group is made of it or not
     "slots": _slots,
     "gang_set_index": _gang_groups,
+    "composites": _composites,
     "queue": _queue,
     "denied": _of_groups(lambda manager: manager.denied),
     "quarantine": _no_rule,  # a fault of a group that never came to be is forgotten when it is forgiven

@@ -11,7 +11,7 @@ from extender.api import corev1
 from extender.backend.cache.cache import Cache
 from extender.backend.queue.nominator import Nominator
 from extender.plugins.coscheduling.hints.gang_hints import EventJudge
-from extender.plugins.coscheduling.planner.waits_for import Demand
+from extender.plugins.coscheduling.waits_for import Demand
 from extender.scheduler.event_handlers import NodeHandlers, PodHandlers
 from tests.fakes.planning import planning_judge
 from tests.objects import HOSTNAME, ZONE, NodeBuilder, PodBuilder, make_node, make_pod, make_pod_group, selector

@@ -12,7 +12,7 @@ from extender.api import corev1
 from extender.api.corev1.toleration import Taint
 from extender.api.metav1 import Condition
 from extender.plugins.coscheduling.hints.wake_ups import MOST_NOTED
-from extender.plugins.coscheduling.planner.waits_for import WaitsFor
+from extender.plugins.coscheduling.waits_for import WaitsFor
 from tests.unit.plugins.coscheduling.conftest import LABEL, World, node, pod, pod_group
 
 Make = Callable[..., World]

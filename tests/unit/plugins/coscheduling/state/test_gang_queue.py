@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.planner.waits_for import ANYTHING, OWN_EVENTS, WaitsFor, kinds_of
 from extender.plugins.coscheduling.state.gang_queue import GangQueue, Unschedulable
+from extender.plugins.coscheduling.waits_for import ANYTHING, OWN_EVENTS, WaitsFor, kinds_of
 from tests.objects import PodBuilder, make_pod
 from tests.unit.plugins.coscheduling.bookkeeping import wrong_in_index
 

@@ -16,7 +16,6 @@ from extender.api.codec import convert
 from extender.api.schedulingv1alpha1 import GANG_READY
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.planner.waits_for import WaitsFor, kinds_of
 from extender.plugins.coscheduling.spec.keys import GROUPS
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.spec.start_record import start_record
@@ -27,6 +26,7 @@ from extender.plugins.coscheduling.state.group_members import UNSEEN_SECONDS
 from extender.plugins.coscheduling.state.member import MemberEvent, MemberState, Start
 from extender.plugins.coscheduling.state.pod_group_manager import AT_ONCE, PodGroupManager, in_parts
 from extender.plugins.coscheduling.state.slots import Slot
+from extender.plugins.coscheduling.waits_for import WaitsFor, kinds_of
 from tests.unit.plugins.coscheduling.conftest import FakeClock, pod, pod_group, waves
 
 KEY = "default/g"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.plugins.coscheduling.planner.waits_for import kinds_of
+from extender.plugins.coscheduling.waits_for import kinds_of
 from tests.objects import HOSTNAME, ZONE, PodBuilder
 from tests.unit.plugins.coscheduling.planning import GANG, gang, member
 

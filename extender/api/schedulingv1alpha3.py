@@ -1,0 +1,57 @@
+"""scheduling.k8s.io/v1alpha3: CompositePodGroup of Kubernetes 1.37, a gang of PodGroups and of further CompositePodGroups.
+
+They name it in spec.parentCompositePodGroupName.
+Kubernetes: k8s.io/api/scheduling/v1alpha3/types.go
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from extender.api.metav1 import Int32, Object, ObjectMeta
+from extender.api.schedulingv1alpha2 import GROUP as GROUP
+from extender.api.schedulingv1alpha2 import PodGroupStatus, SchedulingConstraints
+from extender.api.schedulingv1beta1 import DisruptionMode
+
+VERSION = "v1alpha3"
+
+
+class CompositeGangSchedulingPolicy(Object, frozen=True, gc=False):
+    min_group_count: Int32 = 0
+
+
+class CompositePodGroupSchedulingPolicy(Object, frozen=True, gc=False):
+    """`gang` is None for the basic policy: the groups are on their own."""
+
+    gang: CompositeGangSchedulingPolicy | None = None
+
+
+class CompositePodGroupSpec(Object, frozen=True, gc=False):
+    parent_composite_pod_group_name: str | None = None
+    scheduling_policy: CompositePodGroupSchedulingPolicy = CompositePodGroupSchedulingPolicy()
+    scheduling_constraints: SchedulingConstraints | None = None
+    disruption_mode: DisruptionMode | None = None
+    priority_class_name: str = ""
+    priority: Int32 | None = None
+    preemption_policy: str | None = None
+
+
+class CompositePodGroup(Object, frozen=True, gc=False):
+    """unreadable: see UnreadableCompositePodGroup; empty for every other."""
+
+    unreadable: ClassVar[str] = ""
+
+    metadata: ObjectMeta
+    spec: CompositePodGroupSpec = CompositePodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return self.metadata.key
+
+
+class UnreadableCompositePodGroup(CompositePodGroup, frozen=True, gc=False):
+    """Likewise schedulingv1alpha2.UnreadablePodGroup."""
+
+    unreadable: str = ""  # type: ignore[misc]

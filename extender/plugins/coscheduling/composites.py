@@ -1,0 +1,216 @@
+"""CompositePodGroups: the trees that they make of groups, which groups of a tree were chosen to start, and which trees have started.
+
+The planner chooses: at least minGroupCount of each composite's groups. From then on the chosen ones are a gang set as any other,
+and the others wait until the tree has started; then each of them is a gang of its own, in the domains that the tree is in.
+A choice holds while one of its groups has a place (gang_sets asks). Not locked: the manager's lock guards everything here.
+
+Trees are what owners of groups write: a walk visits at most MAX_GROUPS groups and as many composites, and goes MAX_DEPTH deep.
+Kubernetes: KEP-6012, pkg/scheduler/framework (validation of the layout at run time)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from extender.plugins.coscheduling.spec.field_errors import FieldError, invalid, too_many
+from extender.plugins.coscheduling.spec.in_tree import PARENT, CompositeSpec
+from extender.plugins.coscheduling.spec.named_groups import MAX_GROUPS
+
+MAX_DEPTH = 4  # of CompositePodGroups one inside the other
+
+
+class Composites:
+    def __init__(self) -> None:
+        self._specs: dict[str, CompositeSpec] = {}
+        self._parents: dict[str, str] = {}  # group -> composite
+        self._groups: dict[str, set[str]] = {}  # composite, which need not be there -> groups that name it
+        self._composites: dict[str, set[str]] = {}  # likewise -> composites that name it
+        self._chosen: dict[str, frozenset[str]] = {}  # root -> groups
+        self._started: set[str] = set()  # roots
+
+    def __bool__(self) -> bool:
+        """Whether any group is in a tree."""
+        return bool(self._parents)
+
+    # What objects say
+
+    def put(self, spec: CompositeSpec) -> None:
+        self.remove(spec.key)
+        self._specs[spec.key] = spec
+        if spec.parent:
+            self._composites.setdefault(spec.parent, set()).add(spec.key)
+
+    def remove(self, key: str) -> None:
+        """The groups that name it wait for it."""
+        known = self._specs.pop(key, None)
+        if known is not None and known.parent:
+            _discard(self._composites, known.parent, key)
+        self._forget_root(key)
+
+    def adopt(self, group: str, parent: str) -> Sequence[str]:
+        """The group names this composite, or none: empty. Returns the groups of a tree that has become too large by it, or is so no
+        longer."""
+        before = self._parents.get(group, "")
+        if before == parent:
+            return ()
+        concerned: list[str] = []
+        if before:
+            root = self.root_of(group)
+            too_large = len(self.groups_of(root)) > MAX_GROUPS
+            self._leave_choice(root, group)
+            del self._parents[group]
+            _discard(self._groups, before, group)
+            if too_large and len(left := self.groups_of(root)) <= MAX_GROUPS:
+                concerned += left
+        if parent:
+            self._parents[group] = parent
+            root = self.root_of(group)
+            too_large = len(self.groups_of(root)) > MAX_GROUPS
+            self._groups.setdefault(parent, set()).add(group)
+            if not too_large and len(joined := self.groups_of(root)) > MAX_GROUPS:
+                concerned += joined
+        return concerned
+
+    def _leave_choice(self, root: str, group: str) -> None:
+        if group in self.chosen(root) or not self.groups_of(root):
+            self._chosen.pop(root, None)
+        if self.groups_of(root) == [group]:
+            self._started.discard(root)
+
+    def _forget_root(self, root: str) -> None:
+        self._chosen.pop(root, None)
+        self._started.discard(root)
+
+    # Trees
+
+    def spec(self, key: str) -> CompositeSpec | None:
+        return self._specs.get(key)
+
+    def ancestors(self, group: str) -> Sequence[CompositeSpec]:
+        """The composites above the group, the narrowest first, as far as they are there."""
+        found: list[CompositeSpec] = []
+        key = self._parents.get(group, "")
+        while len(found) <= MAX_DEPTH and (spec := self._specs.get(key)) is not None:
+            found.append(spec)
+            key = spec.parent
+        return found
+
+    def root_of(self, group: str) -> str:
+        """The key of the widest composite that the group is in, which need not be there; empty for a group of none."""
+        above = self.ancestors(group)
+        return (above[-1].parent or above[-1].key) if above else self._parents.get(group, "")
+
+    def missing(self, group: str) -> str:
+        """The key of a composite above the group that is not there; empty where none is missing."""
+        root = self.root_of(group)
+        return root if root and root not in self._specs else ""
+
+    def problem(self, group: str) -> str:
+        """Why the group's tree is none, which its owner has to correct; empty where it is one, or where a part is still missing."""
+        above = self.ancestors(group)
+        for spec in above:
+            if spec.invalid:
+                return spec.invalid
+        if not above:
+            return ""
+        try:
+            self._check(above)
+        except FieldError as error:
+            return f"CompositePodGroup {above[0].key} is invalid: {PARENT}: {error}"
+        return ""
+
+    def _check(self, above: Sequence[CompositeSpec]) -> None:
+        """Raises FieldError."""
+        keys = [spec.key for spec in above]
+        if len(set(keys)) < len(keys):
+            raise invalid(above[0].parent.rpartition("/")[2], "must not lead back to the group itself")
+        if len(above) > MAX_DEPTH:
+            raise invalid(above[0].parent.rpartition("/")[2], f"must not lead to more than {MAX_DEPTH} levels")
+        if len(self.groups_of(keys[-1])) > MAX_GROUPS:
+            raise too_many(MAX_GROUPS, f"groups in {keys[-1]}")
+
+    def children(self, key: str) -> tuple[Sequence[str], Sequence[str]]:
+        """(groups, composites that are there) directly below; at most one more than MAX_GROUPS of each, in order."""
+        groups, composites = self._groups.get(key, set()), self._composites.get(key, set())
+        if max(len(groups), len(composites)) > MAX_GROUPS:
+            return sorted(groups)[: MAX_GROUPS + 1], sorted(composites)[: MAX_GROUPS + 1]
+        return sorted(groups), sorted(composites)
+
+    def groups_of(self, key: str) -> Sequence[str]:
+        """All groups below, of any depth; more than MAX_GROUPS where the tree is too large."""
+        found: list[str] = []
+        for composite in self._below(key):
+            found += self.children(composite)[0]
+            if len(found) > MAX_GROUPS:
+                break
+        return found
+
+    def _below(self, root: str) -> Iterator[str]:
+        """The composite, and those below it."""
+        fresh, seen = [(root, 1)], 0
+        while fresh and seen <= MAX_GROUPS * MAX_DEPTH:
+            key, depth = fresh.pop()
+            seen += 1
+            yield key
+            if depth <= MAX_DEPTH:
+                fresh += [(child, depth + 1) for child in self.children(key)[1]]
+
+    def tree_of(self, group: str) -> Sequence[str]:
+        """All groups of the group's tree, itself among them; of a group of none, itself."""
+        root = self.root_of(group)
+        return self.groups_of(root) if root else (group,)
+
+    def satisfied(self, root: str, groups: Collection[str]) -> bool:
+        """Whether these groups are as many as the tree asks for."""
+        return not self.lacking(root, groups)
+
+    def lacking(self, key: str, groups: Collection[str], depth: int = 1) -> str:
+        """Which composite has too few of its groups among these; empty if none."""
+        spec = self._specs.get(key)
+        if spec is None or depth > MAX_DEPTH:
+            return f"CompositePodGroup {key} is not there"
+        own, composites = self.children(key)
+        lacking = [self.lacking(child, groups, depth + 1) for child in composites]
+        having = sum(child in groups for child in own) + lacking.count("")
+        if having >= spec.min_groups:
+            return ""
+        told = f"{having} of {len(own) + len(composites)} groups of CompositePodGroup {key} are ready, {spec.min_groups} are needed"
+        return next(filter(None, lacking), told)
+
+    def parents(self) -> Mapping[str, str]:
+        """Group -> the composite that it names."""
+        return self._parents
+
+    # Choices
+
+    def decided(self) -> Collection[str]:
+        """The roots of trees of which groups were chosen, or that have started."""
+        return self._chosen.keys() | self._started
+
+    def chosen(self, root: str) -> frozenset[str]:
+        """The groups that start together; empty while none are chosen."""
+        return self._chosen.get(root, frozenset())
+
+    def choose(self, root: str, groups: Collection[str]) -> None:
+        self._chosen[root] = frozenset(groups)
+
+    def has_started(self, root: str) -> bool:
+        return root in self._started
+
+    def start(self, root: str) -> None:
+        """As many groups as the tree asks for are on nodes: from now on each is on its own."""
+        self._started.add(root)
+        self._chosen.pop(root, None)
+
+    def start_anew(self, root: str) -> None:
+        """Nothing of it runs, or is to start, any more."""
+        self._forget_root(root)
+
+
+def _discard(of: dict[str, set[str]], key: str, value: str) -> None:
+    """Takes the value away; a key without values is forgotten."""
+    values = of.get(key)
+    if values is not None:
+        values.discard(value)
+        if not values:
+            del of[key]

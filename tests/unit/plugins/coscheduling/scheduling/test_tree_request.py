@@ -1,0 +1,187 @@
+"""Trees of CompositePodGroups through the plugin: which groups may be chosen, before a choice, after it and once the tree has started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from extender.api import corev1
+from extender.api.codec import convert
+from extender.api.corev1.pod import PodSchedulingGroup
+from extender.api.schedulingv1alpha3 import CompositePodGroup
+from extender.api.schedulingv1beta1 import PodGroup
+from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.scheduling.tree_request import tree_of
+from extender.plugins.coscheduling.state.gang_sets import gang_set_of
+from tests.unit.plugins.coscheduling.conftest import World, node
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, member
+
+NewWorld = Callable[..., World]
+
+
+def composite(name: str, minimum: int, parent: str = "") -> CompositePodGroup:
+    spec: dict[str, Any] = {"schedulingPolicy": {"gang": {"minGroupCount": minimum}}}
+    spec |= {"parentCompositePodGroupName": parent} if parent else {}
+    return convert({"metadata": {"name": name, "namespace": "default"}, "spec": spec}, CompositePodGroup)
+
+
+def part(name: str, parent: str, minimum: int = 2) -> PodGroup:
+    spec = {"schedulingPolicy": {"gang": {"minCount": minimum}}, "parentCompositePodGroupName": parent}
+    stamp = "2026-01-01T00:00:00Z"
+    return convert(
+        {"metadata": {"name": name, "namespace": "default", "creationTimestamp": stamp}, "spec": spec}, PodGroup
+    )
+
+
+def named(group: str, number: int, **more: Any) -> corev1.Pod:
+    plain = member(f"{group}-{number}", "", **more)
+    return structs.replace(
+        plain, spec=structs.replace(plain.spec, scheduling_group=PodSchedulingGroup(pod_group_name=group))
+    )
+
+
+class Trees(KubeScheduler):
+    def composite(self, *composites: CompositePodGroup) -> None:
+        for each in composites:
+            self.plugin.on_composite_pod_group(None, each)
+
+    def parts(self, *groups: PodGroup) -> None:
+        for each in groups:
+            self.plugin.on_in_tree_pod_group(None, each)
+
+    def members(self, *groups: str, count: int = 2, **more: Any) -> None:
+        self.create(*(named(group, number, **more) for group in groups for number in range(count)))
+
+    def shape(self, key: str) -> object:
+        """What the planner would be asked for the group: (composite, needed, children)."""
+        plugin = self.plugin
+        with plugin.manager.lock:
+            group = plugin.manager.groups[key]
+            tree = tree_of(
+                plugin.manager,
+                gang_set_of(plugin.manager, group),
+                planner.Topology(),
+                lambda each: planner.Leaf(each.key, frozenset(), 0),
+                lambda each: (),
+            )
+        return _shape(tree) if tree is not None else None
+
+
+def _shape(tree: planner.Branch | planner.Leaf) -> object:
+    if isinstance(tree, planner.Leaf):
+        return tree.name.partition("/")[2]
+    return tree.name.partition("/")[2], tree.needed, [_shape(child) for child in tree.children]
+
+
+@pytest.fixture
+def trees(world: NewWorld) -> Callable[[int], Trees]:
+    return lambda cpu: Trees(world([node("n1", str(cpu))], in_tree_pod_groups=True))
+
+
+def flat(starts: Iterable[Collection[str]]) -> set[str]:
+    """The groups of members."""
+    return {name.rpartition("/")[2].rpartition("-")[0] for each in starts for name in each}
+
+
+def test_before_a_choice_all_groups_may_be_chosen(trees: Callable[[int], Trees]) -> None:
+    kube = trees(9)
+    kube.composite(composite("root", 2), composite("inner", 1, "root"))
+    kube.parts(part("a", "inner"), part("b", "inner"), part("c", "root"))
+    assert kube.shape("default/a") == ("root", 2, ["c", ("inner", 1, ["a", "b"])])
+
+
+def test_as_many_as_fit_start_and_the_others_when_there_is_room(trees: Callable[[int], Trees]) -> None:
+    kube = trees(5)
+    kube.composite(composite("root", 2))
+    kube.parts(part("a", "root"), part("b", "root"), part("c", "root"))
+    kube.members("a", "b", "c")
+    kube.run()
+    assert flat(kube.starts) == {"a", "b"}
+    assert kube.shape("default/a") == ("root", 1, ["a"])
+    assert kube.shape("default/c") == ("root", 1, ["c"])
+    kube.delete(named("a", 0), named("a", 1))
+    kube.run()
+    assert flat(kube.starts) == {"a", "b", "c"}
+    assert list(broken(kube)) == []
+
+
+def test_too_few_do_not_start(trees: Callable[[int], Trees]) -> None:
+    kube = trees(3)
+    kube.composite(composite("root", 2))
+    kube.parts(part("a", "root"), part("b", "root"))
+    kube.members("a", "b")
+    kube.run()
+    assert kube.starts == []
+    assert "1 of 2 groups of CompositePodGroup default/root fit, 2 are needed" in kube.told["a-0"]
+    assert list(broken(kube)) == []
+
+
+def test_fewer_groups_that_are_needed_start_the_tree(trees: Callable[[int], Trees]) -> None:
+    kube = trees(3)
+    old, new = composite("root", 2), composite("root", 1)
+    kube.composite(old)
+    kube.parts(part("a", "root"), part("b", "root"))
+    kube.members("a", "b")
+    kube.run()
+    kube.plugin.on_composite_pod_group(old, new)
+    kube.run()
+    assert flat(kube.starts) == {"a"}
+
+
+def test_a_composite_that_goes_is_waited_for_again(trees: Callable[[int], Trees]) -> None:
+    kube = trees(9)
+    root = composite("root", 1)
+    kube.parts(part("a", "root"))
+    kube.members("a")
+    kube.run()
+    assert kube.told["a-0"] == "CompositePodGroup default/root, which it is a group of, is not found"
+    kube.composite(root)
+    kube.run()
+    assert flat(kube.starts) == {"a"}
+    kube.plugin.on_composite_pod_group(root, None)
+    kube.parts(part("b", "root"))
+    kube.members("b")
+    kube.run()
+    assert flat(kube.starts) == {"a"}
+    assert list(broken(kube)) == []
+
+
+def test_a_chosen_group_that_goes_before_the_start_is_replaced_by_another(trees: Callable[[int], Trees]) -> None:
+    """Gated members are planned, and held by no call."""
+    kube = trees(4)
+    kube.composite(composite("root", 2))
+    kube.parts(part("a", "root"), part("b", "root"), part("c", "root"))
+    kube.members("a", "b", "c", gated=True)
+    kube.world.run_tasks()
+    assert kube.plugin.manager.composites.chosen("default/root") == {"default/a", "default/b"}
+    kube.delete(named("a", 0), named("a", 1))
+    kube.world.run_tasks()
+    assert kube.plugin.manager.composites.chosen("default/root") == {"default/b", "default/c"}
+    assert list(broken(kube)) == []
+
+
+def test_a_tree_of_which_nothing_is_left_starts_as_a_whole_again(trees: Callable[[int], Trees]) -> None:
+    kube = trees(4)
+    kube.composite(composite("root", 2))
+    kube.parts(part("a", "root"), part("b", "root"))
+    kube.members("a", "b")
+    kube.run()
+    assert kube.plugin.manager.composites.has_started("default/root")
+    kube.delete(*(named(group, number) for group in "ab" for number in range(2)))
+    kube.run()
+    before = len(kube.starts)
+    kube.create(named("a", 7), named("a", 8))
+    kube.run()
+    assert len(kube.starts) == before
+    assert "1 of 2 groups of CompositePodGroup default/root are ready, 2 are needed" in kube.told["a-7"]
+    assert list(broken(kube)) == []
+
+
+def test_a_group_of_no_tree_has_none(trees: Callable[[int], Trees]) -> None:
+    kube = trees(4)
+    kube.parts(part("a", ""))
+    kube.members("a")
+    assert kube.shape("default/a") is None
