@@ -263,8 +263,8 @@ class GangPreemption:
         manager = self._manager
         note_places(manager, gang_set, request, placement, waves, math.inf)
         self._rounds.reservations.planned(gang_set)
+        self.room.wait_for(gang_set, preempting)
         for group in gang_set:
-            group.preempting = preempting
             group.stop(Diagnosis(UnschedulableReason.PREEMPTING, messages.PREEMPTING, manager.clock()))
             self._queue.succeeded(group)
 

@@ -24,7 +24,7 @@ from extender.plugins.coscheduling.preemption.waiting_preemptors import Preempti
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
-from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.group import Group, Preempting
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
 log = logging.getLogger(__name__)
@@ -103,6 +103,18 @@ class VictimTermination:
         self._queue = queue
         self._newest_snapshot = newest_snapshot
         self._lease_seconds = lease_seconds
+        self._keys: set[str] = set()  # of groups that wait for victims, or did a second ago
+
+    def wait_for(self, gang_set: Sequence[Group], preempting: Preempting) -> None:
+        """From now on. The groups of a gang set share what they wait for. Lock held."""
+        for group in gang_set:
+            group.preempting = preempting
+            self._keys.add(group.key)
+
+    def _waiting(self) -> list[tuple[Group, Preempting]]:
+        """Lock held."""
+        known = (self._manager.groups.get(key) for key in self._keys)
+        return [(group, group.preempting) for group in known if group is not None and group.preempting is not None]
 
     def forget_those_gone(self, gang_set: Sequence[Group]) -> None:
         """Of a preemption that has just begun: no event comes for a victim that went between its plan and now."""
@@ -117,20 +129,19 @@ class VictimTermination:
         """A victim has gone: with the last of them the gang's members are sent."""
         if old is None or (new is not None and not new.terminal):
             return
-        finished: list[Group] = []
         with self._manager.lock:
-            for group in self._manager.groups.values():
-                if group.preempting is not None and old.uid in group.preempting.waits_for:
-                    group.preempting.waits_for.discard(old.uid)  # the groups of a gang set share it
-                    if not group.preempting.waits_for:
-                        finished.append(group)
+            waiting = [(group, each) for group, each in self._waiting() if old.uid in each.waits_for]
+            for _, preempting in waiting:
+                preempting.waits_for.discard(old.uid)
+            finished = [group for group, preempting in waiting if not preempting.waits_for]
         self._send_those_with_room(finished)
 
     def tick(self) -> None:
         """About once a second: preemptions that take too long are given up."""
         with self._manager.lock:
             now = self._manager.clock()
-            waiting = [(group, group.preempting) for group in self._manager.groups.values() if group.preempting]
+            waiting = self._waiting()
+            self._keys = {group.key for group, _ in waiting}
             late = [group.key for group, preempting in waiting if preempting.until <= now]
             free = [group for group, preempting in waiting if not preempting.waits_for]
         self._send_those_with_room(free)  # where what followed the end of the last victim has failed

@@ -13,7 +13,7 @@ from extender.plugins.coscheduling.preemption.gang_preemption import GangPreempt
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims
 from extender.plugins.coscheduling.preemption.victim_search import VictimSearch
-from extender.plugins.coscheduling.state.group import Preempting
+from extender.plugins.coscheduling.state.group import Group, Preempting
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
 
@@ -68,12 +68,39 @@ def test_a_gang_that_cannot_be_sent_when_its_last_victim_has_gone_is_set_aside_a
     world.create(pod("p0", "g"))
     victim = pod("low", node_name="n1")
     group = world.plugin.manager.groups["default/g"]
-    group.preempting = Preempting({victim.uid}, ("default/low",), world.clock.now + 60.0)
     room = preemption.room
+    room.wait_for([group], Preempting({victim.uid}, ("default/low",), world.clock.now + 60.0))
     with patch.object(room, "_send_if_free", side_effect=KeyError("a fault of ours")):
         room.on_pod(victim, None)
     assert world.plugin.manager.groups["default/g"].preempting is None
     assert list(world.plugin.manager.quarantine) == ["default/g"]
+
+
+def test_a_pod_that_goes_visits_the_gangs_that_wait_for_victims_alone() -> None:
+    """Each pod that goes asks, whatever number of gangs there are."""
+
+    class Counted(dict[str, Group]):
+        def values(self) -> Any:
+            raise AssertionError("all gangs were looked through")
+
+    world = World([node("n1")])
+    dependencies: Any = Mock(spec_set=PreemptionDependencies, rules=PreemptionRules())
+    preemption = GangPreemption(
+        world.plugin, dependencies, TerminatingVictims(world.plugin.manager, world.plugin.events)
+    )
+    world.plugin.on_pod_group(None, pod_group("g", 1))
+    world.create(pod("p0", "g"))
+    victims = [pod(name, node_name="n1") for name in ("low", "lower")]
+    manager = world.plugin.manager
+    group = manager.groups["default/g"]
+    preemption.room.wait_for([group], Preempting({victim.uid for victim in victims}, (), world.clock.now + 60.0))
+    with patch.object(manager, "groups", Counted(manager.groups)):
+        preemption.room.on_pod(pod("other", node_name="n1"), None)
+        preemption.room.on_pod(victims[0], None)
+        assert group.preempting is not None
+        assert group.preempting.waits_for == {"lower"}
+        preemption.room.on_pod(victims[1], None)
+    assert group.preempting is None
 
 
 def test_a_node_that_comes_ends_the_rest_after_searches_in_vain() -> None:
