@@ -147,8 +147,8 @@ class StaleRefusals:
         self._seen: dict[tuple[str, str], _Facts] = {}  # by group and scheduler
 
     def tick(self) -> None:
-        before, self._seen = self._seen, {}
         with self._manager.lock:
+            before, self._seen = self._seen, {}
             keys = [key for key, group in self._manager.groups.items() if group.refused]
         for some in in_parts(keys):
             with self._manager.lock:
