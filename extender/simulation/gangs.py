@@ -89,7 +89,7 @@ class Gangs:
 
     def review(self, pod: corev1.Pod, offered: Sequence[OfferedCandidate]) -> Review:
         """What the verb preempt decides of these candidates, with the reasons."""
-        return self._coscheduling.preemption.guard.look(pod, offered)
+        return self._coscheduling.preemption.guard.assess(pod, offered)
 
     def see(self, members: Members) -> None:
         """All that there is, as the watch shows it; a pod that waits was refused by kube-scheduler before."""

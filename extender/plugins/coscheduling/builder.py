@@ -79,7 +79,9 @@ class GangParts:
         manager, dependencies, rounds = self.manager, self.dependencies, self.rounds
         self.admission = Admission(manager, rounds, self.dispatcher, denied_seconds=denied_seconds)
         self.single_pods = SinglePods(manager, rounds.requests.overlays, dependencies.topology)
-        self.room = ReservedRoom(manager, rounds.requests.overlays, dependencies, rounds.reservations, rounds.look)
+        self.room = ReservedRoom(
+            manager, rounds.requests.overlays, dependencies, rounds.reservations, rounds.schedule_planning
+        )
         self.gang_permit = GangPermit(
             names.COSCHEDULING, manager, dependencies, handle.get_waiting_pod, lease_seconds=self.wait_seconds
         )
@@ -90,9 +92,11 @@ class GangParts:
         manager, dependencies, rounds, permit = self.manager, self.dependencies, self.rounds, self.gang_permit
         self.observer = GangObserver(manager, dependencies)
         self.stale_refusals = StaleRefusals(manager, self.dispatcher.steering)
-        self.set_aside = SetAside(manager, dependencies, self.dispatcher, permit, self.observer.forget, rounds.look)
+        self.set_aside = SetAside(
+            manager, dependencies, self.dispatcher, permit, self.observer.forget, rounds.schedule_planning
+        )
         self.expired_slots = ExpiredSlots(
-            manager, rounds.drop_plan, rounds.look, dependencies.has_unbound_claims, self.bind_slots
+            manager, rounds.drop_plan, rounds.schedule_planning, dependencies.has_unbound_claims, self.bind_slots
         )
         self.events = GroupEvents(manager, rounds, self.dispatcher, permit, dependencies)
         self.lead_changes = LeadChanges(

@@ -56,7 +56,7 @@ from extender.plugins.coscheduling.builder import GangParts
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.extension_points.admission import Decision
 from extender.plugins.coscheduling.extension_points.preflight import lacks_room
-from extender.plugins.coscheduling.extension_points.reserved_room import Kept
+from extender.plugins.coscheduling.extension_points.reserved_room import KeptRoom
 from extender.plugins.coscheduling.extension_points.single_pods import PackingScores, outside_domain
 from extender.plugins.coscheduling.hints.group_hints import GroupHints
 from extender.plugins.coscheduling.plan_call import PlanCall
@@ -216,11 +216,11 @@ class Coscheduling(
             state.delete(AWAITED)
 
     def filter(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> Status:
-        kept = state.get(KEPT, Kept)
+        kept = state.get(KEPT, KeptRoom)
         return self._kept(state, partial(self.room.judge, kept, pod, node), SUCCESS) if kept is not None else SUCCESS
 
     def filter_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> Verdicts | None:
-        kept = state.get(KEPT, Kept)
+        kept = state.get(KEPT, KeptRoom)
         return self._kept(state, partial(self.room.judge_all, kept, pod, table), ALL_PASS) if kept else ALL_PASS
 
     def _kept(self, state: CycleState, judge: Callable[[], T], passes: T) -> T:
@@ -409,7 +409,7 @@ class Coscheduling(
         with self.manager.lock:
             active = self.manager.queue.flush()
         if active:
-            self.rounds.look()
+            self.rounds.schedule_planning()
 
 
 AnyPodGroup = PodGroup | InTreePodGroup | ForeignPodGroup

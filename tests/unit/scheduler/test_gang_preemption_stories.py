@@ -112,7 +112,7 @@ def searched_in_vain() -> float:
 def looked_for_victims(bench: Bench) -> None:
     """For every gang that wants it."""
     bench.scheduler._dependencies.background.submit(
-        "preempt", bench.scheduler._dependencies.coscheduling.preemption.gangs.look
+        "preempt", bench.scheduler._dependencies.coscheduling.preemption.gangs.search_waiting
     )
     bench.flush()
 
@@ -396,7 +396,7 @@ def test_no_pod_goes_for_a_gang_whose_min_resources_the_cluster_would_not_have_e
     members = [bench.pod(f"h{i}", "high", priority=VIP) for i in range(2)]
     assert "resource gap: cpu" in refused(bench, members[0])
     bench.scheduler._dependencies.background.submit(
-        "preempt", bench.scheduler._dependencies.coscheduling.preemption.gangs.look
+        "preempt", bench.scheduler._dependencies.coscheduling.preemption.gangs.search_waiting
     )
     bench.flush()
     assert all(bench.there(pod) for pod in victims)

@@ -111,7 +111,7 @@ class BindSlots:
         """Members that are held, or on their way to be: each has a call, or takes one."""
         now = self._manager.clock()
         passed = {uid for uid in group.members if self._passed.get(uid, now) > now} if self._passed else set[str]()
-        return (_held(group) | (group.answered & group.members.keys()) | passed) - group.assigned() - group.started
+        return (_held(group) | (group.admitted & group.members.keys()) | passed) - group.assigned() - group.started
 
     def _calls_of(self, gang_set: Sequence[Group]) -> int:
         return sum(self._calls(group, gang_set) for group in gang_set)

@@ -97,7 +97,7 @@ class Dispatcher:
         filters would refuse the one that comes, and no patch of ours would wake it.
         """
         return self.in_waves(group) and any(
-            each.members.keys() - each.assigned() - each.held.keys() - each.answered - each.gated - but
+            each.members.keys() - each.assigned() - each.held.keys() - each.admitted - each.gated - but
             for each in gang_set_of(self._manager, group)
         )
 
@@ -164,7 +164,7 @@ class Dispatcher:
             return None
         waves: set[int] = set()
         for each in gang_set_of(self._manager, group):
-            there = each.assigned() | each.held.keys() | (each.answered if asked else set())
+            there = each.assigned() | each.held.keys() | (each.admitted if asked else set())
             waves.update(slot.wave for slot in self._manager.slots.of_group(each.key) if slot.uid not in there)
             waves.update(
                 member.turn for uid, member in each.members.items() if member.turn is not None and uid not in there
@@ -222,7 +222,7 @@ class Dispatcher:
         spec = manager.spec(group)
         if own is None and (uid in group.held or spec is None or schedules_alone(group, spec, uid)):
             return None
-        info, taken = group.members[uid].info, group.held.keys() | group.answered | group.assigned() | {uid}
+        info, taken = group.members[uid].info, group.held.keys() | group.admitted | group.assigned() | {uid}
         free = [
             slot
             for slot in slots.of_group(group.key)

@@ -79,7 +79,7 @@ class GroupEvents:
                 self._rounds.happened(happened)
         lost = partial(self._lost_nomination, old, new)
         if not void and (look or (new is not None and self._for_gang_of(new, lost, otherwise=False))):
-            self._rounds.look()
+            self._rounds.schedule_planning()
 
     def _follow(self, old: corev1.Pod | None, new: corev1.Pod | None) -> tuple[list[str], bool]:
         """Keeps the members. Returns the groups whose plan is void, and whether groups that wait are to be looked at."""
@@ -202,7 +202,7 @@ class GroupEvents:
                 parked = [each.members[uid].pod for uid in each.refused - each.gated if uid in each.members]
                 self._dispatcher.steering.activate(each.key, parked)
         self._drop(void)
-        self._rounds.look()
+        self._rounds.schedule_planning()
         self._dispatcher.steering.carry_out()
 
     def on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
@@ -213,7 +213,7 @@ class GroupEvents:
                 for place in lost:
                     lose_slot(self._manager, place)
             if lost:
-                self._rounds.look()
+                self._rounds.schedule_planning()
         if (happened := of_node(old, new)) is not None:
             self._rounds.happened(happened)
 
@@ -234,13 +234,13 @@ class GroupEvents:
                 waits = self._manager.volumes_changed(some, claims) or waits
             pause()  # other threads have their turn
         if waits:
-            self._rounds.look()
+            self._rounds.schedule_planning()
 
     def on_capacity_freed(self) -> None:
         with self._manager.lock:
             self._manager.cluster_epoch += 1
             self._manager.on_capacity_freed()
-        self._rounds.look()
+        self._rounds.schedule_planning()
 
     # Under the manager's lock
 

@@ -27,7 +27,7 @@ class SetAside:
     """Everything here runs under the manager's lock, and what it asks others for returns at once.
 
     The gang's state has just raised: each step is done though another raises once more. forget_phase: of a gang, by its key.
-    look: has the other gangs planned.
+    schedule_planning: has the other gangs planned.
     """
 
     def __init__(
@@ -37,14 +37,14 @@ class SetAside:
         dispatcher: Dispatcher,
         holds: Holds,
         forget_phase: Callable[[str], None],
-        look: Callable[[], None],
+        schedule_planning: Callable[[], None],
     ) -> None:
         self._manager = manager
         self._with = dependencies
         self._dispatcher = dispatcher
         self._holds = holds
         self._forget_phase = forget_phase
-        self._look = look
+        self._schedule_planning = schedule_planning
         self._aside: set[str] = set()  # when the tick last looked
         self._told: set[str] = set()  # since we lead, of those that are set aside
         manager.quarantine.on_set_aside = self._begin
@@ -77,7 +77,7 @@ class SetAside:
             found = manager.give_up_places(group, keep=firm | group.started) or found
         if found:
             manager.on_capacity_freed([group.key for group in gang_set])
-            self._look()
+            self._schedule_planning()
 
     def tick(self) -> None:
         """Gangs whose time is up are at work again. The firm places of the others expire all the same, and what was set aside before
@@ -97,7 +97,7 @@ class SetAside:
                 if leads and group.key not in self._told:
                     guarded("quarantine", partial(self._tell, group))
         if over:
-            self._look()
+            self._schedule_planning()
 
     def _there(self, keys: Iterable[str]) -> list[Group]:
         return [group for key in sorted(keys) if (group := self._manager.groups.get(key)) is not None]

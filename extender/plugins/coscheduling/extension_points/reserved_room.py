@@ -36,7 +36,7 @@ SHADOWED = unresolvable(messages.SHADOWED)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptRoom:
     """What one pod may not have. promised: node -> the places there; cluster: the cycle's snapshot with these in it; shadow: nodes that
     are kept free."""
 
@@ -47,7 +47,7 @@ class Kept:
 
 
 class ReservedRoom:
-    """The manager's lock guards everything here. look: has the groups planned again that something has happened to."""
+    """The manager's lock guards everything here. schedule_planning: has active gangs planned."""
 
     def __init__(
         self,
@@ -55,13 +55,13 @@ class ReservedRoom:
         overlays: Overlays,
         dependencies: CoschedulingDependencies,
         reservations: BackfillReservations,
-        look: Callable[[], None],
+        schedule_planning: Callable[[], None],
     ) -> None:
         self._manager = manager
         self._overlays = overlays
         self._with = dependencies
         self._reservations = reservations
-        self._look = look
+        self._schedule_planning = schedule_planning
         self._turned_away: dict[str, corev1.Pod] = {}
         self._ended = False  # kept room has ended without a binding, and no pod has been told
         self._wake_from = 0.0
@@ -69,15 +69,15 @@ class ReservedRoom:
 
     # PreFilter and Filter
 
-    def kept_from(self, pod: corev1.Pod, snapshot: NodeInfoLister) -> Kept | None:
+    def kept_from(self, pod: corev1.Pod, snapshot: NodeInfoLister) -> KeptRoom | None:
         """None where nothing is; for a pod without a place of its own."""
         with self._manager.lock:
             overlay = self._overlays.against(pod.priority)
             promised, cluster = overlay.by_node(), overlay.over(snapshot)
             shadow = self._reservations.kept_from(pod)
-        return Kept(asked_of(PodInfo(pod).requests), promised, cluster, shadow) if promised or shadow else None
+        return KeptRoom(asked_of(PodInfo(pod).requests), promised, cluster, shadow) if promised or shadow else None
 
-    def judge(self, kept: Kept, pod: corev1.Pod, node: NodeInfo) -> Status:
+    def judge(self, kept: KeptRoom, pod: corev1.Pod, node: NodeInfo) -> Status:
         if node.name in kept.shadow:
             self._turn_away(pod)
             return SHADOWED
@@ -88,7 +88,7 @@ class ReservedRoom:
             return RESERVED
         return SUCCESS
 
-    def judge_all(self, kept: Kept, pod: corev1.Pod, table: NodeTable) -> Verdicts:
+    def judge_all(self, kept: KeptRoom, pod: corev1.Pod, table: NodeTable) -> Verdicts:
         """`judge` for each node, by the columns of the snapshot with the places in it."""
         codes = np.zeros(len(table), dtype=np.int32)
         statuses = (RESERVED, SHADOWED)
@@ -127,7 +127,7 @@ class ReservedRoom:
         if old is not None and self._gave_up_nomination(old, new):
             with self._manager.lock:
                 self._manager.on_capacity_freed()
-            self._look()
+            self._schedule_planning()
 
     def _gave_up_nomination(self, old: corev1.Pod, new: corev1.Pod | None) -> bool:
         """Room that kube-scheduler kept for a preemptor is free now, and no pod has gone from any node. What we keep ourselves
@@ -159,7 +159,7 @@ class ReservedRoom:
     def _recheck(self, node_name: str) -> None:
         """Gives up the places there that are good no more, and has their members planned again."""
         if recheck(self._manager, [node_name], self._with.newest_snapshot()):
-            self._look()
+            self._schedule_planning()
 
     # Waking
 

@@ -82,7 +82,7 @@ class GangPreemption:
             if not self._rules.enabled or not group.members or not self._any_pod_below(group):
                 return
             self._queue.add(group, scheduler_name)
-        self._with.submit("preempt", self.look)
+        self._with.submit("preempt", self.search_waiting)
 
     def _any_pod_below(self, group: Group) -> bool:
         """Whether a pod of lower priority may be on a node, or is held, or a gang that counts at a lower one. One that is being bound
@@ -112,9 +112,9 @@ class GangPreemption:
             self._queue.prune(self._manager.groups.keys())
             due = self._with.may_plan() and bool(self._queue.due(self._manager.groups))
         if due:
-            self._with.submit("preempt", self.look)
+            self._with.submit("preempt", self.search_waiting)
 
-    def look(self) -> None:
+    def search_waiting(self) -> None:
         """In the background: each gang that wants it, in order."""
         manager = self._manager
         if not self._with.may_plan():
@@ -124,7 +124,9 @@ class GangPreemption:
         until = manager.clock() + TURN_SECONDS
         for group in due:
             if manager.clock() >= until:
-                self._with.submit("preempt", self.look)  # the others, when what else there is to do has had its turn
+                self._with.submit(
+                    "preempt", self.search_waiting
+                )  # the others, when what else there is to do has had its turn
                 return
             with manager.lock:
                 scheduler_name = self._queue.pop(group)

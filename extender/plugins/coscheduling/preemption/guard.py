@@ -121,7 +121,7 @@ class PreemptionGuard:
         Where the look at the gangs raises, those that concern no gang.
         """
         try:
-            review = self.look(preemptor, candidates)
+            review = self.assess(preemptor, candidates)
         except Exception:
             crashed("guard", f"preemptor={preemptor.key}")
             return _own_choice(list(filter(self._concerns_no_gang, candidates))).usable
@@ -169,7 +169,7 @@ class PreemptionGuard:
         log.info("nomination taken back pod=%s node=%s", preemptor.key, preemptor.status.nominated_node_name)
         self._steering.carry_out()
 
-    def look(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate]) -> Review:
+    def assess(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate]) -> Review:
         """What `review` answers, and why; nothing comes of it. It costs the pods on the candidates' nodes and the rest of their gangs."""
         manager, snapshot = self._manager, self._newest_snapshot()
         victims = {victim.uid for candidate in candidates for victim in candidate.victims}

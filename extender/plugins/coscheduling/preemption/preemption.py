@@ -113,7 +113,7 @@ class Preemption:
                 return
             self._manager.slots.release(uid)
             self._manager.on_capacity_freed()
-        self._rounds.look()
+        self._rounds.schedule_planning()
 
     def _any_node(self) -> str:
         """That takes pods; empty where there is none."""

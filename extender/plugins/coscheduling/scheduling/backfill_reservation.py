@@ -78,14 +78,14 @@ class BackfillReservations:
         manager: PodGroupManager,
         dependencies: CoschedulingDependencies,
         requests: PlanRequests,
-        look: Callable[[], None],
+        schedule_planning: Callable[[], None],
         planning: AbstractContextManager[object],
     ) -> None:
         self._manager = manager
         self._with = dependencies
         self._rules = dependencies.shadow
         self._requests = requests
-        self._look = look
+        self._schedule_planning = schedule_planning
         self._planning = planning
         self.current: BackfillReservation | None = None
         self._waits_since: dict[str, float] = {}  # groups that lack room -> since when, or since their last turn
@@ -172,7 +172,7 @@ class BackfillReservations:
             pausing = self.current is not None or manager.clock() < self._pause_until
             group = self._next() if not pausing and self._with.may_plan() else None
         if over:
-            self._look()
+            self._schedule_planning()
         if group is not None:
             manager.quarantine.for_gang(group.key, "shadow", partial(self._begin, group), None)
 

@@ -46,7 +46,7 @@ SAID_BY_THE_CLUSTER = frozenset(OF_CAUSE.values()) - {UnschedulableReason.BUDGET
 class GangSetPlanning:
     """One plan at a time: PlanningRounds' lock is held around `plan`. The manager's lock is taken, and not held while planning.
 
-    look: has the groups looked at that something has happened to, in the background. planning: that lock.
+    schedule_planning: has active gangs planned. planning: that lock.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class GangSetPlanning:
         dependencies: CoschedulingDependencies,
         nominator: Nominator,
         dispatcher: Dispatcher,
-        look: Callable[[], None],
+        schedule_planning: Callable[[], None],
         planning: AbstractContextManager[object],
         *,
         denied_seconds: float,
@@ -64,12 +64,12 @@ class GangSetPlanning:
         self._manager = manager
         self._with = dependencies
         self._dispatcher = dispatcher
-        self._look = look
+        self._schedule_planning = schedule_planning
         self._denied_seconds = denied_seconds
         self._lease_seconds = lease_seconds
         self._counting = Counting()
         self.requests = PlanRequests(manager, nominator, dependencies.topology)
-        self.reservations = BackfillReservations(manager, dependencies, self.requests, look, planning)
+        self.reservations = BackfillReservations(manager, dependencies, self.requests, schedule_planning, planning)
         self.on_no_room: Callable[[Group, str], None] = lambda group, scheduler_name: None
         self.end_holds: Callable[[Group, str], None] = lambda group, cause: None
 
@@ -162,7 +162,7 @@ class GangSetPlanning:
     def _room_came_free(self, but: Sequence[str]) -> None:
         with self._manager.lock:
             self._manager.on_capacity_freed(but)
-        self._look()
+        self._schedule_planning()
 
     def _let_go(self, gang_set: Sequence[Group]) -> bool:
         """Gives up the gang set's places but those of held members. Returns whether there were any."""
@@ -234,7 +234,7 @@ class GangSetPlanning:
         if held:  # they would keep others out, and cannot start
             self.end_holds(gang_set[0], stop.message)
         if not fresh:
-            self._look()
+            self._schedule_planning()
         metrics.podgroup_schedule_attempts.labels("unschedulable").inc()
         for group in gang_set:
             self._tell_denied(group, stop)
@@ -272,7 +272,7 @@ class GangSetPlanning:
         log.info("plan void group=%s", gang_set[0].key)
         with manager.lock:
             manager.queue.move_to_active(each.key for each in gang_set if manager.groups.get(each.key) is each)
-        self._look()
+        self._schedule_planning()
         return unresolvable(messages.CHANGED_MEANWHILE)
 
     def _note(
@@ -306,7 +306,7 @@ class GangSetPlanning:
             self._dispatcher.dispatch(group)
             self._dispatcher.clear_nominations(group)
         if recheck(manager, set(result.nodes.values()), snapshot):  # places of lower priority that were taken
-            self._look()
+            self._schedule_planning()
         return True
 
     def drop(self, key: str) -> None:
@@ -324,7 +324,7 @@ class GangSetPlanning:
                 manager.queue.move_to_active((each.key,))
                 if manager.queue.backs_off(each.key):
                     self._dispatcher.decide_withdrawal(each)
-        self._look()
+        self._schedule_planning()
         self._dispatcher.steering.carry_out()
 
 

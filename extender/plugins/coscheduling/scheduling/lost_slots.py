@@ -159,15 +159,15 @@ class ExpiredSlots:
         self,
         manager: PodGroupManager,
         drop_plan: Callable[[str], None],
-        look: Callable[[], None],
+        schedule_planning: Callable[[], None],
         has_unbound_claims: HasUnboundClaims,
         bind_slots: BindSlots,
     ) -> None:
-        """bind_slots: the slots of gangs that wait there are kept. look: has the groups planned again that something has happened to."""
+        """bind_slots: the slots of gangs that wait there are kept. schedule_planning: has active gangs planned."""
         self._bind_slots = bind_slots
         self._manager = manager
         self._drop_plan = drop_plan
-        self._look = look
+        self._schedule_planning = schedule_planning
         self._has_unbound_claims = has_unbound_claims
 
     def tick(self) -> None:
@@ -193,13 +193,13 @@ class ExpiredSlots:
         if expired:
             self._end(key)
         elif in_vain:
-            self._look()
+            self._schedule_planning()
 
     def _has_expired(self, group: Group, now: float) -> bool:
         """Whether a member did not come for its slot in time: not while one that was given its own is in PreBind. Lock held."""
         if self._bind_slots.waits(group):
             return False
-        answered = (group.members[uid].pod for uid in group.claiming & group.answered)
+        answered = (group.members[uid].pod for uid in group.claiming & group.admitted)
         grace = _pre_bind_seconds(answered, self._has_unbound_claims)
         slots = self._manager.slots.of_group(group.key)
         return any(slot.expires + grace <= now and not slot.to_come and slot.uid not in group.held for slot in slots)
@@ -210,7 +210,7 @@ class ExpiredSlots:
         self._drop_plan(key)
         with self._manager.lock:  # others have their turn first
             self._deny(key)
-        self._look()
+        self._schedule_planning()
 
     def _refute_unused(self, key: str) -> None:
         """Members that took our answer and never came to bind are given another node next time."""
@@ -224,7 +224,7 @@ class ExpiredSlots:
                 if slot.uid in group.held or member is None:
                     continue
                 unasked = member.rejected_in_tree is not None
-                if slot.uid in group.answered and not unasked:
+                if slot.uid in group.admitted and not unasked:
                     group.refuted.add(slot.uid, slot.node_name, How.DID_NOT_COME, manager.clock())
                     continue
                 metrics.plan_refuted.labels(How.DID_NOT_COME).inc()

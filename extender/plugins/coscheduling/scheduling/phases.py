@@ -15,7 +15,7 @@ from functools import partial
 from extender.plugins.coscheduling.state.diagnosis import AFTER_A_HOLD
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.quorum import needs, runs
+from extender.plugins.coscheduling.state.quorum import is_running, needs
 
 
 class Phase(Enum):
@@ -37,7 +37,7 @@ def phase_of(manager: PodGroupManager, group: Group) -> Phase:
     if group.starting:
         return Phase.COMMITTING
     spec = manager.spec(group)
-    if spec is not None and not spec.invalid and runs(group, spec):
+    if spec is not None and not spec.invalid and is_running(group, spec):
         return Phase.BOUND
     if group.held:
         return Phase.ASSEMBLING

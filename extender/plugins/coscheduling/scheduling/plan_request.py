@@ -24,7 +24,7 @@ from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.quorum import Needs, past, schedules_alone
+from extender.plugins.coscheduling.state.quorum import Needs, schedules_alone, settled_members
 from extender.plugins.coscheduling.state.slots import Slot
 
 Place = tuple[str, PodInfo]
@@ -150,7 +150,7 @@ class PlanRequests:
         if spec is None:
             return unplaced, []
         missing, asked = self._manager.lacks(group, placed), dict(spec.roles.minima)
-        settled = past(group, spec)
+        settled = settled_members(group, spec)
         counted = [info for info in unplaced if info.pod.uid not in settled]
         of = "" if alone else f" of {group.key}"
         minima = [

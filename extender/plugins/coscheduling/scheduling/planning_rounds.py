@@ -63,7 +63,7 @@ class PlanningRounds:
             dependencies,
             nominator,
             dispatcher,
-            self.look,
+            self.schedule_planning,
             self.planning,
             denied_seconds=denied_seconds,
             lease_seconds=lease_seconds,
@@ -92,7 +92,7 @@ class PlanningRounds:
         with self._manager.lock:
             if not self._begun.is_set() and len(self._kept_waiting) < MOST_KEPT_WAITING:
                 self._kept_waiting[pod.uid] = pod
-        self.look()
+        self.schedule_planning()
         return BegunCall(self._begun, self._waiting_time)
 
     def finish_begun(self) -> None:
@@ -126,7 +126,7 @@ class PlanningRounds:
             manager.queue.move_to_active(group.key for group in begun)
         for group in begun:
             if manager.clock() >= until:
-                self.look()
+                self.schedule_planning()
                 break
             with manager.lock:
                 take(manager, group.key)
@@ -159,9 +159,9 @@ class PlanningRounds:
         if not self._wake_ups.note(happened):
             return
         if self.beside_the_verbs or self._wake_ups.judge(while_planning=False):
-            self.look()
+            self.schedule_planning()
 
-    def look(self) -> None:
+    def schedule_planning(self) -> None:
         """Has a turn of plans made beside what the caller does."""
         if self._with.plan_beside is not None:
             self._with.plan_beside(self.plan_turn)
@@ -172,7 +172,7 @@ class PlanningRounds:
         """Some of the gangs that wait and may fit now, in order; the others in the next turn."""
         self.finish_begun()
         if not self._plan_until(self._manager.clock() + TURN_SECONDS, lambda: False):
-            self.look()
+            self.schedule_planning()
 
     def plan_waiting(self) -> None:
         """Every gang that waits and may fit now, in order."""
@@ -270,10 +270,10 @@ class PlanningRounds:
             if not self.beside_the_verbs:
                 return call
             if self._waiting_time.any_left():
-                self.look()
+                self.schedule_planning()
                 return call
             call.give_up()
-        self.look()
+        self.schedule_planning()
         return None
 
     def _others_first(self, gang_set: Sequence[Group]) -> bool:

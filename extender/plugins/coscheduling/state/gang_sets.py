@@ -14,7 +14,7 @@ from extender.api import corev1
 from extender.plugins.coscheduling.spec.named_groups import MAX_GROUPS
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.quorum import follow, minima_missed, needs, schedules_alone
+from extender.plugins.coscheduling.state.quorum import minima_missed, needs, schedules_alone, update_once_whole
 
 
 def gang_set_of(manager: PodGroupManager, group: Group) -> Sequence[Group]:
@@ -104,7 +104,7 @@ def is_whole(manager: PodGroupManager, group: Group) -> bool:
 
 def update_once_satisfied(manager: PodGroupManager, group: Group) -> None:
     """A member came to a node, or left: notes what of match policy and gang set follows from it."""
-    follow(group, manager.spec(group))
+    update_once_whole(group, manager.spec(group))
     manager.follow_start(group)
     manager.follow_places(group)
     if manager.composites and (root := manager.composites.root_of(group.key)):

@@ -252,7 +252,7 @@ class Group:
         return self.in_state(MemberState.UNSCHEDULABLE)
 
     @property
-    def answered(self) -> AbstractSet[str]:
+    def admitted(self) -> AbstractSet[str]:
         return self.in_state(MemberState.ADMITTED)
 
     @property

@@ -98,7 +98,7 @@ class KnownPods:
 Effects = tuple[Effect, ...]
 
 
-def put(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> Effects:
+def upsert(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> Effects:
     """The member as it is now, new or changed. gate: the name of ours. Returns what follows for others."""
     member = group.members.get(pod.uid)
     known, before = (member.pod, member.ref) if member is not None else (None, None)
@@ -135,7 +135,7 @@ def _follow_gate(group: Group, pod: corev1.Pod, gate: str) -> None:
         group.happened(pod.uid, MemberEvent.GATE_GONE)
 
 
-def recall(group: Group, pod: corev1.Pod) -> None:
+def restore(group: Group, pod: corev1.Pod) -> None:
     """What a member that is new to us shows of the time before: it was sent to its place."""
     if pod.node_name or pod.uid in group.held:
         return

@@ -166,7 +166,7 @@ class PodGroupManager:
 
     def _put(self, group: Group, pod: corev1.Pod, ref: GroupRef, *, by_call: bool = False) -> None:
         new = pod.uid not in group.members
-        effects = group_members.put(group, pod, ref, self.gate)
+        effects = group_members.upsert(group, pod, ref, self.gate)
         self._pods.joins(pod.uid, group.key, by_call=by_call)
         self.carry_out(effects, group, pod.uid, node_name=pod.node_name)
         names = self.gang_set_index.names(group.key) or names_groups(pod.metadata)
@@ -188,7 +188,7 @@ class PodGroupManager:
         group = self._group(ref.key)
         self._put(group, pod, ref)
         if not known:
-            group_members.recall(group, pod)
+            group_members.restore(group, pod)
         return group
 
     def pod_gone(self, pod: corev1.Pod) -> Group | None:

@@ -39,7 +39,7 @@ def needs(group: Group, spec: GroupSpec, having: AbstractSet[str], to_come: Coll
     """
     if spec.match_policy is MatchPolicy.ONCE_SATISFIED and group.once_whole:
         return Needs()
-    settled = past(group, spec)
+    settled = settled_members(group, spec)
     return minima_missed(group, spec, having - settled if settled else having, to_come)
 
 
@@ -56,7 +56,7 @@ def minima_missed(
     return Needs(max(total, sum(number for _, number in roles)), roles)
 
 
-def past(group: Group, spec: GroupSpec) -> AbstractSet[str]:
+def settled_members(group: Group, spec: GroupSpec) -> AbstractSet[str]:
     """Members that count for nothing any more: with only-waiting those of earlier starts.
 
     A fraction of a gang is completed first, whatever the policy: running members count until there are minMember of them. So
@@ -118,10 +118,10 @@ def schedules_alone(group: Group, spec: GroupSpec, uid: str) -> bool:
     return False
 
 
-def runs(group: Group, spec: GroupSpec) -> bool:
+def is_running(group: Group, spec: GroupSpec) -> bool:
     """Whether no member of it waits for the others any more. With only-waiting a batch that waits is a gang of its own."""
     assigned = group.assigned()
-    if spec.match_policy is MatchPolicy.ONLY_WAITING and past(group, spec):
+    if spec.match_policy is MatchPolicy.ONLY_WAITING and settled_members(group, spec):
         return group.members.keys() <= assigned | group.started
     return bool(assigned) and not needs(group, spec, assigned)
 
@@ -131,7 +131,7 @@ def note_start(group: Group, uids: AbstractSet[str]) -> None:
     group.started |= uids - group.assigned()
 
 
-def follow(group: Group, spec: GroupSpec | None) -> None:
+def update_once_whole(group: Group, spec: GroupSpec | None) -> None:
     """Members came to nodes, or left them: has the gang been whole by now? With none left it is to start anew."""
     if spec is None or spec.invalid or spec.match_policy is MatchPolicy.WAITING_AND_RUNNING:
         return

@@ -37,7 +37,7 @@ def one_by_one(function: Callable[..., object], *args: object) -> object:
 
 def taken(plugin: Coscheduling) -> set[str]:
     gang = plugin.manager.groups[KEY]
-    return set(gang.answered | gang.held.keys())
+    return set(gang.admitted | gang.held.keys())
 
 
 def free(plugin: Coscheduling, asked: corev1.Pod, offered: frozenset[str]) -> set[str]:

@@ -155,7 +155,7 @@ class History:
             for member in self.gangs.pop(planned[0]):
                 self.plugin.on_pod(member, None)
             manager.on_capacity_freed()
-            self.plugin.rounds.look()
+            self.plugin.rounds.schedule_planning()
             self.tasks()
 
     def asleep_though_they_fit(self) -> Mapping[str, object]:

@@ -51,7 +51,7 @@ def test_a_plan_that_does_not_hold_is_not_searched_for_again_at_once() -> None:
         preemption.refused(world.plugin.manager.groups["default/g"], "gang-scheduler")
         for seconds in (0.0, 0.0, 0.5, 1.0):
             world.clock.now += seconds
-            preemption.look()
+            preemption.search_waiting()
             preemption.tick()
         assert search.call_count == 2
 
@@ -118,8 +118,8 @@ def test_a_node_that_comes_ends_the_rest_after_searches_in_vain() -> None:
     ):
         for _ in range(2):  # the second time it rests
             preemption.refused(world.plugin.manager.groups["default/g"], "gang-scheduler")
-            preemption.look()
+            preemption.search_waiting()
         assert search.call_count == 1
         preemption.node_came()
-        preemption.look()
+        preemption.search_waiting()
         assert search.call_count == 2

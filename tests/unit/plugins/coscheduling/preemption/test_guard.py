@@ -66,7 +66,7 @@ def _look(priority: int, offered: list[str]) -> tuple[list[str], Veto | None]:
     )
     victims = {builder.obj().node_name: builder.obj() for builder in low}
     candidates = [OfferedCandidate(name, (victims[name],)) for name in offered]
-    review = guard.look(make_pod().name("vip").priority(priority).req(cpu="1").obj(), candidates)
+    review = guard.assess(make_pod().name("vip").priority(priority).req(cpu="1").obj(), candidates)
     return sorted(candidate.node_name for candidate in review.usable), review.veto
 
 
@@ -95,7 +95,7 @@ def test_no_pod_is_evicted_where_a_member_to_come_elsewhere_would_not_have_the_p
     )
     bench.manager.slots.reserve(Slot(PodInfo(member), "", "n2", math.inf))
     preemptor = replace(vip(), metadata=replace(vip().metadata, labels=labels))
-    assert bench.guard().look(preemptor, [offer("n1", *offered)]).veto is veto
+    assert bench.guard().assess(preemptor, [offer("n1", *offered)]).veto is veto
 
 
 class Bench:
@@ -224,7 +224,7 @@ def test_all_that_was_chosen_anew_is_told_the_best_first() -> None:
     bench.group("g", 2)
     a, lone = bench.run("a", "n1", "g"), bench.run("lone", "n2")
     bench.run("b", "n1", "g")
-    review = bench.guard().look(vip(), [offer("n1", a), offer("n2", lone)])
+    review = bench.guard().assess(vip(), [offer("n1", a), offer("n2", lone)])
     assert [each.node_name for each in review.selections] == ["n2", "n1"]
     assert names(review.usable) == [("n2", ["lone"])]
 

@@ -137,7 +137,7 @@ def test_a_member_that_moves_leaves_the_others_where_they_are(group: Group) -> N
 
 ASKED: dict[str, list[MemberState]] = {
     "refused": [MemberState.UNSCHEDULABLE],
-    "answered": [MemberState.ADMITTED],
+    "admitted": [MemberState.ADMITTED],
     "starting": [MemberState.STARTING],
     "assigned": [MemberState.BOUND],
     "waiting": [MemberState.WAITING, MemberState.STARTING],
@@ -152,7 +152,7 @@ def test_each_question_is_answered_by_the_states(group: Group, events: list[Memb
     happen(group, *((event, "n1") for event in events))
     answers = {
         "refused": group.refused,
-        "answered": group.answered,
+        "admitted": group.admitted,
         "starting": group.starting,
         "assigned": group.assigned(),
         "waiting": group.waiting(),

@@ -30,7 +30,7 @@ SENT = corev1.PodCondition(type=GANG_READY, status="True")
 
 
 def put(group: Group, made: corev1.Pod, ref: GroupRef = REF) -> tuple[Effect, ...]:
-    return group_members.put(group, made, ref, OURS)
+    return group_members.upsert(group, made, ref, OURS)
 
 
 def group_with(*pods: corev1.Pod, ref: GroupRef = REF) -> Group:
@@ -168,14 +168,14 @@ def test_what_a_new_member_shows_of_the_time_before(
     shown: corev1.Pod, state: MemberState, nomination: str | None
 ) -> None:
     group = group_with(shown)
-    group_members.recall(group, shown)
+    group_members.restore(group, shown)
     assert (state_of(group), group.members["p"].nomination) == (state, nomination)
 
 
 def test_what_is_held_is_past_what_its_conditions_say() -> None:
     group = group_with(pod("p"))
     group.happened("p", MemberEvent.HELD, "n1")
-    group_members.recall(group, conditioned(REFUSED, SENT, nominated="n1"))
+    group_members.restore(group, conditioned(REFUSED, SENT, nominated="n1"))
     assert (state_of(group), group.members["p"].nomination) == (MemberState.WAITING, None)
 
 

@@ -19,13 +19,13 @@ from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import MemberEvent, Start
 from extender.plugins.coscheduling.state.quorum import (
     Needs,
-    follow,
+    is_running,
     minima_missed,
     needs,
     note_start,
-    past,
-    runs,
     schedules_alone,
+    settled_members,
+    update_once_whole,
 )
 from tests.unit.plugins.coscheduling.conftest import pod
 
@@ -38,7 +38,7 @@ def group(members: str, on_node: str = "", committed: str = "", started: str = "
     for name in members:
         role = "worker" if name.isupper() else "master"
         member = pod(name, labels={ROLE_LABEL: role}, node_name="n1" if name in on_node else "")
-        group_members.put(made, member, GroupRef("default/g"), "gate")
+        group_members.upsert(made, member, GroupRef("default/g"), "gate")
         if name in on_node:
             made.happened(name, MemberEvent.SEEN_BOUND)
         if name in committed:
@@ -119,7 +119,7 @@ ROWS: list[Any] = [
 
 @pytest.mark.parametrize(("state", "policy", "settled"), ROWS)
 def test_which_members_count_no_more(state: dict[str, str], policy: MatchPolicy, settled: str) -> None:
-    assert past(group("abcdef", **state), spec(2, policy)) == set(settled)
+    assert settled_members(group("abcdef", **state), spec(2, policy)) == set(settled)
 
 
 def test_with_only_waiting_those_of_earlier_starts_count_for_no_other() -> None:
@@ -147,20 +147,20 @@ def test_with_only_waiting_a_started_member_schedules_alone() -> None:
     ],
 )
 def test_whether_no_member_waits_any_more(state: dict[str, str], policy: MatchPolicy, running: bool) -> None:
-    assert runs(group("abc", **state), spec(2, policy)) is running
+    assert is_running(group("abc", **state), spec(2, policy)) is running
 
 
 def test_all_members_of_a_fraction_run_and_wait_for_more() -> None:
-    assert not runs(group("a", on_node="a"), spec(2, ONLY))
+    assert not is_running(group("a", on_node="a"), spec(2, ONLY))
 
 
 def test_a_batch_is_whole_with_its_roles() -> None:
     of = group("abcD", on_node="abc", earlier="a")
-    assert past(of, spec(2, ONLY, {"master": 1, "worker": 1})) == {"a"}, "its worker has been left behind"
+    assert settled_members(of, spec(2, ONLY, {"master": 1, "worker": 1})) == {"a"}, "its worker has been left behind"
 
 
 def test_a_gang_of_which_no_member_is_needed_runs_only_with_one_on_a_node() -> None:
-    assert not runs(group("a"), spec(0))
+    assert not is_running(group("a"), spec(0))
 
 
 def test_of_those_that_start_the_ones_on_nodes_have_arrived() -> None:
@@ -171,16 +171,16 @@ def test_of_those_that_start_the_ones_on_nodes_have_arrived() -> None:
 
 def test_a_group_without_needs_has_started_once_and_starts_anew_when_none_is_left() -> None:
     of, asked = group("abc", on_node="ab", started="c"), spec(2, ONCE)
-    follow(of, asked)
+    update_once_whole(of, asked)
     assert (of.once_whole, of.started) == (True, {"c"})
     for event in (MemberEvent.HELD, MemberEvent.START_BEGUN):
         of.happened("c", event, "n1")
     for uid in "ab":
         of.happened(uid, MemberEvent.GONE)
-    follow(of, asked)
+    update_once_whole(of, asked)
     assert of.once_whole, "a start is under way"
     of.happened("c", MemberEvent.GONE)
-    follow(of, asked)
+    update_once_whole(of, asked)
     assert (of.once_whole, of.started) == (False, set())
 
 
@@ -198,5 +198,5 @@ def test_a_group_without_needs_has_started_once_and_starts_anew_when_none_is_lef
 )
 def test_whether_a_gang_has_been_whole(state: dict[str, str], asked: GroupSpec | None, whole: bool) -> None:
     of = group("abc", **state)
-    follow(of, asked)
+    update_once_whole(of, asked)
     assert of.once_whole is whole

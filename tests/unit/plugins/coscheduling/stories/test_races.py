@@ -253,7 +253,7 @@ def test_room_that_comes_free_between_the_snapshot_and_the_refusal_is_not_overlo
     kube.create(*members(3, cpu=4, gated=True))
     world.connect(newest_snapshot=snapshot)
     kube.plugin.manager.queue.move_to_active(["default/g"])
-    kube.plugin.rounds.look()
+    kube.plugin.rounds.schedule_planning()
     kube.run()
     assert kube.running() == {"g0", "g1", "g2"}
 

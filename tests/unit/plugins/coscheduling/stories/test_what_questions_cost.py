@@ -65,7 +65,7 @@ class Town:
 def guarded(town: Town) -> None:
     vip = make_pod().name("vip").priority(50).req(cpu=3).obj()
     candidates = [OfferedCandidate(name, (town.kube.pods[f"low{name[1:]}"],)) for name in ("n1", f"n{NODES - 1}")]
-    assert len(town.kube.preemption.guard.look(vip, candidates).usable) == 2
+    assert len(town.kube.preemption.guard.assess(vip, candidates).usable) == 2
 
 
 def victims_searched_for(town: Town) -> None:
