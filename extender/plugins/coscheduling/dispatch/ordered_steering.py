@@ -38,6 +38,9 @@ class OrderedSteering:
     def nominate(self, key: str, places: Sequence[tuple[corev1.Pod, str]]) -> None:
         self._put(key, partial(self._steering.nominate, places), places)
 
+    def activate_by_nomination(self, key: str, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+        self._put(key, partial(self._steering.activate_by_nomination, places), places)
+
     def clear_nominations(self, key: str, pods: Sequence[corev1.Pod]) -> None:
         self._put(key, partial(self._steering.clear_nominations, pods), pods)
 

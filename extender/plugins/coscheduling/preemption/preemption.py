@@ -35,10 +35,10 @@ class Preemption:
             dependencies.rules,
             coscheduling.dependencies.may_plan,
         )
-        steering = coscheduling.dependencies.steering
+        steering = coscheduling.dispatcher.steering
         self._newest_snapshot = coscheduling.dependencies.newest_snapshot
         self._vetoed = VetoedPreemptors(self._manager, steering, self._any_node, self._rest.allowed)
-        self._failed_calls = FailedPreemptCalls(self._manager, coscheduling.dependencies, self._any_node)
+        self._failed_calls = FailedPreemptCalls(self._manager, coscheduling.dependencies, steering, self._any_node)
         self.guard = PreemptionGuard(
             self._manager,
             coscheduling.gang_permit,
@@ -49,7 +49,7 @@ class Preemption:
             newest_snapshot=self._newest_snapshot,
             pdbs=dependencies.pdbs,
             assumed=dependencies.assumed,
-            steering=coscheduling.dispatcher.steering,
+            steering=steering,
             gang_victims=dependencies.rules.gang_victims,
         )
         self.gangs = GangPreemption(coscheduling, dependencies, self._terminating)

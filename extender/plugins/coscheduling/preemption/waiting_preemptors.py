@@ -14,7 +14,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from extender.api import corev1
-from extender.plugins.coscheduling.dependencies import CoschedulingDependencies, Steering
+from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
+from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.pod_conditions import no_candidate_was_left, preempt_call_failed
 from extender.plugins.coscheduling.preemption.evictable import running_gang
 from extender.plugins.coscheduling.state.gang_sets import may_preempt
@@ -102,13 +103,18 @@ class _Unheard:
 
 
 class FailedPreemptCalls:
-    """The manager's lock guards what is noted; steering is asked outside it."""
+    """The manager's lock guards what is noted."""
 
     def __init__(
-        self, manager: PodGroupManager, dependencies: CoschedulingDependencies, any_node: Callable[[], str]
+        self,
+        manager: PodGroupManager,
+        dependencies: CoschedulingDependencies,
+        steering: OrderedSteering,
+        any_node: Callable[[], str],
     ) -> None:
         """any_node: the name of one, or empty where there is none."""
         self._manager = manager
+        self._steering = steering
         self._with = dependencies
         self._any_node = any_node
         self._noted: dict[str, _Unheard] = {}
@@ -144,13 +150,13 @@ class FailedPreemptCalls:
             for each in due:
                 each.due = now + CALL_RETRY.seconds(each.times + 1)
                 each.times += 1
-        if due and node_name:
-            log.info(
-                "pods whose preempt call had failed are tried again pods=%s", " ".join(each.pod.key for each in due)
-            )
-            self._with.steering.activate_by_nomination(
-                [(each.pod, each.pod.status.nominated_node_name or node_name) for each in due]
-            )
+            if due and node_name:
+                log.info(
+                    "pods whose preempt call had failed are tried again pods=%s", " ".join(each.pod.key for each in due)
+                )
+                places = [(each.pod, each.pod.status.nominated_node_name or node_name) for each in due]
+                _activate(self._manager, self._steering, places)
+        self._steering.carry_out()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +171,12 @@ class _Vetoed:
 
 
 class VetoedPreemptors:
-    """The manager's lock guards what is noted; steering is asked outside it."""
+    """The manager's lock guards what is noted."""
 
     def __init__(
         self,
         manager: PodGroupManager,
-        steering: Steering,
+        steering: OrderedSteering,
         any_node: Callable[[], str],
         may_break: Callable[[], bool],
     ) -> None:
@@ -215,7 +221,7 @@ class VetoedPreemptors:
             waiting = list(self._noted.values())
         if not waiting:
             return
-        may_break = self._may_break()
+        may_break, any_node = self._may_break(), self._any_node()
         with self._manager.lock:
             waiting = list(self._noted.values())
             spare = {key: _to_spare(self._manager, key) for key in {key for each in waiting for key in each.spare}}
@@ -226,10 +232,18 @@ class VetoedPreemptors:
             ]
             for each in due:
                 del self._noted[each.pod.uid]
-        places = [(each.pod, each.node_name or self._any_node()) for each in due]
-        if places:
-            log.info("vetoed preemptors may preempt now pods=%s", " ".join(pod.key for pod, _ in places))
-            self._steering.activate_by_nomination(places)
+            places = [(each.pod, each.node_name or any_node) for each in due]
+            if places:
+                log.info("vetoed preemptors may preempt now pods=%s", " ".join(pod.key for pod, _ in places))
+                _activate(self._manager, self._steering, places)
+        self._steering.carry_out()
+
+
+def _activate(manager: PodGroupManager, steering: OrderedSteering, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+    """In line with all that is decided of these pods: a plan that is made meanwhile has the last word. Lock held."""
+    for place in places:
+        group = manager.find(place[0])
+        steering.activate_by_nomination(group.key if group is not None else "", [place])
 
 
 def _is_otherwise(vetoed: _Vetoed, spare: Mapping[str, float], may_break: bool) -> bool:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from unittest.mock import Mock, call
 
 import pytest
 
+import extender.plugins.coscheduling
 from extender.plugins.coscheduling.dependencies import NoSteering
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
+from extender.plugins.coscheduling.preemption import waiting_preemptors
+from extender.plugins.coscheduling.preemption.waiting_preemptors import VetoedPreemptors
 from extender.plugins.coscheduling.quarantine import Quarantine
 from tests.unit.plugins.coscheduling.conftest import World, node, pod
 from tests.unit.plugins.coscheduling.kube_scheduler import group, members
@@ -71,6 +76,10 @@ class Heard(NoSteering):
         for each in pods:  # type: ignore[attr-defined]
             self.said.setdefault(each.name, []).append("released")
 
+    def activate_by_nomination(self, places: object) -> None:
+        for each, node_name in places:  # type: ignore[attr-defined]
+            self.said.setdefault(each.name, []).append(f"woken by {node_name}")
+
     def ungate(self, pods: object) -> None:
         for each in pods:  # type: ignore[attr-defined]
             self.said.setdefault(each.name, []).append("freed")
@@ -110,6 +119,29 @@ def test_a_release_does_not_overtake_the_nomination_of_the_next_plan(planned: Wo
     with stopped_after(planned, lambda: not gang.nominated(), lambda: plugin.dispatcher.clear_nominations(gang)):
         plugin.rounds.plan_waiting()
     assert {name: said[-1] for name, said in heard.said.items()} == {"g0": "to n1", "g1": "to n1"}
+
+
+def test_a_preemptor_that_is_tried_again_does_not_overtake_the_nomination_of_its_plan(
+    planned: World, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tick was delayed after it had decided to wake the member by some node; its gang had places by then."""
+    plugin = planned.plugin
+    steering = plugin.dispatcher.steering
+    preemptors = VetoedPreemptors(plugin.manager, steering, lambda: "n9", lambda: True)
+    gang = plugin.manager.groups["default/g"]
+    monkeypatch.setattr(waiting_preemptors, "may_preempt", lambda manager, pod: True)
+    preemptors.note_extra(next(iter(gang.members.values())).pod, "")
+    with stopped_after(planned, lambda: not preemptors._noted, preemptors.tick):
+        plugin.rounds.plan_waiting()
+    assert heard.said["g0"] == ["woken by n9", "to n1"]
+
+
+def test_every_writer_of_a_nomination_decides_in_the_line() -> None:
+    """The dispatcher alone has the steering that writes; all others have the line that it is behind."""
+    room = Path(extender.plugins.coscheduling.__file__).parent
+    direct = re.compile(r"(dependencies|_with)\.steering\b")
+    found = {str(file.relative_to(room)) for file in room.rglob("*.py") if direct.search(file.read_text())}
+    assert found == {"dispatch/dispatcher.py"}
 
 
 def test_what_many_threads_decide_is_carried_out_in_the_order_of_their_decisions() -> None:
@@ -190,6 +222,7 @@ def test_each_decision_is_the_steering_s_of_that_name() -> None:
     steering = OrderedSteering(inner, Quarantine(threading.RLock(), lambda: 0.0))
     pods = [pod("p")]
     steering.clear_foreign_nominations("g", pods)
+    steering.activate_by_nomination("g", [(pods[0], "n2")])
     steering.activate("g", pods)
     steering.ungate("g", pods)
     steering.clear_nominations("g", pods)
@@ -198,6 +231,7 @@ def test_each_decision_is_the_steering_s_of_that_name() -> None:
     steering.carry_out()
     expected = [
         call.clear_foreign_nominations(pods),
+        call.activate_by_nomination([(pods[0], "n2")]),
         call.activate(pods),
         call.ungate(pods),
         call.clear_nominations(pods),

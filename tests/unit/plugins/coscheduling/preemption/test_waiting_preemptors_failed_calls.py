@@ -27,7 +27,8 @@ class Story:
         self.world = World([node("n1", cpu="1")])
         self.leading = True
         dependencies = replace(self.world.plugin.dependencies, may_plan=lambda: self.leading)
-        self.unheard = FailedPreemptCalls(self.world.plugin.manager, dependencies, lambda: "n1")
+        steering = self.world.plugin.dispatcher.steering
+        self.unheard = FailedPreemptCalls(self.world.plugin.manager, dependencies, steering, lambda: "n1")
 
     def roused_after(self, seconds: float) -> list[str]:
         self.world.clock.now += seconds

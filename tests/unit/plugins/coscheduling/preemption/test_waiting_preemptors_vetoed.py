@@ -10,6 +10,7 @@ from msgspec import structs
 
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.preemption.waiting_preemptors import VetoedPreemptors
 from extender.plugins.coscheduling.state.slots import Slot
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
@@ -34,7 +35,8 @@ def vetoed(waiting: World) -> VetoedPreemptors:
 
 
 def preemptors(world: World, may_break: Callable[[], bool] = lambda: True) -> VetoedPreemptors:
-    return VetoedPreemptors(world.plugin.manager, world, lambda: "n1", may_break)
+    steering = OrderedSteering(world, world.plugin.manager.quarantine)
+    return VetoedPreemptors(world.plugin.manager, steering, lambda: "n1", may_break)
 
 
 def started(world: World) -> None:
