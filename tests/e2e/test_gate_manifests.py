@@ -16,6 +16,7 @@ from tests.e2e.processes import eventually
 
 GATE = {"name": "scheduling.x-k8s.io/gang"}
 OTHER = {"name": "example.com/quota"}
+LWS = "leaderworkerset.sigs.k8s.io/group-key"
 POD = "/api/v1/namespaces/default/pods/{}"
 STRATEGIC = "application/strategic-merge-patch+json"
 
@@ -83,6 +84,11 @@ def is_refused(account: Api, name: str, body: Any, code: int = 422) -> bool:
             [GATE],
             id="a member of a group of labels",
         ),
+        pytest.param({"labels": {"pod-group.scheduling.sigs.k8s.io": "web"}}, {}, [GATE], id="of Koordinator's object"),
+        pytest.param({"annotations": {"gang.scheduling.koordinator.sh/name": "web"}}, {}, [GATE], id="by annotations"),
+        pytest.param({"annotations": {"scheduling.k8s.io/group-name": "web"}}, {}, [GATE], id="of Volcano's object"),
+        pytest.param({"annotations": {"a": "b"}}, {}, [], id="with another annotation"),
+        pytest.param({"labels": {LWS: "web"}}, {}, [], id="by keys that are not configured"),
         pytest.param({"labels": {GROUP_LABEL: "web"}}, {"schedulingGates": [OTHER]}, [OTHER, GATE], id="beside others"),
         pytest.param({"labels": {GROUP_LABEL: "web"}}, {"schedulingGates": [GATE]}, [GATE], id="gated by the user"),
         pytest.param({"labels": {GROUP_LABEL: "web"}}, {"schedulerName": "other"}, [], id="another scheduler's"),
@@ -105,6 +111,65 @@ def test_which_pods_get_the_gate(metadata: Json, spec: Json, expected: list[Json
     }
     cluster.api.create(PODS.format(namespace="default"), body)
     assert sorted(gates(cluster, "made"), key=str) == sorted(expected, key=str)
+
+
+@pytest.mark.usefixtures("gate")
+def test_members_by_keys_that_are_configured_get_the_gate(cluster: Cluster) -> None:
+    """Nor is the policy the worse for a list that is left out."""
+    cluster.judged = True
+    path = "/api/v1/namespaces/kube-system/configmaps/gang-extender-gate"
+    before = cluster.api.get(path)["data"]
+    numbers = count()
+    try:
+        labels = before["groupLabels"] + LWS
+        cluster.api.patch(path, {"data": {"groupLabels": labels, "groupAnnotations": None, "schedulingGroup": None}})
+        eventually(
+            lambda: _gated(cluster, f"made-{next(numbers)}", {LWS: "a"}), within=20, what="the list is read", every=0.2
+        )
+    finally:
+        cluster.api.patch(path, {"data": before})
+        eventually(
+            lambda: not _gated(cluster, f"made-{next(numbers)}", {LWS: "a"}),
+            within=20,
+            what="the list is read again",
+            every=0.2,
+        )
+
+
+def _gated(cluster: Cluster, name: str, labels: Json) -> bool:
+    cluster.pod(name, labels=labels)
+    found = GATE in gates(cluster, name)
+    cluster.delete_pod(name)
+    return found
+
+
+@pytest.mark.usefixtures("gate")
+def test_a_pod_of_a_group_that_names_no_scheduler_is_given_ours_and_the_gate(
+    cluster: Cluster, plane: ControlPlane
+) -> None:
+    """manifests/scheduler-name, which may come before the gate's policy or after it."""
+    cluster.judged = True
+    overlay, numbers = str(MANIFESTS / "scheduler-name"), count()
+    for _ in range(2):  # the second time changes nothing
+        plane.kubectl("apply", "--server-side", "-k", overlay)
+    named: dict[str, str] = {}
+
+    def made(labels: Json, scheduler: str = "default-scheduler") -> str:
+        name = f"named-{next(numbers)}"
+        cluster.pod(name, labels=labels, scheduler_name=scheduler)
+        named[name] = cluster.api.get(POD.format(name))["spec"]["schedulerName"]
+        gated = GATE in gates(cluster, name)
+        cluster.delete_pod(name)
+        return f"{named[name]}{' gated' if gated else ''}"
+
+    ours = "gang-scheduler gated"
+    try:
+        eventually(lambda: made({GROUP_LABEL: "g"}) == ours, within=20, what="the policy is in force", every=0.2)
+        assert made({"app": "web"}) == "default-scheduler"
+        assert made({GROUP_LABEL: "g"}, "other") == "other"
+    finally:
+        plane.kubectl("delete", "--ignore-not-found", "-k", overlay)
+        eventually(lambda: made({GROUP_LABEL: "g"}) != ours, within=20, what="the policy is gone", every=0.2)
 
 
 @pytest.mark.usefixtures("gate")

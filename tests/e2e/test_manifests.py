@@ -16,7 +16,7 @@ from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 
 # They change or refuse pods: tests of their own apply them, and take them away again.
-POLICIES = ("gate", "wake-by-annotation", "tenants", "examples/quota")
+POLICIES = ("gate", "scheduler-name", "wake-by-annotation", "tenants", "examples/quota")
 OVERLAYS = sorted(
     overlay
     for file in MANIFESTS.rglob("kustomization.yaml")

@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 import yaml
 
-from extender.api.metadata_keys import Record
+from extender.api.metadata_keys import Record, Source
 from extender.backend.cache.cache import Cache
 from extender.client.embedded import EmbeddedAPI
 from extender.client.informer import InformerFactory
+from extender.config.plugin_args import CoschedulingArgs
 from extender.metrics import REGISTRY
 from extender.plugins.coscheduling.backfill.backfill_nodes import DAEMON_SET
+from extender.plugins.coscheduling.spec.membership import GroupLabels
+from extender.plugins.coscheduling.spec.sources.source import KOORDINATOR, LIGHTWEIGHT, OBJECTS, presets
 from extender.scheduler.actions.bell import NAME
 from extender.scheduler.leadership import Leadership
 from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers, of_leadership
@@ -71,6 +74,43 @@ def test_every_manifest_is_installed_by_the_kustomization_beside_it(file: Path) 
 def test_all_that_is_installed_can_be_found_by_one_label(folder: Path) -> None:
     kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
     assert kustomization["labels"] == [{"pairs": {"app.kubernetes.io/part-of": "gang-extender"}}]
+
+
+GATED = documents("gate/groups.yaml")[0]["data"]
+NAMED = documents("scheduler-name/groups.yaml")[0]["data"]
+
+
+def test_the_gate_is_for_all_that_count_as_members_without_configuration_and_for_no_others() -> None:
+    """The pair of labels is in the policy itself."""
+    labels, sources = GroupLabels(), (*OBJECTS, KOORDINATOR)
+    by_label = {*labels.names, *(each.group for each in sources if each.group.source is Source.LABEL)}
+    by_annotation = {each.group for each in sources if each.group.source is Source.ANNOTATION}
+    assert set(GATED["groupLabels"].split()) == by_label
+    assert set(GATED["groupAnnotations"].split()) == by_annotation
+    assert GATED["schedulerNames"].split() == EXTENDER["schedulerNames"]
+    assert GATED["schedulingGroup"] == str(CoschedulingArgs().in_tree_pod_groups).lower()
+    policy = (MANIFESTS / "gate" / "policy.yaml").read_text()
+    assert all(f"'{key}'" in policy for key in LIGHTWEIGHT.read_keys())
+
+
+def test_the_keys_of_presets_are_named_where_they_would_be_added() -> None:
+    text = (MANIFESTS / "gate" / "groups.yaml").read_text()
+    assert all(source.group in text for source in presets())
+
+
+def test_the_name_that_is_set_is_served() -> None:
+    assert NAMED["schedulerName"] in EXTENDER["schedulerNames"]
+    assert set(NAMED["groupLabels"].split()) <= set(GATED["groupLabels"].split())
+
+
+def test_the_overlay_for_another_name_differs_in_that_name_alone() -> None:
+    name = "scheduler-plugins-scheduler"
+    scheduler, extender = (
+        documents("scheduler-plugins/kube-scheduler.yaml")[0],
+        documents("scheduler-plugins/extender.yaml")[0],
+    )
+    assert scheduler == {**SCHEDULER, "profiles": [*SCHEDULER["profiles"], {"schedulerName": name}]}
+    assert extender == {**EXTENDER, "schedulerNames": [*EXTENDER["schedulerNames"], name]}
 
 
 @pytest.mark.parametrize("entry", [pytest.param(QUICK, id="the short entry"), pytest.param(BIND, id="the bind entry")])
