@@ -15,17 +15,18 @@ from tests.e2e.extender import Extender
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 
-# They change or refuse pods: tests of their own apply them, and take them away again.
+# They change or refuse pods: tests of their own apply them, and take them away again. The other has kinds that are not served.
 POLICIES = ("gate", "scheduler-name", "wake-by-annotation", "tenants", "examples/quota")
+OTHERS_KINDS = "examples/integrations"
 OVERLAYS = sorted(
     overlay
     for file in MANIFESTS.rglob("kustomization.yaml")
-    if (overlay := str(file.parent.relative_to(MANIFESTS))) not in POLICIES
+    if (overlay := str(file.parent.relative_to(MANIFESTS))) not in (*POLICIES, OTHERS_KINDS)
 )
 EXAMPLES = sorted(
     str(file.relative_to(MANIFESTS))
     for file in (MANIFESTS / "examples").rglob("*.yaml")
-    if file.name != "kustomization.yaml" and file.parent.name != "quota"
+    if file.name != "kustomization.yaml" and file.parent.name not in ("quota", "integrations")
 )
 
 

@@ -16,6 +16,7 @@ from extender.backend.cache.cache import Cache
 from extender.client.embedded import EmbeddedAPI
 from extender.client.informer import InformerFactory
 from extender.config.plugin_args import CoschedulingArgs
+from extender.config.types import LeaseRef
 from extender.metrics import REGISTRY
 from extender.plugins.coscheduling.backfill.backfill_nodes import DAEMON_SET
 from extender.plugins.coscheduling.spec.membership import GroupLabels
@@ -26,6 +27,7 @@ from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers, of
 from extender.scheduler.scheduler import KUBE_SCHEDULER
 from extender.server.options import ServeOptions
 from tests.declared_keys import declared_keys
+from tests.documented import configuration_in
 from tests.unit.plugins.coscheduling.conftest import World
 
 STOP_SECONDS = 3  # gunicorn's master gives the worker so much beyond its drain
@@ -324,3 +326,42 @@ def test_under_the_quota_a_pod_that_asks_for_nothing_is_given_what_the_quota_wan
     wanted = {name.removeprefix("requests.") for name in documents("examples/quota/quota.yaml")[0]["spec"]["hard"]}
     assert container["type"] == "Container"
     assert container["defaultRequest"].keys() == wanted & {"cpu", "memory"}
+
+
+EXAMPLES = sorted((MANIFESTS / "examples" / "integrations").glob("*.yaml"))
+INTEGRATIONS = (MANIFESTS.parent / "docs" / "integrations.md").read_text()
+
+
+def values_of(document: Any, key: str) -> Iterator[Any]:
+    """Of that field, wherever it stands."""
+    if isinstance(document, dict):
+        yield from (value for name, value in document.items() if name == key)
+        for value in document.values():
+            yield from values_of(value, key)
+    elif isinstance(document, list):
+        for value in document:
+            yield from values_of(value, key)
+
+
+@pytest.mark.parametrize(
+    "file", [file for file in EXAMPLES if file.name != "kustomization.yaml"], ids=lambda file: file.stem
+)
+def test_an_example_of_a_controller_names_served_schedulers_and_known_annotations(file: Path) -> None:
+    found = list(yaml.safe_load_all(file.read_text()))
+    assert set(values_of(found, "schedulerName")) <= set(EXTENDER["schedulerNames"])
+    annotations = {key for each in values_of(found, "annotations") for key in each}
+    assert {key for key in annotations if key.startswith("gang-extender.dev/")} <= set(declared_keys())
+    assert f"../manifests/examples/integrations/{file.name})" in INTEGRATIONS
+
+
+def test_the_configuration_beside_the_default_scheduler_is_read(tmp_path: Path) -> None:
+    read = configuration_in(INTEGRATIONS, tmp_path)
+    assert (read.scheduler_names, read.leader_lease) == (
+        ("default-scheduler",),
+        LeaseRef("kube-system", "kube-scheduler"),
+    )
+
+
+def test_every_file_and_folder_that_the_page_of_integrations_links_to_is_there() -> None:
+    for link in re.findall(r"\]\(([^)#]+)", INTEGRATIONS):
+        assert (MANIFESTS.parent / "docs" / link).exists(), link
