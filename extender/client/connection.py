@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from extender.api import codec, corev1
 from extender.api.metav1 import Object
 from extender.client.decoding import read_list
-from extender.client.errors import UnreadableError
+from extender.client.errors import ApiError, ForbiddenError, NotFoundError, UnreadableError
 from extender.client.identity import Identity
 from extender.client.interface import PODS, Page, PatchType, Preconditions, ResourceType, Watch
 from extender.client.transport import Pool, Transport
@@ -52,7 +52,12 @@ class Connection:
         continue_token: str = "",
     ) -> Page[T]:
         query = {"limit": str(limit), "fieldSelector": field_selector, "continue": continue_token}
-        body = self._transport.call("GET", _path(resource, namespace), query=query)
+        try:
+            body = self._transport.call("GET", _path(resource, namespace), query=query)
+        except ForbiddenError:
+            if resource.group and not self._may_be_served(resource):
+                raise NotFoundError(f"{resource} is not served") from None
+            raise
         items, unreadable, metadata = read_list(body, resource.type)
         return Page(items, metadata.resource_version, metadata.continue_, unreadable)
 
@@ -153,6 +158,16 @@ class Connection:
     def patch_event(self, namespace: str, name: str, body: Mapping[str, Any]) -> None:
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events/{name}"
         self._transport.call("PATCH", path, body=body, content_type=PatchType.MERGE.value)
+
+    def _may_be_served(self, resource: ResourceType[Any]) -> bool:
+        """By the server's discovery, which every account may read: a kind that is forbidden need not be there at all."""
+        try:
+            self._transport.call("GET", f"/apis/{resource.api_version}")
+        except NotFoundError:
+            return False
+        except ApiError:
+            return True
+        return True
 
     def version(self) -> tuple[int, int]:
         answer: _Version = self._decode(self._transport.call("GET", "/version"), _Version)

@@ -147,24 +147,27 @@ def _gated(cluster: Cluster, name: str, labels: Json) -> bool:
 def test_a_pod_of_a_group_that_names_no_scheduler_is_given_ours_and_the_gate(
     cluster: Cluster, plane: ControlPlane
 ) -> None:
-    """manifests/scheduler-name, which may come before the gate's policy or after it."""
+    """manifests/scheduler-name, which brings the gate itself where it is told to: the gate's policy may come before it."""
     cluster.judged = True
     overlay, numbers = str(MANIFESTS / "scheduler-name"), count()
     for _ in range(2):  # the second time changes nothing
         plane.kubectl("apply", "--server-side", "-k", overlay)
-    named: dict[str, str] = {}
 
     def made(labels: Json, scheduler: str = "default-scheduler") -> str:
         name = f"named-{next(numbers)}"
         cluster.pod(name, labels=labels, scheduler_name=scheduler)
-        named[name] = cluster.api.get(POD.format(name))["spec"]["schedulerName"]
+        named = cluster.api.get(POD.format(name))["spec"]["schedulerName"]
         gated = GATE in gates(cluster, name)
         cluster.delete_pod(name)
-        return f"{named[name]}{' gated' if gated else ''}"
+        return f"{named}{' gated' if gated else ''}"
 
-    ours = "gang-scheduler gated"
+    ours, settings = "gang-scheduler gated", "/api/v1/namespaces/kube-system/configmaps/gang-extender-scheduler-name"
     try:
-        eventually(lambda: made({GROUP_LABEL: "g"}) == ours, within=20, what="the policy is in force", every=0.2)
+        eventually(
+            lambda: made({GROUP_LABEL: "g"}) != "default-scheduler", within=20, what="the policy is in force", every=0.2
+        )
+        cluster.api.patch(settings, {"data": {"schedulingGate": GATE["name"], "groupAnnotations": None}})
+        eventually(lambda: made({GROUP_LABEL: "g"}) == ours, within=20, what="the gate comes too", every=0.2)
         assert made({"app": "web"}) == "default-scheduler"
         assert made({GROUP_LABEL: "g"}, "other") == "other"
     finally:

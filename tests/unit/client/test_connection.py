@@ -17,7 +17,7 @@ from extender.client import errors, transport
 from extender.client.connection import Connection
 from extender.client.credentials import IdentityError
 from extender.client.identity import Identity
-from extender.client.interface import NODES, PODS, PatchType, Preconditions
+from extender.client.interface import NODES, PODS, VOLCANO_POD_GROUPS, PatchType, Preconditions, ResourceType
 from extender.client.time_limit import within
 from extender.client.transport import Pool
 from tests.fakes.api_server import Answer, FakeAPIServer, node, status_of
@@ -197,3 +197,28 @@ def test_a_call_for_which_no_time_is_left_is_not_made(server: FakeAPIServer, con
     with within(0.0), within(10.0), pytest.raises(errors.TimedOutError, match="no time was left"):
         connection.get(PODS, "p", "default")
     assert not server.seen
+
+
+@pytest.mark.parametrize(
+    ("resource", "discovered", "kind", "asked"),
+    [
+        pytest.param(VOLCANO_POD_GROUPS, 404, errors.NotFoundError, 2, id="a kind that is not there"),
+        pytest.param(VOLCANO_POD_GROUPS, 200, errors.ForbiddenError, 2, id="a kind that is there"),
+        pytest.param(VOLCANO_POD_GROUPS, 403, errors.ForbiddenError, 2, id="nor may it be asked whether it is there"),
+        pytest.param(NODES, 404, errors.ForbiddenError, 1, id="a kind that is always there"),
+    ],
+)
+def test_a_list_that_is_forbidden_may_be_of_a_kind_that_is_not_served(
+    server: FakeAPIServer,
+    connection: Connection,
+    resource: ResourceType[Any],
+    discovered: int,
+    kind: type[errors.ApiError],
+    asked: int,
+) -> None:
+    """The API server looks at the right before it looks for the kind."""
+    server.lists.append(status_of(403, "Forbidden"))
+    server.others.append(Answer(200, {"resources": []}) if discovered == 200 else status_of(discovered))
+    with pytest.raises(kind):
+        connection.list_page(resource)
+    assert [path for _, path, _, _ in server.seen][1:] == ["/apis/scheduling.volcano.sh/v1beta1"][: asked - 1]
