@@ -13,6 +13,7 @@ from functools import partial
 
 from extender.api import corev1
 from extender.api.koordinatorv1alpha1 import PodGroup as KoordinatorPodGroup
+from extender.api.metadata_keys import Key
 from extender.api.quantity import ResourceList
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
@@ -40,7 +41,7 @@ class GroupSpec:
 
     min_member is at least the sum of the roles' minima, and 0 where it cannot be read. groups: those that it names to start
     together; groups_key: the annotation that names them. kind: what messages call the group.
-    ignored: fields of its object that are not honoured, though they keep no gang from being whole.
+    index: where a member's index in it is. ignored: fields of its object that are not honoured, though they keep no gang from being whole.
 
     Of kube-scheduler's own PodGroup: priority is the gang's own (None: its members'); preempts: whether pods may be evicted
     for it; disrupted_whole: no member goes alone; parent: the key of the CompositePodGroup that it is a group of, or empty.
@@ -63,6 +64,7 @@ class GroupSpec:
     disrupted_whole: bool = False
     ignored: tuple[str, ...] = ()
     parent: str = ""
+    index: Key[int | None] | None = None
 
 
 def spec_of_pod_group(
@@ -109,7 +111,7 @@ def spec_of_labels(key: str, members: Iterable[tuple[corev1.Pod, GroupRef]]) -> 
     source = ref.source or LIGHTWEIGHT
     minimum = reading.required(first.metadata, source.minimum or LIGHTWEIGHT_MIN_AVAILABLE)
     asked = asked_by(first.metadata, key, source)
-    return completed(replace(spec, min_member=minimum or 0), reading.invalid, asked, "group")
+    return completed(replace(spec, min_member=minimum or 0, index=source.index), reading.invalid, asked, "group")
 
 
 def _wishes(pod: corev1.Pod, ref: GroupRef) -> tuple[object, ...]:

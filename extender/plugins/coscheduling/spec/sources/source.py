@@ -17,7 +17,7 @@ from extender.api.metadata_keys import Source as Where
 from extender.config.group_sources import PRESETS
 from extender.config.plugin_args import GroupSource
 from extender.plugins.coscheduling.spec import keys
-from extender.plugins.coscheduling.spec.counts import parse_minimum
+from extender.plugins.coscheduling.spec.counts import parse_count, parse_minimum
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.named_groups import check_group_name
 
@@ -29,8 +29,8 @@ class Source:
     """minimum: the key of minMember; None where an object says it. kind: the API group of the PodGroup that the name may be of; it
     comes before what the pods say, and is empty where there is none. pair: without the minimum the pod names no group.
 
-    served_only: only pods of the schedulers that we serve are members. role_label, index_label: keys of pods; empty where there are
-    none. match_policy: where the group asks for none.
+    served_only: only pods of the schedulers that we serve are members. role_label: empty where there is none. index: where a pod's
+    index in its gang is. match_policy: where the group asks for none.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Source:
     pair: bool = False
     served_only: bool = True
     role_label: str = ""
-    index_label: str = ""
+    index: Key[int | None] | None = None
     match_policy: MatchPolicy = MatchPolicy.WAITING_AND_RUNNING
 
     def read_keys(self) -> Iterator[Key[Any]]:
@@ -48,6 +48,8 @@ class Source:
         yield self.group
         if self.minimum is not None:
             yield self.minimum
+        if self.index is not None:
+            yield self.index
 
 
 LIGHTWEIGHT = Source("lightweight", keys.LIGHTWEIGHT_NAME, keys.LIGHTWEIGHT_MIN_AVAILABLE, pair=True, served_only=False)
@@ -82,7 +84,7 @@ def configured(source: GroupSource) -> Source:
         _key(source.min_member_label, source.min_member_annotation, WORD, parse_minimum),
         kind=next((each.kind for each in OBJECTS if each.group == group), ""),
         role_label=source.role_label,
-        index_label=source.index_label,
+        index=_key(source.index_label, "", WORD, parse_count) if source.index_label else None,
     )
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from msgspec import structs
 
+from extender.config.group_sources import PRESETS
+from extender.config.plugin_args import CoschedulingArgs
 from extender.plugins.coscheduling.report import group_view
 from extender.plugins.coscheduling.report.gang_status import MemberState, RoleCount
+from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.state.group import Group
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members, on_node
@@ -67,3 +71,17 @@ def test_the_others_of_its_set_are_named_and_one_that_is_not_there_too(kube: Kub
 def test_a_gang_has_no_nodes_kept_free_that_another_has(kube: KubeScheduler) -> None:
     kube.apply(group())
     assert group_view.kept_free(of(kube), None, lambda seconds: pytest.fail("no time is asked for")) is None
+
+
+def test_members_with_an_index_are_shown_in_its_order(world: Make) -> None:
+    """As of a source with an indexLabel; one without, or with nonsense for it, comes last."""
+    made = world([node("n1", "4")])
+    manager = made.plugin.manager
+    manager.labels = GroupLabels.of(CoschedulingArgs(group_sources=(PRESETS["lws"],)))
+    prefix = "leaderworkerset.sigs.k8s.io"
+    for name, index in (("a", "10"), ("b", "2"), ("c", "x"), ("d", "0")):
+        plain = member(name, "", annotations={f"{prefix}/size": "4"})
+        labels = {f"{prefix}/group-key": "g", f"{prefix}/worker-index": index}
+        made.create(structs.replace(plain, metadata=structs.replace(plain.metadata, labels=labels)))
+    shown = group_view.members_by_name(manager, manager.groups["default/g"])
+    assert [each.name for each in shown] == ["d", "b", "a", "c"]
