@@ -104,10 +104,10 @@ def _since(minima: Collection[Minimum], created: datetime | None) -> datetime | 
 @dataclass(frozen=True, slots=True)
 class Wish:
     """What one member says of its group, which others may say too. kind: the API group of another system's PodGroup that it names, or "".
-    annotations: the texts of those that ask for something, in the order of keys.ASKING; empty where there are none."""
+    asked: the texts of its annotations that ask for something, in the order of keys.ASKING; empty where there are none."""
 
     kind: str
-    annotations: tuple[str, ...]
+    asked: tuple[str, ...]
 
 
 class RoleCounts:

@@ -549,7 +549,7 @@ class PodGroupManager:
 
 def spec_of(group: Group, foreign: ForeignPodGroup | None) -> GroupSpec | None:
     """What its object asks for, with its pods' annotations where it has none; or, where there is no object, its pods."""
-    beside = [wish.annotations for wish in group.wishes if wish.annotations]
+    beside = [wish.asked for wish in group.wishes if wish.asked]
     if group.pod_group is not None:
         return spec_of_pod_group(group.pod_group, beside=beside)
     if group.in_tree is not None:
