@@ -394,7 +394,8 @@ class FaultyMachine(GangMachine):
     def _with(self, key: str) -> Iterable[Group]:
         """The groups that start together with it."""
         manager = self.kube.plugin.manager
-        return gang_set_of(manager, manager.groups[key]) if key in manager.groups else ()
+        with manager.lock:
+            return gang_set_of(manager, manager.groups[key]) if key in manager.groups else ()
 
     @rule()
     def everything_comes_to_rest(self) -> None:
