@@ -6,6 +6,7 @@ answers a question. kube-scheduler: pkg/scheduler/scheduler.go (New) does the li
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 from extender.framework.handle import Handle
@@ -27,7 +28,11 @@ from extender.plugins.coscheduling.report.gang_observer import GangObserver
 from extender.plugins.coscheduling.report.gang_report import GangReport, nothing_to_preempt
 from extender.plugins.coscheduling.report.largest_gang import LargestGang
 from extender.plugins.coscheduling.report.priority_remark import RemarkedVerdicts
+from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservations
+from extender.plugins.coscheduling.scheduling.gang_set_planning import GangSetPlanning
+from extender.plugins.coscheduling.scheduling.gang_set_refusals import GangSetRefusals
 from extender.plugins.coscheduling.scheduling.lost_slots import ExpiredSlots
+from extender.plugins.coscheduling.scheduling.plan_request import PlanRequests
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
@@ -50,7 +55,7 @@ class GangParts:
         self.dependencies = replace(given, verdicts=RemarkedVerdicts(given.verdicts, manager))
         manager.labels = manager.labels.serving(given.ours)
         self._plan(handle, denied_seconds)
-        self._pass_pods(handle, denied_seconds)
+        self._pass_pods(denied_seconds)
         self._observe()
         self.preemption = None if given.preemption is None else Preemption(self, given.preemption)
         explain = nothing_to_preempt if self.preemption is None else self.preemption.gangs.search.explain
@@ -60,21 +65,40 @@ class GangParts:
         )
 
     def _plan(self, handle: Handle, denied_seconds: float) -> None:
-        manager, dependencies = self.manager, self.dependencies
+        manager, dependencies, schedule, planning = (
+            self.manager,
+            self.dependencies,
+            self._schedule_planning,
+            threading.Lock(),
+        )
         manager.max_held_binds = dependencies.max_held_binds
         self.bind_slots = BindSlots(manager, dependencies.max_held_binds, self.wait_seconds)
         self.dispatcher = Dispatcher(manager, dependencies, self.bind_slots)
-        self.rounds = PlanningRounds(
+        self.gang_permit = GangPermit(
+            names.COSCHEDULING, manager, dependencies, handle.get_waiting_pod, lease_seconds=self.wait_seconds
+        )
+        requests = PlanRequests(manager, handle.nominator, dependencies.topology)
+        reservations = BackfillReservations(manager, dependencies, requests, schedule, planning)
+        refusals = GangSetRefusals(
             manager,
             dependencies,
-            handle.nominator,
             self.dispatcher,
-            wake_ups=WakeUps(manager, dependencies.newest_snapshot, dependencies.judges.hint_rows()),
+            self.gang_permit,
+            reservations,
+            schedule,
             denied_seconds=denied_seconds,
-            lease_seconds=self.wait_seconds,
         )
+        gang_sets = GangSetPlanning(
+            manager, dependencies, self.dispatcher, requests, refusals, schedule, lease_seconds=self.wait_seconds
+        )
+        wake_ups = WakeUps(manager, dependencies.newest_snapshot, dependencies.judges.hint_rows())
+        self.rounds = PlanningRounds(manager, dependencies, self.dispatcher, gang_sets, planning, wake_ups)
 
-    def _pass_pods(self, handle: Handle, denied_seconds: float) -> None:
+    def _schedule_planning(self) -> None:
+        """For what the rounds are made of."""
+        self.rounds.schedule_planning()
+
+    def _pass_pods(self, denied_seconds: float) -> None:
         """What the extension points ask."""
         manager, dependencies, rounds = self.manager, self.dependencies, self.rounds
         self.admission = Admission(manager, rounds, self.dispatcher, denied_seconds=denied_seconds)
@@ -82,10 +106,6 @@ class GangParts:
         self.room = ReservedRoom(
             manager, rounds.requests.overlays, dependencies, rounds.reservations, rounds.schedule_planning
         )
-        self.gang_permit = GangPermit(
-            names.COSCHEDULING, manager, dependencies, handle.get_waiting_pod, lease_seconds=self.wait_seconds
-        )
-        rounds.on_denied(self.gang_permit.reject_all)
 
     def _observe(self) -> None:
         """What events and time lead to."""

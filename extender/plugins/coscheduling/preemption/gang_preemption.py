@@ -30,10 +30,9 @@ from extender.plugins.coscheduling.preemption.terminating_victims import Termina
 from extender.plugins.coscheduling.preemption.victim_search import GOING_SECONDS, Situation, VictimSearch, without
 from extender.plugins.coscheduling.preemption.waiting_preemptors import PreemptionQueue
 from extender.plugins.coscheduling.scheduling.checks import one_extra_member
-from extender.plugins.coscheduling.scheduling.gang_set_planning import note_places
 from extender.plugins.coscheduling.scheduling.lost_slots import lose_slot
 from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
-from extender.plugins.coscheduling.scheduling.plan_request import PlannedGangSet
+from extender.plugins.coscheduling.scheduling.plan_request import PlannedGangSet, note_places
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.gang_sets import chosen_groups, gang_set_of
 from extender.plugins.coscheduling.state.group import Group, Preempting

@@ -1,4 +1,4 @@
-"""One plan of one gang set: asked of the planner, noted as slots and sent out, or noted as denied before any member hears of it.
+"""One plan of one gang set: asked of the planner, noted as slots and sent out, or refused (gang_set_refusals).
 
 A gang set is a group, or the groups that start together. PlanningRounds decides which gang set is planned when.
 No counterpart upstream.
@@ -7,128 +7,189 @@ No counterpart upstream.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from extender import metrics
-from extender.framework.listers import NodeInfoLister, Nominator
+from extender.framework.listers import NodeInfoLister
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages, planner
-from extender.plugins.coscheduling.dependencies import REJECTED, CoschedulingDependencies, Verdict
-from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher, cannot_be_woken, needs_siblings, waves_of
+from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
+from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher, cannot_be_woken, waves_of
 from extender.plugins.coscheduling.planner.room import Counting
-from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservations
 from extender.plugins.coscheduling.scheduling.checks import note_extra_members
+from extender.plugins.coscheduling.scheduling.gang_set_refusals import (
+    SAID_BY_THE_CLUSTER,
+    GangSetRefusals,
+    waits_for,
+)
 from extender.plugins.coscheduling.scheduling.lost_slots import recheck
-from extender.plugins.coscheduling.scheduling.plan_request import PlannedGangSet, PlanQuestion, PlanRequests
+from extender.plugins.coscheduling.scheduling.plan_request import (
+    PlannedGangSet,
+    PlanQuestion,
+    PlanRequests,
+    note_places,
+)
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import exclude_members_that_will_not_return, lease_of
 from extender.plugins.coscheduling.scheduling.room_diagnosis import look_closer
-from extender.plugins.coscheduling.state.diagnosis import OF_CAUSE, Diagnosis, UnschedulableReason, diagnosis_of_plan
+from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason, diagnosis_of_plan
 from extender.plugins.coscheduling.state.gang_sets import chosen_groups, gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.slots import Slot
-from extender.plugins.coscheduling.waits_for import ANYTHING, OWN_EVENTS, WaitsFor, kinds_of
+from extender.plugins.coscheduling.waits_for import ANYTHING, WaitsFor
 
 log = logging.getLogger(__name__)
 
 EVICTIONS_MAY_CURE = frozenset(
     (planner.Cause.ROOM, planner.Cause.NODES, planner.Cause.AFFINITY, planner.Cause.TOPOLOGY)
 )
-SAID_BY_THE_CLUSTER = frozenset(OF_CAUSE.values()) - {UnschedulableReason.BUDGET_EXCEEDED} | {
-    UnschedulableReason.RESERVED_FOR_OTHERS
-}
-"""Reasons that hold until the cluster, or the places kept in it, change: kube-scheduler and time have no part in them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """One look at a gang set. permitted: the question without the nodes that are kept free for another gang, which is what is planned.
+
+    epoch: the manager's, before the snapshot. gap: of which resources the cluster has less than minResources.
+    """
+
+    group: Group
+    gang_set: Sequence[Group]
+    planned: PlannedGangSet
+    scheduler_name: str
+    allowed: Mapping[str, frozenset[str]]
+    caller: str
+    epoch: int
+    snapshot: NodeInfoLister
+    question: PlanQuestion
+    permitted: PlanQuestion
+    gap: tuple[str, ...]
 
 
 class GangSetPlanning:
-    """One plan at a time: PlanningRounds' lock is held around `plan`. The manager's lock is taken, and not held while planning.
-
-    schedule_planning: has active gangs planned. planning: that lock.
-    """
+    """One plan at a time: PlanningRounds' lock is held around `plan`. The manager's lock is taken, and not held while planning."""
 
     def __init__(
         self,
         manager: PodGroupManager,
         dependencies: CoschedulingDependencies,
-        nominator: Nominator,
         dispatcher: Dispatcher,
+        requests: PlanRequests,
+        refusals: GangSetRefusals,
         schedule_planning: Callable[[], None],
-        planning: AbstractContextManager[object],
         *,
-        denied_seconds: float,
         lease_seconds: float,
     ) -> None:
+        """schedule_planning: has active gangs planned. lease_seconds: how long a place is
+        kept for a member that does not come."""
         self._manager = manager
         self._with = dependencies
         self._dispatcher = dispatcher
         self._schedule_planning = schedule_planning
-        self._denied_seconds = denied_seconds
         self._lease_seconds = lease_seconds
         self._counting = Counting()
-        self.requests = PlanRequests(manager, nominator, dependencies.topology)
-        self.reservations = BackfillReservations(manager, dependencies, self.requests, schedule_planning, planning)
+        self._refusals = refusals
+        self.requests = requests
+        self.reservations = refusals.reservations
         self.on_no_room: Callable[[Group, str], None] = lambda group, scheduler_name: None
-        self.end_holds: Callable[[Group, str], None] = lambda group, cause: None
 
     def plan(self, group: Group, scheduler_name: str, allowed: Mapping[str, frozenset[str]], *, caller: str) -> Status:
-        """Success if there are slots for it now; allowed and caller as the planner's request has them."""
+        """Success if there are slots for it now; allowed and caller as the planner's request has them.
+
+        1. The question: what the gang set asks for, on the snapshot and beside the places of others.
+        2. Counting alone may show that it finds no room.
+        3. The plan; where there is none, why, and what it waits for.
+        4. Places on nodes that are known to refuse their members are left out, and the rest is planned again.
+        5. The places are noted, and members sent to them.
+        """
+        attempt = self._ask(group, scheduler_name, allowed, caller)
+        if attempt is None:
+            return unresolvable(messages.POD_GROUP_NOT_FOUND)
+        if (known := self._short_by_count(attempt)) is not None:
+            self.on_no_room(group, scheduler_name)
+            return known
+        result = self._plan(attempt.permitted)
+        if not isinstance(result, planner.Placement):
+            return self._refuse(attempt, result)
+        permitted = attempt.permitted
+        if exclude_members_that_will_not_return(
+            self._manager,
+            attempt.gang_set,
+            permitted.request,
+            result.nodes,
+            lambda asked: self._fits(permitted.asking(asked)),
+        ):
+            return self.plan(group, scheduler_name, allowed, caller=caller)
+        return self._place(attempt, result)
+
+    def _ask(
+        self, group: Group, scheduler_name: str, allowed: Mapping[str, frozenset[str]], caller: str
+    ) -> _Attempt | None:
+        """None where the group names an object that is not there."""
         manager = self._manager
         with manager.lock:
             epoch = manager.epoch  # before the snapshot: what comes free after it voids a denial
         snapshot = self._with.newest_snapshot()
         with manager.lock:
             if manager.spec(group) is None:
-                return unresolvable(messages.POD_GROUP_NOT_FOUND)
+                return None
             gang_set = gang_set_of(manager, group)
             planned = PlannedGangSet.of(manager, gang_set)
             question = self.requests.question(gang_set, scheduler_name, snapshot, allowed, caller=caller)
-            request = question.request
             permitted = self.reservations.permitted(gang_set, question)
-            gap = {name: None for each in gang_set for name in self._gap(each, request, snapshot)}
-        if gap:
-            self.on_no_room(group, scheduler_name)
-            stop = Diagnosis(UnschedulableReason.MIN_RESOURCES, messages.resource_gap(tuple(gap)))
-            return self._deny(gang_set, stop, epoch, WaitsFor((), room_anywhere=True))
-        if (known := self._still_short(gang_set, request, snapshot)) is not None:
-            self.on_no_room(group, scheduler_name)
-            return self._deny(gang_set, known, epoch, self._waits_for(gang_set, request, known))
-        result = self._plan(permitted)
-        if not isinstance(result, planner.Placement):
-            # perhaps the gang fits otherwise than beside the places that it still has
-            if not _gave_up(result) and self._let_go(gang_set):
-                status = self.plan(group, scheduler_name, allowed, caller=caller)
-                if not status.success:
-                    self._room_came_free([each.key for each in gang_set])  # for others
-                return status
-            stop = self._diagnosis_of(gang_set, question, permitted, result)
-            log.info("gang refused group=%s reason=%s message=%r", group.key, stop.reason, stop.text)
-            anything = self._kept_from_nodes(question, allowed, stop)
-            status = self._deny(gang_set, stop, epoch, self._waits_for(gang_set, request, stop, anything=anything))
-            if isinstance(result, planner.Verdict) and result.cause in EVICTIONS_MAY_CURE:
-                self.on_no_room(group, scheduler_name)
+            gap = {name: None for each in gang_set for name in self._gap(each, question.request, snapshot)}
+        return _Attempt(
+            group, gang_set, planned, scheduler_name, allowed, caller, epoch, snapshot, question, permitted, tuple(gap)
+        )
+
+    def _short_by_count(self, attempt: _Attempt) -> Status | None:
+        """The refusal, where no plan is needed to know that there is no room."""
+        gang_set, request = attempt.gang_set, attempt.question.request
+        if attempt.gap:
+            stop = Diagnosis(UnschedulableReason.MIN_RESOURCES, messages.resource_gap(attempt.gap))
+            return self._refusals.deny(gang_set, stop, attempt.epoch, WaitsFor((), room_anywhere=True))
+        if (known := self._still_short(gang_set, request, attempt.snapshot)) is not None:
+            return self._refusals.deny(
+                gang_set, known, attempt.epoch, waits_for(self._manager, gang_set, request, known)
+            )
+        return None
+
+    def _refuse(self, attempt: _Attempt, result: object) -> Status:
+        """Perhaps the gang fits otherwise than beside the places that it still has: they are given up first."""
+        gang_set, question, group = attempt.gang_set, attempt.question, attempt.group
+        if not _gave_up(result) and self._let_go(gang_set):
+            status = self.plan(group, attempt.scheduler_name, attempt.allowed, caller=attempt.caller)
+            if not status.success:
+                self._room_came_free([each.key for each in gang_set])  # for others
             return status
-        if exclude_members_that_will_not_return(
-            manager, gang_set, permitted.request, result.nodes, lambda asked: self._fits(permitted.asking(asked))
-        ):
-            return self.plan(group, scheduler_name, allowed, caller=caller)
+        stop = self._diagnosis_of(gang_set, question, attempt.permitted, result)
+        log.info("gang refused group=%s reason=%s message=%r", group.key, stop.reason, stop.text)
+        anything = self._kept_from_nodes(question, attempt.allowed, stop)
+        waits = waits_for(self._manager, gang_set, question.request, stop, anything=anything)
+        status = self._refusals.deny(gang_set, stop, attempt.epoch, waits)
+        if isinstance(result, planner.Verdict) and result.cause in EVICTIONS_MAY_CURE:
+            self.on_no_room(group, attempt.scheduler_name)
+        return status
+
+    def _place(self, attempt: _Attempt, result: planner.Placement) -> Status:
+        """Refused, where kube-scheduler can be brought to try no member; planned again, where the gang set is another by now."""
+        manager, gang_set = self._manager, attempt.gang_set
         waves = waves_of(result)
         with manager.lock:
-            if request.tree is not None:
+            if attempt.question.request.tree is not None:
                 gang_set = chosen_groups(manager, gang_set, result.nodes.keys())
-                planned = planned.only(gang_set)
-            stuck = cannot_be_woken(gang_set, waves, caller)
+                attempt = replace(attempt, gang_set=gang_set, planned=attempt.planned.only(gang_set))
+            stuck = cannot_be_woken(gang_set, waves, attempt.caller)
         if stuck:
             stop = Diagnosis(UnschedulableReason.NEEDS_GATE, messages.needs_gate(manager.gate))
-            return self._deny(gang_set, stop, epoch, ANYTHING)
-        if not self._note(planned, gang_set, request, result, waves, caller, snapshot):
+            return self._refusals.deny(gang_set, stop, attempt.epoch, ANYTHING)
+        if not self._note(attempt, result, waves):
             return self._changed_meanwhile(gang_set)
         for each in gang_set:
-            cause = note_extra_members(manager, self.requests, each, scheduler_name, snapshot, self._plan)
+            cause = note_extra_members(
+                manager, self.requests, each, attempt.scheduler_name, attempt.snapshot, self._plan
+            )
             if cause in EVICTIONS_MAY_CURE:
-                self.on_no_room(each, scheduler_name)
+                self.on_no_room(each, attempt.scheduler_name)
         return SUCCESS
 
     def _diagnosis_of(
@@ -202,70 +263,6 @@ class GangSetPlanning:
             return False
         return self._fits(question.asking(replace(request, allowed={})))
 
-    def _waits_for(
-        self, gang_set: Sequence[Group], request: planner.Request, stop: Diagnosis, *, anything: bool = False
-    ) -> WaitsFor:
-        """anything: kube-scheduler's refusals have a part in it; they, time and other gangs' turns may change with any event."""
-        topology = request.topology
-        keys = frozenset(level.key for level in topology.levels) if topology.required else frozenset[str]()
-        with self._manager.lock:
-            priority = min(map(self._manager.priority_of, gang_set))
-        anything = anything or stop.reason not in SAID_BY_THE_CLUSTER
-        return WaitsFor(kinds_of(request.members), priority, keys, anything)
-
-    def _deny(self, gang_set: Sequence[Group], stop: Diagnosis, epoch: int, waits: WaitsFor) -> Status:
-        """Noted before any member hears of it; not noted, but looked at again, if something came free meanwhile."""
-        manager = self._manager
-        refusal = unresolvable(messages.denied(gang_set[0].key, self._denied_seconds, stop.message))
-        with manager.lock:
-            gang_set = [group for group in gang_set if manager.groups.get(group.key) is group]
-            if not gang_set:
-                return refusal
-            fresh = manager.epoch == epoch
-            for group in gang_set:
-                group.stop(replace(stop, since=manager.clock()))
-                if fresh:
-                    manager.queue.add_unschedulable(group.key, waits, self._note_denied(group, stop))
-                else:
-                    manager.queue.move_to_active((group.key,))
-                manager.permitted.pop(group.key, None)
-            self.reservations.denied(gang_set[0], stop)
-            held = any(group.held for group in gang_set)
-        if held:  # they would keep others out, and cannot start
-            self.end_holds(gang_set[0], stop.message)
-        if not fresh:
-            self._schedule_planning()
-        metrics.podgroup_schedule_attempts.labels("unschedulable").inc()
-        for group in gang_set:
-            self._tell_denied(group, stop)
-        return refusal
-
-    def _note_denied(self, group: Group, stop: Diagnosis) -> float:
-        """Returns when it is planned again though nothing happens: what passes by itself is, a spent budget and places that
-        kube-scheduler refused."""
-        manager = self._manager
-        if stop.reason is UnschedulableReason.BUDGET_EXCEEDED:
-            manager.denied[group.key] = stop.message
-        else:
-            manager.denied.again(group.key, stop.message)
-        if stop.reason in (UnschedulableReason.BUDGET_EXCEEDED, UnschedulableReason.REFUTED_BY_SCHEDULER):
-            return manager.denied.until(group.key)
-        return math.inf
-
-    def _tell_denied(self, group: Group, stop: Diagnosis) -> None:
-        verdict = Verdict(False, REJECTED, stop.text, stop.reason)
-        with self._manager.lock:
-            pod_group = group.pod_group
-            gated = [info.pod for uid in group.gated if not needs_siblings(info := group.members[uid].info)]
-            self._dispatcher.decide_withdrawal(group)
-            if self._with.ungate_refused:
-                self._dispatcher.steering.ungate(group.key, gated)
-        if pod_group is None and gated:
-            self._with.verdicts.decided(None, group.key, verdict, min(gated, key=lambda pod: pod.name))
-        else:
-            self._with.verdicts.decided(pod_group, group.key, verdict)
-        self._dispatcher.steering.carry_out()
-
     def _changed_meanwhile(self, gang_set: Sequence[Group]) -> Status:
         """The plan is for what is no more: it is made anew, where there is still something to be planned."""
         manager = self._manager
@@ -275,20 +272,12 @@ class GangSetPlanning:
         self._schedule_planning()
         return unresolvable(messages.CHANGED_MEANWHILE)
 
-    def _note(
-        self,
-        planned: PlannedGangSet,
-        gang_set: Sequence[Group],
-        request: planner.Request,
-        result: planner.Placement,
-        waves: list[frozenset[str]],
-        caller: str,
-        snapshot: NodeInfoLister,
-    ) -> bool:
+    def _note(self, attempt: _Attempt, result: planner.Placement, waves: list[frozenset[str]]) -> bool:
         """Returns whether the gang set may still start by it; else nothing is noted."""
-        manager = self._manager
+        manager, gang_set, caller = self._manager, attempt.gang_set, attempt.caller
+        request = attempt.question.request
         with manager.lock:
-            if not planned.may_start_with(manager, result.nodes.keys()):
+            if not attempt.planned.may_start_with(manager, result.nodes.keys()):
                 return False
             expires = manager.clock() + lease_of(gang_set, result.nodes, self._lease_seconds)
             note_places(manager, gang_set, request, result, waves, expires)
@@ -305,7 +294,7 @@ class GangSetPlanning:
                 metrics.podgroup_schedule_attempts.labels("planned").inc()
             self._dispatcher.dispatch(group)
             self._dispatcher.clear_nominations(group)
-        if recheck(manager, set(result.nodes.values()), snapshot):  # places of lower priority that were taken
+        if recheck(manager, set(result.nodes.values()), attempt.snapshot):  # places of lower priority that were taken
             self._schedule_planning()
         return True
 
@@ -331,55 +320,3 @@ class GangSetPlanning:
 def _gave_up(result: object) -> bool:
     """Whether time ran out: that says nothing about the places that the gang set still has."""
     return isinstance(result, planner.Verdict) and result.cause is planner.Cause.BUDGET
-
-
-def note_places(
-    manager: PodGroupManager,
-    gang_set: Sequence[Group],
-    request: planner.Request,
-    placement: planner.Placement,
-    waves: Sequence[frozenset[str]],
-    expires: float,
-) -> None:
-    """The gang set has its places, and is denied no longer; a member that has gone meanwhile gets none. The manager's lock is held.
-
-    Those of members that a start has left behind are firm, whether or not victims have to go from them first.
-    """
-    if request.tree is not None:
-        manager.composites.choose(request.tree.name, [group.key for group in gang_set])
-    wave_of = _wave_of(manager, gang_set, waves)
-    settled = {uid for each in gang_set for uid in each.assigned()}
-    for info in request.members:
-        node_name = placement.nodes.get(info.pod.uid)
-        group = next((each for each in gang_set if info.pod.uid in each.members), None)
-        if node_name is not None and group is not None and info.pod.uid not in settled:
-            firm, priority = info.pod.uid in manager.left_behind(group), manager.priority_of(group)
-            member = group.members[info.pod.uid]
-            wave, member.turn = wave_of(info.pod.uid, member.turn), None
-            manager.slots.reserve(Slot(info, group.key, node_name, expires, firm, priority, wave))
-    for group in gang_set:
-        group.planned = True
-        for member in group.members.values():
-            member.renominated = False
-        manager.denied.pop(group.key, None)
-        unplaced = (group.refused | group.gated) - manager.placed(group)
-        manager.queue.settle(group.key, ANYTHING if unplaced else OWN_EVENTS)
-
-
-def _wave_of(
-    manager: PodGroupManager, gang_set: Sequence[Group], waves: Sequence[frozenset[str]]
-) -> Callable[[str, int | None], int]:
-    """The wave of a member's new slot, by its UID and the turn that it had. The waves of a plan come before those that there are; one
-    that is planned again alone keeps its turn, and one that had none comes last.
-    """
-    in_waves = any(manager.slots.in_waves(group.key) for group in gang_set)
-    known = [slot.wave for group in gang_set for slot in manager.slots.of_group(group.key)] if in_waves else []
-    first, last = min(known, default=len(waves)) - len(waves), max(known, default=-1) + 1
-    planned = {uid: first + number for number, wave in enumerate(waves) for uid in wave}
-
-    def wave_of(uid: str, turn: int | None) -> int:
-        if uid in planned or not in_waves:
-            return planned.get(uid, 0)
-        return turn if turn is not None else last
-
-    return wave_of

@@ -7,7 +7,7 @@ kube-scheduler's cycle reads its pod once, and binding finds out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -26,6 +26,7 @@ from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import Needs, schedules_alone, settled_members
 from extender.plugins.coscheduling.state.slots import Slot
+from extender.plugins.coscheduling.waits_for import ANYTHING, OWN_EVENTS
 
 Place = tuple[str, PodInfo]
 """A node's name, and the pod that is to come there."""
@@ -260,3 +261,55 @@ class PlannedGangSet:
 def is_there(manager: PodGroupManager, group: Group) -> bool:
     """Whether it was neither deleted nor set aside since it was looked up. Lock held."""
     return manager.groups.get(group.key) is group and group.key not in manager.quarantine
+
+
+def note_places(
+    manager: PodGroupManager,
+    gang_set: Sequence[Group],
+    request: planner.Request,
+    placement: planner.Placement,
+    waves: Sequence[frozenset[str]],
+    expires: float,
+) -> None:
+    """The gang set has its places, and is denied no longer; a member that has gone meanwhile gets none. The manager's lock is held.
+
+    Those of members that a start has left behind are firm, whether or not victims have to go from them first.
+    """
+    if request.tree is not None:
+        manager.composites.choose(request.tree.name, [group.key for group in gang_set])
+    wave_of = _wave_of(manager, gang_set, waves)
+    settled = {uid for each in gang_set for uid in each.assigned()}
+    for info in request.members:
+        node_name = placement.nodes.get(info.pod.uid)
+        group = next((each for each in gang_set if info.pod.uid in each.members), None)
+        if node_name is not None and group is not None and info.pod.uid not in settled:
+            firm, priority = info.pod.uid in manager.left_behind(group), manager.priority_of(group)
+            member = group.members[info.pod.uid]
+            wave, member.turn = wave_of(info.pod.uid, member.turn), None
+            manager.slots.reserve(Slot(info, group.key, node_name, expires, firm, priority, wave))
+    for group in gang_set:
+        group.planned = True
+        for member in group.members.values():
+            member.renominated = False
+        manager.denied.pop(group.key, None)
+        unplaced = (group.refused | group.gated) - manager.placed(group)
+        manager.queue.settle(group.key, ANYTHING if unplaced else OWN_EVENTS)
+
+
+def _wave_of(
+    manager: PodGroupManager, gang_set: Sequence[Group], waves: Sequence[frozenset[str]]
+) -> Callable[[str, int | None], int]:
+    """The wave of a member's new slot, by its UID and the turn that it had. The waves of a plan come before those that there are; one
+    that is planned again alone keeps its turn, and one that had none comes last.
+    """
+    in_waves = any(manager.slots.in_waves(group.key) for group in gang_set)
+    known = [slot.wave for group in gang_set for slot in manager.slots.of_group(group.key)] if in_waves else []
+    first, last = min(known, default=len(waves)) - len(waves), max(known, default=-1) + 1
+    planned = {uid: first + number for number, wave in enumerate(waves) for uid in wave}
+
+    def wave_of(uid: str, turn: int | None) -> int:
+        if uid in planned or not in_waves:
+            return planned.get(uid, 0)
+        return turn if turn is not None else last
+
+    return wave_of

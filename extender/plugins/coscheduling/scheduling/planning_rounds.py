@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 
 from extender.api import corev1
 from extender.client.short_steps import pause
 from extender.crash import guarded
-from extender.framework.listers import Nominator
 from extender.framework.status import Status, unresolvable
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
@@ -46,30 +46,20 @@ class PlanningRounds:
         self,
         manager: PodGroupManager,
         dependencies: CoschedulingDependencies,
-        nominator: Nominator,
         dispatcher: Dispatcher,
-        *,
+        gang_sets: GangSetPlanning,
+        planning: AbstractContextManager[object],
         wake_ups: WakeUps,
-        denied_seconds: float,
-        lease_seconds: float,
     ) -> None:
+        """planning: the lock around plans, which others that use the plans' judge take too."""
         self._manager = manager
         self._wake_ups = wake_ups
         self._with = dependencies
         self._dispatcher = dispatcher
-        self.planning = threading.Lock()
-        self._gang_sets = GangSetPlanning(
-            manager,
-            dependencies,
-            nominator,
-            dispatcher,
-            self.schedule_planning,
-            self.planning,
-            denied_seconds=denied_seconds,
-            lease_seconds=lease_seconds,
-        )
-        self.requests = self._gang_sets.requests
-        self.reservations = self._gang_sets.reservations
+        self.planning = planning
+        self._gang_sets = gang_sets
+        self.requests = gang_sets.requests
+        self.reservations = gang_sets.reservations
         self._order = PlanningOrder(manager)
         self._waiting_time = WaitingTime(manager.clock, dependencies.wait)
         self._now: Sequence[Group] = ()  # the gang set that is being planned; the manager's lock guards it
@@ -325,10 +315,6 @@ class PlanningRounds:
     def on_no_room(self, call: Callable[[Group, str], None]) -> None:
         """call: told, with the scheduler's name, of each group that finds no room. It returns at once."""
         self._gang_sets.on_no_room = call
-
-    def on_denied(self, end_holds: Callable[[Group, str], None]) -> None:
-        """end_holds: lets go all members of a gang set that are held, when there is no plan for the rest of it; with the cause."""
-        self._gang_sets.end_holds = end_holds
 
     def drop_plan(self, key: str) -> None:
         """Takes back the places of a group, and of those it is to start with, that are not held."""

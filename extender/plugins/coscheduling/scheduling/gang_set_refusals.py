@@ -1,0 +1,121 @@
+"""Gang sets that find no places: noted as denied before any member hears of it, and told to their users.
+
+GangSetPlanning says why, and what they wait for; the queue keeps that until an event or time cures it.
+kube-scheduler: pkg/scheduler/schedule_one.go (handleSchedulingFailure)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from extender import metrics
+from extender.framework.status import Status, unresolvable
+from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling.dependencies import REJECTED, CoschedulingDependencies, Verdict
+from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher, needs_siblings
+from extender.plugins.coscheduling.dispatch.holds import Holds
+from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservations
+from extender.plugins.coscheduling.state.diagnosis import OF_CAUSE, Diagnosis, UnschedulableReason
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.waits_for import WaitsFor, kinds_of
+
+SAID_BY_THE_CLUSTER = frozenset(OF_CAUSE.values()) - {UnschedulableReason.BUDGET_EXCEEDED} | {
+    UnschedulableReason.RESERVED_FOR_OTHERS
+}
+"""Reasons that hold until the cluster, or the places kept in it, change: kube-scheduler and time have no part in them."""
+
+
+class GangSetRefusals:
+    """Takes the manager's lock. denied_seconds: how long a gang is not planned again, as its texts say."""
+
+    def __init__(
+        self,
+        manager: PodGroupManager,
+        dependencies: CoschedulingDependencies,
+        dispatcher: Dispatcher,
+        holds: Holds,
+        reservations: BackfillReservations,
+        schedule_planning: Callable[[], None],
+        *,
+        denied_seconds: float,
+    ) -> None:
+        self._manager = manager
+        self._with = dependencies
+        self._dispatcher = dispatcher
+        self._holds = holds
+        self.reservations = reservations
+        self._schedule_planning = schedule_planning
+        self._denied_seconds = denied_seconds
+
+    def deny(self, gang_set: Sequence[Group], stop: Diagnosis, epoch: int, waits: WaitsFor) -> Status:
+        """Noted before any member hears of it; not noted, but looked at again, if something came free meanwhile."""
+        manager = self._manager
+        refusal = unresolvable(messages.denied(gang_set[0].key, self._denied_seconds, stop.message))
+        with manager.lock:
+            gang_set = [group for group in gang_set if manager.groups.get(group.key) is group]
+            if not gang_set:
+                return refusal
+            fresh = manager.epoch == epoch
+            for group in gang_set:
+                group.stop(replace(stop, since=manager.clock()))
+                if fresh:
+                    manager.queue.add_unschedulable(group.key, waits, self._note_denied(group, stop))
+                else:
+                    manager.queue.move_to_active((group.key,))
+                manager.permitted.pop(group.key, None)
+            self.reservations.denied(gang_set[0], stop)
+            held = any(group.held for group in gang_set)
+        if held:  # they would keep others out, and cannot start
+            self._holds.reject_all(gang_set[0], stop.message)
+        if not fresh:
+            self._schedule_planning()
+        metrics.podgroup_schedule_attempts.labels("unschedulable").inc()
+        for group in gang_set:
+            self._tell_denied(group, stop)
+        return refusal
+
+    def _note_denied(self, group: Group, stop: Diagnosis) -> float:
+        """Returns when it is planned again though nothing happens: what passes by itself is, a spent budget and places that
+        kube-scheduler refused."""
+        manager = self._manager
+        if stop.reason is UnschedulableReason.BUDGET_EXCEEDED:
+            manager.denied[group.key] = stop.message
+        else:
+            manager.denied.again(group.key, stop.message)
+        if stop.reason in (UnschedulableReason.BUDGET_EXCEEDED, UnschedulableReason.REFUTED_BY_SCHEDULER):
+            return manager.denied.until(group.key)
+        return math.inf
+
+    def _tell_denied(self, group: Group, stop: Diagnosis) -> None:
+        verdict = Verdict(False, REJECTED, stop.text, stop.reason)
+        with self._manager.lock:
+            pod_group = group.pod_group
+            gated = [info.pod for uid in group.gated if not needs_siblings(info := group.members[uid].info)]
+            self._dispatcher.decide_withdrawal(group)
+            if self._with.ungate_refused:
+                self._dispatcher.steering.ungate(group.key, gated)
+        if pod_group is None and gated:
+            self._with.verdicts.decided(None, group.key, verdict, min(gated, key=lambda pod: pod.name))
+        else:
+            self._with.verdicts.decided(pod_group, group.key, verdict)
+        self._dispatcher.steering.carry_out()
+
+
+def waits_for(
+    manager: PodGroupManager,
+    gang_set: Sequence[Group],
+    request: planner.Request,
+    stop: Diagnosis,
+    *,
+    anything: bool = False,
+) -> WaitsFor:
+    """anything: kube-scheduler's refusals have a part in it; they, time and other gangs' turns may change with any event."""
+    topology = request.topology
+    keys = frozenset(level.key for level in topology.levels) if topology.required else frozenset[str]()
+    with manager.lock:
+        priority = min(map(manager.priority_of, gang_set))
+    anything = anything or stop.reason not in SAID_BY_THE_CLUSTER
+    return WaitsFor(kinds_of(request.members), priority, keys, anything)
