@@ -69,7 +69,7 @@ class Steering(Protocol):
 class Verdict:
     """What was decided of a gang, for its users. The message is constant for one cause.
 
-    reason: of the event, one of those below. why: of the condition, one of stops.Reason; empty: the event's.
+    reason: of the event, one of those below. why: of the condition, one of UnschedulableReason; empty: the event's.
     event_only: a thing that has happened; what was decided last still holds.
     """
 

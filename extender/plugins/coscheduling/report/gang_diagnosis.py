@@ -1,6 +1,6 @@
 """Why a gang waits: the reason, the text for the group, the text for its pods, and since when.
 
-GangReport shows it. What was decided of the group comes first, then the gate that is shut, then its place in line.
+GangReport shows it. What was decided of the group comes first, then the check that fails, then its place in line.
 kube-scheduler: pkg/scheduler/framework/types.go (Diagnosis), for one pod
 """
 

@@ -1,6 +1,6 @@
 """Since when each gang is in its phase, and what gangs that are not refused wait for.
 
-The plugin's tick has it look about once a second; pages ask it for times. A shut gate that has stood for about a second is
+The plugin's tick has it look about once a second; pages ask it for times. A check that has failed for about a second is
 told by `decided`: a gang that is being created says nothing. Denials and starts are told where they are decided.
 """
 
@@ -37,7 +37,7 @@ UNTOLD = frozenset((UnschedulableReason.BACKING_OFF,))  # passes by itself; the 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """phase, and since when; the shut gate, and since when. Seconds of the clock.
+    """phase, and since when; the check that fails, and since when. Seconds of the clock.
 
     group, object_uid, stopped: of which group it was seen, by which PodGroup, and what had been decided of it last: to another group or
     PodGroup of that name, or after another decision, the same gate is news.
@@ -177,7 +177,7 @@ class GangObserver:
         return seen
 
     def gate(self, group: Group) -> FailedCheck | None:
-        """The gate that is shut for members of ours that have no place yet. Lock held."""
+        """The check that fails for members of ours that have no place yet. Lock held."""
         pods = [info.pod for info in group.pending() if self._with.ours(info.pod)]
         if not pods:
             return self._object_gate(group)

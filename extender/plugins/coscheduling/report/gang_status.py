@@ -88,7 +88,7 @@ class RoleCount(Shown, frozen=True):
 class GangSummary(Shown, frozen=True):
     """A line of the list.
 
-    phase: one of phases.Phase, since when; reason: one of stops.Reason, empty once the gang runs and no extra member waits;
+    phase: one of Phase, since when; reason: one of UnschedulableReason, empty once the gang runs and no extra member waits;
     message: constant for one cause. members: how many are in each MemberState. waiting_since: of the oldest member without a
     node. place: in line among the gangs that wait, from 1; 0 for one that does not.
     """
@@ -160,11 +160,11 @@ class GangStatus(Shown, frozen=True):
 
 
 def amount_text(resource: str, amount: int) -> str:
-    """As people write it: cpu in cores or milli, bytes in the largest gang set that loses nothing that matters."""
+    """As people write it: cpu in cores or milli, bytes in the largest unit that loses nothing that matters."""
     if resource == CPU:
         return f"{amount // 1000}" if amount % 1000 == 0 else f"{amount}m"
     if resource in _BYTES:
-        for gang_set, size in _UNITS:
+        for unit, size in _UNITS:
             if amount >= size:
-                return f"{amount / size:.4g}{gang_set}"
+                return f"{amount / size:.4g}{unit}"
     return str(amount)

@@ -1,4 +1,4 @@
-"""What would open a gate that is shut for a gang: more pods, a lower minMember, a gate of others taken off.
+"""What would make a check pass that fails for a gang: more pods, a lower minMember, a gate of others taken off.
 
 GangReport shows it; no plan is needed to say it, unlike what would make a gang fit, which is relaxation's.
 Everything reads under the manager's lock. No counterpart upstream.
@@ -20,7 +20,7 @@ from extender.plugins.coscheduling.state.quorum import needs
 
 
 def would_open(manager: PodGroupManager, group: Group, reason: str) -> tuple[Relaxation, ...]:
-    """reason: of the gate. Empty for any other, and where nothing short of another PodGroup would."""
+    """reason: of the check. Empty for any other, and where nothing short of another PodGroup would."""
     spec = manager.spec(group)
     if spec is None or spec.invalid:
         return ()

@@ -32,13 +32,13 @@ from extender.plugins.coscheduling.state.quorum import Needs, needs, schedules_a
 def failed_check(
     manager: PodGroupManager, group: Group, scheduler_name: str, pod_name: str, uid: str = ""
 ) -> FailedCheck | None:
-    """The first that is shut for the group's members of this scheduler; None where all are open. The manager's lock is held.
+    """The first that fails for the group's members of this scheduler; None where all pass. The manager's lock is held.
 
-    uid: of the member that asks; one that need not wait for the others finds all open.
+    uid: of the member that asks; one that need not wait for the others passes all.
     """
-    gate = _own_gate(manager, group, scheduler_name, pod_name, uid)
-    if gate is not None:
-        return gate
+    failed = _own_check(manager, group, scheduler_name, pod_name, uid)
+    if failed is not None:
+        return failed
     if _too_large(manager, group, uid):
         text = messages.EXCEEDS_HELD_BINDS
         return FailedCheck(UnschedulableReason.EXCEEDS_HELD_BINDS, text, text, told=text)
@@ -51,9 +51,9 @@ def failed_check(
         text = messages.waiting_for_group(other)
         return FailedCheck(UnschedulableReason.COMPANION_NOT_READY, text, text, told=text)
     for peer_gang in gang_set_of(manager, group)[1:]:
-        gate = _own_gate(manager, peer_gang, scheduler_name, "", "")
-        if gate is not None:
-            text = messages.companion_waits(peer_gang.key, gate.cause)
+        failed = _own_check(manager, peer_gang, scheduler_name, "", "")
+        if failed is not None:
+            text = messages.companion_waits(peer_gang.key, failed.cause)
             return FailedCheck(UnschedulableReason.COMPANION_NOT_READY, text, text, told=text)
     return None
 
@@ -98,7 +98,7 @@ def _too_large(manager: PodGroupManager, group: Group, uid: str) -> bool:
     return too_large(manager, gang_set_of(manager, group), manager.max_held_binds)
 
 
-def _own_gate(
+def _own_check(
     manager: PodGroupManager, group: Group, scheduler_name: str, pod_name: str, uid: str
 ) -> FailedCheck | None:
     if group.key in manager.quarantine:
@@ -117,7 +117,7 @@ def _own_gate(
         return FailedCheck(UnschedulableReason.PREEMPTING, messages.PREEMPTING, messages.PREEMPTING)
     siblings = manager.siblings(group, scheduler_name)
     if missing := needs(group, spec, siblings):
-        return _quorum_gate(spec, missing, pod_name, strangers=len(group.members.keys() - siblings))
+        return _quorum_check(spec, missing, pod_name, strangers=len(group.members.keys() - siblings))
     if not group.planned:
         ready = group.assigned() | {info.pod.uid for info in manager.plannable(group, scheduler_name)}
         if needs(group, spec, ready):
@@ -133,7 +133,7 @@ def _own_gate(
     return None
 
 
-def _quorum_gate(spec: GroupSpec, missing: Needs, pod_name: str, *, strangers: int) -> FailedCheck:
+def _quorum_check(spec: GroupSpec, missing: Needs, pod_name: str, *, strangers: int) -> FailedCheck:
     """The group as a whole comes before its roles. strangers: how many would come to another scheduler."""
     minima = dict(spec.roles.minima)
     if not missing.roles or missing.total > sum(number for _, number in missing.roles):

@@ -1,6 +1,6 @@
 """Which topology levels a group asks for: annotations of its PodGroup or of its pods.
 
-`group_topology` finds the levels among those that the configuration names.
+`scheduling.topology` finds the levels among those that the configuration names.
 Kueue: kueue.x-k8s.io/podset-required-topology, podset-preferred-topology
 """
 

@@ -1,7 +1,7 @@
 """What stops a gang: a reason out of a closed list, and the constant text that goes with it.
 
 Noted on the group where it is decided (Admission, GangPermit, the plugin's tick), shown by everything that tells users: the
-PodGroup's condition, events, pages, `explain`. `shut_gate` is what can be said without a plan.
+PodGroup's condition, events, pages, `explain`. `FailedCheck` is what can be said without a plan.
 Kubernetes: the reasons of conditions are CamelCase words that programs may rely on
 """
 
@@ -99,9 +99,9 @@ def diagnosis_of_hold(cause: str, since: float) -> Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class FailedCheck:
-    """A gate that is shut. cause: constant for the gang; refusal: what the pod is told.
+    """A check of PreFilter that failed. cause: constant for the gang; refusal: what the pod is told.
 
-    told: what of the refusal may become untrue while the gate stays shut; empty where nothing may.
+    told: what of the refusal may become untrue while the check still fails; empty where nothing may.
     """
 
     reason: UnschedulableReason
