@@ -68,9 +68,9 @@ def _waits_in_tree(manager: PodGroupManager, group: Group, root: str, scheduler_
         return ""
     if (chosen := choice(manager, root)) and group.key not in chosen:
         return messages.waiting_for_chosen(root)
-    failed = {each.key: gate for each in gang_set[1:] if (gate := _own_gate(manager, each, scheduler_name, "", ""))}
+    failed = {each.key: gate for each in gang_set[1:] if (gate := _own_check(manager, each, scheduler_name, "", ""))}
     if chosen:
-        return next((messages.companion_waits(key, gate.cause) for key, gate in failed.items()), "")
+        return next((messages.companion_waits(key, check.cause) for key, check in failed.items()), "")
     lacking = composites.lacking(root, {each.key for each in gang_set} - failed.keys())
     if not lacking or not failed:
         return lacking
