@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
+from itertools import chain
 
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
@@ -18,11 +19,13 @@ from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.bind_slots import BindSlots
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
-from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.member import MemberEvent
+from extender.plugins.coscheduling.state.group import WITH_NODE, Group
+from extender.plugins.coscheduling.state.member import MemberEvent, MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import schedules_alone
 from extender.plugins.coscheduling.state.slots import Slot, is_for_shape_of
+
+TAKING = WITH_NODE | {MemberState.ADMITTED}  # states of members whose slots are taken
 
 
 class Dispatcher:
@@ -222,20 +225,32 @@ class Dispatcher:
         spec = manager.spec(group)
         if own is None and (uid in group.held or spec is None or schedules_alone(group, spec, uid)):
             return None
-        info, taken = group.members[uid].info, group.held.keys() | group.admitted | group.assigned() | {uid}
-        free = [
-            slot
-            for slot in slots.of_group(group.key)
-            if slot.uid not in taken and slot.node_name in offered and (turn is None or slot.wave <= turn)
-        ]
-        for slot in sorted(free, key=partial(_was_sent, group)):
-            if is_for_shape_of(slot, info) if own is not None else manager.may_take(group, slot, info):
-                slots.give(slot, info)
-                group.members[uid].turn = None
-                manager.follow_start(group)
-                self._displace(group, slot)
-                return slot.node_name
-        return None
+        slot = self._free_slot(group, uid, offered, turn)
+        if slot is None:
+            return None
+        slots.give(slot, group.members[uid].info)
+        group.members[uid].turn = None
+        if own is None:
+            manager.follow_start(group)  # which says whether it is firm
+        self._displace(group, slot)
+        return slot.node_name
+
+    def _free_slot(self, group: Group, uid: str, offered: frozenset[str], turn: int | None) -> Slot | None:
+        """For the member: one that is kept for a member to come, else one whose member is not on its way there, else any. Lock held."""
+        manager, info = self._manager, group.members[uid].info
+        fits = is_for_shape_of if manager.slots.get(uid) is not None else partial(manager.may_take, group)
+        sent: Slot | None = None
+        for slot in chain(manager.slots.to_come(group.key), manager.slots.of_group_on(group.key, offered)):
+            other = group.members.get(slot.uid)
+            if slot.uid == uid or slot.node_name not in offered or (other is not None and other.state in TAKING):
+                continue
+            on_its_way = other is not None and other.nomination is not None
+            if (turn is not None and slot.wave > turn) or (on_its_way and sent is not None) or not fits(slot, info):
+                continue
+            if not on_its_way:
+                return slot
+            sent = slot
+        return sent
 
     def _displace(self, group: Group, taken: Slot) -> None:
         """Another member has taken the slot of this one. Lock held."""
@@ -250,12 +265,6 @@ class Dispatcher:
             self._displaced.add(group.key)
         elif member.nomination is not None:
             self._displaced.add(group.key)
-
-
-def _was_sent(group: Group, slot: Slot) -> int:
-    """Which of the free slots is taken first: one for a member to come, then that of one that is not on its way there."""
-    member = group.members.get(slot.uid)
-    return 0 if slot.to_come else 1 if member is None or member.nomination is None else 2
 
 
 def waves_of(placement: planner.Placement) -> list[frozenset[str]]:

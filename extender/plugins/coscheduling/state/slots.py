@@ -132,6 +132,14 @@ class Slots:
     def of_group(self, group: str) -> list[Slot]:
         return list(self._by_group.get(group, {}).values())
 
+    def of_group_on(self, group: str, node_names: Set[str]) -> Iterator[Slot]:
+        """Those on these nodes, in the time of the fewer: the nodes, or the group's slots."""
+        slots = self._by_group.get(group, {})
+        if len(slots) <= len(node_names):
+            yield from (slot for slot in slots.values() if slot.node_name in node_names)
+        else:
+            yield from (slot for name in sorted(node_names) for slot in self.on_node(name) if slot.group == group)
+
     def uids_of(self, group: str) -> Set[str]:
         """Of the members that have a slot, and of those to come. Not to be changed, nor kept."""
         return self._by_group.get(group, {}).keys()
