@@ -36,8 +36,6 @@ EXEMPT: Mapping[str, str] = {
     "RoomEstimate": "lives for one search, in one thread",
     "_Problem": "lives for one search, in one thread",
     "Sparing": "lives for one search, in one thread",
-    "Budgets": "lives for one search, in one thread",
-    "FewestViolations": "lives for one search, in one thread",
     "PodGroupManager.max_held_binds": "set by connect",
     "PodGroupManager.labels": "set by connect",
     "PodGroupManager.on_dropped": "filled by connect",
