@@ -17,6 +17,7 @@ from extender.api import (
     policyv1,
     schedulingv1alpha1,
     schedulingv1alpha2,
+    schedulingv1alpha3,
     volcanov1beta1,
 )
 from extender.api.corev1.pod import POD_SCHEDULED, UNSCHEDULABLE
@@ -44,7 +45,11 @@ from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.report.gang_status import GangStatus
 
 PodGroup = (
-    schedulingv1alpha1.PodGroup | schedulingv1alpha2.PodGroup | koordinatorv1alpha1.PodGroup | volcanov1beta1.PodGroup
+    schedulingv1alpha1.PodGroup
+    | schedulingv1alpha2.PodGroup
+    | schedulingv1alpha3.CompositePodGroup
+    | koordinatorv1alpha1.PodGroup
+    | volcanov1beta1.PodGroup
 )
 
 
@@ -96,6 +101,8 @@ class Gangs:
         for pod_group in members.pod_groups:
             if isinstance(pod_group, schedulingv1alpha1.PodGroup):
                 self._coscheduling.on_pod_group(None, pod_group)
+            elif isinstance(pod_group, schedulingv1alpha3.CompositePodGroup):
+                self._coscheduling.on_composite_pod_group(None, pod_group)
             elif isinstance(pod_group, koordinatorv1alpha1.PodGroup | volcanov1beta1.PodGroup):
                 self._coscheduling.on_foreign_pod_group(None, pod_group)
             else:

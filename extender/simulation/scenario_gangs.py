@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from extender.api import corev1, schedulingv1alpha1, schedulingv1alpha2, schedulingv1beta1
+from extender.api import corev1, schedulingv1alpha1, schedulingv1alpha2, schedulingv1alpha3, schedulingv1beta1
 from extender.client.interface import FOREIGN_POD_GROUPS
 from extender.config.load import read_extender_configuration
 from extender.config.plugin_args import CoschedulingArgs
@@ -31,6 +31,12 @@ OF_VERSION: dict[str, type[PodGroup]] = {
     f"{schedulingv1alpha2.GROUP}/{schedulingv1alpha2.VERSION}": schedulingv1alpha2.PodGroup,
     f"{schedulingv1beta1.GROUP}/{schedulingv1beta1.VERSION}": schedulingv1beta1.PodGroup,
     **{each.api_version: each.type for each in FOREIGN_POD_GROUPS},
+}
+OF_KIND: dict[str, dict[str, type[PodGroup]]] = {
+    "PodGroup": OF_VERSION,
+    "CompositePodGroup": {
+        f"{schedulingv1alpha3.GROUP}/{schedulingv1alpha3.VERSION}": schedulingv1alpha3.CompositePodGroup
+    },
 }
 
 
@@ -107,29 +113,36 @@ def _pods(scenario: Json, pending: corev1.Pod, path: str) -> Iterator[tuple[str,
 
 
 def _pod_groups(scenario: Json, args: CoschedulingArgs, path: str) -> list[PodGroup]:
-    found: dict[str, PodGroup] = {}
+    found: dict[
+        tuple[bool, str], PodGroup
+    ] = {}  # by whether it is a CompositePodGroup, which has names of its own, and key
     for index, entry in enumerate(listed(scenario, "podGroups", path)):
         where = f"{path}.podGroups[{index}]"
         group = converted(entry, _type_of(entry, args, where), where)
         for field, value in (("name", group.metadata.name), ("namespace", group.metadata.namespace)):
             if not value:
                 raise ScenarioError(f"{where}.metadata.{field}: required")
-        if group.key in found:
+        key = isinstance(group, schedulingv1alpha3.CompositePodGroup), group.key
+        if key in found:
             raise ScenarioError(f"{where}.metadata.name: {group.key} is there already")
-        found[group.key] = group
+        found[key] = group
     return list(found.values())
 
 
 def _type_of(entry: Any, args: CoschedulingArgs, where: str) -> type[PodGroup]:
     if not isinstance(entry, dict):
         raise ScenarioError(f"{where}: expected an object")
-    if (kind := entry.get("kind", "PodGroup")) != "PodGroup":
+    kind, version = entry.get("kind", "PodGroup"), entry.get("apiVersion", "")
+    of_version = OF_KIND.get(kind) if isinstance(kind, str) else None
+    if of_version is None:
         raise ScenarioError(f"{where}.kind: must be PodGroup, not {kind!r}")
-    version = entry.get("apiVersion", "")
-    type_ = OF_VERSION.get(version) if isinstance(version, str) else None
+    type_ = of_version.get(version) if isinstance(version, str) else None
     if type_ is None:
-        raise ScenarioError(f"{where}.apiVersion: must be one of {', '.join(filter(None, OF_VERSION))}")
-    if issubclass(type_, schedulingv1alpha2.PodGroup) and not args.in_tree_pod_groups:
+        raise ScenarioError(f"{where}.apiVersion: must be one of {', '.join(filter(None, of_version))}")
+    if (
+        issubclass(type_, schedulingv1alpha2.PodGroup | schedulingv1alpha3.CompositePodGroup)
+        and not args.in_tree_pod_groups
+    ):
         raise ScenarioError(
             f"{where}.apiVersion: {version} counts only with inTreePodGroups in Coscheduling's arguments"
         )

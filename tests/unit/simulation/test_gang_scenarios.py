@@ -449,3 +449,39 @@ def test_bad_input_is_named_with_its_place(more: Json, error: str) -> None:
     with pytest.raises(ScenarioError) as raised:
         BuiltScenario({"nodes": nodes(1), "pods": [LOW[0]], "pending": VIP, **more}, new_registry())
     assert str(raised.value) == error
+
+
+@pytest.mark.parametrize(
+    ("minimum", "fits"), [pytest.param(1, True, id="one of two groups fits"), pytest.param(2, False, id="both do not")]
+)
+def test_a_composite_pod_group_is_asked_with_its_groups(minimum: int, fits: bool) -> None:
+    """By the extender's configuration kube-scheduler's own groups count."""
+    args = {"name": "Coscheduling", "args": {"inTreePodGroups": True}}
+    config = _extender(profiles=[{"schedulerName": "default-scheduler", "pluginConfig": [args]}])
+    named = {"namespace": "default"}
+    root: Json = {
+        "apiVersion": "scheduling.k8s.io/v1alpha3",
+        "kind": "CompositePodGroup",
+        "metadata": {"name": "a", **named},
+        "spec": {"schedulingPolicy": {"gang": {"minGroupCount": minimum}}},
+    }
+    parts: list[Json] = [
+        {
+            "apiVersion": "scheduling.k8s.io/v1beta1",
+            "kind": "PodGroup",
+            "metadata": {"name": name, **named},
+            "spec": {"parentCompositePodGroupName": "a", "schedulingPolicy": {"gang": {"minCount": 2}}},
+        }
+        for name in ("a", "b")
+    ]
+    pods = [pod(f"{group}{n}", schedulingGroup={"podGroupName": group}) for group in ("a", "b") for n in range(2)]
+    scenario: Json = {
+        "name": "",
+        "pending": pods[0],
+        "pendingPods": pods,
+        "podGroups": [root, *parts],
+        "nodes": nodes(3),
+        "extender": config,
+    }
+    answer = _preemption(scenario)["gang"]
+    assert (answer["group"], answer["fits"]) == ("default/a", fits)
