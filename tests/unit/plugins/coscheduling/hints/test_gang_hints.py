@@ -15,7 +15,7 @@ from extender.plugins.coscheduling.waits_for import Demand
 from extender.scheduler.event_handlers import NodeHandlers, PodHandlers
 from tests.fakes.planning import planning_judge
 from tests.objects import HOSTNAME, ZONE, NodeBuilder, PodBuilder, make_node, make_pod, make_pod_group, selector
-from tests.unit.plugins.coscheduling.conftest import World
+from tests.unit.plugins.coscheduling.conftest import Rooms, World
 from tests.unit.plugins.coscheduling.hints.test_wake_ups import GATE
 
 GANGS = 1000
@@ -29,7 +29,7 @@ class Waiting:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, like: Callable[[PodBuilder, int], PodBuilder]) -> None:
         self.world = World([])
         self.cache = Cache()
-        self.world.connect(newest_snapshot=self.cache.snapshot, judge=JUDGE)
+        self.world.connect(newest_snapshot=self.cache.snapshot, judges=Rooms(JUDGE))
         self.plugin = self.world.plugin
         observers: Any = (self.plugin,)
         self.on_nodes = NodeHandlers(self.cache, self.plugin.on_node)
