@@ -139,10 +139,6 @@ class Refutations:
     def left_out(self, now: float) -> frozenset[Pair]:
         return frozenset(pair for pair, left_out in self._pairs.items() if left_out.until > now)
 
-    def next_return(self, now: float) -> float | None:
-        """When the first of those that are left out now may be tried again."""
-        return min((each.until for each in self._pairs.values() if each.until > now), default=None)
-
     @property
     def times(self) -> int:
         """How often places were refuted since the gang has started last."""

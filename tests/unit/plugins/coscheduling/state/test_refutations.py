@@ -23,8 +23,7 @@ DENIED = "pod with pgName: default/g last failed in 3s, deny: minMember of 2 doe
 
 
 def seconds_left_out(refutations: Refutations, now: float) -> float:
-    until = refutations.next_return(now)
-    return until - now if until is not None else 0.0
+    return next(seconds for seconds in range(100) if not refutations.left_out(now + seconds))
 
 
 def test_a_place_is_left_out_twice_as_long_each_time_and_no_longer_than_a_minute() -> None:
