@@ -221,7 +221,7 @@ def _roused(bench: Bench) -> list[str]:
     names: list[str] = []
     preemption = bench.scheduler._dependencies.coscheduling.preemption
     preemption._vetoed._steering = Mock(
-        activate_by_nomination=lambda places: names.extend(pod.name for pod, _ in places)
+        activate_by_nomination=lambda key, places: names.extend(pod.name for pod, _ in places)
     )
     return names
 
