@@ -100,6 +100,7 @@ class Reflector(Generic[T]):
         self._version = ""  # the newest that was seen
         self._served = False  # whether a list was taken in and still counts
         self._refused_since: float | None = None
+        self._refused_as: Input | None = None
         self._spared_wait = float("-inf")
 
     def stop(self) -> None:
@@ -142,17 +143,20 @@ class Reflector(Generic[T]):
             metrics.watch_restarts.labels(str(self._resource), came.value).inc()
         self._changes.failed(error)
         if came is Input.NOT_FOUND or (came is Input.FORBIDDEN and self._may_be_forbidden):
-            self._note_refusal(error)
+            self._note_refusal(came, error)
         elif doing is Doing.LIST:
             log.warning("list failed resource=%s error=%s", self._resource, error)
         else:
             log.info("%s ended resource=%s error=%s", doing.value, self._resource, error)
 
-    def _note_refusal(self, error: ApiError) -> None:
-        """For a passing one what was last seen goes on to count."""
+    def _note_refusal(self, came: Input, error: ApiError) -> None:
+        """For a passing one what was last seen goes on to count. Told once, and again where a kind that comes to be served is not
+        served to us."""
         now = self._clock()
         if self._refused_since is None:
             self._refused_since = now
+        if came is not self._refused_as:
+            self._refused_as = came
             log.info("kind is refused resource=%s error=%s", self._resource, error)
         if not self._served or now - self._refused_since >= REFUSED_SECONDS:
             self._served = False
@@ -206,7 +210,7 @@ class Reflector(Generic[T]):
             if old is None or old.metadata.resource_version != obj.metadata.resource_version:
                 self._changes.changed(old, obj)
             self._steps.pause_if_due()
-        self._served, self._refused_since = True, None
+        self._served, self._refused_since, self._refused_as = True, None, None
         self._changes.replaced()
 
     def _told_in_order(self, obj: T) -> datetime:
