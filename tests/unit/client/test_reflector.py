@@ -268,6 +268,19 @@ def test_an_optional_kind_that_is_not_served_counts_as_synced_and_may_come(
     assert made.state.served
 
 
+def test_a_kind_that_comes_to_be_served_but_not_to_us_is_told_once_more(
+    server: FakeAPIServer, informer: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "extender.client.reflector")
+    refusals = [status_of(404, "NotFound")] * 2 + [status_of(403, "Forbidden")] * 2
+    server.lists.extend([*refusals, page(node("g"))])
+    server.watches.append(Answer(hang=True))
+    _, told = informer(POD_GROUPS, optional=True, may_be_forbidden=True)
+    told.wait("+g")
+    said = [record.getMessage() for record in caplog.records if "kind is refused" in record.getMessage()]
+    assert [text.rpartition("error=")[2].partition(" ")[0] for text in said] == ["NotFound", "Forbidden"]
+
+
 @pytest.mark.parametrize("code", [403, 404])
 def test_a_refusal_that_passes_empties_nothing(
     server: FakeAPIServer, informer: Start, code: int, monkeypatch: pytest.MonkeyPatch
