@@ -13,6 +13,7 @@ from operator import itemgetter
 from extender import metrics
 from extender.plugins.coscheduling.planner.hypothetical import with_pods
 from extender.plugins.coscheduling.plugin import Coscheduling
+from extender.plugins.coscheduling.pod_conditions import was_sent
 from extender.plugins.coscheduling.scheduling.overlay import BELOW_ANY_PRIORITY
 from extender.plugins.coscheduling.spec.membership import foreign_gates
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec, too_many_together
@@ -154,7 +155,8 @@ def _by_state(manager: PodGroupManager, group: Group) -> Iterable[str]:
             yield f"{uid} is {member.state}, with the start {member.commit}"
         if member.state is MemberState.GATED and uid not in group.gated:
             yield f"{uid} is Gated, and our gate alone does not hold it"
-        if member.state is MemberState.DISPATCHED and manager.slots.get(uid) is None:
+        of_an_earlier_run = member.nomination == "" and was_sent(member.pod)  # until its gang is planned anew
+        if member.state is MemberState.DISPATCHED and manager.slots.get(uid) is None and not of_an_earlier_run:
             yield f"{uid} is Dispatched, and has no place"
     if group._by_state != counted:
         yield f"{group._by_state} is noted, {counted} counted"
