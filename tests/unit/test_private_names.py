@@ -65,8 +65,15 @@ RELIANCES = [
         "client/connections.py",
         "urllib3",
         "urllib3.HTTPConnectionPool",
-        "pools make connections of our class",
-        attributes("ConnectionCls"),
+        "pools make connections of our class, and lend them to calls that go past the rest of urllib3",
+        {
+            "_get_conn": "self, timeout",
+            "_put_conn": "self, conn",
+            "_validate_conn": "self, conn",
+            "urlopen": "self, method, url, body, headers, retries, redirect, assert_same_host, timeout, pool_timeout, release_conn,"
+            " chunked, body_pos, preload_content, decode_content, response_kw",
+        }
+        | attributes("ConnectionCls", "host", "port", "proxy"),
     ),
     Reliance(
         "client/connections.py",
