@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from extender.cli.main import main
-from extender.client.interface import FOREIGN_POD_GROUPS, IN_TREE_GROUPS, LEASES, RESOURCE_TYPES
+from extender.client.interface import COMPOSITE_POD_GROUPS, FOREIGN_POD_GROUPS, IN_TREE_GROUPS, LEASES, RESOURCE_TYPES
 from tests.documented import PROJECT, dump_commands
 
 COMMAND = ".venv/bin/gang-extender "
@@ -54,8 +54,10 @@ def test_the_whole_example_runs(
 def test_a_dump_has_every_kind_that_simulate_reads() -> None:
     """By README's commands; PodGroups of other APIs, which few clusters have, are named below them."""
     dumped = {kind for arguments, _ in dump_commands() for each in arguments[-1:] for kind in each.split(",")}
-    read = {str(kind) if kind.plural == "podgroups" else kind.plural for kind in RESOURCE_TYPES if kind is not LEASES}
-    others = {str(each) for each in (*IN_TREE_GROUPS, *FOREIGN_POD_GROUPS)}
+    read = {
+        str(kind) if kind.plural.endswith("podgroups") else kind.plural for kind in RESOURCE_TYPES if kind is not LEASES
+    }
+    others = {str(each) for each in (*IN_TREE_GROUPS, COMPOSITE_POD_GROUPS, *FOREIGN_POD_GROUPS)}
     assert dumped == read - others
     for kind in others - {"podgroups.v1alpha2.scheduling.k8s.io"}:  # the same in an older release
         assert f"`{kind}`" in (PROJECT / "README.md").read_text()
