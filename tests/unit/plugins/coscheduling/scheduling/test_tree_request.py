@@ -185,3 +185,21 @@ def test_a_group_of_no_tree_has_none(trees: Callable[[int], Trees]) -> None:
     kube.parts(part("a", ""))
     kube.members("a")
     assert kube.shape("default/a") is None
+
+
+def test_a_group_that_was_not_chosen_is_planned_once_the_tree_has_started(trees: Callable[[int], Trees]) -> None:
+    """Room for it comes while the chosen groups are on their way, and it may not use it yet."""
+    kube = trees(4)
+    kube.composite(composite("root", 2))
+    kube.parts(part("a", "root"), part("b", "root"), part("c", "root"))
+    kube.members("a", "b", "c", gated=True)
+    kube.world.run_tasks()
+    kube.world.nodes["n2"] = node("n2", "4")
+    kube.plugin.on_node(None, kube.world.nodes["n2"])
+    kube.world.run_tasks()
+    assert kube.plugin.manager.groups["default/c"].planned is False
+    kube.run()
+    kube.plugin.tick()
+    kube.run()
+    assert flat(kube.starts) == {"a", "b", "c"}
+    assert list(broken(kube)) == []
