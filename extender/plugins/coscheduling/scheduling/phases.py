@@ -61,7 +61,8 @@ def situation(manager: PodGroupManager, group: Group) -> Situation | None:
     None where the state of other gangs plays a part. The manager's lock is held.
     """
     stop, sets = group.last_diagnosis, manager.gang_set_index
-    if sets.names(group.key) or len(sets.gang_set(group.key)) > 1 or (stop is not None and stop.in_the_way):
+    linked = sets.names(group.key) or len(sets.gang_set(group.key)) > 1 or manager.composites.root_of(group.key)
+    if linked or (stop is not None and stop.in_the_way):
         return None
     return (
         group.changes,

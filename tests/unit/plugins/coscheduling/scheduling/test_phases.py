@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from extender.plugins.coscheduling.scheduling.phases import Phase, count_phases
+from extender.plugins.coscheduling.scheduling.phases import Phase, count_phases, situation
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import MemberEvent
@@ -71,3 +71,19 @@ def test_phase(happened: Callable[[PodGroupManager, Group], None], phase: Phase)
     counts = count_phases(manager)
     assert {each for each, count in counts.items() if count} == {phase}
     assert len(counts) == len(Phase)
+
+
+@pytest.mark.parametrize(
+    "links",
+    [
+        pytest.param(lambda manager: manager.gang_set_index.name("default/g", ("default/h",)), id="it names another"),
+        pytest.param(lambda manager: manager.gang_set_index.name("default/h", ("default/g",)), id="another names it"),
+        pytest.param(lambda manager: manager.composites.adopt("default/g", "default/tree"), id="it is in a tree"),
+    ],
+)
+def test_where_other_gangs_play_a_part_there_is_no_situation(links: Callable[[PodGroupManager], object]) -> None:
+    """It would be equal though one of them has changed, and a tick would pass the gang over."""
+    manager = PodGroupManager(GroupLabels(), denied_seconds=20, permitted_seconds=60, clock=lambda: 0.0)
+    assert situation(manager, Group("default/g")) == situation(manager, Group("default/g")) is not None
+    links(manager)
+    assert situation(manager, Group("default/g")) is None
