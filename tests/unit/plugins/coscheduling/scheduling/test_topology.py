@@ -13,8 +13,10 @@ from extender.api.codec import convert
 from extender.api.schedulingv1alpha1 import LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL, PodGroup
 from extender.config.types import Packing, TopologyLevel
 from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.scheduling.topology import topology_of
 from extender.plugins.coscheduling.spec.keys import TOPOLOGY_PREFERRED as PREFERRED
 from extender.plugins.coscheduling.spec.keys import TOPOLOGY_REQUIRED as REQUIRED
+from extender.plugins.coscheduling.spec.topology import AskedTopology
 from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason
 from tests.documented import configuration_in
 from tests.unit.plugins.coscheduling.conftest import World, pod
@@ -200,3 +202,20 @@ def test_the_example_of_the_documentation_is_a_configuration(tmp_path: Path) -> 
         "block",
         "rack",
     ]
+
+
+@pytest.mark.parametrize(
+    ("names", "asked", "required", "preferred"),
+    [
+        pytest.param(("zone", "rack"), AskedTopology(required="tier 1"), "rack", "", id="the first is the narrowest"),
+        pytest.param(("zone", "rack"), AskedTopology(required="tier 2"), "zone", "", id="and then the wider ones"),
+        pytest.param(("zone", "rack"), AskedTopology(required="tier 3"), "tier 3", "", id="one too many is refused"),
+        pytest.param(("zone", "rack"), AskedTopology(preferred="tier 1"), "", "rack", id="a preferred one likewise"),
+        pytest.param((), AskedTopology(preferred="tier 1"), "", "", id="where there are none nothing is preferred"),
+        pytest.param((), AskedTopology(required="tier 1"), "tier 1", "", id="but one that is required is refused"),
+    ],
+)
+def test_levels_by_tier(names: tuple[str, ...], asked: AskedTopology, required: str, preferred: str) -> None:
+    configured = planner.Topology(tuple(TopologyLevel(name, f"example.com/{name}") for name in names))
+    found = topology_of(configured, [asked])
+    assert (found.required, found.preferred) == (required, preferred)

@@ -116,6 +116,23 @@ def test_our_own_pod_group_comes_first_and_the_other_s_end_is_no_news_then(kube:
     assert len(list(kube.plugin.manager.slots)) == 2
 
 
+def test_the_end_of_an_object_that_its_pods_do_not_name_is_no_news(kube: KubeScheduler) -> None:
+    """Volcano's, of the same name as Koordinator's."""
+    metadata = {"name": "k", "namespace": "default", "uid": "k"}
+    kube.plugin.on_foreign_pod_group(
+        None, convert({"metadata": metadata, "spec": {"minMember": 2}}, koordinatorv1alpha1.PodGroup)
+    )
+    other = volcano(9, "k")
+    kube.plugin.on_foreign_pod_group(None, other)
+    gates = (corev1.PodSchedulingGate(name="scheduling.x-k8s.io/gang"),)
+    pods = [of_koordinator(name) for name in ("p0", "p1")]
+    kube.create(*(structs.replace(each, spec=structs.replace(each.spec, scheduling_gates=gates)) for each in pods))
+    kube.world.run_tasks()
+    assert len(list(kube.plugin.manager.slots)) == 2
+    kube.plugin.on_foreign_pod_group(other, None)
+    assert len(list(kube.plugin.manager.slots)) == 2
+
+
 def test_one_that_makes_no_sense_harms_its_own_gang_only(kube: KubeScheduler) -> None:
     kube.plugin.on_foreign_pod_group(None, volcano("3", "bad", "bad"))
     kube.plugin.on_foreign_pod_group(None, volcano(1))
