@@ -14,7 +14,15 @@ from tests.unit.plugins.coscheduling.planning import GANG, gang, member
     [
         pytest.param(member(), member(), 1, id="alike"),
         pytest.param(member(), member(cpu=2), 2, id="another size"),
-        pytest.param(member(), member().label("index", "1"), 2, id="another label: pods that mind them may differ"),
+        pytest.param(
+            member(), member().label("index", "1"), 1, id="another label, which members of this kind do not look at"
+        ),
+        pytest.param(
+            member().pod_affinity(ZONE, GANG),
+            member().pod_affinity(ZONE, GANG).label("index", "1"),
+            2,
+            id="another label, where members look at pods",
+        ),
     ],
 )
 def test_members_of_one_kind_are_asked_about_once(one: PodBuilder, other: PodBuilder, kinds: int) -> None:
