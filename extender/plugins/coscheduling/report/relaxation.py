@@ -19,8 +19,8 @@ from extender.framework.resource import PODS
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.planner.hypothetical import Cluster
 from extender.plugins.coscheduling.report.gang_status import Relaxation, amount_text
+from extender.plugins.coscheduling.scheduling.gang_set_refusals import without_refusals
 from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion
-from extender.plugins.coscheduling.scheduling.room_diagnosis import without_refusals
 
 HOSTNAME = "kubernetes.io/hostname"
 ANYWHERE = "cluster"  # planner.Verdict.fits_at: without any required level

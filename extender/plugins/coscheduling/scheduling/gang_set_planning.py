@@ -21,6 +21,7 @@ from extender.plugins.coscheduling.scheduling.checks import note_extra_members
 from extender.plugins.coscheduling.scheduling.gang_set_refusals import (
     SAID_BY_THE_CLUSTER,
     GangSetRefusals,
+    look_closer,
     waits_for,
 )
 from extender.plugins.coscheduling.scheduling.lost_slots import recheck
@@ -31,7 +32,6 @@ from extender.plugins.coscheduling.scheduling.plan_request import (
     note_places,
 )
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import exclude_members_that_will_not_return, lease_of
-from extender.plugins.coscheduling.scheduling.room_diagnosis import look_closer
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason, diagnosis_of_plan
 from extender.plugins.coscheduling.state.gang_sets import chosen_groups, gang_set_of
 from extender.plugins.coscheduling.state.group import Group

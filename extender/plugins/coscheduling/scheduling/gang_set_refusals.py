@@ -1,6 +1,7 @@
-"""Gang sets that find no places: noted as denied before any member hears of it, and told to their users.
+"""Gang sets that find no places: why, looked at closely; noted as denied before any member hears of it, and told to their users.
 
-GangSetPlanning says why, and what they wait for; the queue keeps that until an event or time cures it.
+GangSetPlanning brings the planner's verdict, the queue keeps what they wait for until an event or time cures it. The closer look asks
+whether it is that kube-scheduler refuses the nodes, or that others have places there; relaxations ask the same questions.
 kube-scheduler: pkg/scheduler/schedule_one.go (handleSchedulingFailure)
 """
 
@@ -17,10 +18,18 @@ from extender.plugins.coscheduling.dependencies import REJECTED, CoschedulingDep
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher, needs_siblings
 from extender.plugins.coscheduling.dispatch.holds import Holds
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservations
+from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion, PlanRequests
+from extender.plugins.coscheduling.scheduling.rejected_in_tree import quote
 from extender.plugins.coscheduling.state.diagnosis import OF_CAUSE, Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.refutations import NOWHERE
 from extender.plugins.coscheduling.waits_for import WaitsFor, kinds_of
+
+BUDGET_SECONDS = 0.2  # for one question: a gang whose members constrain each other is refused without an answer
+LOOKED_AT = frozenset((planner.Cause.ROOM, planner.Cause.NODES, planner.Cause.AFFINITY, planner.Cause.TOPOLOGY))
+
+Fits = Callable[[PlanQuestion], bool]
 
 SAID_BY_THE_CLUSTER = frozenset(OF_CAUSE.values()) - {UnschedulableReason.BUDGET_EXCEEDED} | {
     UnschedulableReason.RESERVED_FOR_OTHERS
@@ -119,3 +128,56 @@ def waits_for(
         priority = min(map(manager.priority_of, gang_set))
     anything = anything or stop.reason not in SAID_BY_THE_CLUSTER
     return WaitsFor(kinds_of(request.members), priority, keys, anything)
+
+
+def without_refusals(request: planner.Request) -> planner.Request:
+    """As if kube-scheduler took every place that we would give."""
+    return replace(request, excluded=frozenset(), allowed={})
+
+
+def look_closer(
+    manager: PodGroupManager,
+    requests: PlanRequests,
+    gang_set: Sequence[Group],
+    question: PlanQuestion,
+    stop: Diagnosis,
+    fits: Fits,
+) -> Diagnosis:
+    """The stop as it is told. The manager's lock is not held."""
+    if stop.verdict is None or stop.verdict.cause not in LOOKED_AT:
+        return stop
+    request = question.request
+    with manager.lock:
+        spec = manager.spec(gang_set[0])
+        refused = bool(request.excluded) or any(group.refuted.times for group in gang_set)
+        quoted = next(filter(None, map(quote, gang_set)), "")
+    refused = refused or NOWHERE in request.allowed.values()
+    asked = question.asking(replace(request, budget_seconds=BUDGET_SECONDS))
+    if refused and fits(asked.asking(without_refusals(asked.request))):
+        text = messages.refuted(spec.min_member if spec is not None else 0)
+        return replace(stop, reason=UnschedulableReason.REFUTED_BY_SCHEDULER, message=text, quote=quoted)
+    if asked.others and fits(asked.without_others()):
+        with manager.lock:
+            own = {uid for group in gang_set for uid in group.members}
+            places = {place.uid for place in requests.places_of_others(gang_set)}
+        others = frozenset(places | {info.pod.uid for _, info in request.promised} - own)
+        if others:  # else they have all gone meanwhile
+            return replace(stop, reason=UnschedulableReason.RESERVED_FOR_OTHERS, in_the_way=others)
+    return stop
+
+
+def no_longer_reserved(manager: PodGroupManager, group: Group) -> Diagnosis | None:
+    """What stops it once those whose places were in its way run there, and no place was given up. Lock held."""
+    stop = group.last_diagnosis
+    if (
+        stop is None
+        or stop.reason is not UnschedulableReason.RESERVED_FOR_OTHERS
+        or stop.verdict is None
+        or not stop.in_the_way
+    ):
+        return None
+    if any(manager.slots.get(uid) is not None for uid in stop.in_the_way):
+        return None
+    return replace(
+        stop, reason=OF_CAUSE.get(stop.verdict.cause, UnschedulableReason.INSUFFICIENT_RESOURCES), since=manager.clock()
+    )

@@ -64,3 +64,9 @@ def test_what_stands_in_for_a_missing_file_is_there() -> None:
     files = [word.rstrip(",:;") for why in NO_FILE_OF_ITS_OWN.values() for word in why.split() if ".py" in word]
     places = [TESTS, TESTS.parents[3]]
     assert [file for file in files if not any((place / file).exists() for place in places)] == []
+
+
+def test_no_folder_has_more_than_fourteen_files() -> None:
+    folders = {folder.parent for folder in ROOM.rglob("*.py")}
+    crowded = {str(folder.relative_to(ROOM)) for folder in folders if len(list(folder.glob("*.py"))) > 14}
+    assert crowded == set()
