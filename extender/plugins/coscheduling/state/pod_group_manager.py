@@ -443,10 +443,9 @@ class PodGroupManager:
     def follow_start(self, group: Group) -> None:
         """Members came to nodes, or went: is the last start over, and which places does it take to finish it?"""
         follow_start(group, self.spec(group))
-        behind = self.left_behind(group)
-        for place in self.slots.of_group(group.key):
-            if place.firm != (place.uid in behind):
-                self.slots.reserve(replace(place, firm=not place.firm))
+        changed = (self.left_behind(group) & self.slots.uids_of(group.key)) ^ self.slots.firm_of(group.key)
+        for slot in filter(None, map(self.slots.get, changed)):
+            self.slots.reserve(replace(slot, firm=not slot.firm))
 
     def order(self, group: Group) -> Order:
         """What has begun comes first, then priority, then the age of the quorum, then the name."""

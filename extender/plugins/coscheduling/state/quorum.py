@@ -78,6 +78,8 @@ def left_behind(group: Group, spec: GroupSpec) -> AbstractSet[str]:
     start = group.start
     if start is None or spec.invalid:
         return NO_UIDS
+    if len(group.assigned()) + len(group.starting) == len(group.members):
+        return NO_UIDS  # by counting: this is asked with each member's event
     bound = group.assigned() | group.starting
     waiting = (start.members & group.members.keys()) - bound
     counted, asked = _counted(start, spec, bound), _as_of(start, spec)
@@ -95,7 +97,7 @@ def is_over(group: Group, spec: GroupSpec, start: Start) -> bool:
     """Whether the start's quorum is on nodes, or it can be finished no more."""
     if not minima_missed(group, _as_of(start, spec), _counted(start, spec, group.assigned())):
         return True
-    return not group.starting & start.members and not left_behind(group, spec)
+    return start.members.isdisjoint(group.starting) and not left_behind(group, spec)
 
 
 def _as_of(start: Start, spec: GroupSpec) -> GroupSpec:

@@ -89,6 +89,7 @@ class Slots:
         self._by_node: dict[str, dict[str, Slot]] = {}
         self._by_group: dict[str, dict[str, Slot]] = {}
         self._to_come: dict[str, dict[str, Slot]] = {}  # by group: those for members that are still to come
+        self._firm: dict[str, dict[str, Slot]] = {}  # by group
         self._waves: Counter[str] = Counter()  # group -> how many of its slots are of another wave than the first
         self._priorities: Counter[int] = Counter()  # of the slots that are not firm
         self._given_up = False
@@ -148,6 +149,10 @@ class Slots:
         """The group's slots for members that are still to come."""
         return self._to_come.get(group, {}).values()
 
+    def firm_of(self, group: str) -> Set[str]:
+        """UIDs of the members whose slots are firm. Not to be changed, nor kept."""
+        return self._firm.get(group, {}).keys()
+
     def in_waves(self, group: str) -> bool:
         """Whether the group's members come in more than one wave."""
         return group in self._waves
@@ -186,6 +191,8 @@ class Slots:
         yield self._by_group, slot.group
         if slot.to_come:
             yield self._to_come, slot.group
+        if slot.firm:
+            yield self._firm, slot.group
 
     def _count(self, slot: Slot, by: int) -> None:
         if not slot.firm:

@@ -313,6 +313,7 @@ def _indexes(slots: Slots) -> Iterable[str]:
         ("node", slots._by_node, _node_of, places),
         ("group", slots._by_group, _group_of, places),
         ("group, to come", slots._to_come, _group_of, to_come),
+        ("group, firm", slots._firm, _group_of, [place for place in places if place.firm]),
     ):
         counted: dict[str, dict[str, Slot]] = {}
         for place in these:
