@@ -21,6 +21,7 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
+from extender.plugins.coscheduling.planner.hypothetical import without_pods
 from extender.plugins.coscheduling.planner.room import Amounts, Room, asked_of
 from extender.plugins.coscheduling.pod_conditions import refusal_says, was_sent
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservations
@@ -70,11 +71,16 @@ class ReservedRoom:
     # PreFilter and Filter
 
     def kept_from(self, pod: corev1.Pod, snapshot: NodeInfoLister) -> KeptRoom | None:
-        """None where nothing is; for a pod without a place of its own."""
+        """None where nothing is. The slot that is kept for the pod itself, whose victims have gone, is kept from others alone."""
         with self._manager.lock:
             overlay = self._overlays.against(pod.priority)
             promised, cluster = overlay.by_node(), overlay.over(snapshot)
+            own = self._manager.slots.get(pod.uid)
             shadow = self._reservations.kept_from(pod)
+        if own is not None and own.node_name in promised:
+            others = [place for place in promised[own.node_name] if place.uid != own.uid]
+            promised = {**promised, own.node_name: others}
+            cluster = without_pods(cluster, {own.node_name: {own.uid}})
         return KeptRoom(asked_of(PodInfo(pod).requests), promised, cluster, shadow) if promised or shadow else None
 
     def judge(self, kept: KeptRoom, pod: corev1.Pod, node: NodeInfo) -> Status:

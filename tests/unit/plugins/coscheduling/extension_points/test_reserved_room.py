@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -12,8 +13,10 @@ from extender.api.schedulingv1alpha1 import GANG_READY
 from extender.backend.cache.cache import Cache
 from extender.framework.columnar import table_of
 from extender.framework.cycle_state import CycleState
+from extender.framework.pod_info import PodInfo
 from extender.framework.status import SUCCESS
 from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.state.slots import Slot
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.single import refusals
 
@@ -74,6 +77,23 @@ def places(w: World) -> dict[str, str]:
 def test_promised_room_is_kept_from(priority: int, kept: bool, planned: World) -> None:
     found = refusals(planned, pod("single", priority=priority))
     assert found == ({"n1": messages.ROOM_RESERVED, "n2": messages.ROOM_RESERVED} if kept else {})
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        pytest.param("preemptor", {}, id="itself: none"),
+        pytest.param("single", {"n1": messages.ROOM_RESERVED}, id="another pod of its priority"),
+    ],
+)
+def test_the_room_that_a_preemptor_s_victims_gave_is_kept_from(name: str, kept: dict[str, str], planned: World) -> None:
+    keep_for_preemptor(planned)
+    assert refusals(planned, pod(name, priority=6)) == kept
+
+
+def keep_for_preemptor(w: World) -> None:
+    """As the guard does, of higher priority than the gang."""
+    w.plugin.manager.slots.reserve(Slot(PodInfo(pod("preemptor", priority=6)), "", "n1", math.inf))
 
 
 def test_a_member_that_is_on_the_node_by_now_is_not_counted_twice(planned: World) -> None:
@@ -303,8 +323,8 @@ def test_all_nodes_at_once_are_judged_as_one_by_one(planned: World) -> None:
         cache.add_pod(there)
     table = table_of(cache.snapshot())
     assert table is not None
-    for priority in (5, 6):
-        single = pod("single", priority=priority)
+    keep_for_preemptor(w)
+    for single in (pod("single", priority=5), pod("single", priority=6), pod("preemptor", priority=6)):
         state = CycleState()
         w.plugin.pre_filter(state, single, table.nodes)
         verdicts = w.plugin.filter_columns(state, single, table)
