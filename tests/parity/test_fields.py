@@ -11,12 +11,26 @@ from msgspec import inspect
 
 from extender.api import codec
 from extender.api.extenderv1 import ExtenderArgs, ExtenderBindingArgs, ExtenderPreemptionArgs
-from extender.client.interface import POD_GROUPS, RESOURCE_TYPES
+from extender.client.interface import (
+    COMPOSITE_POD_GROUPS,
+    IN_TREE_POD_GROUPS,
+    KOORDINATOR_POD_GROUPS,
+    POD_GROUPS,
+    RESOURCE_TYPES,
+    VOLCANO_POD_GROUPS,
+)
 from tests.filled import ELEMENT, Place, fields, filled, with_null, without
 from tests.parity.record_fields import FIELDS
 
 POSTED = (ExtenderArgs, ExtenderPreemptionArgs, ExtenderBindingArgs)
-OURS = {f"{each.api_version}/{each.kind}": each.type for each in RESOURCE_TYPES if each is not POD_GROUPS}
+NOT_OF_THESE_GO_TYPES = (
+    POD_GROUPS,  # custom resources: of scheduler-plugins, Koordinator and Volcano
+    KOORDINATOR_POD_GROUPS,
+    VOLCANO_POD_GROUPS,
+    IN_TREE_POD_GROUPS,  # of Kubernetes 1.37
+    COMPOSITE_POD_GROUPS,
+)
+OURS = {f"{each.api_version}/{each.kind}": each.type for each in RESOURCE_TYPES if each not in NOT_OF_THESE_GO_TYPES}
 OURS |= {each.__name__: each for each in POSTED}
 SHARED = (  # structs that serve two Go types, of which only the other one has the field
     ("csi", "volumeHandle"),
