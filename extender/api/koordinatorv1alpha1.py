@@ -6,9 +6,7 @@ Koordinator: vendor of sigs.k8s.io/scheduler-plugins, apis/thirdparty/scheduler-
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from extender.api.metav1 import Object, ObjectMeta
+from extender.api.metav1 import GroupObject
 from extender.api.schedulingv1alpha1 import PodGroupSpec
 
 GROUP = "scheduling.sigs.k8s.io"
@@ -16,24 +14,5 @@ VERSION = "v1alpha1"
 POD_GROUP_LABEL = "pod-group.scheduling.sigs.k8s.io"
 
 
-class PodGroup(Object, frozen=True, gc=False):
-    """unreadable: see UnreadablePodGroup; empty for every other."""
-
-    unreadable: ClassVar[str] = ""
-
-    metadata: ObjectMeta
+class PodGroup(GroupObject, frozen=True, gc=False):
     spec: PodGroupSpec = PodGroupSpec()
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return self.metadata.key
-
-
-class UnreadablePodGroup(PodGroup, frozen=True, gc=False):
-    """One whose spec is not what the type asks for; `spec` is the default then.
-
-    unreadable: which field, and what is wrong with it: `spec.minMember: ...`.
-    """
-
-    unreadable: str = ""  # type: ignore[misc]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import Meta, Struct, field
 
@@ -57,6 +57,20 @@ class ObjectMeta(Object, frozen=True, gc=False):
     def controller(self) -> OwnerReference | None:
         """The owner that manages the object. Written like all of metadata by the object's creator. Go: metav1.GetControllerOf."""
         return next((owner for owner in self.owner_references if owner.controller), None)
+
+
+class GroupObject(Object, frozen=True, gc=False):
+    """Base of the PodGroups of every system. unreadable: which field of the spec is not what the type asks for, and what is wrong with
+    it: `spec.minMember: ...`; the spec is the default then (client/unreadable). Empty for every other object."""
+
+    unreadable: ClassVar[str] = ""
+
+    metadata: ObjectMeta
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return self.metadata.key
 
 
 class ListMeta(Object, frozen=True, gc=False):

@@ -5,9 +5,7 @@ scheduler-plugins: apis/scheduling/v1alpha1/types.go
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from extender.api.metav1 import Condition, Int32, Object, ObjectMeta, Time
+from extender.api.metav1 import Condition, GroupObject, Int32, Object, Time
 from extender.api.quantity import ResourceList
 
 GROUP = "scheduling.x-k8s.io"
@@ -35,25 +33,6 @@ class PodGroupStatus(Object, frozen=True, gc=False):
     conditions: tuple[Condition, ...] = ()
 
 
-class PodGroup(Object, frozen=True, gc=False):
-    """unreadable: see UnreadablePodGroup; empty for every other."""
-
-    unreadable: ClassVar[str] = ""
-
-    metadata: ObjectMeta
+class PodGroup(GroupObject, frozen=True, gc=False):
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return self.metadata.key
-
-
-class UnreadablePodGroup(PodGroup, frozen=True, gc=False):
-    """One whose spec is not what the type asks for; `spec` is the default then.
-
-    unreadable: which field, and what is wrong with it: `spec.minMember: ...`.
-    """
-
-    unreadable: str = ""  # type: ignore[misc]

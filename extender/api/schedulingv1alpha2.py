@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from extender.api.metav1 import Condition, Int32, Object, ObjectMeta
+from extender.api.metav1 import Condition, GroupObject, Int32, Object
 
 GROUP = "scheduling.k8s.io"
 VERSION = "v1alpha2"
@@ -59,26 +59,6 @@ class PodGroupStatus(Object, frozen=True, gc=False):
     conditions: tuple[Condition, ...] = ()
 
 
-class PodGroup(Object, frozen=True, gc=False):
-    """unreadable: see UnreadablePodGroup; empty for every other. scheduled: the type of the condition that tells of its start."""
-
-    unreadable: ClassVar[str] = ""
-    scheduled: ClassVar[str] = "PodGroupScheduled"
-
-    metadata: ObjectMeta
+class PodGroup(GroupObject, frozen=True, gc=False):
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return self.metadata.key
-
-
-class UnreadablePodGroup(PodGroup, frozen=True, gc=False):
-    """One whose spec is not what the type asks for; `spec` is the default then.
-
-    unreadable: which field, and what is wrong with it: `spec.minMember: ...`.
-    """
-
-    unreadable: str = ""  # type: ignore[misc]

@@ -6,9 +6,7 @@ Kubernetes: k8s.io/api/scheduling/v1alpha3/types.go
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from extender.api.metav1 import Int32, Object, ObjectMeta
+from extender.api.metav1 import GroupObject, Int32, Object
 from extender.api.schedulingv1alpha2 import GROUP as GROUP
 from extender.api.schedulingv1alpha2 import PodGroupStatus, SchedulingConstraints
 from extender.api.schedulingv1beta1 import DisruptionMode
@@ -36,22 +34,6 @@ class CompositePodGroupSpec(Object, frozen=True, gc=False):
     preemption_policy: str | None = None
 
 
-class CompositePodGroup(Object, frozen=True, gc=False):
-    """unreadable: see UnreadableCompositePodGroup; empty for every other."""
-
-    unreadable: ClassVar[str] = ""
-
-    metadata: ObjectMeta
+class CompositePodGroup(GroupObject, frozen=True, gc=False):
     spec: CompositePodGroupSpec = CompositePodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return self.metadata.key
-
-
-class UnreadableCompositePodGroup(CompositePodGroup, frozen=True, gc=False):
-    """Likewise schedulingv1alpha2.UnreadablePodGroup."""
-
-    unreadable: str = ""  # type: ignore[misc]

@@ -6,8 +6,6 @@ Kubernetes: k8s.io/api/scheduling/v1beta1/types.go
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from extender.api import schedulingv1alpha2
 from extender.api.metav1 import Object
 
@@ -33,12 +31,4 @@ class PodGroupSpec(schedulingv1alpha2.PodGroupSpec, frozen=True, gc=False):
 
 
 class PodGroup(schedulingv1alpha2.PodGroup, frozen=True, gc=False):
-    scheduled: ClassVar[str] = "PodGroupInitiallyScheduled"
-
     spec: PodGroupSpec = PodGroupSpec()
-
-
-class UnreadablePodGroup(PodGroup, frozen=True, gc=False):
-    """Likewise schedulingv1alpha2.UnreadablePodGroup."""
-
-    unreadable: str = ""  # type: ignore[misc]

@@ -6,9 +6,7 @@ Volcano: volcano.sh/apis/pkg/apis/scheduling/v1beta1/types.go
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from extender.api.metav1 import Int32, Object, ObjectMeta
+from extender.api.metav1 import GroupObject, Int32, Object
 from extender.api.quantity import ResourceList
 
 GROUP = "scheduling.volcano.sh"
@@ -44,24 +42,5 @@ class PodGroupSpec(Object, frozen=True, gc=False):
     sub_group_policy: tuple[SubGroupPolicy, ...] = ()
 
 
-class PodGroup(Object, frozen=True, gc=False):
-    """unreadable: see UnreadablePodGroup; empty for every other."""
-
-    unreadable: ClassVar[str] = ""
-
-    metadata: ObjectMeta
+class PodGroup(GroupObject, frozen=True, gc=False):
     spec: PodGroupSpec = PodGroupSpec()
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return self.metadata.key
-
-
-class UnreadablePodGroup(PodGroup, frozen=True, gc=False):
-    """One whose spec is not what the type asks for; `spec` is the default then.
-
-    unreadable: which field, and what is wrong with it: `spec.minMember: ...`.
-    """
-
-    unreadable: str = ""  # type: ignore[misc]

@@ -28,18 +28,24 @@ MAX_ERROR = 500
 
 
 _MARKED: Mapping[type[Any], type[Any]] = {
-    schedulingv1alpha1.PodGroup: schedulingv1alpha1.UnreadablePodGroup,
-    schedulingv1alpha2.PodGroup: schedulingv1alpha2.UnreadablePodGroup,
-    schedulingv1beta1.PodGroup: schedulingv1beta1.UnreadablePodGroup,
-    schedulingv1alpha3.CompositePodGroup: schedulingv1alpha3.UnreadableCompositePodGroup,
-    koordinatorv1alpha1.PodGroup: koordinatorv1alpha1.UnreadablePodGroup,
-    volcanov1beta1.PodGroup: volcanov1beta1.UnreadablePodGroup,
+    type_: msgspec.defstruct(
+        f"Unreadable{type_.__name__}", [("unreadable", str, "")], bases=(type_,), frozen=True, gc=False
+    )
+    for type_ in (
+        schedulingv1alpha1.PodGroup,
+        schedulingv1alpha2.PodGroup,
+        schedulingv1beta1.PodGroup,
+        schedulingv1alpha3.CompositePodGroup,
+        koordinatorv1alpha1.PodGroup,
+        volcanov1beta1.PodGroup,
+    )
 }
+"""Each type, and what an object of it is whose spec cannot be read: the same with `unreadable` of its own."""
 _PLACE = re.compile(r"(?s:(?P<wrong>.*?))(?: - at `\$(?P<field>[^`]*)`)?")
 
 
 def decode(raw: bytes, type_: type[T]) -> T:
-    """Likewise codec.decode; a PodGroup without a spec that can be read is an UnreadablePodGroup. Raises DecodeError."""
+    """Likewise codec.decode; a PodGroup without a spec that can be read says so in `unreadable`. Raises DecodeError."""
     try:
         return codec.decode(raw, type_)
     except codec.DecodeError:
