@@ -20,7 +20,7 @@ from msgspec import structs
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import CPU, EPHEMERAL_STORAGE, MEMORY, Resource
-from extender.plugins.coscheduling.planner.members import DO_NOT_SCHEDULE, shape_of
+from extender.plugins.coscheduling.planner.members import hard_spread, shape_of
 from extender.plugins.coscheduling.planner.room import Amounts, asked_of
 
 COMMON = (CPU, MEMORY, EPHEMERAL_STORAGE)
@@ -239,7 +239,7 @@ def kinds_of(members: Iterable[PodInfo]) -> list[MemberKind]:
 
 
 def _kind(shape: object, member: PodInfo) -> MemberKind:
-    hard = [c for c in member.pod.spec.topology_spread_constraints if c.when_unsatisfiable == DO_NOT_SCHEDULE]
+    hard = hard_spread(member)
     terms = (*member.required_affinity_terms, *member.required_anti_affinity_terms)
     return MemberKind(
         shape,

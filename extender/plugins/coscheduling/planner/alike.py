@@ -9,18 +9,18 @@ holds the rest, so that few are broken up and what stays free stays whole.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 
 from extender.config.types import Packing
-from extender.framework.listers import NodeInfoLister
-from extender.plugins import names
-from extender.plugins.coscheduling.planner.domains import NONE, Domains, Scope
-from extender.plugins.coscheduling.planner.members import MemberClass
-from extender.plugins.coscheduling.planner.request import Deadline, Judge
-from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Refusals, Room
+from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.planner.domains import NONE, Domains
+from extender.plugins.coscheduling.planner.gang import Gang
+from extender.plugins.coscheduling.planner.members import MemberClass, Shape
+from extender.plugins.coscheduling.planner.request import DomainFit, Placement
+from extender.plugins.coscheduling.planner.room import IntColumn, Room
 
 
 def fewest(capacity: IntColumn, count: int) -> IntColumn:
@@ -85,155 +85,156 @@ Takes = list[tuple[int, int, int]]
 """(class, node, how many)."""
 
 
-@dataclass(frozen=True)
-class Alike:
-    """A class with the nodes that the filters let it on to. but_for_room: with those that only lack room."""
+class AlikeGang(Gang):
+    """Finds places for counts of each class."""
 
-    members: MemberClass
-    passing: BoolColumn
-    but_for_room: BoolColumn
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._shapes = self._judged()
+        self._counts = [len(shape.members) for shape in self._shapes]
+        self._best: Takes = []
+        self._best_at: IntColumn = self.scope.everywhere[:0]
+        self._holds: list[DomainFit] = []
 
-    def capacity(self, room: Room) -> IntColumn:
-        return np.where(self.passing, room.capacity(self.members.asked), 0)
+    def _judged(self) -> list[Shape]:
+        """Members of one shape are judged once, whichever nodes they are kept to. Of one shape, those that may go anywhere are
+        together, after those that are kept to some nodes."""
+        by_shape: dict[object, list[MemberClass]] = {}
+        for members in self.classes:
+            by_shape.setdefault(members.shape, []).append(members)
+        result: list[Shape] = []
+        for alike in by_shape.values():
+            plain = self.judged(alike[0])
+            capacity = plain.capacity(self.room)
+            free: list[PodInfo] = []
+            for members in alike:
+                may = self.scope.may_go(members)
+                if may is None or not capacity[~may].any():  # the nodes that it is kept to are all that matter
+                    free += members.members
+                else:
+                    result.append(plain.within(members, may))
+            if free:
+                result.append(replace(plain, members=MemberClass(tuple(free), plain.members.shape)))
+        return result
 
+    # Placing
 
-def judged(
-    snapshot: NodeInfoLister,
-    classes: Sequence[MemberClass],
-    room: Room,
-    scope: Scope,
-    judge: Judge,
-    refusals: Refusals,
-    deadline: Deadline,
-) -> list[Alike]:
-    """Each class with its nodes; members of one shape are judged once, whichever nodes they are kept to."""
-    by_shape: dict[object, list[Alike]] = {}
-    for members in classes:
-        known = by_shape.setdefault(members.shape, [])
-        if known:
-            plain = known[0]
-        else:
-            statuses = judge.begin(members.first.pod, snapshot).filter_all()
-            deadline.check()
-            passing = np.array([s.success for s in statuses], dtype=np.bool_)
-            fit = np.array([s.success or s.plugin == names.NODE_RESOURCES_FIT for s in statuses], dtype=np.bool_)
-            refusals.count(s for s in statuses if not s.success)
-            plain = Alike(replace(members, allowed=None, excluded=frozenset()), passing, fit)
-            known.append(plain)
-        known.append(_kept(plain, members, room, scope))
-    return _merged(by_shape)
+    def place(self) -> Placement | None:
+        takes = self._all()
+        if takes is None:
+            takes = self._most()
+        if count_of(takes) < self.needed:
+            return None
+        nodes = places(takes, self._shapes, self.scope.node_names)
+        domain = self.scope.domains.narrowest_with([node for _, node, _ in takes])
+        return Placement(nodes, (frozenset(nodes),) if nodes else (), domain)
 
-
-def _kept(plain: Alike, members: MemberClass, room: Room, scope: Scope) -> Alike:
-    """The class on the nodes that it is kept to; all of them, if those are all that matter."""
-    if not members.restricted:
-        return replace(plain, members=members)
-    may = scope.may_go(members)
-    left_out = plain.capacity(room)[~may]
-    if not left_out.any():
-        return replace(plain, members=replace(members, allowed=None, excluded=frozenset()))
-    return Alike(members, plain.passing & may, plain.but_for_room & may)
-
-
-def _merged(by_shape: dict[object, list[Alike]]) -> list[Alike]:
-    """Of one shape, those that may go anywhere together, after those that are kept to some nodes."""
-    result: list[Alike] = []
-    for of_shape in by_shape.values():
-        free = [one for one in of_shape[1:] if not one.members.restricted]
-        result += [one for one in of_shape[1:] if one.members.restricted]
-        if free:
-            all_members = tuple(member for one in free for member in one.members.members)
-            result.append(replace(free[0], members=replace(free[0].members, members=all_members)))
-    return result
-
-
-class AlikePacker:
-    """Finds places for counts of each class. `room` is what is free before."""
-
-    def __init__(self, classes: Sequence[Alike], room: Room, scope: Scope, deadline: Deadline) -> None:
-        self._classes = classes
-        self._room = room
-        self._scope = scope
-        self._deadline = deadline
-
-    def all(self) -> Takes | None:
+    def _all(self) -> Takes | None:
         """Places for every member: in one domain, the narrowest that can be, or across domains where that is allowed."""
-        counts = [len(one.members) for one in self._classes]
-        capacities = [one.capacity(self._room) for one in self._classes]
+        counts = self._counts
+        capacities = [shape.capacity(self.room) for shape in self._shapes]
         if any(int(capacity.sum()) < count for capacity, count in zip(capacities, counts, strict=True)):
             return None
-        for level in self._scope.levels_to_try():
-            for at in islice(self._scope.holding(level, capacities, counts), TRIES):
-                self._deadline.check()
-                if takes := self._whole(self._room.copy(), at, level + 1, counts):
+        for level in self.scope.levels_to_try():
+            for at in islice(self.scope.holding(level, capacities, counts), TRIES):
+                self.deadline.check()
+                if takes := self._whole(self.room.copy(), at, level + 1):
                     return takes
-        if self._scope.required is not None:
+        if self.scope.required is not None:
             return None
-        return self._whole(self._room.copy(), self._scope.everywhere, 0, counts)
+        return self._whole(self.room.copy(), self.scope.everywhere, 0)
 
-    def most_in_each(self) -> Iterator[tuple[IntColumn, Takes]]:
-        """As many members as there is room for in the whole cluster, or in each domain of the required level, of which
-        those with the most room are tried."""
-        capacities = [one.capacity(self._room) for one in self._classes]
-        counts = [len(one.members) for one in self._classes]
-
-        def at_most(at: IntColumn) -> int:
-            return sum(min(n, int(capacity[at].sum())) for n, capacity in zip(counts, capacities, strict=True))
-
-        for at in sorted(self._scope.widest(), key=at_most, reverse=True)[:TRIES]:
-            yield at, self._most(at)
-
-    def _most(self, at: IntColumn) -> Takes:
-        """In the order of classes that places more."""
-        best: Takes = []
-        orders = [range(len(self._classes)), range(len(self._classes) - 1, -1, -1)]
-        for order in orders[: len(self._classes)]:
-            room = self._room.copy()
-            takes: Takes = []
-            for number in order:
-                one = self._classes[number]
-                capacity = one.capacity(room)
-                count = min(len(one.members), int(capacity[at].sum()))
-                takes += self._take(room, number, capacity, at, self._scope.level_below, count)
-            self._deadline.check()
-            if count_of(takes) > count_of(best):
-                best = takes
-        return best
-
-    def _whole(self, room: Room, at: IntColumn, level: int, counts: Sequence[int]) -> Takes | None:
+    def _whole(self, room: Room, at: IntColumn, level: int) -> Takes | None:
         """All classes among these nodes: together in one narrower domain, or class by class. Lessens the room."""
-        if len(counts) > 1 and level < len(self._scope.domains.levels):
-            inside = np.zeros(len(self._scope.node_names), dtype=np.bool_)
-            inside[at] = True
-            capacities = [np.where(inside, one.capacity(room), 0) for one in self._classes]
-            for narrower in islice(self._scope.holding(level, capacities, counts), TRIES):
-                self._deadline.check()
-                if takes := self._whole(room.copy(), np.intersect1d(narrower, at), level + 1, counts):
+        if len(self._counts) > 1 and level < len(self.scope.domains.levels):
+            inside = self.scope.mask(at)
+            capacities = [np.where(inside, shape.capacity(room), 0) for shape in self._shapes]
+            for narrower in islice(self.scope.holding(level, capacities, self._counts), TRIES):
+                self.deadline.check()
+                if takes := self._whole(room.copy(), np.intersect1d(narrower, at), level + 1):
                     return takes
         result: Takes = []
-        for number, count in enumerate(counts):
-            capacity = self._classes[number].capacity(room)
+        for number, count in enumerate(self._counts):
+            capacity = self._shapes[number].capacity(room)
             if int(capacity[at].sum()) < count:
                 return None
             result += self._take(room, number, capacity, at, level, count)
         return result
 
     def _take(self, room: Room, number: int, capacity: IntColumn, at: IntColumn, level: int, count: int) -> Takes:
-        shares = split(self._scope.domains, self._scope.packing, capacity, at, level, count) if count else []
+        shares = split(self.scope.domains, self.scope.packing, capacity, at, level, count) if count else []
         if shares:
             index, amounts = np.array(shares, dtype=np.int64).T
-            room.take(index, self._classes[number].members.asked, amounts)
+            room.take(index, self._shapes[number].asked, amounts)
         return [(number, node, taken) for node, taken in shares]
+
+    # As many as fit
+
+    def _most(self) -> Takes:
+        for at, takes in self._most_in_each():
+            count = count_of(takes)
+            if not self._holds or count > self.placed:
+                self._best, self._best_at, self.placed = takes, at, count
+            if self.scope.required is not None:
+                name = self.scope.domains.name_of(self.scope.required, at)
+                self._holds.append(DomainFit(name, count))
+        return self._best
+
+    def _most_in_each(self) -> Iterator[tuple[IntColumn, Takes]]:
+        """As many members as there is room for in the whole cluster, or in each domain of the required level, of which
+        those with the most room are tried."""
+        capacities = [shape.capacity(self.room) for shape in self._shapes]
+
+        def at_most(at: IntColumn) -> int:
+            return sum(min(n, int(capacity[at].sum())) for n, capacity in zip(self._counts, capacities, strict=True))
+
+        for at in sorted(self.scope.widest(), key=at_most, reverse=True)[:TRIES]:
+            yield at, self._most_among(at)
+
+    def _most_among(self, at: IntColumn) -> Takes:
+        """In the order of classes that places more."""
+        best: Takes = []
+        orders = [range(len(self._shapes)), range(len(self._shapes) - 1, -1, -1)]
+        for order in orders[: len(self._shapes)]:
+            room = self.room.copy()
+            takes: Takes = []
+            for number in order:
+                capacity = self._shapes[number].capacity(room)
+                count = min(self._counts[number], int(capacity[at].sum()))
+                takes += self._take(room, number, capacity, at, self.scope.level_below, count)
+            self.deadline.check()
+            if count_of(takes) > count_of(best):
+                best = takes
+        return best
+
+    def fits(self) -> bool:
+        return any(count_of(takes) >= self.needed for _, takes in self._most_in_each())
+
+    def domains(self) -> Sequence[DomainFit]:
+        return self._holds
+
+    def explain(self) -> tuple[str, int]:
+        room = self.room.copy()
+        placed = [0] * len(self._shapes)
+        for number, node, taken in self._best:
+            room.take(node, self._shapes[number].asked, taken)
+            placed[number] += taken
+        for shape, count in zip(self._shapes, placed, strict=True):
+            if count < len(shape.members):
+                inside = self.scope.mask(self._best_at)
+                self.refusals.short(room.short_of(shape.asked, shape.but_for_room & inside))
+                return self.missing(shape.members)
+        return "", 0
 
 
 def count_of(takes: Takes) -> int:
     return sum(taken for _, _, taken in takes)
 
 
-def places(takes: Takes, classes: Sequence[Alike], node_names: Sequence[str]) -> dict[str, str]:
+def places(takes: Takes, shapes: Sequence[Shape], node_names: Sequence[str]) -> dict[str, str]:
     """UID -> node name: the members of a class in their order, on its nodes in theirs."""
     result: dict[str, str] = {}
-    waiting = [iter(one.members.members) for one in classes]
+    waiting = [iter(shape.members.members) for shape in shapes]
     for number, node, taken in takes:
         for member in islice(waiting[number], taken):
             result[member.pod.metadata.uid] = node_names[node]

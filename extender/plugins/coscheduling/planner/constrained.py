@@ -7,24 +7,18 @@ several are made, until one places all, or the time is up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
 
-from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
-from extender.framework.status import Status
 from extender.plugins import names
-from extender.plugins.coscheduling.planner.domains import Scope
-from extender.plugins.coscheduling.planner.members import MemberClass
-from extender.plugins.coscheduling.planner.request import Deadline, Judge, Trial
+from extender.plugins.coscheduling.planner.members import Shape
+from extender.plugins.coscheduling.planner.request import Deadline
 from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Refusals, Room
-
-MAY_LIFT = frozenset({names.POD_TOPOLOGY_SPREAD, names.INTER_POD_AFFINITY})
-"""Plugins whose refusal another pod's coming can undo. What any other refuses stays refused while pods are only added."""
 
 OF_THE_NODE = frozenset({names.NODE_VOLUME_LIMITS, names.VOLUME_BINDING, names.VOLUME_RESTRICTIONS, names.VOLUME_ZONE})
 """Plugins whose refusal says nothing of nodes that share the labels in question: what is attached there, or was promised."""
@@ -43,56 +37,6 @@ class Preference(Enum):
     FEW = "few"
     FULLEST = "fullest"
     EVEN = "even"
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A class and what was found of it before any member was placed. open_: not refused for good. but_for_room: explains."""
-
-    members: MemberClass
-    trial: Trial
-    passing: BoolColumn
-    open_: BoolColumn
-    but_for_room: BoolColumn
-
-    @property
-    def asked(self) -> dict[str, int]:
-        return self.members.asked
-
-
-def judged(
-    snapshot: NodeInfoLister,
-    classes: Sequence[MemberClass],
-    scope: Scope,
-    judge: Judge,
-    refusals: Refusals,
-    deadline: Deadline,
-) -> list[Shape]:
-    shapes = []
-    for members in classes:
-        trial = judge.begin(members.first.pod, snapshot)
-        statuses = trial.filter_all()
-        deadline.check()
-        where = _Statuses(statuses).where
-        passing = where(lambda status: status.success)
-        lift = where(lambda status: status.plugin in MAY_LIFT)
-        room = where(lambda status: status.plugin == names.NODE_RESOURCES_FIT)
-        refusals.count(statuses[i] for i in np.flatnonzero(~passing).tolist())
-        may = scope.may_go(members) if members.restricted else np.ones(len(statuses), dtype=np.bool_)
-        open_ = (passing | lift) & may
-        shapes.append(Shape(members, trial, passing & may, open_, (passing | room) & may))
-    return shapes
-
-
-class _Statuses:
-    """Those of all nodes, which are few different ones: where members bring claims of their own, this is done for each."""
-
-    def __init__(self, statuses: Sequence[Status]) -> None:
-        self._ids = np.fromiter(map(id, statuses), dtype=np.int64, count=len(statuses))
-        self._different = dict(zip(self._ids.tolist(), statuses, strict=True))
-
-    def where(self, holds: Callable[[Status], bool]) -> BoolColumn:
-        return np.isin(self._ids, [number for number, status in self._different.items() if holds(status)])
 
 
 @dataclass

@@ -211,9 +211,16 @@ class Scope:
         other.start = level if level is not None else NONE
         return other
 
-    def may_go(self, members: MemberClass) -> BoolColumn:
-        """The nodes that kube-scheduler named, without those that were tried and refused."""
+    def mask(self, at: IntColumn) -> BoolColumn:
+        inside = np.zeros(len(self.everywhere), dtype=np.bool_)
+        inside[at] = True
+        return inside
+
+    def may_go(self, members: MemberClass) -> BoolColumn | None:
+        """The nodes that kube-scheduler named, without those that were tried and refused; None for all."""
         allowed, excluded = members.allowed, members.excluded
+        if not members.restricted:
+            return None
         return np.array(
             [(allowed is None or name in allowed) and name not in excluded for name in self.node_names], dtype=np.bool_
         )

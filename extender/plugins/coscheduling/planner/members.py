@@ -1,4 +1,4 @@
-"""Members sorted into classes that any node treats alike, and the minimum that is to be met of each role and group.
+"""Members sorted into classes that any node treats alike, where the filters let each go, and the minima of roles and groups.
 
 Each minimum gets its members first: all at once if there is room, else exactly as many of each kind as have to be, and the
 others beside them as far as they fit.
@@ -10,14 +10,29 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
+from extender.api.corev1 import TopologySpreadConstraint
 from extender.api.metav1 import LabelSelector
 from extender.framework.listers import NodeInfoLister
-from extender.framework.pod_info import PodInfo
-from extender.framework.resource import Resource
-from extender.plugins.coscheduling.planner.request import Cause, Deadline, Judge, Minimum, Placement, Request, Verdict
-from extender.plugins.coscheduling.planner.room import asked_of
+from extender.framework.pod_info import AffinityTerm, PodInfo
+from extender.framework.status import Status
+from extender.plugins import names
+from extender.plugins.coscheduling.planner.request import (
+    Cause,
+    Deadline,
+    Judge,
+    Minimum,
+    Placement,
+    Request,
+    Trial,
+    Verdict,
+)
+from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Room, asked_of
 
 DO_NOT_SCHEDULE = "DoNotSchedule"
+MAY_LIFT = frozenset({names.POD_TOPOLOGY_SPREAD, names.INTER_POD_AFFINITY})
+"""Plugins whose refusal another pod's coming can undo. What any other refuses stays refused while pods are only added."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +71,56 @@ def classes(request: Request, relevant: frozenset[str] | None, judge: Judge) -> 
         key = judged_shape_of(member, judge, relevant), request.allowed.get(uid), frozenset(excluded.get(uid, ()))
         found.setdefault(key, []).append(member)
     result = [MemberClass(tuple(alike), shape, allowed, never) for (shape, allowed, never), alike in found.items()]
-    return sorted(result, key=lambda c: (_size(c.first.requests), c.restricted), reverse=True)
+    return sorted(result, key=lambda c: (_size(c.first), c.restricted), reverse=True)
 
 
-def _size(requests: Resource) -> tuple[int, int, int]:
+def _size(info: PodInfo) -> tuple[int, int, int]:
+    requests = info.requests
     return sum(requests.scalar.values()), requests.milli_cpu, requests.memory
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A class and what the filters said of each node before any member was placed.
+
+    open_: nodes that did not refuse it for good. but_for_room: those that pass, and those that lack nothing but room.
+    """
+
+    members: MemberClass
+    trial: Trial
+    passing: BoolColumn
+    open_: BoolColumn
+    but_for_room: BoolColumn
+
+    @property
+    def asked(self) -> dict[str, int]:
+        return self.members.asked
+
+    def capacity(self, room: Room) -> IntColumn:
+        """How many members each node takes that passes."""
+        return np.where(self.passing, room.capacity(self.asked), 0)
+
+    def within(self, members: MemberClass, may: BoolColumn) -> Shape:
+        """Of these members, which may go to some nodes only."""
+        return Shape(members, self.trial, self.passing & may, self.open_ & may, self.but_for_room & may)
+
+
+def judged(members: MemberClass, snapshot: NodeInfoLister, judge: Judge) -> tuple[Shape, Sequence[Status]]:
+    """The shape wherever its members may go, and what each node said."""
+    trial = judge.begin(members.first.pod, snapshot)
+    statuses = trial.filter_all()
+    ids = np.fromiter(map(id, statuses), dtype=np.int64, count=len(statuses))
+    different = dict(
+        zip(ids.tolist(), statuses, strict=True)
+    )  # few, and where claims differ this is done for each member
+
+    def where(holds: Callable[[Status], bool]) -> BoolColumn:
+        return np.isin(ids, [number for number, status in different.items() if holds(status)])
+
+    passing = where(lambda status: status.success)
+    open_ = passing | where(lambda status: status.plugin in MAY_LIFT)
+    but_for_room = passing | where(lambda status: status.plugin == names.NODE_RESOURCES_FIT)
+    return Shape(members, trial, passing, open_, but_for_room), statuses
 
 
 def shape_of(member: PodInfo, relevant: frozenset[str] | None = None) -> object:
@@ -99,13 +159,30 @@ def judged_shape_of(member: PodInfo, judge: Judge, relevant: frozenset[str] | No
     return shape_of(member, relevant), judge.ties(member.pod) if ephemeral else ()
 
 
+def hard_spread(member: PodInfo) -> list[TopologySpreadConstraint]:
+    """The constraints that a node is refused for."""
+    return [c for c in member.pod.spec.topology_spread_constraints if c.when_unsatisfiable == DO_NOT_SCHEDULE]
+
+
+def asks_for(term: AffinityTerm, member: PodInfo) -> bool:
+    """As far as it can be told without the namespaces' labels: a hint for the order, the filters have the word."""
+    return term.matches(member.pod, {})
+
+
+def may_be_first(shape: Shape) -> bool:
+    """Whether required affinity lets a member go anywhere as long as there is no pod that it asks for: it asks for its like."""
+    first = shape.members.first
+    terms = first.required_affinity_terms
+    return bool(terms) and all(term.namespace_selector is not None or asks_for(term, first) for term in terms)
+
+
 def looks_at_others(member: PodInfo) -> bool:
     """Whether where one member goes changes where the next can go, by more than the room it takes."""
     spec = member.pod.spec
     return bool(
         member.required_affinity_terms
         or member.required_anti_affinity_terms
-        or any(c.when_unsatisfiable == DO_NOT_SCHEDULE for c in spec.topology_spread_constraints)
+        or hard_spread(member)
         or member.host_ports
         or any(volume.persistent_volume_claim or volume.ephemeral for volume in spec.volumes)
     )
@@ -142,9 +219,7 @@ def topology_keys(members: Iterable[PodInfo]) -> frozenset[str]:
     """The node labels by which members look at others."""
     keys: set[str] = set()
     for member in members:
-        for constraint in member.pod.spec.topology_spread_constraints:
-            if constraint.when_unsatisfiable == DO_NOT_SCHEDULE:
-                keys.add(constraint.topology_key)
+        keys.update(constraint.topology_key for constraint in hard_spread(member))
         keys.update(term.topology_key for term in member.required_affinity_terms)
         keys.update(term.topology_key for term in member.required_anti_affinity_terms)
     return frozenset(keys)
@@ -176,7 +251,7 @@ def _named(request: Request, minima: Sequence[Minimum], verdict: Verdict, plan: 
     for minimum in minima:
         if not minimum.name or minimum.uids >= all_members or verdict.cause is Cause.BUDGET or deadline.spent(1.0):
             continue
-        core = core_of(sorted(request.members, key=_resource_size), [minimum])
+        core = core_of(sorted(request.members, key=_size), [minimum])
         alone = plan(replace(request, members=core, needed=minimum.needed))
         if isinstance(alone, Verdict) and alone.cause is not Cause.BUDGET:
             return replace(alone, reason=f"{minimum.name}: {alone.reason}")
@@ -189,7 +264,7 @@ def _met(placement: Placement, minima: Sequence[Minimum]) -> bool:
 
 def _cores(members: Sequence[PodInfo], minima: Sequence[Minimum]) -> Iterator[list[PodInfo]]:
     """The members to be placed for the minima: the smallest, or, if those are others, the first in the order of preference."""
-    smallest = core_of(sorted(members, key=_resource_size), minima)
+    smallest = core_of(sorted(members, key=_size), minima)
     first = core_of(members, minima)
     if {info.pod.uid for info in smallest} != {info.pod.uid for info in first}:
         yield first
@@ -207,11 +282,6 @@ def core_of(members: Sequence[PodInfo], minima: Sequence[Minimum]) -> list[PodIn
                 chosen.add(info.pod.uid)
                 missing -= 1
     return [info for info in members if info.pod.uid in chosen]
-
-
-def _resource_size(info: PodInfo) -> tuple[int, int, int]:
-    requests = info.requests
-    return sum(requests.scalar.values()), requests.milli_cpu, requests.memory
 
 
 def _with_the_others(request: Request, core: Sequence[PodInfo], placed: Placement, plan: PlanOne) -> Placement:

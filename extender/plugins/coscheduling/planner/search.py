@@ -13,13 +13,18 @@ from itertools import islice, product
 import numpy as np
 
 from extender.config.types import Packing
-from extender.framework.listers import NodeInfoLister
-from extender.framework.pod_info import AffinityTerm, PodInfo
-from extender.plugins.coscheduling.planner.constrained import Attempt, Preference, Shape
-from extender.plugins.coscheduling.planner.domains import Scope, coarse_groups, nodes_by_value
-from extender.plugins.coscheduling.planner.members import topology_keys
-from extender.plugins.coscheduling.planner.request import Deadline, OutOfTimeError
-from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Room
+from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.planner.constrained import Attempt, Preference
+from extender.plugins.coscheduling.planner.domains import coarse_groups, nodes_by_value
+from extender.plugins.coscheduling.planner.gang import Gang
+from extender.plugins.coscheduling.planner.members import Shape, asks_for, may_be_first, topology_keys
+from extender.plugins.coscheduling.planner.request import (
+    DomainFit,
+    OutOfTimeError,
+    Placement,
+)
+from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn
+from extender.plugins.coscheduling.planner.waves import waves
 
 TRIES = 32  # domains of one level
 NARROW = 0.4  # of the time budget: after it, only what is tried everywhere
@@ -28,79 +33,109 @@ CONTENT = 0.5  # of the time budget: after it, minMember placed is good enough
 Order = list[tuple[int, PodInfo]]
 
 
-class Search:
-    def __init__(
-        self, snapshot: NodeInfoLister, shapes: Sequence[Shape], room: Room, scope: Scope, deadline: Deadline
-    ) -> None:
-        self._snapshot = snapshot
-        self._nodes = snapshot.list()
-        self._shapes = shapes
-        self._room = room
-        self._scope = scope
-        self._deadline = deadline
-        self._counts = [len(shape.members) for shape in shapes]
-        self._bounds = [np.where(shape.open_, room.capacity(shape.asked), 0) for shape in shapes]
-        keys = topology_keys(shape.members.first for shape in shapes)
-        self._groups = coarse_groups(snapshot, keys)
-        self._orders = orders(shapes, self._bounds)
-        self._preferences = list(dict.fromkeys((_preference(scope.packing), Preference.FULLEST, Preference.EVEN)))
-        self.best: Attempt | None = None
+class ConstrainedGang(Gang):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        shapes = map(self.judged, self.classes)
+        self._shapes = [
+            shape if (may := self.scope.may_go(shape.members)) is None else shape.within(shape.members, may)
+            for shape in shapes
+        ]
+        self._counts = [len(shape.members) for shape in self._shapes]
+        self._bounds = [np.where(shape.open_, self.room.capacity(shape.asked), 0) for shape in self._shapes]
+        self._groups = coarse_groups(self.snapshot, topology_keys(shape.members.first for shape in self._shapes))
+        self._orders = orders(self._shapes, self._bounds)
+        preferred = Preference.EVEN if self.scope.packing is Packing.MOST_EVEN else Preference.FEW
+        self._preferences = list(dict.fromkeys((preferred, Preference.FULLEST, Preference.EVEN)))
+        self._best: Attempt | None = None
 
-    def run(self, needed: int) -> Attempt | None:
-        """The first attempt that places all, else the one that places most, if that is `needed`. `best` stays for
+    def place(self) -> Placement | None:
+        attempt = self._run()
+        if attempt is None:
+            return None
+        names = self.scope.node_names
+        return Placement(
+            {member.pod.metadata.uid: names[at] for _, member, at in attempt.sequence},
+            waves(self.snapshot.list(), self._shapes, attempt.sequence, self.deadline),
+            self.scope.domains.narrowest_with([at for _, _, at in attempt.sequence]),
+        )
+
+    def fits(self) -> bool:
+        self._best, self.placed = None, 0
+        return self._run() is not None
+
+    def domains(self) -> Sequence[DomainFit]:
+        """What room and filters would take at most, if the members did not mind each other."""
+        required, name_of = self.scope.required, self.scope.domains.name_of
+        return [
+            DomainFit(name_of(required, at), self._could_place(at))
+            for at in self.scope.widest()
+            if required is not None
+        ]
+
+    def explain(self) -> tuple[str, int]:
+        best = self._best
+        if best is None:  # no region has room enough for it to be tried
+            for shape in self._shapes:
+                self.refusals.short(self.room.short_of(shape.asked, shape.but_for_room))
+            return self.missing(self._shapes[0].members)
+        best.explain(self.refusals)
+        return self.missing(self._shapes[best.unplaced[0]].members) if best.unplaced else ("", 0)
+
+    def _run(self) -> Attempt | None:
+        """The first attempt that places all, else the one that places most, if that is `needed`. The best stays for
         explanations. Raises OutOfTimeError where the time ended the search before that."""
         try:
-            for narrow in self._narrow(needed):
+            for narrow in self._narrow():
                 attempt = self._attempt(narrow, self._orders[0], self._preferences[0])
                 if not attempt.unplaced:
                     return attempt
-                if self._deadline.spent(NARROW):
+                if self.deadline.spent(NARROW):
                     break
-            for regions, order, preference in self._wide(needed):
+            for regions, order, preference in self._wide():
                 attempt = self._attempt(regions, order, preference)
-                if not attempt.unplaced or (self._enough(needed) and self._deadline.spent(CONTENT)):
-                    return self.best
+                if not attempt.unplaced or (self._enough and self.deadline.spent(CONTENT)):
+                    return self._best
         except OutOfTimeError:
-            if not self._enough(needed):
+            if not self._enough:
                 raise
-        return self.best if self._enough(needed) else None
+        return self._best if self._enough else None
 
-    def _enough(self, needed: int) -> bool:
-        return self.best is not None and len(self.best.sequence) >= needed
+    @property
+    def _enough(self) -> bool:
+        return self._best is not None and self.placed >= self.needed
 
     def _attempt(self, regions: Sequence[BoolColumn], order: Order, preference: Preference) -> Attempt:
-        attempt = Attempt(
-            self._shapes, list(self._nodes), self._room.copy(), regions, self._groups, preference, self._deadline
-        )
+        nodes = list(self.snapshot.list())
+        attempt = Attempt(self._shapes, nodes, self.room.copy(), regions, self._groups, preference, self.deadline)
         try:
             attempt.run(order)
         finally:
-            if self.best is None or len(attempt.sequence) > len(self.best.sequence):
-                self.best = attempt
+            if self._best is None or len(attempt.sequence) > self.placed:
+                self._best, self.placed = attempt, len(attempt.sequence)
         return attempt
 
-    def _narrow(self, needed: int) -> Iterator[list[BoolColumn]]:
+    def _narrow(self) -> Iterator[list[BoolColumn]]:
         """The domains that have room for all, from narrow to wide."""
-        for level in self._scope.levels_to_try():
-            for at in islice(self._scope.holding(level, self._bounds, self._counts), TRIES):
+        for level in self.scope.levels_to_try():
+            for at in islice(self.scope.holding(level, self._bounds, self._counts), TRIES):
                 yield from self._regions(at)
 
-    def _wide(self, needed: int) -> Iterator[tuple[list[BoolColumn], Order, Preference]]:
+    def _wide(self) -> Iterator[tuple[list[BoolColumn], Order, Preference]]:
         """All that is allowed, in every way. Domains without room for minMember are left out."""
-        for at in self._scope.widest():
-            if self.could_place(at) >= needed:
+        for at in self.scope.widest():
+            if self._could_place(at) >= self.needed:
                 for regions in self._regions(at):
                     for order, preference in product(self._orders, self._preferences):
                         yield regions, order, preference
 
     def _regions(self, at: IntColumn) -> Iterator[list[BoolColumn]]:
         """For each shape its part of these nodes: first with those together that required affinity binds, then all of it."""
-        region = np.zeros(len(self._nodes), dtype=np.bool_)
-        region[at] = True
+        region = self.scope.mask(at)
         yield from self._together(region)
         yield [region] * len(self._shapes)
 
-    def could_place(self, at: IntColumn) -> int:
+    def _could_place(self, at: IntColumn) -> int:
         """At most, among these nodes."""
         return sum(min(n, int(bound[at].sum())) for n, bound in zip(self._counts, self._bounds, strict=True))
 
@@ -108,7 +143,7 @@ class Search:
         """Those that a required affinity binds to members kept to one of its domains, the smallest that may do first."""
         for key, bound in sorted(bound_together(self._shapes).items()):
             domains: list[tuple[int, int, BoolColumn]] = []
-            for domain in nodes_by_value(self._snapshot, key):
+            for domain in nodes_by_value(self.snapshot, key):
                 inside = domain & region
                 sums = [int(self._bounds[number][inside].sum()) for number in sorted(bound)]
                 if all(total >= self._counts[n] for total, n in zip(sums, sorted(bound), strict=True)):
@@ -117,31 +152,15 @@ class Search:
                 yield [inside if number in bound else region for number in range(len(self._shapes))]
 
 
-def _preference(packing: Packing) -> Preference:
-    return Preference.EVEN if packing is Packing.MOST_EVEN else Preference.FEW
-
-
-def _asks_for(term: AffinityTerm, member: PodInfo) -> bool:
-    """As far as it can be told without the namespaces' labels: a hint for the order, the filters have the word."""
-    return term.matches(member.pod, {})
-
-
 def bound_together(shapes: Sequence[Shape]) -> dict[str, frozenset[int]]:
     """Topology key -> the shapes that required affinity to members binds to one domain, askers and asked."""
     result: dict[str, set[int]] = {}
     for asker, shape in enumerate(shapes):
         for term in shape.members.first.required_affinity_terms:
-            asked = {n for n, other in enumerate(shapes) if _asks_for(term, other.members.first)}
+            asked = {n for n, other in enumerate(shapes) if asks_for(term, other.members.first)}
             if asked:
                 result.setdefault(term.topology_key, set()).update(asked | {asker})
     return {key: frozenset(numbers) for key, numbers in result.items()}
-
-
-def may_be_first(shape: Shape) -> bool:
-    """Whether required affinity lets a member go anywhere as long as there is no pod that it asks for: it asks for its like."""
-    first = shape.members.first
-    terms = first.required_affinity_terms
-    return bool(terms) and all(term.namespace_selector is not None or _asks_for(term, first) for term in terms)
 
 
 def orders(shapes: Sequence[Shape], bounds: Sequence[IntColumn]) -> list[Order]:
@@ -168,7 +187,7 @@ def _depths(shapes: Sequence[Shape]) -> list[int]:
             n
             for term in shape.members.first.required_affinity_terms
             for n, other in enumerate(shapes)
-            if other is not shape and _asks_for(term, other.members.first)
+            if other is not shape and asks_for(term, other.members.first)
         }
         for shape in shapes
     ]

@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from extender.framework.node_info import NodeInfo
-from extender.plugins.coscheduling.planner.constrained import Shape, Step
+from extender.plugins.coscheduling.planner.constrained import Step
 from extender.plugins.coscheduling.planner.domains import label_of
-from extender.plugins.coscheduling.planner.members import DO_NOT_SCHEDULE
+from extender.plugins.coscheduling.planner.members import Shape, hard_spread, may_be_first
 from extender.plugins.coscheduling.planner.request import Deadline, Trial
-from extender.plugins.coscheduling.planner.search import may_be_first
 
 Waves = tuple[frozenset[str], ...]
 
@@ -49,8 +48,7 @@ def _needs_order(shape: Shape) -> bool:
 
 
 def _spread_keys(shape: Shape) -> list[str]:
-    constraints = shape.members.first.pod.spec.topology_spread_constraints
-    return sorted({c.topology_key for c in constraints if c.when_unsatisfiable == DO_NOT_SCHEDULE})
+    return sorted({constraint.topology_key for constraint in hard_spread(shape.members.first)})
 
 
 def _keys_of_firsts(shape: Shape) -> list[str]:

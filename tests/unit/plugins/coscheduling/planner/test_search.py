@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from extender.plugins.coscheduling.planner import Cause
-from extender.plugins.coscheduling.planner.constrained import Shape
-from extender.plugins.coscheduling.planner.members import MemberClass
-from extender.plugins.coscheduling.planner.search import bound_together, may_be_first, orders
+from extender.plugins.coscheduling.planner.members import MemberClass, Shape, may_be_first
+from extender.plugins.coscheduling.planner.search import bound_together, orders
 from tests.objects import HOSTNAME, ZONE, PodBuilder
 from tests.unit.plugins.coscheduling.planning import GANG, JUDGE, gang, member, node, placed, plan, refused, topology
 
