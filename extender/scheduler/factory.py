@@ -25,12 +25,12 @@ from extender.framework.runtime.metrics_recorder import record
 from extender.plugins import names
 from extender.plugins.coscheduling.dependencies import (
     CoschedulingDependencies,
-    FrameworkJudges,
     PreemptionDependencies,
     PreemptionRules,
     here,
 )
 from extender.plugins.coscheduling.plugin import Coscheduling
+from extender.plugins.judge import FrameworkJudges
 from extender.plugins.registry import new_registry
 from extender.profile import new_map
 from extender.scheduler import gang_settings

@@ -32,8 +32,6 @@ from extender.plugins.coscheduling.dependencies import (
     CoschedulingDependencies,
     Done,
     Eviction,
-    FrameworkJudges,
-    NoSteering,
     PreemptionDependencies,
     PreemptionRules,
     Verdict,
@@ -43,6 +41,7 @@ from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.preemption.guard import OfferedCandidate, Review
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.report.gang_status import GangStatus
+from extender.plugins.judge import FrameworkJudges
 
 PodGroup = (
     schedulingv1alpha1.PodGroup
@@ -194,6 +193,28 @@ def _parked(pod: corev1.Pod) -> corev1.Pod:
 
 def _later(name: str, task: Callable[[], None]) -> None:
     """`look` plans, and no gang begins to preempt."""
+
+
+class NoSteering:
+    """For a framework that only answers questions."""
+
+    def nominate(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+        return
+
+    def clear_nominations(self, pods: Sequence[corev1.Pod]) -> None:
+        return
+
+    def clear_foreign_nominations(self, pods: Sequence[corev1.Pod]) -> None:
+        return
+
+    def activate_by_nomination(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
+        return
+
+    def activate(self, pods: Sequence[corev1.Pod]) -> None:
+        return
+
+    def ungate(self, pods: Sequence[corev1.Pod]) -> None:
+        return
 
 
 class _Verdicts:

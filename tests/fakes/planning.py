@@ -6,10 +6,10 @@ from collections.abc import Sequence, Set
 from typing import Any, cast
 
 from extender.config.defaults import planning_profile
+from extender.framework.hypothetical import HypotheticalSnapshot
 from extender.framework.node_info import NodeInfo
 from extender.framework.runtime.framework import Framework, FrameworkDependencies
-from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot
-from extender.plugins.coscheduling.planner.judge import FrameworkJudge
+from extender.plugins.judge import FrameworkJudge
 from extender.plugins.registry import new_in_tree_registry
 
 

@@ -18,15 +18,12 @@ from typing import Any, Protocol, Self
 
 from extender.api import corev1, policyv1
 from extender.api.schedulingv1alpha1 import PodGroup
-from extender.config.defaults import planning_profile
 from extender.config.types import ExtenderConfiguration
 from extender.framework.hint_rows import HintRow
 from extender.framework.listers import NodeInfoLister
-from extender.framework.runtime.framework import Framework, FrameworkDependencies
-from extender.framework.runtime.registry import Registry
+from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling.plan_call import Wait
 from extender.plugins.coscheduling.planner import Judge, Topology
-from extender.plugins.coscheduling.planner.judge import FrameworkJudge, new_judge
 
 UNTOLD = Topology()
 COMMIT_SECONDS = 5.0  # what a commit may take before the caller's own timeout, and 10 ms more a member
@@ -224,27 +221,6 @@ class Judges(Protocol):
         ...
 
 
-class FrameworkJudges:
-    """Fulfils Judges, each with frameworks of its own: they run beside scheduling cycles, and must not see their snapshot."""
-
-    def __init__(
-        self, registry: Registry, dependencies: FrameworkDependencies, volumes_known: Callable[[], bool] = lambda: True
-    ) -> None:
-        self._registry = registry
-        self._dependencies = replace(dependencies, record=None)
-        self._volumes_known = volumes_known
-        self.plans = self.new()
-
-    def new(self) -> FrameworkJudge:
-        return new_judge(self._registry, self._dependencies, self._volumes_known)
-
-    def hint_rows(self) -> Sequence[HintRow]:
-        return self.plans.hint_rows()
-
-    def in_tree(self) -> Framework:
-        return Framework(planning_profile(), self._registry, self._dependencies)
-
-
 @dataclass(frozen=True, slots=True)
 class CoschedulingDependencies:
     """newest_snapshot: the cluster now, assumed pods included. submit: runs a task in the background, once however
@@ -303,25 +279,3 @@ class CoschedulingDependencies:
 
     def wake_refused(self, pods: Sequence[corev1.Pod]) -> None:
         (self.ring or self.steering.activate)(pods)
-
-
-class NoSteering:
-    """For a framework that only answers questions."""
-
-    def nominate(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
-        return
-
-    def clear_nominations(self, pods: Sequence[corev1.Pod]) -> None:
-        return
-
-    def clear_foreign_nominations(self, pods: Sequence[corev1.Pod]) -> None:
-        return
-
-    def activate_by_nomination(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
-        return
-
-    def activate(self, pods: Sequence[corev1.Pod]) -> None:
-        return
-
-    def ungate(self, pods: Sequence[corev1.Pod]) -> None:
-        return

@@ -28,13 +28,13 @@ from extender.framework.runtime.registry import Registry
 from extender.plugins import names
 from extender.plugins.coscheduling.dependencies import (
     CoschedulingDependencies,
-    FrameworkJudges,
     PreemptionDependencies,
     PreemptionRules,
     Verdicts,
     here,
 )
 from extender.plugins.coscheduling.plugin import Coscheduling
+from extender.plugins.judge import FrameworkJudges
 from extender.profile import new_map
 from extender.scheduler.actions.evictor import ApiEvictor
 from extender.scheduler.in_process.failure_handler import FailureHandler

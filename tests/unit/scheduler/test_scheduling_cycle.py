@@ -13,9 +13,9 @@ import pytest
 from extender.api import corev1
 from extender.api.extenderv1 import ExtenderFilterResult
 from extender.framework.cycle_state import AWAITED, CycleState
+from extender.framework.hypothetical import HypotheticalSnapshot
 from extender.framework.runtime.framework import Framework
 from extender.framework.status import SUCCESS, Code, Status, unresolvable
-from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot
 from extender.scheduler.scheduling_cycle import BUSY, FILTER_SECONDS, NAMED_IN_REFUSAL, SchedulingCycle, refusal
 from tests.objects import make_pod
 from tests.unit.framework.runtime.fakes import FakeClock

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from extender.api import corev1
+from extender.framework.hypothetical import HypotheticalSnapshot, with_pods
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.node_selector import METADATA_NAME
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.planner.domains import Domains, UnknownLevelError, level_of
-from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot, with_pods
 from extender.plugins.coscheduling.planner.room import IntColumn, Room, asked_of
 
 DAEMON_SET = ("apps/v1", "DaemonSet")

@@ -15,13 +15,13 @@ import numpy as np
 
 from extender.api import corev1
 from extender.framework.columnar import ALL_PASS, NodeTable, Verdicts
+from extender.framework.hypothetical import without_pods
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
-from extender.plugins.coscheduling.planner.hypothetical import without_pods
 from extender.plugins.coscheduling.planner.room import Amounts, Room, asked_of
 from extender.plugins.coscheduling.pod_conditions import refusal_says, was_sent
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservations

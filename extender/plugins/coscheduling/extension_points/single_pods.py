@@ -14,6 +14,7 @@ import numpy as np
 
 from extender.api import corev1
 from extender.framework.columnar import Rows, table_of
+from extender.framework.hypothetical import without_pods
 from extender.framework.listers import NodeInfoLister
 from extender.framework.named_nodes import NamedNodes
 from extender.framework.node_info import NodeInfo
@@ -23,7 +24,6 @@ from extender.framework.resource import CPU, MEMORY
 from extender.plugins.coscheduling.extension_points.packing_score import Usage, Wishes, scores
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.planner.domains import DomainCache
-from extender.plugins.coscheduling.planner.hypothetical import without_pods
 from extender.plugins.coscheduling.planner.room import IntColumn
 from extender.plugins.coscheduling.scheduling.overlay import BELOW_ANY_PRIORITY, Overlays
 from extender.plugins.coscheduling.scheduling.topology import (

@@ -6,11 +6,11 @@ No counterpart upstream.
 
 from __future__ import annotations
 
+from extender.framework.hypothetical import Cluster, with_pods
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling.planner.alike import AlikeGang
 from extender.plugins.coscheduling.planner.domains import UnknownLevelError
 from extender.plugins.coscheduling.planner.gang import Gang
-from extender.plugins.coscheduling.planner.hypothetical import Cluster, with_pods
 from extender.plugins.coscheduling.planner.members import classes, looks_at_others, plan_minima, relevant_labels
 from extender.plugins.coscheduling.planner.request import (
     Cause,

@@ -12,10 +12,10 @@ from extender.api import corev1
 from extender.config.types import Packing, TopologyLevel
 from extender.framework.giving_way import GIVING_WAY
 from extender.framework.handle import Clock
+from extender.framework.hypothetical import Cluster
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.status import Status
-from extender.plugins.coscheduling.planner.hypothetical import Cluster
 
 BUDGET_SECONDS = 1.0
 

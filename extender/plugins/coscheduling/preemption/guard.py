@@ -15,6 +15,7 @@ from enum import StrEnum
 from extender import metrics
 from extender.api import corev1, policyv1
 from extender.crash import crashed
+from extender.framework.hypothetical import without_pods
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
@@ -24,7 +25,6 @@ from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import GangVictims
 from extender.plugins.coscheduling.dispatch.holds import Holds
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
-from extender.plugins.coscheduling.planner.hypothetical import without_pods
 from extender.plugins.coscheduling.preemption.evictable import (
     Rules,
     evictable_pods,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from extender.api import policyv1
+from extender.framework.hypothetical import Cluster, snapshot_of, with_pods, without_pods
 from extender.framework.listers import NodeInfoLister
 from extender.framework.preemption.fewest_violations import Budgets, FewestViolations
 from extender.framework.preemption.ordering import ABOVE_ANY_PRIORITY, more_important_pod
@@ -19,7 +20,6 @@ from extender.framework.resource import PODS
 from extender.framework.sort_slice import sort_slice
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.planner import Judge, Placement, Request, Verdict
-from extender.plugins.coscheduling.planner.hypothetical import Cluster, snapshot_of, with_pods, without_pods
 from extender.plugins.coscheduling.planner.request import Deadline
 from extender.plugins.coscheduling.planner.room import asked_of, free
 from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, with_their_gangs

@@ -11,16 +11,15 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from extender.framework.hypothetical import with_pods
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import PODS
-from extender.plugins import names
 from extender.plugins.coscheduling.planner import Judge, Placement, Request, insufficient, shape_of
-from extender.plugins.coscheduling.planner.hypothetical import with_pods
-from extender.plugins.coscheduling.planner.members import looks_at_others
+from extender.plugins.coscheduling.planner.members import MemberClass, judged, looks_at_others
 from extender.plugins.coscheduling.planner.request import Deadline
-from extender.plugins.coscheduling.planner.room import Room, asked_of
+from extender.plugins.coscheduling.planner.room import Room
 from extender.plugins.coscheduling.preemption.evictable import Evictable
 
 _MOST = 2**61
@@ -34,10 +33,10 @@ class RoomEstimate:
     ) -> None:
         promised = with_pods(cluster, request.promised)
         member = request.members[0]
-        statuses = judge.begin(member.pod, promised).filter_all()
-        self._asked = asked_of(member.requests)
+        shape, _ = judged(MemberClass((member,), None), promised, judge)
+        self._asked = shape.asked
         self._needed = request.needed
-        self._eligible = np.array([s.success or s.plugin == names.NODE_RESOURCES_FIT for s in statuses], dtype=np.bool_)
+        self._eligible = shape.but_for_room
         self._room = Room.of(promised, self._asked)
         at = {node.name: index for index, node in enumerate(promised.list())}
         self._number = {victim.uid: number for number, victim in enumerate(all_evictable)}

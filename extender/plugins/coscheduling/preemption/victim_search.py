@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from extender.api import corev1
+from extender.framework.hypothetical import without_pods
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.dependencies import PreemptionDependencies
 from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
-from extender.plugins.coscheduling.planner.hypothetical import without_pods
 from extender.plugins.coscheduling.preemption.evictable import (
     Rules,
     RunningGang,

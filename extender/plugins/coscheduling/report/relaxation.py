@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from extender.api import corev1
+from extender.framework.hypothetical import Cluster
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import PODS
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.planner.hypothetical import Cluster
 from extender.plugins.coscheduling.report.gang_status import Relaxation, amount_text
 from extender.plugins.coscheduling.scheduling.gang_set_refusals import without_refusals
 from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion

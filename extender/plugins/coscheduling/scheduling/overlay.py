@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from extender.framework.hypothetical import with_nodes
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
-from extender.plugins.coscheduling.planner.hypothetical import with_nodes
 from extender.plugins.coscheduling.state.slots import Slot, Slots
 
 MOST_OVERLAYS = 8  # beyond it the one that was asked for longest ago is made anew when it is asked for again

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import itemgetter
 
 from extender import metrics
-from extender.plugins.coscheduling.planner.hypothetical import with_pods
+from extender.framework.hypothetical import with_pods
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.pod_conditions import was_sent
 from extender.plugins.coscheduling.scheduling.overlay import BELOW_ANY_PRIORITY

@@ -17,6 +17,7 @@ from extender.config.defaults import planning_profile
 from extender.config.plugin_args import CoschedulingArgs
 from extender.framework.cycle_state import CycleState
 from extender.framework.hint_rows import HintRow
+from extender.framework.hypothetical import Cluster, snapshot_of
 from extender.framework.interface import WaitingPod
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
@@ -25,7 +26,6 @@ from extender.framework.runtime.framework import Framework, FrameworkDependencie
 from extender.framework.status import SUCCESS, Status, unschedulable
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies, Verdict
 from extender.plugins.coscheduling.planner import Judge
-from extender.plugins.coscheduling.planner.hypothetical import Cluster, snapshot_of
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.registry import new_registry

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from extender.config.types import TopologyLevel
+from extender.framework.hypothetical import with_pods
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.planner.hypothetical import with_pods
 from tests.fakes.planning import planning_judge
 from tests.objects import HOSTNAME, ZONE, NodeBuilder, PodBuilder, make_node, make_pod, selector
 

@@ -13,11 +13,11 @@ from unittest.mock import Mock, call
 import pytest
 
 import extender.plugins.coscheduling
-from extender.plugins.coscheduling.dependencies import NoSteering
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.preemption import waiting_preemptors
 from extender.plugins.coscheduling.preemption.waiting_preemptors import VetoedPreemptors
 from extender.plugins.coscheduling.quarantine import Quarantine
+from extender.simulation.gangs import NoSteering
 from tests.unit.plugins.coscheduling.conftest import World, node, pod
 from tests.unit.plugins.coscheduling.kube_scheduler import group, members
 

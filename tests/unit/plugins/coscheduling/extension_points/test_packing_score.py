@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from extender.backend.cache.snapshot import Snapshot, new_snapshot
 from extender.config.types import Packing, TopologyLevel
+from extender.framework.hypothetical import HypotheticalSnapshot, with_pods
 from extender.plugins.coscheduling.extension_points.packing_score import Usage, Wishes, banded, scores
 from extender.plugins.coscheduling.planner.domains import DomainCache, Domains
-from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot, with_pods
 from tests.objects import make_node
 from tests.unit.plugins.coscheduling.planning import LEVELS, existing, node
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from extender.config.types import Packing
+from extender.framework.hypothetical import HypotheticalSnapshot
 from extender.plugins.coscheduling.planner.alike import fewest, most_even, split
 from extender.plugins.coscheduling.planner.domains import Domains
-from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot
 from tests.unit.plugins.coscheduling.planning import LEVELS, gang, member, node, placed, plan
 
 

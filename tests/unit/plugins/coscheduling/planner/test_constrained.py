@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from extender.config.types import Packing
+from extender.framework.hypothetical import HypotheticalSnapshot
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.planner import Cause, Topology
 from extender.plugins.coscheduling.planner.constrained import Attempt, Preference
 from extender.plugins.coscheduling.planner.domains import coarse_groups
-from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot
 from extender.plugins.coscheduling.planner.members import MemberClass, Shape
 from extender.plugins.coscheduling.planner.request import Deadline
 from extender.plugins.coscheduling.planner.room import Room

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from extender.framework.hypothetical import HypotheticalSnapshot
 from extender.framework.node_info import NodeInfo
 from extender.plugins.coscheduling.planner import Request
 from extender.plugins.coscheduling.planner.domains import (
@@ -18,7 +19,6 @@ from extender.plugins.coscheduling.planner.domains import (
     level_of,
     nodes_by_value,
 )
-from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot
 from tests.unit.plugins.coscheduling.planning import LEVELS, RACK, node, topology
 
 NODES = [

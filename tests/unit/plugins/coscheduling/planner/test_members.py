@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from extender.framework.hypothetical import HypotheticalSnapshot
 from extender.plugins.coscheduling.planner import Cause, Request
-from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot
 from extender.plugins.coscheduling.planner.members import (
     classes,
     looks_at_others,

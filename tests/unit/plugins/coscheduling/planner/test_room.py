@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
+from extender.framework.hypothetical import HypotheticalSnapshot
 from extender.framework.status import unresolvable
 from extender.plugins import names
 from extender.plugins.coscheduling.planner import Cause, Request
-from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot
 from extender.plugins.coscheduling.planner.room import (
     Counting,
     Refusals,

@@ -8,10 +8,10 @@ import pytest
 
 from extender.api import corev1
 from extender.config.types import TopologyLevel
+from extender.framework.hypothetical import snapshot_of
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.planner import Branch, Cause, Leaf, Placement, Request, Topology, Verdict, plan
-from extender.plugins.coscheduling.planner.hypothetical import snapshot_of
 from extender.plugins.coscheduling.planner.request import OutOfTimeError
 from extender.plugins.coscheduling.planner.trees import least_needed, plan_tree
 from tests.fakes.planning import planning_judge

@@ -14,12 +14,13 @@ from extender import metrics
 from extender.api import corev1, policyv1
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.dependencies import GangVictims, NoSteering
+from extender.plugins.coscheduling.dependencies import GangVictims
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.preemption.guard import PLACE_SECONDS, OfferedCandidate, PreemptionGuard, Veto
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.waiting_preemptors import VetoedPreemptors
 from extender.plugins.coscheduling.state.slots import Slot
+from extender.simulation.gangs import NoSteering
 from tests.objects import make_node, make_pdb, make_pod
 from tests.unit.plugins.coscheduling.conftest import LABEL, World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.preemption.test_reselection import Guarded

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from extender.api import corev1, policyv1
 from extender.framework.cycle_state import CycleState
+from extender.framework.hypothetical import with_pods
 from extender.framework.node_info import NodeInfo
-from extender.plugins.coscheduling.planner.hypothetical import with_pods
 from extender.plugins.coscheduling.preemption.evictable import Rules, RunningGang, evictable_pods
 from extender.plugins.coscheduling.preemption.reselection import Reselection, Selection
 from tests.objects import PodBuilder, make_node, make_pdb, make_pod

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from extender.framework.hypothetical import HypotheticalSnapshot
 from extender.plugins.coscheduling.planner import Placement, Request
-from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot
 from extender.plugins.coscheduling.planner.request import Minimum
 from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind
 from extender.plugins.coscheduling.preemption.sparing import RoomEstimate, Sparing

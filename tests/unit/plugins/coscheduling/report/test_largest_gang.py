@@ -8,10 +8,10 @@ import pytest
 
 from extender.api import corev1
 from extender.backend.cache.snapshot import Snapshot, new_snapshot
+from extender.framework.hypothetical import HypotheticalSnapshot
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.planner.domains import Domains
-from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot
 from extender.plugins.coscheduling.report import largest_gang
 from extender.plugins.coscheduling.report.largest_gang import (
     ONE_CPU,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from extender.framework.hypothetical import HypotheticalSnapshot, with_pods
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.planner.hypothetical import HypotheticalSnapshot, with_pods
 from extender.plugins.coscheduling.report.relaxation import BUDGET_SECONDS, analyse
 from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion
 from tests.objects import HOSTNAME

@@ -11,9 +11,9 @@ from msgspec import structs
 
 from extender.backend.cache.cache import Cache
 from extender.framework.columnar import table_of
+from extender.framework.hypothetical import with_pods
 from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.planner.hypothetical import with_pods
 from extender.plugins.coscheduling.scheduling.overlay import BELOW_ANY_PRIORITY, MOST_OVERLAYS, Overlays
 from extender.plugins.coscheduling.state.slots import Slot, Slots
 from tests.objects import make_node, make_pod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from extender.plugins.coscheduling.planner.hypothetical import (
+from extender.framework.hypothetical import (
     HypotheticalSnapshot,
     snapshot_of,
     with_nodes,

@@ -1,6 +1,6 @@
-"""The in-tree filters of a profile, on states that do not exist yet: what the planner asks.
+"""The in-tree filters of a profile, on states that do not exist yet: what plans for gangs ask (coscheduling/planner).
 
-Its framework is its own: planning runs beside scheduling cycles, and must not see their snapshot.
+Its framework is its own: planning runs beside scheduling cycles, and must not see their snapshot. No counterpart upstream.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from extender.api import corev1
 from extender.config.defaults import planning_profile
 from extender.framework.cycle_state import CycleState
 from extender.framework.hint_rows import HintRow, registered_rows
+from extender.framework.hypothetical import Cluster, snapshot_of, with_pods
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
@@ -20,8 +21,7 @@ from extender.framework.runtime.framework import Framework, FrameworkDependencie
 from extender.framework.runtime.registry import Registry
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins import names
-from extender.plugins.coscheduling.planner.hypothetical import Cluster, snapshot_of, with_pods
-from extender.plugins.coscheduling.planner.planned_volumes import PlannedNodeVolumeLimits, PlannedVolumeBinding, ties
+from extender.plugins.planned_volumes import PlannedNodeVolumeLimits, PlannedVolumeBinding, ties
 from extender.plugins.pod_claims import named_claims
 from extender.plugins.storage_listers import StorageListers
 from extender.plugins.volume_binding.plugin import chosen_volumes, promise_volumes
@@ -104,21 +104,6 @@ class FrameworkTrial:
         return copied
 
 
-def new_judge(
-    registry: Registry, dependencies: FrameworkDependencies, volumes_known: Callable[[], bool] = lambda: True
-) -> FrameworkJudge:
-    """With frameworks of its own."""
-    unrecorded = replace(dependencies, record=None)
-    with_volumes = Registry(registry)
-    with_volumes[names.VOLUME_BINDING] = PlannedVolumeBinding.create
-    with_volumes[names.NODE_VOLUME_LIMITS] = PlannedNodeVolumeLimits.create
-    return FrameworkJudge(
-        Framework(planning_profile(), registry, unrecorded),
-        Framework(planning_profile(volumes=True), with_volumes, unrecorded),
-        volumes_known,
-    )
-
-
 class FrameworkJudge:
     """One plan at a time uses it; the frameworks have in-tree filters only and belong to it alone.
 
@@ -150,3 +135,31 @@ class FrameworkJudge:
         if self._with_volumes is None or not self._volumes_known():
             return ()
         return ties(pod, StorageListers(self._with_volumes).claims())
+
+
+class FrameworkJudges:
+    """Makes judges, each with frameworks of its own. plans: the one of plans. Fulfils coscheduling's Judges."""
+
+    def __init__(
+        self, registry: Registry, dependencies: FrameworkDependencies, volumes_known: Callable[[], bool] = lambda: True
+    ) -> None:
+        self._registry = registry
+        self._dependencies = replace(dependencies, record=None)
+        self._volumes_known = volumes_known
+        self.plans = self.new()
+
+    def new(self) -> FrameworkJudge:
+        with_volumes = Registry(self._registry)
+        with_volumes[names.VOLUME_BINDING] = PlannedVolumeBinding.create
+        with_volumes[names.NODE_VOLUME_LIMITS] = PlannedNodeVolumeLimits.create
+        return FrameworkJudge(
+            self.in_tree(),
+            Framework(planning_profile(volumes=True), with_volumes, self._dependencies),
+            self._volumes_known,
+        )
+
+    def in_tree(self) -> Framework:
+        return Framework(planning_profile(), self._registry, self._dependencies)
+
+    def hint_rows(self) -> Sequence[HintRow]:
+        return self.plans.hint_rows()

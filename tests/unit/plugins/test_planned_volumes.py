@@ -18,8 +18,8 @@ from extender.framework.cycle_state import CycleState
 from extender.framework.pod_info import PodInfo
 from extender.framework.runtime.framework import FrameworkDependencies
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.planner.judge import FrameworkJudge, new_judge
-from extender.plugins.coscheduling.planner.planned_volumes import PlannedVolumeBinding
+from extender.plugins.judge import FrameworkJudge, FrameworkJudges
+from extender.plugins.planned_volumes import PlannedVolumeBinding
 from extender.plugins.registry import new_in_tree_registry
 from extender.plugins.volume_binding.matching import SELECTED_NODE
 from extender.plugins.volume_binding.plugin import promise_volumes
@@ -73,7 +73,7 @@ def judge_of(objects: Sequence[Any], snapshot: Snapshot, *, known: bool = True) 
         lister=handle.lister,
         nominator=nothing,
     )
-    return new_judge(new_in_tree_registry(), around, lambda: known)
+    return FrameworkJudges(new_in_tree_registry(), around, lambda: known).plans
 
 
 def places(

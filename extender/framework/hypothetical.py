@@ -1,7 +1,7 @@
 """Snapshots of what is not so yet: the cluster with promised pods in place.
 
-The planner makes them and its judge reads them. Made of a snapshot that knows how to differ from itself they keep its
-columns; made of plain nodes they have none.
+Plans for gangs and the search for victims make them, and the plugins read them. Made of a snapshot that knows how to differ from
+itself they keep its columns; made of plain nodes they have none.
 """
 
 from __future__ import annotations
