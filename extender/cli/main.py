@@ -20,6 +20,7 @@ COMMANDS = {
     "simulate": "run the scheduler over a cluster of YAML files until nothing moves",
     "evaluate": "what every plugin says of the scenarios in a file",
     "explain": "what a gang waits for, and what would make it fit",
+    "doctor": "what is wrong with the configuration files of an installation, and what to do about it",
     "version": "print the version",
 }
 

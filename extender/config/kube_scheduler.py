@@ -1,7 +1,7 @@
 """Reads KubeSchedulerConfiguration v1 as kube-scheduler does, so that `simulate` can run what a cluster runs.
 
-Strict, as there: unknown and doubled fields are refused. What only concerns the process (leader election, the client's
-connection, profiling) is checked and left. kube-scheduler: pkg/scheduler/apis/config/v1, .../validation
+Strict, as there: unknown and doubled fields are refused. What only concerns the process (the client's connection, profiling) is
+checked and left. kube-scheduler: pkg/scheduler/apis/config/v1, .../validation
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from extender.config.types import (
     ExtenderTLSConfig,
     KubeSchedulerConfiguration,
     KubeSchedulerProfile,
+    LeaderElection,
     Plugins,
 )
 from extender.config.validation import common_queue_sort, extended_resource_name, scheduler_names
@@ -84,6 +85,7 @@ def _configuration(root: Section) -> KubeSchedulerConfiguration:
         parallelism=root.integer("parallelism", 16, low=1, why="should be an integer value greater than zero"),
         pod_initial_backoff_seconds=initial,
         pod_max_backoff_seconds=longest,
+        leader_election=_leader_election(root.section("leaderElection")),
     )
     _leave(root)
     return configuration
@@ -184,22 +186,24 @@ def _leave(root: Section) -> None:
     client.plain("qps")
     client.integer("burst", 100, why="must be non-negative")
     client.finish()
-    _leader_election(root.section("leaderElection"))
     root.finish()
 
 
-def _leader_election(election: Section) -> None:
-    enabled = election.flag("leaderElect", True)
+def _leader_election(election: Section) -> LeaderElection:
+    default = LeaderElection()
+    read = LeaderElection(
+        election.flag("leaderElect", default.leader_elect),
+        election.text("resourceNamespace") or default.resource_namespace,
+        election.text("resourceName") or default.resource_name,
+    )
     seconds = {
         key: election.duration(key, default) or default
         for key, default in (("leaseDuration", 15.0), ("renewDeadline", 10.0), ("retryPeriod", 2.0))
     }
     lock = election.text("resourceLock") or "leases"
-    election.text("resourceName")
-    election.text("resourceNamespace")
     election.finish()
-    if not enabled:
-        return
+    if not read.leader_elect:
+        return read
     for key, value in seconds.items():
         if value <= 0:
             election.invalid(key, go_duration(value), "must be greater than zero")
@@ -208,3 +212,4 @@ def _leader_election(election: Section) -> None:
         election.invalid("leaseDuration", renewed, "must be greater than `RenewDeadline`")
     if lock != "leases":
         election.invalid("resourceLock", lock, 'resourceLock value must be "leases"')
+    return read

@@ -97,6 +97,15 @@ class ExtenderConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaderElection:
+    """Which Lease kube-scheduler holds while it schedules; without leader election it schedules always."""
+
+    leader_elect: bool = True
+    resource_namespace: str = "kube-system"
+    resource_name: str = "kube-scheduler"
+
+
+@dataclass(frozen=True, slots=True)
 class KubeSchedulerConfiguration:
     """parallelism: how many goroutines kube-scheduler filters and scores with. The mirror takes the number and does
     without: one cycle runs at a time on one thread, and columns of numbers do what the goroutines do there.
@@ -110,6 +119,7 @@ class KubeSchedulerConfiguration:
     parallelism: int = 16
     pod_initial_backoff_seconds: int = 1
     pod_max_backoff_seconds: int = 10
+    leader_election: LeaderElection = LeaderElection()
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,26 @@ class Mistake:
     text: str
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class LocatedMistake:
+    """One with its place. line 0: of no line. field: as in `profiles[0].schedulerName`; empty for the whole document."""
+
+    file: str
+    line: int
+    field: str
+    text: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}: " if self.line else f"{self.file}: "
+        return place + _one_line(f"{self.field}: {self.text}" if self.field else self.text)
+
+
 class ConfigurationError(ValueError):
-    """What is wrong with a file, a line for each mistake: file, line, field and reason."""
+    """What is wrong with a file. mistakes: in the order of the file; the text has a line for each."""
+
+    def __init__(self, mistakes: Iterable[LocatedMistake]) -> None:
+        self.mistakes = tuple(mistakes)
+        super().__init__("\n".join(map(str, self.mistakes)))
 
 
 class StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -48,18 +66,15 @@ class Document:
 
     def error(self, mistakes: Iterable[Mistake]) -> ConfigurationError:
         """All of them, in the order of the file."""
-        located = sorted({(self._line(mistake.path), mistake.path, mistake.text) for mistake in mistakes})
         return ConfigurationError(
-            "\n".join(
-                f"{self.file}:{line}: " + _one_line(f"{path}: {text}" if path else text) for line, path, text in located
-            )
+            sorted({LocatedMistake(self.file, self.line(each.path), each.path, each.text) for each in mistakes})
         )
 
     def place(self, path: str) -> str:
         """File, line and field."""
-        return f"{self.file}:{self._line(path)}: {path}"
+        return f"{self.file}:{self.line(path)}: {path}"
 
-    def _line(self, path: str) -> int:
+    def line(self, path: str) -> int:
         """Of the field, or of the nearest one around it that stands in the file."""
         while path and path not in self.lines:
             path = path[: max(path.rfind("."), path.rfind("["), 0)]
@@ -85,9 +100,10 @@ def read_document(path: Path | str) -> Document:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise ConfigurationError(f"{path}:{mark.line + 1 if mark else 1}: {error.problem or error}") from error
+        line = mark.line + 1 if mark else 1
+        raise ConfigurationError([LocatedMistake(str(path), line, "", error.problem or str(error))]) from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise ConfigurationError(f"{path}: {error}") from error
+        raise ConfigurationError([LocatedMistake(str(path), 0, "", str(error))]) from error
     return document
 
 

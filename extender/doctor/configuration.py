@@ -1,0 +1,272 @@
+"""Whether kube-scheduler's configuration and ours fit together: what would take the guarantee away without a word.
+
+Each file alone is checked by `config`; here are the rules between fields that are valid each by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+from extender.config.durations import go_duration
+from extender.config.kube_scheduler import read_kube_scheduler_configuration
+from extender.config.load import read_extender_configuration
+from extender.config.types import ExtenderConfig, ExtenderConfiguration, KubeSchedulerConfiguration
+from extender.config.yaml_file import ConfigurationError, Document, read_document
+from extender.doctor.findings import Finding, Severity, finding
+
+ERROR, WARNING, INFO = Severity
+
+LONGEST_ANSWER_SECONDS = 10.0
+"""kube-scheduler schedules nothing else while it waits for a question that is answered from memory."""
+SHORTEST_HOLD_SECONDS = 30.0
+"""A gang whose members kube-scheduler sends more slowly than that is begun again and again."""
+OPS_PORT = 8889
+
+
+@dataclass(frozen=True, slots=True)
+class KubeSchedulerFile:
+    document: Document
+    read: KubeSchedulerConfiguration
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderFile:
+    document: Document
+    read: ExtenderConfiguration
+
+
+def examine(kube_scheduler_file: Path | str | None, extender_file: Path | str | None) -> list[Finding]:
+    """All findings about the two files, or about the one that is given. Raises OSError for a file that cannot be read."""
+    findings: list[Finding] = []
+    kube_scheduler = ours = None
+    try:
+        if kube_scheduler_file is not None:
+            document = read_document(kube_scheduler_file)
+            kube_scheduler = KubeSchedulerFile(document, read_kube_scheduler_configuration(document))
+    except ConfigurationError as error:
+        findings += _mistakes(error)
+    try:
+        if extender_file is not None:
+            document = read_document(extender_file)
+            ours = ExtenderFile(document, read_extender_configuration(document))
+    except ConfigurationError as error:
+        findings += _mistakes(error)
+    if kube_scheduler is not None:
+        findings += of_kube_scheduler(kube_scheduler)
+    if kube_scheduler is not None and ours is not None:
+        findings += of_both(kube_scheduler, ours)
+    return findings
+
+
+def _mistakes(error: ConfigurationError) -> Iterator[Finding]:
+    for each in error.mistakes:
+        fix = "the process does not start with this file: mend the field"
+        yield Finding(ERROR, "InvalidConfiguration", each.file, each.line, each.field, each.text, fix)
+
+
+def of_kube_scheduler(file: KubeSchedulerFile) -> Iterator[Finding]:
+    """What is wrong with kube-scheduler's file whatever ours says."""
+    entries = _entries_of_ours(file.read.extenders)
+    if not entries:
+        message = "there is no entry for the extender: kube-scheduler starts the members of a gang singly"
+        yield finding(ERROR, "NoExtender", file.document, "extenders", message, "add the entries of the manifests")
+        return
+    yield from _verbs(file, entries)
+    for index, entry in entries:
+        yield from _entry(file.document, f"extenders[{index}]", entry)
+    yield from _plugins(file)
+    yield from _samples(file)
+
+
+def _entries_of_ours(extenders: Sequence[ExtenderConfig]) -> list[tuple[int, ExtenderConfig]]:
+    """Those of the host that binds, since only one extender can; all where that host is not asked to filter: one is misplaced."""
+    binders = {_host(entry) for entry in extenders if entry.bind_verb}
+    of_binder = [(index, entry) for index, entry in enumerate(extenders) if _host(entry) in binders]
+    return of_binder if any(entry.filter_verb for _, entry in of_binder) else list(enumerate(extenders))
+
+
+def _host(entry: ExtenderConfig) -> str:
+    try:
+        return urlsplit(entry.url_prefix).netloc
+    except ValueError:
+        return entry.url_prefix
+
+
+def _verbs(file: KubeSchedulerFile, entries: Sequence[tuple[int, ExtenderConfig]]) -> Iterator[Finding]:
+    """Those that no entry has, and those that the extender does not serve."""
+    lost = {
+        "filter": (ERROR, "members are sent to bind before their gang fits anywhere"),
+        "bind": (ERROR, "the default binder starts the members of a gang singly"),
+        "preempt": (WARNING, "kube-scheduler's own preemption evicts a fraction of a gang"),
+        "prioritize": (WARNING, "a member may go to another node than its gang's plan gives it"),
+    }
+    for verb, (severity, message) in lost.items():
+        field = f"{verb}Verb"
+        given = {index: getattr(entry, f"{verb}_verb") for index, entry in entries if getattr(entry, f"{verb}_verb")}
+        if not given:
+            where = f"extenders[{entries[0][0]}]"
+            fix = f"write `{field}: {verb}` in an entry of the extender"
+            yield finding(severity, f"No{verb.capitalize()}Verb", file.document, where, f"no {field}: {message}", fix)
+        for index, name in given.items():
+            if name.strip("/") != verb:
+                message = f"the extender serves no {name!r}: each call of it is answered with 404"
+                fix = f"write `{field}: {verb}`"
+                yield finding(ERROR, "UnknownVerb", file.document, f"extenders[{index}].{field}", message, fix)
+
+
+def _entry(document: Document, path: str, entry: ExtenderConfig) -> Iterator[Finding]:
+    def at(severity: Severity, code: str, field: str, message: str, fix: str) -> Finding:
+        return finding(severity, code, document, f"{path}.{field}", message, fix)
+
+    if entry.ignorable:
+        message = "while the extender is away kube-scheduler goes on without it, and a gang starts in part"
+        yield at(ERROR, "Ignorable", "ignorable", message, "write `ignorable: false`")
+    if not entry.node_cache_capable:
+        message = "whole nodes are sent in place of names, which the extender refuses: every pod waits"
+        yield at(ERROR, "NotNodeCacheCapable", "nodeCacheCapable", message, "write `nodeCacheCapable: true`")
+    if entry.managed_resources:
+        message = "the extender is asked only about pods that want these resources; other members start singly"
+        yield at(ERROR, "ManagedResources", "managedResources", message, "take the field away")
+    asked = entry.filter_verb or entry.prioritize_verb or entry.preempt_verb
+    timeout = entry.http_timeout_seconds
+    if asked and not entry.bind_verb and timeout > LONGEST_ANSWER_SECONDS:
+        message = f"kube-scheduler schedules nothing else for up to {go_duration(timeout)} when an answer does not come"
+        yield at(WARNING, "LongTimeout", "httpTimeout", message, "write `httpTimeout: 5s`; only bind takes longer")
+    if asked and entry.bind_verb:
+        message = "filter and bind share one timeout: one of them has the wrong one"
+        fix = "make two entries: filter, prioritize and preempt with 5s, and bind with 120s"
+        yield at(WARNING, "SharedTimeout", "httpTimeout", message, fix)
+    if entry.bind_verb and timeout < SHORTEST_HOLD_SECONDS:
+        message = f"kube-scheduler hangs up after {go_duration(timeout)}: only a gang that is complete by then starts"
+        fix = "write `httpTimeout: 120s`, and `bindTimeoutSeconds: 120` in the extender's configuration"
+        yield at(ERROR, "ShortBindTimeout", "httpTimeout", message, fix)
+    yield from _address(document, path, entry)
+
+
+def _address(document: Document, path: str, entry: ExtenderConfig) -> Iterator[Finding]:
+    field = f"{path}.urlPrefix"
+    url, port = _split(entry.url_prefix)
+    if url is None or url.scheme not in ("http", "https") or not url.hostname:
+        message, fix = f"{entry.url_prefix!r} is no URL", "write `urlPrefix: http://127.0.0.1:8888`"
+        yield finding(ERROR, "InvalidAddress", document, field, message, fix)
+    elif url.path.strip("/"):
+        message, fix = f"the extender serves its verbs at the root, not below {url.path}", "take the path away"
+        yield finding(ERROR, "PathInAddress", document, field, message, fix)
+    elif port == OPS_PORT:
+        message = (
+            f"{OPS_PORT} is the port of probes and metrics unless the extender is told otherwise: verbs get 404 there"
+        )
+        yield finding(WARNING, "OpsPort", document, field, message, "write the port of the verbs, 8888")
+    elif url.scheme == "http" and not _is_loopback(url.hostname):
+        message = "any program that reaches this address can bind pods: the verbs are not protected by TLS"
+        fix = "serve them on loopback, or with TLS and client certificates: docs/security.md"
+        yield finding(ERROR, "UnprotectedVerbs", document, field, message, fix)
+
+
+def _split(text: str) -> tuple[SplitResult | None, int | None]:
+    """With the port; None for what is no URL."""
+    try:
+        url = urlsplit(text)
+        return url, url.port
+    except ValueError:
+        return None, None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _plugins(file: KubeSchedulerFile) -> Iterator[Finding]:
+    """The compiled-in plugin beside the extender."""
+    for index, profile in enumerate(file.read.profiles):
+        sets = [profile.plugins.multi_point, *profile.plugins.points.values()]
+        if any(ref.name == "Coscheduling" for plugin_set in sets for ref in plugin_set.enabled):
+            message = "the plugin Coscheduling holds members in Permit that the extender holds in bind: both wait for the other"
+            fix = "take the plugin away, and run the stock kube-scheduler"
+            yield finding(ERROR, "TwoCoschedulers", file.document, f"profiles[{index}].plugins", message, fix)
+
+
+def _samples(file: KubeSchedulerFile) -> Iterator[Finding]:
+    """Profiles in which kube-scheduler offers a sample of a large cluster's nodes."""
+    default = file.read.percentage_of_nodes_to_score
+    for index, profile in enumerate(file.read.profiles):
+        own = profile.percentage_of_nodes_to_score
+        if (default if own is None else own) == 100:
+            continue
+        field = "percentageOfNodesToScore" if own is None else f"profiles[{index}].percentageOfNodesToScore"
+        message = "in clusters of more than 100 nodes a member may not be offered the node of its gang's plan"
+        yield finding(WARNING, "SampleOfNodes", file.document, field, message, "write `percentageOfNodesToScore: 100`")
+        if own is None:
+            return
+
+
+def of_both(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[Finding]:
+    """Fields of the two files that have to say the same."""
+    yield from _names(kube_scheduler, ours)
+    yield from _bind_timeout(kube_scheduler, ours)
+    yield from _lease(kube_scheduler, ours)
+    theirs, own = kube_scheduler.read.percentage_of_nodes_to_score, ours.read.percentage_of_nodes_to_score
+    if theirs != own:
+        message = f"kube-scheduler has {theirs}, and the extender believes {own}"
+        fix = "write the same number in both files"
+        yield finding(WARNING, "SampleDiffers", ours.document, "percentageOfNodesToScore", message, fix)
+
+
+def _names(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[Finding]:
+    named = ours.read.scheduler_names
+    if not named:
+        return
+    profiles = [profile.scheduler_name for profile in kube_scheduler.read.profiles]
+    for index, name in enumerate(profiles):
+        if name not in named:
+            field = f"profiles[{index}].schedulerName"
+            message = f"the extender is asked about the pods of {name!r}, and refuses them: none of them starts"
+            fix = f"add {name!r} to schedulerNames in {ours.document.file}"
+            yield finding(ERROR, "SchedulerNotServed", kube_scheduler.document, field, message, fix)
+    for index, name in enumerate(named):
+        if name not in profiles:
+            message = f"no profile of kube-scheduler is named {name!r}: its pods are never scheduled"
+            fix = f"add a profile of the name to {kube_scheduler.document.file}, or take the name away"
+            yield finding(WARNING, "NoProfile", ours.document, f"schedulerNames[{index}]", message, fix)
+
+
+def _bind_timeout(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[Finding]:
+    believed = ours.read.bind_timeout_seconds
+    for index, entry in enumerate(kube_scheduler.read.extenders):
+        if not entry.bind_verb or entry.http_timeout_seconds == believed:
+            continue
+        field, timeout = f"extenders[{index}].httpTimeout", entry.http_timeout_seconds
+        shown = go_duration(timeout)
+        if timeout < believed:
+            message = f"kube-scheduler hangs up after {shown}, and the extender would hold the call {believed:g} s"
+            fix = f"write `bindTimeoutSeconds: {timeout:g}` in {ours.document.file}, or a longer httpTimeout"
+            yield finding(ERROR, "BindTimeoutDiffers", kube_scheduler.document, field, message, fix)
+        else:
+            message = f"the extender ends holds before {believed:g} s, although kube-scheduler waits {shown}"
+            fix = f"write `bindTimeoutSeconds: {timeout:g}` in {ours.document.file}"
+            yield finding(INFO, "BindTimeoutDiffers", kube_scheduler.document, field, message, fix)
+
+
+def _lease(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[Finding]:
+    election, watched = kube_scheduler.read.leader_election, ours.read.leader_lease
+    held = f"{election.resource_namespace}/{election.resource_name}"
+    if watched is None and election.leader_elect:
+        message = (
+            "kube-scheduler elects a leader, and the extender does not know its Lease: beside a standby it acts too"
+        )
+        yield finding(WARNING, "NoLeaderLease", ours.document, "leaderLease", message, f"write `leaderLease: {held}`")
+    elif watched is not None and not election.leader_elect:
+        message = "kube-scheduler holds no Lease, so the extender stands by for ever: nothing is scheduled"
+        fix = "write `leaderElect: true`, or take leaderLease away from the extender's configuration"
+        document = kube_scheduler.document
+        yield finding(ERROR, "NoLeaderElection", document, "leaderElection.leaderElect", message, fix)
+    elif watched is not None and held != f"{watched.namespace}/{watched.name}":
+        message = f"kube-scheduler holds {held}: the extender watches another Lease, and stands by for ever"
+        yield finding(ERROR, "LeaseDiffers", ours.document, "leaderLease", message, f"write `leaderLease: {held}`")

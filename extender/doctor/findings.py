@@ -1,0 +1,43 @@
+"""What the doctor found: one finding for each thing that is wrong, with its place and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from extender.config.yaml_file import Document
+
+
+class Severity(Enum):
+    """ERROR: gangs start in part, or not at all. WARNING: they start late, or a protection is missing. INFO: good to know."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """code: one word in CamelCase, as reasons of conditions are. file: where it was found; for a cluster what was asked there.
+    line 0: of no line. field: as in `extenders[0].ignorable`, or empty. fix: what to write or do, in a sentence."""
+
+    severity: Severity
+    code: str
+    file: str
+    line: int
+    field: str
+    message: str
+    fix: str
+
+    @property
+    def is_wrong(self) -> bool:
+        return self.severity is not Severity.INFO
+
+    @property
+    def place(self) -> str:
+        return ": ".join(filter(None, (f"{self.file}:{self.line}" if self.line else self.file, self.field)))
+
+
+def finding(severity: Severity, code: str, document: Document, field: str, message: str, fix: str) -> Finding:
+    """One about a field of a file; a field that is not there stands on the line of the nearest around it."""
+    return Finding(severity, code, document.file, document.line(field), field, message, fix)

@@ -1,0 +1,67 @@
+"""`gang-extender doctor`: what it prints, and its exit code. What it finds is in tests/unit/doctor."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from extender.cli.main import main
+from tests.documented import PROJECT
+
+SHIPPED = PROJECT / "manifests/sidecar/kube-scheduler.yaml"
+
+
+@pytest.fixture
+def ignorable(tmp_path: Path) -> Path:
+    file = tmp_path / "kube-scheduler.yaml"
+    file.write_text(SHIPPED.read_text().replace("ignorable: false", "ignorable: true", 1))
+    return file
+
+
+def test_a_finding_has_its_place_and_what_to_do(ignorable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--kube-scheduler-config", str(ignorable)]) == 1
+    first, second = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(
+        rf"error: {re.escape(str(ignorable))}:\d+: extenders\[0\]\.ignorable: .* starts in part \(Ignorable\)", first
+    )
+    assert second == "  write `ignorable: false`"
+
+
+def test_json_has_a_field_for_each_part(ignorable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--kube-scheduler-config", str(ignorable), "-o", "json"]) == 1
+    (found,) = json.loads(capsys.readouterr().out)
+    assert list(found) == ["severity", "code", "file", "line", "field", "message", "fix"]
+    assert (found["severity"], found["code"], found["field"]) == ("error", "Ignorable", "extenders[0].ignorable")
+
+
+def test_what_is_only_good_to_know_is_no_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "extender.yaml"
+    file.write_text((PROJECT / "manifests/sidecar/extender.yaml").read_text().replace(": 120", ": 60"))
+    assert main(["doctor", "--kube-scheduler-config", str(SHIPPED), "--config", str(file)]) == 0
+    assert capsys.readouterr().out.startswith("info: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param(
+            [], "doctor: wanted --kube-scheduler-config FILE, --config FILE, or both", id="nothing to examine"
+        ),
+        pytest.param(["--config", "no-such-file"], "no-such-file: No such file or directory", id="no such file"),
+        pytest.param(["--config", "/"], "/: Is a directory", id="a folder"),
+    ],
+)
+def test_wrong_use(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", *arguments]) == 2
+    assert capsys.readouterr() == ("", f"gang-extender: {said}\n")
+
+
+def test_the_page_has_every_code() -> None:
+    source = "".join(file.read_text() for file in (PROJECT / "extender/doctor").glob("*.py"))
+    codes = set(re.findall(r'(?:ERROR|WARNING|INFO|severity), "(\w+)"', source))
+    codes |= {f"No{verb}Verb" for verb in ("Filter", "Prioritize", "Preempt", "Bind")}
+    listed = set(re.findall(r"^\| `(\w+)` \|", (PROJECT / "docs/doctor.md").read_text(), re.MULTILINE))
+    assert listed == codes

@@ -1,0 +1,227 @@
+"""The doctor on files that do not fit together: each mistake alone in files that are right otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from extender.doctor.configuration import examine
+from extender.doctor.findings import Finding
+from tests.documented import PROJECT
+
+SHIPPED = [
+    file.parent
+    for file in sorted((PROJECT / "manifests").glob("*/kube-scheduler.yaml"))
+    if "kind: KubeSchedulerConfiguration" in file.read_text()
+]
+KUBE_SCHEDULER, OURS = "kube-scheduler.yaml", "extender.yaml"
+
+
+class Files:
+    """The files of manifests/sidecar, with one text of them replaced by another."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        for name in (KUBE_SCHEDULER, OURS):
+            (folder / name).write_text((PROJECT / "manifests/sidecar" / name).read_text())
+
+    def replace(self, name: str, old: str, new: str) -> None:
+        text = (self._folder / name).read_text()
+        assert old in text
+        (self._folder / name).write_text(text.replace(old, new, 1))
+
+    def found(self) -> list[Finding]:
+        return examine(self._folder / KUBE_SCHEDULER, self._folder / OURS)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+@pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: str(folder.name))
+def test_nothing_is_wrong_with_what_is_shipped(folder: Path) -> None:
+    assert examine(folder / KUBE_SCHEDULER, folder / OURS) == []
+
+
+ENTRY = "  - urlPrefix: http://127.0.0.1:8888\n"
+FIRST = ENTRY + "    filterVerb: filter"
+BIND = ENTRY + "    bindVerb: bind"
+BIND_TIMEOUT = "bindVerb: bind\n    httpTimeout: 120s"
+CASES = [
+    ("the bind entry has no verb", KUBE_SCHEDULER, "bindVerb: bind", "weight: 1", "error NoBindVerb extenders[0]"),
+    ("no filter", KUBE_SCHEDULER, "    filterVerb: filter\n", "", "error NoFilterVerb extenders[0]"),
+    ("no preempt", KUBE_SCHEDULER, "    preemptVerb: preempt\n", "", "warning NoPreemptVerb extenders[0]"),
+    ("no prioritize", KUBE_SCHEDULER, "    prioritizeVerb: prioritize\n", "", "warning NoPrioritizeVerb extenders[0]"),
+    (
+        "a verb that is not served",
+        KUBE_SCHEDULER,
+        "filterVerb: filter",
+        "filterVerb: filters",
+        "error UnknownVerb extenders[0].filterVerb",
+    ),
+    ("ignorable", KUBE_SCHEDULER, "ignorable: false", "ignorable: true", "error Ignorable extenders[0].ignorable"),
+    (
+        "nodeCacheCapable left out",
+        KUBE_SCHEDULER,
+        "    nodeCacheCapable: true\n",
+        "",
+        "error NotNodeCacheCapable extenders[0].nodeCacheCapable",
+    ),
+    (
+        "only for GPUs",
+        KUBE_SCHEDULER,
+        "    weight: 1\n",
+        "    weight: 1\n    managedResources: [{name: nvidia.com/gpu}]\n",
+        "error ManagedResources extenders[0].managedResources",
+    ),
+    (
+        "questions that may take a minute",
+        KUBE_SCHEDULER,
+        "httpTimeout: 5s",
+        "httpTimeout: 1m",
+        "warning LongTimeout extenders[0].httpTimeout",
+    ),
+    (
+        "the ops port",
+        KUBE_SCHEDULER,
+        FIRST,
+        FIRST.replace("8888", "8889"),
+        "warning OpsPort extenders[0].urlPrefix",
+    ),
+    (
+        "another machine without TLS",
+        KUBE_SCHEDULER,
+        BIND,
+        BIND.replace("127.0.0.1", "10.0.0.7"),
+        "error UnprotectedVerbs extenders[1].urlPrefix",
+    ),
+    ("a path", KUBE_SCHEDULER, BIND, BIND.replace("8888", "8888/v1"), "error PathInAddress extenders[1].urlPrefix"),
+    ("no URL", KUBE_SCHEDULER, BIND, BIND.replace("http://127", "127"), "error InvalidAddress extenders[1].urlPrefix"),
+    (
+        "half an address",
+        KUBE_SCHEDULER,
+        BIND,
+        BIND.replace("127.0.0.1", "[::1"),
+        "error InvalidAddress extenders[1].urlPrefix",
+    ),
+    (
+        "the plugin beside the extender",
+        KUBE_SCHEDULER,
+        "  - schedulerName: gang-scheduler\n",
+        "  - {schedulerName: gang-scheduler, plugins: {permit: {enabled: [{name: Coscheduling}]}}}\n",
+        "error TwoCoschedulers profiles[0].plugins",
+    ),
+    (
+        "a profile with a sample of the nodes",
+        KUBE_SCHEDULER,
+        "  - schedulerName: gang-scheduler\n",
+        "  - {schedulerName: gang-scheduler, percentageOfNodesToScore: 20}\n",
+        "warning SampleOfNodes profiles[0].percentageOfNodesToScore",
+    ),
+    (
+        "samples differ",
+        OURS,
+        "percentageOfNodesToScore: 100",
+        "percentageOfNodesToScore: 50",
+        "warning SampleDiffers percentageOfNodesToScore",
+    ),
+    (
+        "the extender would hold longer than kube-scheduler waits",
+        KUBE_SCHEDULER,
+        BIND_TIMEOUT,
+        BIND_TIMEOUT.replace("120", "60"),
+        "error BindTimeoutDiffers extenders[1].httpTimeout",
+    ),
+    (
+        "kube-scheduler waits longer than it needs",
+        KUBE_SCHEDULER,
+        BIND_TIMEOUT,
+        BIND_TIMEOUT.replace("120s", "5m"),
+        "info BindTimeoutDiffers extenders[1].httpTimeout",
+    ),
+    ("no Lease", OURS, "leaderLease: kube-system/gang-scheduler", "", "warning NoLeaderLease leaderLease"),
+    (
+        "no leader election",
+        KUBE_SCHEDULER,
+        "leaderElect: true",
+        "leaderElect: false",
+        "error NoLeaderElection leaderElection.leaderElect",
+    ),
+    ("another Lease", OURS, "leaderLease: kube-system/", "leaderLease: default/", "error LeaseDiffers leaderLease"),
+    (
+        "one name more in ours",
+        OURS,
+        "  - gang-scheduler",
+        "  - gang-scheduler\n  - batch",
+        "warning NoProfile schedulerNames[1]",
+    ),
+    (
+        "one profile more in theirs",
+        KUBE_SCHEDULER,
+        "  - schedulerName: gang-scheduler\n",
+        "  - schedulerName: gang-scheduler\n  - schedulerName: batch\n",
+        "error SchedulerNotServed profiles[1].schedulerName",
+    ),
+    (
+        "a mistake that kube-scheduler refuses too",
+        KUBE_SCHEDULER,
+        "weight: 1",
+        "weight: 0",
+        "error InvalidConfiguration extenders[0].weight",
+    ),
+    (
+        "a mistake in ours",
+        OURS,
+        "bindTimeoutSeconds: 120",
+        "bindTimeoutSeconds: never",
+        "error InvalidConfiguration bindTimeoutSeconds",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "expected"), [pytest.param(*case[1:], id=case[0]) for case in CASES])
+def test_one_mistake_is_one_finding(files: Files, name: str, old: str, new: str, expected: str) -> None:
+    files.replace(name, old, new)
+    assert [f"{each.severity.value} {each.code} {each.field}" for each in files.found()] == [expected]
+
+
+def test_a_finding_says_the_line_and_what_to_write(files: Files) -> None:
+    files.replace(KUBE_SCHEDULER, "ignorable: false", "ignorable: true")
+    (found,) = files.found()
+    lines = Path(found.file).read_text().splitlines()
+    assert lines[found.line - 1].strip().startswith("ignorable: true")
+    assert found.fix == "write `ignorable: false`"
+
+
+def test_a_bind_call_that_is_cut_short_and_differs_is_said_twice(files: Files) -> None:
+    files.replace(KUBE_SCHEDULER, BIND_TIMEOUT, BIND_TIMEOUT.replace("120s", "5s"))
+    assert [each.code for each in files.found()] == ["ShortBindTimeout", "BindTimeoutDiffers"]
+
+
+def test_one_entry_for_all_verbs_has_the_wrong_timeout_for_some(files: Files) -> None:
+    files.replace(
+        KUBE_SCHEDULER, "    weight: 1\n    httpTimeout: 5s", "    weight: 1\n    bindVerb: bind\n    httpTimeout: 120s"
+    )
+    files.replace(KUBE_SCHEDULER, BIND, ENTRY.replace("8888", "9999"))
+    assert [each.code for each in files.found()] == ["SharedTimeout"]
+
+
+def test_without_extenders_nothing_else_is_said_of_them(files: Files) -> None:
+    files.replace(KUBE_SCHEDULER, "extenders:\n", "extenders: []\n")
+    text = (Path(files.found()[0].file)).read_text()
+    Path(files.found()[0].file).write_text(text[: text.index("extenders: []")] + "extenders: []\n")
+    assert [each.code for each in files.found()] == ["NoExtender"]
+
+
+def test_another_extender_beside_ours_is_not_judged(files: Files) -> None:
+    other = "  - {urlPrefix: https://cache.example.com, filterVerb: filter, ignorable: true}\n"
+    files.replace(KUBE_SCHEDULER, "extenders:\n", "extenders:\n" + other)
+    assert files.found() == []
+
+
+def test_one_file_alone_is_examined_too(files: Files, tmp_path: Path) -> None:
+    files.replace(KUBE_SCHEDULER, "ignorable: false", "ignorable: true")
+    assert [each.code for each in examine(tmp_path / KUBE_SCHEDULER, None)] == ["Ignorable"]
+    assert examine(None, tmp_path / OURS) == []
