@@ -66,12 +66,13 @@ def run(args: argparse.Namespace) -> int:
     from extender.cli.simulation_output import show
     from extender.simulation.clock import VirtualClock
     from extender.simulation.cluster import load_cluster
+    from extender.simulation.configuration import gang_scheduler
 
     _log(args.verbosity)
     clock = VirtualClock()
     files = _read_configs(args.config)
     try:
-        cluster = load_cluster(args.files, clock.text)
+        cluster = load_cluster(args.files, clock.text, gang_scheduler(files))
     except (DecodeError, OSError) as error:  # files are this command's arguments: wrong use
         raise UsageError(str(error)) from error
     report = _simulated(args, cluster, files, clock)

@@ -13,7 +13,8 @@ from typing import Any
 
 from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
-from extender.client.embedded.load import Loaded, load_files
+from extender.client.embedded.load import GANG_SCHEDULER, Loaded, load_files
+from extender.client.embedded.workloads.workload import Made
 from extender.client.interface import FOREIGN_POD_GROUPS, IN_TREE_GROUPS, POD_GROUPS, PODS, ResourceType
 from extender.config.defaults import whole_profile
 from extender.config.plugin_args import CoschedulingArgs
@@ -23,26 +24,28 @@ from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.spec.sources.source import presets
 
 _EVERYTHING = 10**9
+DEFAULT_SCHEDULER = "default-scheduler"
 MISSPELT = 10  # fields, each with a warning of its own
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What was loaded, with what there is to say about it."""
+    """What was loaded, with what there is to say about it. later: what controllers make once other pods run."""
 
     api: EmbeddedAPI
     pods: Sequence[corev1.Pod]
     pod_groups: int
     warnings: tuple[str, ...]
+    later: Sequence[Made] = ()
 
 
-def load_cluster(paths: Sequence[Path | str], now: Callable[[], str]) -> Cluster:
-    """Raises DecodeError with file, line and field, or OSError."""
+def load_cluster(paths: Sequence[Path | str], now: Callable[[], str], gang_scheduler: str = GANG_SCHEDULER) -> Cluster:
+    """Raises DecodeError with file, line and field, or OSError. gang_scheduler: as operators with a flag for it would name it."""
     api = EmbeddedAPI(now=now)
-    loaded = load_files(api, paths)
+    loaded = load_files(api, paths, gang_scheduler)
     pods = api.list_page(PODS, limit=_EVERYTHING).items
     pod_groups = len(api.list_page(POD_GROUPS, limit=_EVERYTHING).items)
-    return Cluster(api, pods, pod_groups, (*_of_files(loaded), *_of_claims(pods)))
+    return Cluster(api, pods, pod_groups, (*_of_files(loaded), *_of_claims(pods)), loaded.later)
 
 
 def _of_files(loaded: Loaded) -> Iterator[str]:
@@ -51,8 +54,9 @@ def _of_files(loaded: Loaded) -> Iterator[str]:
     if loaded.unknown:
         yield (
             f"left out, since these kinds are not known here: {_counted(loaded.unknown)}; pods that a controller would make of "
-            "them are not simulated"
+            f"them are not simulated: {some(loaded.left_out)}"
         )
+    yield from loaded.warnings
     yield from loaded.misspelt[:MISSPELT]
     if len(loaded.misspelt) > MISSPELT:
         yield f"{len(loaded.misspelt) - MISSPELT} more unknown fields"
@@ -61,7 +65,7 @@ def _of_files(loaded: Loaded) -> Iterator[str]:
 def _of_claims(pods: Sequence[corev1.Pod]) -> Iterator[str]:
     claims = [pod.key for pod in pods if pod.spec.resource_claims and not pod.node_name]
     if claims:
-        yield f"resource claims are not modelled: {_some(claims)} will not be scheduled, as the message of each says"
+        yield f"resource claims are not modelled: {some(claims)} will not be scheduled, as the message of each says"
 
 
 def whole_configuration(cluster: Cluster, configuration: ExtenderConfiguration | None) -> KubeSchedulerConfiguration:
@@ -85,7 +89,7 @@ def unserved(cluster: Cluster, configuration: KubeSchedulerConfiguration) -> tup
     if with_gangs:
         warnings += _of_groups(cluster, _args_of(with_gangs[0]))
     elif members := _members(cluster, served):
-        warnings.append(f"no profile has Coscheduling: members of gangs are scheduled singly ({_some(members)})")
+        warnings.append(f"no profile has Coscheduling: members of gangs are scheduled singly ({some(members)})")
     return tuple(warnings)
 
 
@@ -95,7 +99,7 @@ def _of_groups(cluster: Cluster, args: CoschedulingArgs) -> Iterator[str]:
         named = [pod.key for pod in cluster.pods if _in_tree_alone(pod, labels) and not pod.node_name]
         if named:
             yield (
-                f"spec.schedulingGroup counts only with inTreePodGroups in Coscheduling's arguments: {_some(named)} are scheduled "
+                f"spec.schedulingGroup counts only with inTreePodGroups in Coscheduling's arguments: {some(named)} are scheduled "
                 "singly"
             )
     in_tree = IN_TREE_GROUPS if args.in_tree_pod_groups else ()
@@ -104,7 +108,7 @@ def _of_groups(cluster: Cluster, args: CoschedulingArgs) -> Iterator[str]:
     refs = [labels.group_of(pod) for pod in cluster.pods]
     missing = sorted({ref.key for ref in refs if ref is not None and not ref.lightweight} - there)
     if missing:
-        yield f"pods name PodGroups that are not in the files, and wait for them: {_some(missing)}"
+        yield f"pods name PodGroups that are not in the files, and wait for them: {some(missing)}"
 
 
 def _of_presets(cluster: Cluster, labels: GroupLabels) -> Iterator[str]:
@@ -114,7 +118,7 @@ def _of_presets(cluster: Cluster, labels: GroupLabels) -> Iterator[str]:
         if named := [pod.key for pod in keyed if labels.group_of(pod) is None]:
             yield (
                 f"{source.group} makes gangs only with groupSources: [{{preset: {source.name}}}] in Coscheduling's arguments: "
-                f"{_some(named)} are scheduled singly"
+                f"{some(named)} are scheduled singly"
             )
 
 
@@ -134,7 +138,9 @@ def _scheduler_names(cluster: Cluster, configuration: ExtenderConfiguration | No
         return [profile.scheduler_name for profile in configuration.profiles]
     if configuration is not None and configuration.scheduler_names:
         return configuration.scheduler_names
-    return sorted({pod.spec.scheduler_name for pod in cluster.pods if not pod.node_name}) or ["default-scheduler"]
+    named = {pod.spec.scheduler_name for pod in cluster.pods if not pod.node_name}
+    named |= {each.object["spec"].get("schedulerName") or DEFAULT_SCHEDULER for each in cluster.later}
+    return sorted(named) or [DEFAULT_SCHEDULER]
 
 
 def coscheduling_args(configuration: ExtenderConfiguration | None) -> CoschedulingArgs:
@@ -163,7 +169,8 @@ def enables(profile: KubeSchedulerProfile, plugin: str) -> bool:
     )
 
 
-def _some(keys: Sequence[str]) -> str:
+def some(keys: Sequence[str]) -> str:
+    """The first three, and how many more."""
     first = ", ".join(keys[:3])
     return first if len(keys) <= 3 else f"{first} and {len(keys) - 3} more"
 

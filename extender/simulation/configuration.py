@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
+from extender.client.embedded.load import GANG_SCHEDULER
 from extender.config.defaults import BEHIND
 from extender.config.types import (
     ExtenderConfiguration,
@@ -45,6 +46,15 @@ class Configured:
     kube_scheduler: KubeSchedulerConfiguration
     extender: ExtenderConfiguration | None
     warnings: tuple[str, ...] = ()
+
+
+def gang_scheduler(files: Files) -> str:
+    """The schedulerName of pods of operators that have a flag for it: the shipped one, unless the files serve others alone."""
+    configuration = files.extender or files.kube_scheduler
+    served = [profile.scheduler_name for profile in configuration.profiles] if configuration is not None else []
+    if files.extender is not None:
+        served = [*files.extender.scheduler_names, *served]
+    return GANG_SCHEDULER if GANG_SCHEDULER in served or not served else served[0]
 
 
 def configured(cluster: Cluster, files: Files, *, call_extenders: bool = False) -> Configured:

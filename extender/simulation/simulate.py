@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from extender.client.embedded.feed import Feed
 from extender.client.interface import PERSISTENT_VOLUME_CLAIMS, PODS
@@ -16,12 +16,13 @@ from extender.framework.runtime.registry import Registry
 from extender.plugins.registry import new_registry
 from extender.scheduler.in_process.factory import InProcessParts, build_parts
 from extender.simulation.clock import VirtualClock, VirtualTime
-from extender.simulation.cluster import Cluster, unserved
+from extender.simulation.cluster import Cluster, some, unserved
 from extender.simulation.driver import Controller, Driver
 from extender.simulation.journal import Journal
 from extender.simulation.progress import Progress
 from extender.simulation.report import Report, gang_reports, pod_reports
 from extender.simulation.volume_controller import VolumeController
+from extender.simulation.workload_controller import WorkloadController
 
 DAY = 86_400.0
 _EVERYTHING = 10**9
@@ -57,15 +58,17 @@ class Simulation:
         self._parts: InProcessParts = build_parts(
             cluster.api, configuration, registry or new_registry(), time, extender, clock.wall
         )
+        self._workloads = WorkloadController(cluster.api, cluster.later)
         feed = Feed(cluster.api, self._parts.informers, progress.seen)
         self.driver = Driver(self._parts, feed, clock, time, progress, self._controllers(), watched)
 
     def _controllers(self) -> Sequence[Controller]:
-        """Only where there is something for them to do: each pass looks at every object."""
+        """Only where there is something for them to do: each pass of the volumes' looks at every object."""
         api = self._cluster.api
+        controllers: list[Controller] = [self._workloads] if self._cluster.later else []
         with_volumes = any(volume.ephemeral is not None for pod in self._cluster.pods for volume in pod.spec.volumes)
         with_volumes = with_volumes or bool(api.list_page(PERSISTENT_VOLUME_CLAIMS, limit=1).items)
-        return [VolumeController(api)] if with_volumes else []
+        return [*controllers, VolumeController(api)] if with_volumes else controllers
 
     def run(self, until: float = DAY) -> Report:
         try:
@@ -74,7 +77,7 @@ class Simulation:
             self.close()
         after = {pod.uid: pod for pod in self._cluster.api.list_page(PODS, limit=_EVERYTHING).items}
         served = frozenset(self._parts.profiles)
-        pods = pod_reports(self._cluster.pods, after, served, self.driver, self._journal)
+        pods = pod_reports([*self._cluster.pods, *self._workloads.made], after, served, self.driver, self._journal)
         return Report(
             seed=self._seed,
             settled_at=self._progress.since,
@@ -82,7 +85,7 @@ class Simulation:
             summary=dict(sorted(Counter(pod.state for pod in pods).items())),
             pods=pods,
             gangs=gang_reports(self._parts.coscheduling, self._journal),
-            warnings=self._warnings,
+            warnings=(*self._warnings, *_never_made(self._workloads)),
         )
 
     def close(self) -> None:
@@ -91,6 +94,11 @@ class Simulation:
             framework.close()
         for extender in self._parts.extenders:
             extender.close()
+
+
+def _never_made(workloads: WorkloadController) -> Iterator[str]:
+    if left := workloads.left:
+        yield f"made only once other pods of their workload run, which they do not: {some(left)}"
 
 
 def _patience(settings: ExtenderConfiguration | None) -> float:

@@ -5,8 +5,7 @@ Workloads are expanded into their pods, since there are no controllers here. Eve
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,11 @@ from typing import Any
 from extender.api.codec import DecodeError, convert, without_nulls
 from extender.client import unreadable
 from extender.client.embedded.api import EmbeddedAPI
-from extender.client.embedded.defaults import suffix
 from extender.client.embedded.documents import Document, collected_afterwards, read_documents
 from extender.client.embedded.unknown_fields import unknown_fields
+from extender.client.embedded.workloads.kinds import BUILT_IN, CONTROLLERS
+from extender.client.embedded.workloads.section import MOST_PODS, Section
+from extender.client.embedded.workloads.workload import Made, Workload
 from extender.client.errors import ApiError
 from extender.client.interface import (
     COMPOSITE_POD_GROUPS,
@@ -32,12 +33,10 @@ from extender.client.interface import (
 Raw = dict[str, Any]
 
 BY_KIND: Mapping[tuple[str, str], ResourceType[Any]] = {(r.api_version, r.kind): r for r in RESOURCE_TYPES}
-WORKLOADS = frozenset(
-    (("apps/v1", "Deployment"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"), ("batch/v1", "Job"))
-)
+GANG_SCHEDULER = "gang-scheduler"  # as manifests/sidecar has it
 VERSIONS: Mapping[tuple[str, str], str] = {
     (version.rpartition("/")[0], kind): version
-    for version, kind in {*BY_KIND, *WORKLOADS}
+    for version, kind in {*BY_KIND, *BUILT_IN}
     - {(r.api_version, r.kind) for r in (*IN_TREE_GROUPS, COMPOSITE_POD_GROUPS)}
 }
 """Group and kind -> the version that is read, of APIs that are read in one version."""
@@ -53,26 +52,34 @@ IGNORED = frozenset(
 @dataclass(slots=True)
 class Loaded:
     """What was made of the files. created: objects by kind. ignored: by kinds that do not matter here. unknown: by apiVersion
-    and kind, of kinds that are not known. misspelt: fields that no such object has, each with its
-    place."""
+    and kind, of kinds that are not known; left_out: each of these with its place. misspelt: fields that no such object has, each
+    with its place. later: what controllers make once other pods run. warnings: what of workloads is not simulated."""
 
     created: dict[str, int] = field(default_factory=dict)
     ignored: dict[str, int] = field(default_factory=dict)
     unknown: dict[str, int] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
     misspelt: list[str] = field(default_factory=list)
+    later: list[Made] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    pods_made: int = 0
 
 
-def load_files(api: EmbeddedAPI, paths: Sequence[Path | str]) -> Loaded:
-    """Creates everything in the files, what others refer to first. Raises DecodeError or OSError; then nothing was created."""
+def load_files(api: EmbeddedAPI, paths: Sequence[Path | str], gang_scheduler: str = GANG_SCHEDULER) -> Loaded:
+    """Creates everything in the files, what others refer to first. Raises DecodeError or OSError; then nothing was created.
+
+    gang_scheduler: the scheduler's name that operators with a flag for it are taken to run with.
+    """
     with collected_afterwards():
-        return _load(api, [document for path in paths for document in read_documents(Path(path))])
+        return _load(api, [document for path in paths for document in read_documents(Path(path))], gang_scheduler)
 
 
-def _load(api: EmbeddedAPI, documents: Sequence[Document]) -> Loaded:
+def _load(api: EmbeddedAPI, documents: Sequence[Document], gang_scheduler: str) -> Loaded:
     loaded = Loaded()
     objects = []
+    there = _There.of(documents)
     for document in documents:
-        for resource, obj in _objects(document, loaded):
+        for resource, obj in _objects(document, loaded, there, gang_scheduler):
             _check(document, resource, obj)
             objects.append((document, resource, obj))
     if loaded.unknown and not objects and not loaded.ignored:
@@ -80,7 +87,7 @@ def _load(api: EmbeddedAPI, documents: Sequence[Document]) -> Loaded:
     objects.sort(key=lambda entry: _rank(entry[1]))
     for document, resource, obj in objects:
         try:
-            api.create(resource, obj, namespace=(obj.get("metadata") or {}).get("namespace", ""))
+            api.create(resource, obj, namespace=_metadata(obj).get("namespace", ""))
         except ApiError as error:
             raise DecodeError(f"{document.place}: {error}") from error
         loaded.created[resource.kind] = loaded.created.get(resource.kind, 0) + 1
@@ -94,20 +101,63 @@ def _rank(resource: ResourceType[Any]) -> int:
     return {NAMESPACES: 0, PODS: 3}.get(resource, 1)
 
 
-def _objects(document: Document, loaded: Loaded) -> Iterable[tuple[ResourceType[Any], Raw]]:
+@dataclass(frozen=True, slots=True)
+class _There:
+    """What controllers have made already: owners by kind, namespace and name, and PodGroups by namespace and name."""
+
+    owners: Collection[tuple[str, str, str]]
+    pod_groups: Collection[tuple[str, str]]
+
+    @classmethod
+    def of(cls, documents: Iterable[Document]) -> _There:
+        owners, pod_groups = set(), set()
+        for document in documents:
+            kind, (namespace, name) = document.object["kind"], _key(document.object)
+            references = _metadata(document.object).get("ownerReferences")
+            if kind == POD_GROUPS.kind:
+                pod_groups.add((namespace, name))
+            elif isinstance(references, list):
+                named = [each for each in references if isinstance(each, dict)]
+                owners |= {(str(each.get("kind")), namespace, str(each.get("name"))) for each in named}
+        return cls(owners, pod_groups)
+
+
+def _objects(
+    document: Document, loaded: Loaded, there: _There, gang_scheduler: str
+) -> Iterable[tuple[ResourceType[Any], Raw]]:
     obj = without_nulls(document.object)
     kind, version = obj["kind"], str(obj.get("apiVersion", ""))
-    resource, is_workload = BY_KIND.get((version, kind)), (version, kind) in WORKLOADS
-    if resource is None and not is_workload:
+    resource, is_workload = BY_KIND.get((version, kind)), (version, kind) in CONTROLLERS
+    made_by_others = is_workload and (version, kind) not in BUILT_IN
+    if resource is None and (not is_workload or (made_by_others and "spec" not in obj)):  # no server would let that in
         _left_out(document, kind, version, loaded)
         return
     if not _from_a_cluster(obj):
         loaded.misspelt += [f"{document.place}: {each}" for each in unknown_fields(obj)]
     if resource is not None:
         yield resource, obj
-    if is_workload and not _from_a_cluster(obj):
-        for pod in _pods_of(document, obj):
-            yield PODS, pod
+    if not is_workload or _from_a_cluster(obj) or (kind, *_key(obj)) in there.owners:
+        return
+    for made in _made_of(document, obj, loaded, gang_scheduler):
+        if made.resource is POD_GROUPS and _key(made.object) in there.pod_groups:
+            continue
+        if made.after is not None:
+            _check(document, made.resource, made.object)
+            loaded.later.append(made)
+        else:
+            yield made.resource, made.object
+
+
+def _key(obj: Raw) -> tuple[str, str]:
+    """Namespace and name."""
+    meta = _metadata(obj)
+    return str(meta.get("namespace") or "default"), str(meta.get("name", ""))
+
+
+def _metadata(obj: Raw) -> Raw:
+    """Empty where it is no object."""
+    meta = obj.get("metadata")
+    return meta if isinstance(meta, dict) else {}
 
 
 def _left_out(document: Document, kind: str, version: str, loaded: Loaded) -> None:
@@ -118,37 +168,29 @@ def _left_out(document: Document, kind: str, version: str, loaded: Loaded) -> No
         told = f"; {read} is" if read else ""
         raise DecodeError(f"{document.place}: $.kind: {version or '(no apiVersion)'} {kind} is not known here{told}")
     counts, name = (loaded.ignored, kind) if kind in IGNORED else (loaded.unknown, f"{version} {kind}")
+    if counts is loaded.unknown:
+        loaded.left_out.append(f"{document.place}: {kind} {'/'.join(_key(document.object))}")
     counts[name] = counts.get(name, 0) + 1
 
 
 def _from_a_cluster(workload: Raw) -> bool:
     """Those with pods that their controller has made already: these are among the objects, or were left out on purpose."""
-    return bool((workload.get("metadata") or {}).get("uid"))
+    return bool(_metadata(workload).get("uid"))
 
 
-def _pods_of(document: Document, workload: Raw) -> Iterator[Raw]:
-    """The pods that the workload's controller would make, under the names that they would have."""
-    spec = workload.get("spec") or {}
-    template = spec.get("template") or {}
-    meta = workload.get("metadata") or {}
-    count = spec.get("parallelism" if workload["kind"] == "Job" else "replicas", 1)
-    if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-        raise DecodeError(f"{document.place}: $.spec.replicas: a number of 0 or more is wanted, got {count!r}")
-    name = str(meta.get("name", ""))
-    if workload["kind"] == "Deployment":
-        name += "-" + hashlib.sha256(repr(template).encode()).hexdigest()[:9]
-    for index in range(count):
-        ending = str(index) if workload["kind"] == "StatefulSet" else suffix(f"{name}-{index}")
-        yield {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {
-                **(template.get("metadata") or {}),
-                "name": f"{name}-{ending}",
-                "namespace": meta.get("namespace", "default"),
-            },
-            "spec": template.get("spec") or {},
-        }
+def _made_of(document: Document, workload: Raw, loaded: Loaded, gang_scheduler: str) -> Iterator[Made]:
+    """What the workload's controller would make, under the names that it would have. Raises DecodeError for too much of it."""
+    found = Workload(Section(document.place, "$", workload), gang_scheduler, loaded.warnings)
+    key = (str(workload["apiVersion"]), str(workload["kind"]))
+    for made in CONTROLLERS[key](found):
+        if made.resource is PODS:
+            loaded.pods_made += 1
+            if loaded.pods_made > MOST_PODS:
+                raise DecodeError(f"{document.place}: $.spec: more than the {MOST_PODS} pods that a cluster may have")
+            if key not in BUILT_IN:
+                told = [f"{document.place}: in its pods: {each}" for each in unknown_fields(made.object)]
+                loaded.misspelt += [each for each in told if each not in loaded.misspelt]
+        yield made
 
 
 def _check(document: Document, resource: ResourceType[Any], obj: Raw) -> None:

@@ -1,0 +1,112 @@
+"""Pods of Deployments, ReplicaSets, StatefulSets and Jobs.
+
+Kubernetes: pkg/controller/{deployment,replicaset,statefulset,job}
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+
+from extender.client.embedded.defaults import suffix
+from extender.client.embedded.workloads.section import Section
+from extender.client.embedded.workloads.workload import After, Made, Workload, owner_reference
+
+BATCH = "batch/v1"
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+
+
+def deployment(workload: Workload) -> Iterator[Made]:
+    digest = hashlib.sha256(repr(workload.spec.section("template").value).encode()).hexdigest()[:9]
+    return _replicas(workload, f"-{digest}")
+
+
+def replica_set(workload: Workload) -> Iterator[Made]:
+    return _replicas(workload, "")
+
+
+def _replicas(workload: Workload, revision: str) -> Iterator[Made]:
+    count = workload.spec.number("replicas")
+    name = workload.name + revision
+    owner = owner_reference("apps/v1", "ReplicaSet", workload.namespace, name)
+    for index in range(count):
+        yield workload.pod(workload.spec.section("template"), f"{name}-{suffix(f'{name}-{index}')}", owner=owner)
+
+
+def stateful_set(workload: Workload) -> Iterator[Made]:
+    start = workload.spec.section("ordinals").number("start", 0)
+    yield from ordered_pods(
+        workload, workload.name, workload.spec.section("template"), workload.spec.number("replicas"), start
+    )
+
+
+def ordered_pods(
+    workload: Workload,
+    name: str,
+    template: Section,
+    replicas: int,
+    start: int = 0,
+    *,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    after: After | None = None,
+) -> Iterator[Made]:
+    """Of a StatefulSet of that name. labels, annotations: what its controller writes on the template."""
+    owner = owner_reference("apps/v1", "StatefulSet", workload.namespace, name)
+    for index in range(start, start + replicas):
+        own = {"statefulset.kubernetes.io/pod-name": f"{name}-{index}", "apps.kubernetes.io/pod-index": str(index)}
+        yield workload.pod(
+            template,
+            f"{name}-{index}",
+            labels={**(labels or {}), **own},
+            annotations=annotations,
+            owner=owner,
+            after=after,
+            hostname=f"{name}-{index}",
+        )
+
+
+def job(workload: Workload) -> Iterator[Made]:
+    if workload.spec.is_set("suspend"):
+        workload.warn("it is suspended: its pods are not simulated")
+        return
+    yield from job_pods(workload, workload.name, workload.spec)
+
+
+def job_pods(
+    workload: Workload,
+    name: str,
+    spec: Section,
+    *,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    completion_mode: str = "NonIndexed",
+    after: After | None = None,
+    **pod_spec: str,
+) -> Iterator[Made]:
+    """Those of a Job of that name and spec that are there first. labels, annotations, pod_spec: what its maker adds to the template.
+
+    completion_mode: where the spec has none.
+    """
+    owner = owner_reference(BATCH, "Job", workload.namespace, name)
+    of_job = {"batch.kubernetes.io/job-name": name, "job-name": name}
+    of_job |= {"batch.kubernetes.io/controller-uid": owner["uid"], "controller-uid": owner["uid"]}
+    indexed = spec.text("completionMode", completion_mode) == "Indexed"
+    for index in range(pods_at_first(spec)):
+        own = {COMPLETION_INDEX: str(index)} if indexed else {}
+        of_index = f"{name}-{index}" if indexed else name
+        more = {"hostname": of_index} if indexed and "hostname" not in spec.section("template", "spec").value else {}
+        yield workload.pod(
+            spec.section("template"),
+            f"{of_index}-{suffix(f'{name}-{index}')}",
+            labels={**(labels or {}), **of_job, **own},
+            annotations={**(annotations or {}), **own},
+            owner=owner,
+            after=after,
+            **{**more, **pod_spec},
+        )
+
+
+def pods_at_first(spec: Section) -> int:
+    """Of a Job: no more run side by side than are still to complete."""
+    return min(spec.number("parallelism"), spec.number("completions", spec.number("parallelism")))
