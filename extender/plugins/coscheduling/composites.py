@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from extender.framework.index import Index
 from extender.plugins.coscheduling.spec.field_errors import FieldError, invalid, too_many
 from extender.plugins.coscheduling.spec.in_tree import PARENT, CompositeSpec
 from extender.plugins.coscheduling.spec.named_groups import MAX_GROUPS
@@ -23,8 +24,8 @@ class Composites:
     def __init__(self) -> None:
         self._specs: dict[str, CompositeSpec] = {}
         self._parents: dict[str, str] = {}  # group -> composite
-        self._groups: dict[str, set[str]] = {}  # composite, which need not be there -> groups that name it
-        self._composites: dict[str, set[str]] = {}  # likewise -> composites that name it
+        self._groups = Index()  # composite, which need not be there -> groups that name it
+        self._composites = Index()  # likewise -> composites that name it
         self._chosen: dict[str, frozenset[str]] = {}  # root -> groups
         self._started: set[str] = set()  # roots
 
@@ -38,13 +39,13 @@ class Composites:
         self.remove(spec.key)
         self._specs[spec.key] = spec
         if spec.parent:
-            self._composites.setdefault(spec.parent, set()).add(spec.key)
+            self._composites.add(spec.parent, spec.key)
 
     def remove(self, key: str) -> None:
         """The groups that name it wait for it."""
         known = self._specs.pop(key, None)
         if known is not None and known.parent:
-            _discard(self._composites, known.parent, key)
+            self._composites.discard(known.parent, key)
         self._forget_root(key)
 
     def adopt(self, group: str, parent: str) -> Sequence[str]:
@@ -59,14 +60,14 @@ class Composites:
             too_large = len(self.groups_of(root)) > MAX_GROUPS
             self._leave_choice(root, group)
             del self._parents[group]
-            _discard(self._groups, before, group)
+            self._groups.discard(before, group)
             if too_large and len(left := self.groups_of(root)) <= MAX_GROUPS:
                 concerned += left
         if parent:
             self._parents[group] = parent
             root = self.root_of(group)
             too_large = len(self.groups_of(root)) > MAX_GROUPS
-            self._groups.setdefault(parent, set()).add(group)
+            self._groups.add(parent, group)
             if not too_large and len(joined := self.groups_of(root)) > MAX_GROUPS:
                 concerned += joined
         return concerned
@@ -131,7 +132,7 @@ class Composites:
 
     def children(self, key: str) -> tuple[Sequence[str], Sequence[str]]:
         """(groups, composites that are there) directly below; at most one more than MAX_GROUPS of each, in order."""
-        groups, composites = self._groups.get(key, set()), self._composites.get(key, set())
+        groups, composites = self._groups[key], self._composites[key]
         if max(len(groups), len(composites)) > MAX_GROUPS:
             return sorted(groups)[: MAX_GROUPS + 1], sorted(composites)[: MAX_GROUPS + 1]
         return sorted(groups), sorted(composites)
@@ -205,12 +206,3 @@ class Composites:
     def start_anew(self, root: str) -> None:
         """Nothing of it runs, or is to start, any more."""
         self._forget_root(root)
-
-
-def _discard(of: dict[str, set[str]], key: str, value: str) -> None:
-    """Takes the value away; a key without values is forgotten."""
-    values = of.get(key)
-    if values is not None:
-        values.discard(value)
-        if not values:
-            del of[key]

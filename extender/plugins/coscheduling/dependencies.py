@@ -243,7 +243,7 @@ class CoschedulingDependencies:
     steering: Steering
     verdicts: Verdicts
     submit: Callable[[str, Callable[[], None]], None]
-    offload: Callable[..., object]
+    offload: Callable[..., Any]
     may_commit: Callable[[], bool]
     hold_limit: Callable[[int], float] = lambda members: math.inf
     may_plan: Callable[[], bool] = lambda: True

@@ -18,6 +18,7 @@ from operator import itemgetter
 from msgspec import structs
 
 from extender.api import corev1
+from extender.framework.index import Index
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import CPU, EPHEMERAL_STORAGE, MEMORY, Resource
 from extender.plugins.coscheduling.planner.members import hard_spread, shape_of
@@ -129,7 +130,7 @@ class WaitIndex:
     def __init__(self) -> None:
         self.anything: set[str] = set()
         self.room_anywhere: set[str] = set()
-        self._of_level: dict[str, set[str]] = {}  # topology key -> gangs that may require it
+        self._of_level = Index()  # topology key -> gangs that may require it
         self._demands: dict[tuple[object, int], Demand] = {}
         self._with_trait: dict[Trait, dict[int, Demand]] = {trait: {} for trait in Trait}
         self._room: dict[int, dict[Label | None, dict[str, Line]]] = {}  # by priority, label and resource
@@ -139,7 +140,7 @@ class WaitIndex:
         for keys in self._sets(waits_for):
             keys.add(key)
         for level in waits_for.level_keys:
-            self._of_level.setdefault(level, set()).add(key)
+            self._of_level.add(level, key)
         for kind in waits_for.kinds:
             demand = self._demands.get((kind.shape, waits_for.priority))
             if demand is None:
@@ -151,10 +152,7 @@ class WaitIndex:
         for keys in self._sets(waits_for):
             keys.discard(key)
         for level in waits_for.level_keys:
-            keys = self._of_level.get(level, set())
-            keys.discard(key)
-            if not keys:
-                self._of_level.pop(level, None)
+            self._of_level.discard(level, key)
         for kind in waits_for.kinds:
             demand = self._demands.get((kind.shape, waits_for.priority))
             if demand is not None:
@@ -218,7 +216,7 @@ class WaitIndex:
 
     def of_level(self, key: str) -> AbstractSet[str]:
         """The gangs that may require this topology key."""
-        return self._of_level.get(key, frozenset())
+        return self._of_level[key]
 
     def for_room(self, labels: Mapping[str, str] | None, left: Callable[[int], Resource]) -> Iterator[Demand]:
         """Those that a node may have room for, by their scarce resource. labels: the node's; None if no filter looks at them.

@@ -216,8 +216,8 @@ def test_victims_that_had_only_just_begun_go_once_they_have_run_for_long_enough(
         looked_for_victims(bench)
         assert all(bench.there(pod) for pod in pods)
         search = bench.scheduler._dependencies.coscheduling.preemption.gangs.search
-        search._dependencies = replace(
-            search._dependencies, wall=lambda: time.time() + 3600.0
+        search.dependencies = replace(
+            search.dependencies, wall=lambda: time.time() + 3600.0
         )  # and nothing else happens
         looked_for_victims(bench)
         gone(bench, *pods)

@@ -220,7 +220,7 @@ def _roused(bench: Bench) -> list[str]:
     """The names of those, as they come."""
     names: list[str] = []
     preemption = bench.scheduler._dependencies.coscheduling.preemption
-    preemption._vetoed._steering = Mock(
+    preemption._waiting.steering = Mock(
         activate_by_nomination=lambda key, places: names.extend(pod.name for pod, _ in places)
     )
     return names

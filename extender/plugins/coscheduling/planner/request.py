@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -216,7 +216,3 @@ class Deadline:
         GIVING_WAY.look_up()
         if self.spent(1.0):
             raise OutOfTimeError
-
-
-Offload = Callable[..., object]
-"""Runs a pure function away from the event loop and returns its result."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from extender import metrics
@@ -45,40 +45,29 @@ TURN_SECONDS = 5.0  # after which the background does something else, before it 
 DEFAULT_GRACE_SECONDS = 30
 
 
+@dataclass(eq=False)
 class GangPreemption:
     """Lock order: planning (PlanningRounds': one plan at a time), then the manager's lock. The search itself takes neither."""
 
-    def __init__(
-        self, coscheduling: GangScheduler, dependencies: PreemptionDependencies, terminating: TerminatingVictims
-    ) -> None:
-        self._terminating = terminating
-        self._manager = coscheduling.manager
-        self._with = coscheduling.dependencies
-        self._rounds = coscheduling.rounds
-        self._gang_permit = coscheduling.gang_permit
-        self._steering = coscheduling.dispatcher.steering
-        self._evictor = dependencies.evictor
-        self._rules = dependencies.rules
-        self._wall = dependencies.wall
-        self._assumed = dependencies.assumed
-        self.search = VictimSearch(coscheduling, dependencies)
+    coscheduling: GangScheduler
+    dependencies: PreemptionDependencies
+    terminating: TerminatingVictims
+
+    def __post_init__(self) -> None:
+        self._manager = self.coscheduling.manager
+        self._with = self.coscheduling.dependencies
+        self._rounds = self.coscheduling.rounds
+        self.search = VictimSearch(self.coscheduling, self.dependencies)
         self.priorities = PrioritiesOnNodes()
-        self._queue = PreemptionQueue(self._manager.clock, dependencies.rules.delay_seconds)
-        self.room = VictimTermination(
-            self._manager,
-            self._rounds,
-            coscheduling.dispatcher,
-            self._queue,
-            self._with.newest_snapshot,
-            coscheduling.wait_seconds,
-        )
+        self._queue = PreemptionQueue(self._manager.clock, self.dependencies.rules.delay_seconds)
+        self.room = VictimTermination(self.coscheduling, self._queue)
 
     # Which gangs want it
 
     def refused(self, group: Group, scheduler_name: str) -> None:
         """The gang found no room. Returns at once."""
         with self._manager.lock:
-            if not self._rules.enabled or not group.members or not self._any_pod_below(group):
+            if not self.dependencies.rules.enabled or not group.members or not self._any_pod_below(group):
                 return
             self._queue.add(group, scheduler_name)
         self._with.submit("preempt", self.search_waiting)
@@ -91,7 +80,7 @@ class GangPreemption:
         if (
             self.priorities.any_below(priority)
             or releasable(manager, manager.groups.values(), priority)
-            or self._assumed()
+            or self.dependencies.assumed()
         ):
             return True
         mixed = (each for each in manager.groups.values() if len(each.priorities) > 1 and each.assigned())
@@ -134,7 +123,7 @@ class GangPreemption:
             manager.quarantine.for_gang(group.key, "preempt", partial(self._try, group, scheduler_name), None)
             if group.key in manager.quarantine:
                 with manager.lock:
-                    self._queue.put_back(group, scheduler_name)
+                    self._queue.add(group, scheduler_name)
                     self._queue.in_vain([group])
 
     def _try(self, group: Group, scheduler_name: str) -> None:
@@ -152,7 +141,7 @@ class GangPreemption:
                 return
             if self.search.barred(gang_set):
                 self._queue.add(group, scheduler_name)
-                self._queue.barred(group, BARRED_SECONDS)
+                self._queue.pause([group], BARRED_SECONDS)
                 return
             if runs:
                 situation = replace(situation, question=one_extra_member(question, gang_set))
@@ -180,8 +169,8 @@ class GangPreemption:
         pods = [info.pod for info in situation.question.request.members]
         log.info("extra members may preempt group=%s members=%d", situation.gang_set[0].key, len(pods))
         with self._manager.lock:
-            self._steering.ungate(situation.gang_set[0].key, pods)
-        self._steering.carry_out()
+            self.coscheduling.dispatcher.steering.ungate(situation.gang_set[0].key, pods)
+        self.coscheduling.dispatcher.steering.carry_out()
 
     # The decision
 
@@ -203,7 +192,9 @@ class GangPreemption:
         if gap or not isinstance(placement, planner.Placement) or not found.all_needed(placement):
             self._anew(gang_set, scheduler_name)
             return None
-        until = max([self._until(info.pod) for info in _of(snapshot, victims | found.awaited)], default=self._wall())
+        until = max(
+            [self._until(info.pod) for info in _of(snapshot, victims | found.awaited)], default=self.dependencies.wall()
+        )
         with manager.lock:
             waves = waves_of(placement)
             if cannot_be_woken(gang_set, waves, ""):
@@ -220,7 +211,7 @@ class GangPreemption:
                 return None
             waits_for = (victims | found.awaited) - released.keys()
             names = tuple(victim.pod.key for victim in found.victims)
-            deadline = manager.clock() + until - self._wall() + GOING_SECONDS
+            deadline = manager.clock() + until - self.dependencies.wall() + GOING_SECONDS
             self._note(gang_set, question.request, placement, waves, Preempting(waits_for, names, deadline))
             self._displace(gang_set, placement)
         return released
@@ -250,7 +241,7 @@ class GangPreemption:
         if stamp is not None:
             return stamp.timestamp()
         seconds = pod.spec.termination_grace_period_seconds
-        return self._wall() + (DEFAULT_GRACE_SECONDS if seconds is None else seconds)
+        return self.dependencies.wall() + (DEFAULT_GRACE_SECONDS if seconds is None else seconds)
 
     def _note(
         self,
@@ -277,7 +268,7 @@ class GangPreemption:
             reference = _reference(gang_set)
             pod_groups = [(group.key, group.pod_group) for group in gang_set]
         for holder in holders:
-            self._gang_permit.reject_all(holder, messages.PREEMPTED)
+            self.coscheduling.gang_permit.reject_all(holder, messages.PREEMPTED)
         if reference is None:
             return
         key = gang_set[0].key
@@ -293,13 +284,13 @@ class GangPreemption:
             victims = sorted(found.victims, key=lambda victim: victim.importance)
             pods = [victim.pod for victim in victims]
             eviction = Eviction(pods, f"PodGroup {key}", reference, scheduler_name)
-            self._terminating.go(pods)
-            self._evictor.evict(eviction, lambda failure: self._told(key, pods, failure))
+            self.terminating.go(pods)
+            self.dependencies.evictor.evict(eviction, lambda failure: self._told(key, pods, failure))
         self.room.forget_those_gone(gang_set)
 
     def _told(self, key: str, victims: Sequence[corev1.Pod], failure: str) -> None:
         if failure:
-            self._terminating.stay([pod.uid for pod in victims])
+            self.terminating.stay([pod.uid for pod in victims])
             log.warning("gang preempts no pod group=%s error=%s", key, failure)
             metrics.gang_preemption_attempts.labels("failed").inc()
             self.room.give_up(key, messages.preemption_failed(failure))

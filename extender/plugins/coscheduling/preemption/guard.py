@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from extender import metrics
@@ -34,7 +34,7 @@ from extender.plugins.coscheduling.preemption.evictable import (
 )
 from extender.plugins.coscheduling.preemption.reselection import Reselection, Selection
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
-from extender.plugins.coscheduling.preemption.waiting_preemptors import VetoedPreemptors
+from extender.plugins.coscheduling.preemption.waiting_preemptors import WaitingPreemptors
 from extender.plugins.coscheduling.scheduling.overlay import Overlays
 from extender.plugins.coscheduling.state.gang_sets import waits_for_start
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -84,36 +84,24 @@ class Review:
     release: Release | None = None
 
 
+@dataclass(eq=False)
 class PreemptionGuard:
-    """Reads the groups under the manager's lock; asks the filters outside it. One call at a time."""
+    """Reads the groups under the manager's lock; asks the filters outside it. One call at a time.
 
-    def __init__(
-        self,
-        manager: PodGroupManager,
-        holds: Holds,
-        rest: RestOfGangs,
-        vetoed: VetoedPreemptors,
-        overlays: Overlays,
-        framework: Framework,
-        *,
-        newest_snapshot: Callable[[], NodeInfoLister],
-        pdbs: Callable[[], Sequence[policyv1.PodDisruptionBudget]],
-        assumed: Callable[[], Collection[str]],
-        steering: OrderedSteering,
-        gang_victims: GangVictims = GangVictims.WHOLE_OR_SURPLUS,
-    ) -> None:
-        """framework: the in-tree filters, the guard's own. assumed: UIDs of pods on their nodes by our word only."""
-        self._manager = manager
-        self._holds = holds
-        self._rest = rest
-        self._vetoed = vetoed
-        self._overlays = overlays
-        self._framework = framework
-        self._newest_snapshot = newest_snapshot
-        self._pdbs = pdbs
-        self._assumed = assumed
-        self._steering = steering
-        self._gang_victims = gang_victims
+    framework: the in-tree filters, the guard's own. assumed: UIDs of pods on their nodes by our word only.
+    """
+
+    manager: PodGroupManager
+    holds: Holds
+    rest: RestOfGangs
+    waiting: WaitingPreemptors
+    overlays: Overlays
+    framework: Framework
+    newest_snapshot: Callable[[], NodeInfoLister] = field(kw_only=True)
+    pdbs: Callable[[], Sequence[policyv1.PodDisruptionBudget]] = field(kw_only=True)
+    assumed: Callable[[], Collection[str]] = field(kw_only=True)
+    steering: OrderedSteering = field(kw_only=True)
+    gang_victims: GangVictims = field(kw_only=True, default=GangVictims.WHOLE_OR_SURPLUS)
 
     def review(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate]) -> Sequence[OfferedCandidate]:
         """The candidates that may be used, with the victims that they need; empty is a veto.
@@ -132,84 +120,84 @@ class PreemptionGuard:
             self._let_go(preemptor, review.release)
         if review.breaks is not None:
             log.info("gangs may be preempted preemptor=%s groups=%s", preemptor.key, sorted(review.breaks.broken))
-            self._rest.expect(preemptor, review.breaks)
+            self.rest.expect(preemptor, review.breaks)
         if not review.usable:
             self._take_back_nomination(preemptor)
         return review.usable
 
     def _concerns_no_gang(self, candidate: OfferedCandidate) -> bool:
         def gangs() -> bool:
-            return any(self._manager.key_of(victim) for victim in candidate.victims)
+            return any(self.manager.key_of(victim) for victim in candidate.victims)
 
-        return not self._manager.quarantine.for_gang("", "guard", gangs, otherwise=True)
+        return not self.manager.quarantine.for_gang("", "guard", gangs, otherwise=True)
 
     def _note(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate], veto: Veto) -> None:
         if not candidates:
             return
         node_name = candidates[0].node_name
         if veto is Veto.GANG_MEMBER:
-            self._vetoed.note_extra(preemptor, node_name)
+            self.waiting.note_extra(preemptor, node_name)
         elif veto is Veto.GANG_FRACTION:
             victims = [victim for candidate in candidates for victim in candidate.victims]
-            with self._manager.lock:
-                gangs = {group.key for victim in victims if (group := self._manager.find(victim)) is not None}
+            with self.manager.lock:
+                gangs = {group.key for victim in victims if (group := self.manager.find(victim)) is not None}
             if gangs:
-                self._vetoed.note_in_want_of_victims(preemptor, node_name, gangs)
+                self.waiting.note_in_want_of_victims(preemptor, node_name, gangs)
 
     def _take_back_nomination(self, preemptor: corev1.Pod) -> None:
         """kube-scheduler clears it where it finds no candidate itself, and keeps it where an extender leaves none. No pod
         may have that room then, for as long as this one waits. A place that was promised keeps its nomination."""
         if not preemptor.status.nominated_node_name:
             return
-        with self._manager.lock:
-            group = self._manager.find(preemptor)
-            if self._manager.slots.get(preemptor.uid) is not None or self._manager.is_nominated(preemptor.uid):
+        with self.manager.lock:
+            group = self.manager.find(preemptor)
+            if self.manager.slots.get(preemptor.uid) is not None or self.manager.is_nominated(preemptor.uid):
                 return  # ours: the plan stands, or takes it back
-            self._steering.clear_foreign_nominations(group.key if group is not None else "", [preemptor])
+            self.steering.clear_foreign_nominations(group.key if group is not None else "", [preemptor])
         log.info("nomination taken back pod=%s node=%s", preemptor.key, preemptor.status.nominated_node_name)
-        self._steering.carry_out()
+        self.steering.carry_out()
 
     def assess(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate]) -> Review:
         """What `review` answers, and why; nothing comes of it. It costs the pods on the candidates' nodes and the rest of their gangs."""
-        manager, snapshot = self._manager, self._newest_snapshot()
+        manager, snapshot = self.manager, self.newest_snapshot()
         victims = {victim.uid for candidate in candidates for victim in candidate.victims}
         nodes = [node for candidate in candidates if (node := _node(snapshot, candidate.node_name)) is not None]
         with manager.lock:
             if waits_for_start(manager, preemptor):
                 return Review(veto=Veto.GANG_MEMBER)
-            places = self._overlays.against(preemptor.priority)
+            places = self.overlays.against(preemptor.priority)
             promised = any(
                 place.uid != preemptor.uid for candidate in candidates for place in places.on_node(candidate.node_name)
             )
             groups = manager.groups_with(victims.union(info.pod.uid for node in nodes for info in node.pods))
-            unbound, gangs = unbound_members(manager, groups, self._assumed()), running_gangs(manager, groups)
+            unbound, gangs = unbound_members(manager, groups, self.assumed()), running_gangs(manager, groups)
             spared = set(unbound)
-            if self._gang_victims is not GangVictims.ANY:
+            if self.gang_victims is not GangVictims.ANY:
                 spared.update(uid for gang in gangs for uid in gang.running)
             if not promised and victims.isdisjoint(spared):
                 return _own_choice(candidates)
             cluster, own = places.over(snapshot), manager.slots.get(preemptor.uid)
             released = releasable(manager, groups, preemptor.priority)
         reselection = Reselection(
-            self._framework,
+            self.framework,
             preemptor,
             snapshot,
             without_pods(cluster, {own.node_name: {own.uid}}) if own is not None else cluster,
-            evictable_pods(nodes, gangs, Rules(preemptor.priority, self._gang_victims, protected=unbound)),
-            self._pdbs(),
-            may_evict_elsewhere=self._rest.allowed(),
+            evictable_pods(nodes, gangs, Rules(preemptor.priority, self.gang_victims, protected=unbound)),
+            self.pdbs(),
+            may_evict_elsewhere=self.rest.allowed(),
         )
         return _review(nodes, reselection, released)
 
     def _let_go(self, preemptor: corev1.Pod, release: Release) -> None:
         """Of their own accord, and the room is kept for the preemptor."""
-        manager = self._manager
+        manager = self.manager
         with manager.lock:
             expires = manager.clock() + PLACE_SECONDS
             manager.slots.reserve(Slot(PodInfo(preemptor), "", release.node_name, expires))
             for key in release.groups:
                 if (group := manager.groups.get(key)) is not None:
-                    self._holds.reject_all(group, messages.PREEMPTED)
+                    self.holds.reject_all(group, messages.PREEMPTED)
         log.info(
             "holds of gangs ended preemptor=%s node=%s members=%d", preemptor.key, release.node_name, len(release.uids)
         )

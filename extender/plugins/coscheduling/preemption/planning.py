@@ -63,7 +63,7 @@ def plan_with_victims(
 
     The verdict is that of the cluster without all that may go: then none goes.
     """
-    problem = _Problem(cluster, request, judge, evictable, pdbs, going)
+    problem = _Problem(snapshot_of(cluster), request, judge, evictable, pdbs, going)
     at_once = problem.plan(())
     if isinstance(at_once, Placement):
         return problem.chosen(at_once, ())
@@ -85,25 +85,21 @@ def plan_with_victims(
 Fits = Callable[[Collection[Evictable]], bool]
 
 
+@dataclass(eq=False)
 class _Problem:
     """useful: those of the evictable whose going gives room. The others run on a node that has gone: members of gangs, which
     go with the rest of theirs."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        request: Request,
-        judge: Judge,
-        evictable: Sequence[Evictable],
-        pdbs: Sequence[policyv1.PodDisruptionBudget],
-        going: Collection[str],
-    ) -> None:
-        self._request = request
-        self._judge = judge
-        self._evictable = evictable
-        self._budgets = Budgets(pdbs, evictable)
-        self.cluster = snapshot_of(cluster)
-        gone = frozenset(going)
+    cluster: NodeInfoLister
+    request: Request
+    judge: Judge
+    evictable: Sequence[Evictable]
+    pdbs: Sequence[policyv1.PodDisruptionBudget]
+    going: Collection[str]
+
+    def __post_init__(self) -> None:
+        self._budgets = Budgets(self.pdbs, self.evictable)
+        gone = frozenset(self.going)
         self._left_from = {
             info.pod.metadata.uid: node.name
             for node in (self.cluster.list() if gone else ())
@@ -113,10 +109,10 @@ class _Problem:
         if gone:
             self.cluster = without_pods(self.cluster, dict.fromkeys(self._left_from.values(), gone))
         self._at = {node.name: index for index, node in enumerate(self.cluster.list())}
-        self.useful = [victim for victim in evictable if victim.node_name in self._at]
+        self.useful = [victim for victim in self.evictable if victim.node_name in self._at]
 
     def plan(self, gone: Collection[Evictable]) -> Placement | Verdict:
-        return planner.plan(self._stripped(gone), self._request, self._judge)
+        return planner.plan(self._stripped(gone), self.request, self.judge)
 
     def _stripped(self, gone: Collection[Evictable]) -> NodeInfoLister:
         return without_pods(self.cluster, _by_node(gone))
@@ -130,10 +126,10 @@ class _Problem:
         """The pods that may go; by domain, where the gang has to stay in one."""
         keys = {
             level.key
-            for level in self._request.topology.levels
-            if self._request.topology.required in (level.name, level.key)
+            for level in self.request.topology.levels
+            if self.request.topology.required in (level.name, level.key)
         }
-        if not self._request.topology.required or not keys:
+        if not self.request.topology.required or not keys:
             yield self.useful
             return
         (key,) = keys
@@ -150,7 +146,7 @@ class _Problem:
         best = self._among(self._least_important(region, fits), fits)
         if best is None or not best.cost[0]:
             return best
-        time = Deadline.of(self._request)
+        time = Deadline.of(self.request)
         few = FewestViolations(region, self._budgets, fits, lambda: time.spent(BUDGETS_SHARE)).allowed(best.cost[0])
         others = (self._among(allowed, fits) for allowed in (region, few) if allowed)
         return min((best, *filter(None, others)), key=lambda plan: plan.cost)
@@ -190,7 +186,7 @@ class _Problem:
 
     def _dispensed(self, chosen: Sequence[Evictable], fits: Fits) -> list[Evictable]:
         """Without those that another placement can do without, the costliest first, for as long as there is time."""
-        started = Deadline.of(self._request)
+        started = Deadline.of(self.request)
         left = self._costliest_first(chosen)
         for victim in list(left):
             if started.spent(DISPENSING_SHARE):
@@ -215,9 +211,9 @@ class _Problem:
         A pod that a budget protects goes last; one after the last that gave a member room counts for nothing.
         """
         node = self.cluster.get(node_name)
-        asked = {**asked_of(self._request.members[0].requests), PODS: 1}
+        asked = {**asked_of(self.request.members[0].requests), PODS: 1}
         left = {name: free(node, name) for name in asked}
-        most = len(self._request.members)
+        most = len(self.request.members)
         before = after = _holds(left, asked, most)
         taken, useful = [], 0
         protected = self._budgets.violating(victims)
@@ -237,9 +233,9 @@ class _Problem:
         """Those that have to go for this placement. A pod whose going breaks a gang is asked about first, then by importance."""
         used = set(placement.nodes.values())
         order = self._costliest_first([victim for victim in gone if victim.node_name in used])
-        promised = with_pods(self._stripped(gone), self._request.promised)
-        sparing = Sparing(list(promised.list()), self._request, self._judge, placement)
-        return with_their_gangs([victim for victim in order if not sparing.spare(victim)], self._evictable)
+        promised = with_pods(self._stripped(gone), self.request.promised)
+        sparing = Sparing(list(promised.list()), self.request, self.judge, placement)
+        return with_their_gangs([victim for victim in order if not sparing.spare(victim)], self.evictable)
 
     def settled(self, found: VictimPlan) -> VictimPlan:
         """With these victims alone gone the planner may prefer other nodes, as it will when the plan is carried out: a pod that is in

@@ -18,7 +18,7 @@ from extender.plugins.coscheduling.preemption.gang_preemption import GangPreempt
 from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims
-from extender.plugins.coscheduling.preemption.waiting_preemptors import FailedPreemptCalls, VetoedPreemptors
+from extender.plugins.coscheduling.preemption.waiting_preemptors import WaitingPreemptors
 
 
 class Preemption:
@@ -37,13 +37,14 @@ class Preemption:
         )
         steering = coscheduling.dispatcher.steering
         self._newest_snapshot = coscheduling.dependencies.newest_snapshot
-        self._vetoed = VetoedPreemptors(self._manager, steering, self._any_node, self._rest.allowed)
-        self._failed_calls = FailedPreemptCalls(self._manager, coscheduling.dependencies, steering, self._any_node)
+        self._waiting = WaitingPreemptors(
+            self._manager, coscheduling.dependencies, steering, self._any_node, self._rest.allowed
+        )
         self.guard = PreemptionGuard(
             self._manager,
             coscheduling.gang_permit,
             self._rest,
-            self._vetoed,
+            self._waiting,
             coscheduling.rounds.requests.overlays,
             coscheduling.dependencies.judges.in_tree(),
             newest_snapshot=self._newest_snapshot,
@@ -58,8 +59,7 @@ class Preemption:
             self._follow_priorities,
             self._terminating.on_pod,
             self._rest.on_pod,
-            self._vetoed.on_pod,
-            self._failed_calls.on_pod,
+            self._waiting.on_pod,
             self.gangs.room.on_pod,
             self._give_back_place,
         )
@@ -89,8 +89,7 @@ class Preemption:
         steps = (
             self._terminating.tick,
             self._rest.tick,
-            self._vetoed.tick,
-            self._failed_calls.tick,
+            self._waiting.tick,
             self.gangs.room.tick,
             self.gangs.tick,
             self._give_back_late,

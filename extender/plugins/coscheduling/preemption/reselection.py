@@ -9,7 +9,7 @@ kube-scheduler: pkg/scheduler/framework/plugins/defaultpreemption/default_preemp
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 
@@ -50,34 +50,27 @@ class Selection:
         return sum(priority + ABOVE_ANY_PRIORITY for priority in self.priorities), len(self.priorities), self.node_name
 
 
+@dataclass(eq=False)
 class Reselection:
-    """For one preemptor on one snapshot. framework: the in-tree filters; no other caller may use it meanwhile."""
+    """For one preemptor on one snapshot. framework: the in-tree filters; no other caller may use it meanwhile.
 
-    def __init__(
-        self,
-        framework: Framework,
-        preemptor: corev1.Pod,
-        snapshot: NodeInfoLister,
-        cluster: NodeInfoLister,
-        all_evictable: Sequence[Evictable],
-        pdbs: Sequence[policyv1.PodDisruptionBudget],
-        *,
-        may_evict_elsewhere: bool = True,
-    ) -> None:
-        """cluster: the snapshot with the places of others in it that hold against the preemptor.
+    cluster: the snapshot with the places of others in it that hold against the preemptor. may_evict_elsewhere: without it a gang
+    goes only where all of it is on the node.
+    """
 
-        may_evict_elsewhere: without it a gang goes only where all of it is on the node.
-        """
-        self._framework = framework
-        self._preemptor = preemptor
-        self._snapshot = snapshot
-        self._cluster = cluster
-        self._may_evict_elsewhere = may_evict_elsewhere
-        self._all_evictable = all_evictable
-        self._budgets = Budgets(pdbs, all_evictable)
+    framework: Framework
+    preemptor: corev1.Pod
+    snapshot: NodeInfoLister
+    cluster: NodeInfoLister
+    all_evictable: Sequence[Evictable]
+    pdbs: Sequence[policyv1.PodDisruptionBudget]
+    may_evict_elsewhere: bool = field(kw_only=True, default=True)
+
+    def __post_init__(self) -> None:
+        self._budgets = Budgets(self.pdbs, self.all_evictable)
         self._state = CycleState()
-        framework.set_snapshot(cluster)
-        _, self._refused, _ = framework.run_pre_filter_plugins(self._state, preemptor, cluster.list())
+        self.framework.set_snapshot(self.cluster)
+        _, self._refused, _ = self.framework.run_pre_filter_plugins(self._state, self.preemptor, self.cluster.list())
 
     def on_node(self, name: str) -> Selection | None:
         """None where the pod would not fit whichever pods went."""
@@ -99,25 +92,25 @@ class Reselection:
 
     def _trial(self, name: str, released: Collection[str] = ()) -> NodeTrial:
         """A place whose pod is nominated to the node is left out: the filters count that pod themselves."""
-        node = self._cluster.get(name)
-        trial = NodeTrial(self._framework, self._state.clone(), self._preemptor, node.clone())
+        node = self.cluster.get(name)
+        trial = NodeTrial(self.framework, self._state.clone(), self.preemptor, node.clone())
         nominated = {
             pod.uid
-            for pod in self._framework.nominator.nominated_pods_for_node(name)
-            if pod.priority >= self._preemptor.priority
+            for pod in self.framework.nominator.nominated_pods_for_node(name)
+            if pod.priority >= self.preemptor.priority
         }
-        nominated.difference_update(info.pod.uid for info in self._snapshot.get(name).pods)
+        nominated.difference_update(info.pod.uid for info in self.snapshot.get(name).pods)
         for info in node.pods:
             if info.pod.uid in released or info.pod.uid in nominated:
                 trial.remove(info)
         return trial
 
     def _select(self, name: str) -> Selection | None:
-        trial, here = self._trial(name), self._snapshot.get(name).pods
-        going = [info for info in here if info.pod.deleting and info.pod.priority < self._preemptor.priority]
+        trial, here = self._trial(name), self.snapshot.get(name).pods
+        going = [info for info in here if info.pod.deleting and info.pod.priority < self.preemptor.priority]
         for info in going:
             trial.remove(info)
-        gone = self._removed(trial, [victim for victim in self._all_evictable if victim.node_name == name])
+        gone = self._removed(trial, [victim for victim in self.all_evictable if victim.node_name == name])
         if gone is None:
             return None
         violating = self._budgets.violating(gone, important_first=True)
@@ -153,7 +146,7 @@ class Reselection:
         return [[victim for _, some in step for victim in some] for _, step in groupby(ranked, key=itemgetter(0))]
 
     def _whole(self, key: str) -> list[Evictable]:
-        return [victim for victim in self._all_evictable if victim.gang == key]
+        return [victim for victim in self.all_evictable if victim.gang == key]
 
     def _gangs(self, here: Sequence[Evictable]) -> list[list[Evictable]]:
         """Whole gangs that could go, the cheapest first."""
@@ -172,7 +165,7 @@ class Reselection:
 
     def _all_may_go(self, whole: Sequence[Evictable]) -> bool:
         """Whether none of the gang would be left: kube-scheduler evicts on one node, and the rest is ours."""
-        return self._may_evict_elsewhere or len({victim.node_name for victim in whole}) == 1
+        return self.may_evict_elsewhere or len({victim.node_name for victim in whole}) == 1
 
     def _unspared(self, trial: NodeTrial, gone: Sequence[Evictable], violating: Collection[str]) -> list[Evictable]:
         """Those that cannot come back. Gangs that would break are asked about first, and come back whole; then pods that budgets
@@ -202,7 +195,7 @@ class Reselection:
         """Pods that are being deleted are victims that need not be told."""
         broken = frozenset(victim.gang for victim in victims if victim.kind is Kind.BREAKING)
         chosen = {victim.uid for victim in victims}
-        rest = [victim for victim in self._all_evictable if victim.gang in broken and victim.uid not in chosen]
+        rest = [victim for victim in self.all_evictable if victim.gang in broken and victim.uid not in chosen]
         all_evictable = [*victims, *rest]
         here = [*going, *(victim.pod for victim in all_evictable if victim.node_name == node_name)]
         sort_by_importance(here)

@@ -43,32 +43,27 @@ class _Rest:
     elsewhere: Sequence[corev1.Pod]
 
 
+@dataclass(eq=False)
 class RestOfGangs:
     """The manager's lock guards what is noted; evictions are asked for outside it."""
 
-    def __init__(
-        self,
-        manager: PodGroupManager,
-        evictor: Evictor,
-        terminating: TerminatingVictims,
-        rules: PreemptionRules,
-        may_plan: Callable[[], bool],
-    ) -> None:
-        self._manager = manager
-        self._evictor = evictor
-        self._terminating = terminating
-        self._gangs_go_whole = rules.gang_victims is not GangVictims.ANY
-        self._may_plan = may_plan
-        self._expected: TTLCache[str, _Rest] = TTLCache(MAX_EXPECTED, EXPECTED_SECONDS, timer=manager.clock)
+    manager: PodGroupManager
+    evictor: Evictor
+    terminating: TerminatingVictims
+    rules: PreemptionRules
+    may_plan: Callable[[], bool]
+
+    def __post_init__(self) -> None:
+        self._expected: TTLCache[str, _Rest] = TTLCache(MAX_EXPECTED, EXPECTED_SECONDS, timer=self.manager.clock)
         self._look_at: dict[str, float] = {}  # key of a group with a victim -> when
 
     def allowed(self) -> bool:
-        return self._evictor.allowed_despite_budgets()
+        return self.evictor.allowed_despite_budgets()
 
     def expect(self, preemptor: corev1.Pod, chosen: Selection) -> None:
         """An older answer for this preemptor counts no longer."""
         rest = _Rest(preemptor, chosen.broken, chosen.victims, [victim.pod for victim in chosen.elsewhere])
-        with self._manager.lock:
+        with self.manager.lock:
             self._forget(lambda known: known.preemptor.uid == preemptor.uid)
             for victim in chosen.victims:
                 self._expected[victim.uid] = rest
@@ -84,14 +79,14 @@ class RestOfGangs:
         pod = new or old
         if pod is None or (new is not None and not new.deleting):
             return
-        with self._manager.lock:
+        with self.manager.lock:
             rest = self._expected.get(pod.uid)
             if rest is None or not (was_preempted(pod) or (old is not None and was_preempted(old))):
                 return
             self._forget(lambda known: known is rest)
             pods = self._running(rest)
         metrics.gangs_broken.inc(len(rest.broken))
-        self._terminating.go(rest.victims)
+        self.terminating.go(rest.victims)
         if pods:
             log.info("rest of preempted gangs goes groups=%s pods=%d", " ".join(sorted(rest.broken)), len(pods))
             self._evict(rest.broken, pods, rest.preemptor, f"pod {rest.preemptor.uid}")
@@ -99,7 +94,7 @@ class RestOfGangs:
     def _running(self, rest: _Rest) -> list[corev1.Pod]:
         """With members that have come to a node since kube-scheduler was answered, or are on their way to one. Lock held."""
         pods = {pod.uid: pod for pod in rest.elsewhere}
-        pods |= {uid: info.pod for uid, info in running_members(self._manager, rest.broken).items() if uid not in pods}
+        pods |= {uid: info.pod for uid, info in running_members(self.manager, rest.broken).items() if uid not in pods}
         for victim in rest.victims:
             pods.pop(victim.uid, None)
         return list(pods.values())
@@ -108,12 +103,12 @@ class RestOfGangs:
         """One that we see for the first time may be all that is left: of the others nothing is known then."""
         if (
             new is None
-            or not self._gangs_go_whole
+            or self.rules.gang_victims is GangVictims.ANY
             or not was_preempted(new)
             or (old is not None and was_preempted(old))
         ):
             return
-        manager = self._manager
+        manager = self.manager
         ref = manager.labels.group_of(new)
         if ref is not None:
             with manager.lock:
@@ -122,10 +117,10 @@ class RestOfGangs:
 
     def tick(self) -> None:
         """About once a second."""
-        manager = self._manager
+        manager = self.manager
         with manager.lock:
             noted = bool(self._look_at)
-        if not noted or not self._may_plan() or not self._evictor.allowed():
+        if not noted or not self.may_plan() or not self.evictor.allowed():
             return
         with manager.lock:
             now = manager.clock()
@@ -140,18 +135,18 @@ class RestOfGangs:
     def _may_be_told_later(self, key: str) -> bool:
         """Whether it cannot be said yet which members are left over: its pods are there and its PodGroup is not, as may be when we
         start, or the gang is set aside. Lock held."""
-        group, quarantine = self._manager.groups.get(key), self._manager.quarantine
+        group, quarantine = self.manager.groups.get(key), self.manager.quarantine
         if group is None or not group.members:
             return False
-        return quarantine.for_gang(key, "preempt", lambda: self._manager.spec(group) is None, otherwise=True)
+        return quarantine.for_gang(key, "preempt", lambda: self.manager.spec(group) is None, otherwise=True)
 
     def _left_over(self, key: str, without: str = "") -> list[corev1.Pod]:
         """The members that run of a gang that cannot run with them alone, and is not on its way to be whole. Lock held."""
-        group = self._manager.groups.get(key)
-        gang = running_gang(self._manager, group) if group is not None else None
+        group = self.manager.groups.get(key)
+        gang = running_gang(self.manager, group) if group is not None else None
         if group is None or gang is None or gang.whole_with(gang.running.keys() - {without}):
             return []
-        if any(place.uid not in gang.running for place in self._manager.slots.of_group(key)):
+        if any(place.uid not in gang.running for place in self.manager.slots.of_group(key)):
             return []
         return [info.pod for info, _ in gang.running.values()]
 
@@ -165,11 +160,11 @@ class RestOfGangs:
         def told(failure: str) -> None:
             if failure:
                 log.error("rest of preempted gangs was not evicted groups=%s error=%s", " ".join(sorted(keys)), failure)
-                self._terminating.stay([pod.uid for pod in pods])
-                with self._manager.lock:
-                    later = self._manager.clock() + SETTLED_SECONDS
+                self.terminating.stay([pod.uid for pod in pods])
+                with self.manager.lock:
+                    later = self.manager.clock() + SETTLED_SECONDS
                     self._look_at.update(dict.fromkeys(keys, later))
 
-        self._terminating.go(pods)
+        self.terminating.go(pods)
         eviction = Eviction(pods, cause, pod_reference(by), by.spec.scheduler_name, despite_budgets=True)
-        self._evictor.evict(eviction, told)
+        self.evictor.evict(eviction, told)

@@ -8,20 +8,18 @@ No counterpart in kube-scheduler, which nominates and goes on.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
 import msgspec
 
 from extender.api import corev1
-from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
+from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
 from extender.plugins.coscheduling.events.group_events import GroupEvents
 from extender.plugins.coscheduling.preemption.waiting_preemptors import PreemptionQueue
-from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group, Preempting
@@ -32,41 +30,41 @@ log = logging.getLogger(__name__)
 SHOWN_SECONDS = 30.0  # the watch shows a deletion within moments; a pod that is still there then was not told after all
 
 
+@dataclass(eq=False)
 class TerminatingVictims:
     """The manager keeps the pods that leave; under its lock they count for their groups no more. Called outside it."""
 
-    def __init__(self, manager: PodGroupManager, events: GroupEvents) -> None:
-        self._manager = manager
-        self._events = events
+    manager: PodGroupManager
+    events: GroupEvents
 
     def go(self, pods: Iterable[corev1.Pod]) -> None:
         """These will be told to go."""
         for pod in pods:
-            self._manager.quarantine.for_gang(self._manager.key_of(pod), "preempt", partial(self._go, pod), None)
+            self.manager.quarantine.for_gang(self.manager.key_of(pod), "preempt", partial(self._go, pod), None)
 
     def _go(self, pod: corev1.Pod) -> None:
-        with self._manager.lock:
-            self._manager.terminating[pod.uid] = pod, self._manager.clock() + SHOWN_SECONDS
-        self._events.on_pod(pod, _deleting(pod))
+        with self.manager.lock:
+            self.manager.terminating[pod.uid] = pod, self.manager.clock() + SHOWN_SECONDS
+        self.events.on_pod(pod, _deleting(pod))
 
     def stay(self, uids: Iterable[str]) -> None:
         """These were not told after all. A pod that has gone by now is not brought back."""
         for uid in uids:
-            with self._manager.lock:
-                pod, _ = self._manager.terminating.pop(uid, (None, 0.0))
+            with self.manager.lock:
+                pod, _ = self.manager.terminating.pop(uid, (None, 0.0))
                 if pod is not None:
-                    self._manager.comes_back(uid)
+                    self.manager.comes_back(uid)
             if pod is not None:
-                step = partial(self._events.on_pod, _deleting(pod), pod)
-                self._manager.quarantine.for_gang(self._manager.key_of(pod), "preempt", step, None)
+                step = partial(self.events.on_pod, _deleting(pod), pod)
+                self.manager.quarantine.for_gang(self.manager.key_of(pod), "preempt", step, None)
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         """The watch says so itself, or shows the pod as it is now."""
         pod = new or old
         if pod is None:
             return
-        with self._manager.lock:
-            terminating = self._manager.terminating
+        with self.manager.lock:
+            terminating = self.manager.terminating
             if new is None or new.deleting or new.terminal:
                 terminating.pop(pod.uid, None)
             elif pod.uid in terminating:
@@ -74,9 +72,9 @@ class TerminatingVictims:
 
     def tick(self) -> None:
         """About once a second."""
-        now = self._manager.clock()
-        with self._manager.lock:
-            late = [uid for uid, (_, until) in self._manager.terminating.items() if until <= now]
+        now = self.manager.clock()
+        with self.manager.lock:
+            late = [uid for uid, (_, until) in self.manager.terminating.items() if until <= now]
         self.stay(late)
 
 
@@ -85,24 +83,15 @@ def _deleting(pod: corev1.Pod) -> corev1.Pod:
     return msgspec.structs.replace(pod, metadata=metadata)
 
 
+@dataclass(eq=False)
 class VictimTermination:
-    """Lock order: planning (PlanningRounds'), then the manager's lock. lease_seconds: of the places, from when the room is free."""
+    """Lock order: planning (PlanningRounds'), then the manager's lock. Places are kept for wait_seconds from when the room is free."""
 
-    def __init__(
-        self,
-        manager: PodGroupManager,
-        rounds: PlanningRounds,
-        dispatcher: Dispatcher,
-        queue: PreemptionQueue,
-        newest_snapshot: Callable[[], NodeInfoLister],
-        lease_seconds: float,
-    ) -> None:
-        self._manager = manager
-        self._rounds = rounds
-        self._dispatcher = dispatcher
-        self._queue = queue
-        self._newest_snapshot = newest_snapshot
-        self._lease_seconds = lease_seconds
+    coscheduling: GangScheduler
+    queue: PreemptionQueue
+
+    def __post_init__(self) -> None:
+        self._manager = self.coscheduling.manager
         self._keys: set[str] = set()  # of groups that wait for victims, or did a second ago
 
     def wait_for(self, gang_set: Sequence[Group], preempting: Preempting) -> None:
@@ -118,7 +107,7 @@ class VictimTermination:
 
     def forget_those_gone(self, gang_set: Sequence[Group]) -> None:
         """Of a preemption that has just begun: no event comes for a victim that went between its plan and now."""
-        there = {info.pod.uid for node in self._newest_snapshot().list() for info in node.pods}
+        there = {info.pod.uid for node in self.coscheduling.dependencies.newest_snapshot().list() for info in node.pods}
         with self._manager.lock:
             for group in gang_set:
                 if group.preempting is not None:
@@ -158,8 +147,8 @@ class VictimTermination:
             if group is None or group.preempting is None:
                 return
             gang_set = gang_set_of(manager, group)
-            self._queue.in_vain(gang_set)
-        self._rounds.drop_plan(key)
+            self.queue.in_vain(gang_set)
+        self.coscheduling.rounds.drop_plan(key)
         with manager.lock:
             for each in gang_set:
                 each.stop(Diagnosis(UnschedulableReason.PREEMPTION_FAILED, text, manager.clock()))
@@ -180,7 +169,7 @@ class VictimTermination:
         with manager.lock:
             if any(group.preempting is None or group.preempting.waits_for for group in gang_set):
                 return
-            expires = manager.clock() + self._lease_seconds
+            expires = manager.clock() + self.coscheduling.wait_seconds
             for group in gang_set:
                 group.preempting = None
                 group.last_diagnosis = None
@@ -189,4 +178,4 @@ class VictimTermination:
                 manager.permitted[group.key] = True
         log.info("room for a preempting gang is free group=%s", gang_set[0].key)
         for group in gang_set:
-            self._dispatcher.dispatch(group)
+            self.coscheduling.dispatcher.dispatch(group)

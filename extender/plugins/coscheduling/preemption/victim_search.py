@@ -53,37 +53,38 @@ class Looked:
     plan: VictimPlan | None = None
 
 
+@dataclass(eq=False)
 class VictimSearch:
     """Reads the groups under the manager's lock; the search itself takes none but its own."""
 
-    def __init__(self, coscheduling: GangScheduler, dependencies: PreemptionDependencies) -> None:
-        self._manager = coscheduling.manager
-        self._with = coscheduling.dependencies
-        self._requests = coscheduling.rounds.requests
-        self._reservations = coscheduling.rounds.reservations
-        self._dependencies = dependencies
-        self._judge = coscheduling.dependencies.judges.new()
-        self._searching = (
-            threading.Lock()
-        )  # one search at a time: the judge is its own; no other lock is taken under it
+    coscheduling: GangScheduler
+    dependencies: PreemptionDependencies
+
+    def __post_init__(self) -> None:
+        self._manager = self.coscheduling.manager
+        self._with = self.coscheduling.dependencies
+        self._requests = self.coscheduling.rounds.requests
+        self._reservations = self.coscheduling.rounds.reservations
+        self._judge = self.coscheduling.dependencies.judges.new()
+        self._searching = threading.Lock()  # one search at a time, by its own judge; no other lock is taken under it
 
     def barred(self, gang_set: Sequence[Group]) -> str:
         """Why the gang set may evict no pod; empty if it may. Lock held."""
         pending = [info.pod for group in gang_set for info in group.pending()]
-        if not self._dependencies.rules.enabled:
+        if not self.dependencies.rules.enabled:
             return messages.PREEMPTION_OFF
         specs = [self._manager.spec(group) for group in gang_set]
         above = [spec for group in gang_set for spec in self._manager.composites.ancestors(group.key)]
         never = any(pod.spec.preemption_policy == "Never" for pod in pending)
         if never or not all(spec.preempts for spec in (*specs, *above) if spec is not None):
             return messages.PREEMPTION_NEVER
-        return "" if self._dependencies.evictor.allowed() else messages.PREEMPTION_NOT_PERMITTED
+        return "" if self.dependencies.evictor.allowed() else messages.PREEMPTION_NOT_PERMITTED
 
     def situation(self, gang_set: Sequence[Group], scheduler_name: str, snapshot: NodeInfoLister) -> Situation:
         """Lock held."""
-        manager, configured = self._manager, self._dependencies.rules
+        manager, configured = self._manager, self.dependencies.rules
         priority = min(map(manager.priority_of, gang_set))
-        started = self._dependencies.wall() - configured.minimum_run_seconds if configured.minimum_run_seconds else None
+        started = self.dependencies.wall() - configured.minimum_run_seconds if configured.minimum_run_seconds else None
         question = self._requests.question(gang_set, scheduler_name, snapshot)
         return Situation(
             gang_set,
@@ -100,31 +101,29 @@ class VictimSearch:
         Pods that are being deleted, and held members that would let go, give room for nothing.
         """
         question, snapshot = situation.question, situation.question.snapshot
-        assumed = set(self._dependencies.assumed())
+        assumed = set(self.dependencies.assumed())
         going = assumed & situation.released.keys()
         for node in snapshot.list():
             going |= {info.pod.uid for info in node.pods if info.pod.deleting and self._goes_anyway(info.pod)}
         rules = replace(situation.rules, protected=assumed - situation.starting)
         evictable = evictable_pods(snapshot.list(), situation.gangs, rules)
         with self._searching:
-            found = self._with.offload(
+            found: VictimPlan | planner.Verdict = self._with.offload(
                 plan_with_victims,
                 question.cluster,
                 question.request,
                 self._judge,
                 evictable,
-                self._dependencies.pdbs(),
+                self.dependencies.pdbs(),
                 going,
             )
-        if not isinstance(found, VictimPlan | planner.Verdict):
-            raise TypeError(f"no plan with victims: {found!r}")
         if not isinstance(found, VictimPlan):
             return messages.NO_VICTIMS_HELP
         return self.gap(situation.gang_set, without(snapshot, found)) or found
 
     def may_yet(self, situation: Situation) -> bool:
         """Whether a pod that is not evictable now (being bound, or not running for long) will become so without an event."""
-        bound_by_then = set(self._dependencies.assumed()) - situation.starting - situation.released.keys()
+        bound_by_then = set(self.dependencies.assumed()) - situation.starting - situation.released.keys()
         if situation.rules.started_before is None and not bound_by_then:
             return False
         now, by_then = situation.rules, replace(situation.rules, started_before=None)
@@ -150,7 +149,7 @@ class VictimSearch:
     def _goes_anyway(self, pod: corev1.Pod) -> bool:
         """One that takes much longer than it was given is not counted on."""
         stamp = pod.metadata.deletion_timestamp
-        return stamp is not None and not pod.terminal and stamp.timestamp() + GOING_SECONDS > self._dependencies.wall()
+        return stamp is not None and not pod.terminal and stamp.timestamp() + GOING_SECONDS > self.dependencies.wall()
 
     def explain(self, key: str) -> PreemptionView | None:
         """Pods whose room the group would need, and why it does not take it; for a page."""
@@ -180,7 +179,7 @@ class VictimSearch:
 
     def _not_yet(self, group: Group) -> str:
         since = group.last_diagnosis.since if group.last_diagnosis is not None else 0.0
-        delay = self._dependencies.rules.delay_seconds
+        delay = self.dependencies.rules.delay_seconds
         return messages.PREEMPTION_DELAYED if since + delay > self._manager.clock() else ""
 
 

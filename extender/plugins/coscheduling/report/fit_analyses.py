@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import dataclass
 
 from cachetools import TTLCache
 from msgspec.structs import replace
@@ -30,22 +31,20 @@ FRESH_SECONDS = 2.0  # how long an analysis is shown again
 KEPT = 100
 
 
+@dataclass(eq=False)
 class FitAnalyses:
     """With a judge of its own: an explanation and a plan do not wait for each other."""
 
-    def __init__(
-        self,
-        manager: PodGroupManager,
-        rounds: PlanningRounds,
-        dependencies: CoschedulingDependencies,
-    ) -> None:
-        self._manager = manager
-        self._reservations = rounds.reservations
-        self._with = dependencies
-        self._judge = dependencies.judges.new()
-        self._requests = rounds.requests
+    manager: PodGroupManager
+    rounds: PlanningRounds
+    dependencies: CoschedulingDependencies
+
+    def __post_init__(self) -> None:
+        self._reservations = self.rounds.reservations
+        self._judge = self.dependencies.judges.new()
+        self._requests = self.rounds.requests
         self._analysing = threading.Lock()  # one at a time; guards _found; taken before the manager's, if both
-        self._found: TTLCache[tuple[str, int], Analysis] = TTLCache(KEPT, FRESH_SECONDS, timer=manager.clock)
+        self._found: TTLCache[tuple[str, int], Analysis] = TTLCache(KEPT, FRESH_SECONDS, timer=self.manager.clock)
 
     def complete(self, status: GangStatus, group: Group) -> GangStatus | None:
         """The status with what is missing and what would help; None where no member needs a place. No lock held."""
@@ -65,29 +64,27 @@ class FitAnalyses:
         )
 
     def _analysis(self, group: Group) -> Analysis | None:
-        manager = self._manager
+        manager = self.manager
         with self._analysing:
             with manager.lock:
                 entry = (group.key, manager.epoch)
             known = self._found.get(entry)
             if known is not None:
                 return known
-            snapshot = self._with.newest_snapshot()
+            snapshot = self.dependencies.newest_snapshot()
             with manager.lock:
                 asked = self._question(group, snapshot)
             if asked is None:
                 return None
-            found = self._with.offload(analyse, *asked, self._judge, time.monotonic)
-            if not isinstance(found, Analysis):
-                raise TypeError(f"no analysis: {found!r}")
+            found: Analysis = self.dependencies.offload(analyse, *asked, self._judge, time.monotonic)
             self._found[entry] = found
             return found
 
     def _question(self, group: Group, snapshot: NodeInfoLister) -> tuple[PlanQuestion, int] | None:
         """What the planner would be asked for the group now, without nodes that are another's shadow, and its minMember. Lock held."""
-        manager = self._manager
+        manager = self.manager
         spec = manager.spec(group)
-        pods = [info.pod for info in group.pending() if self._with.ours(info.pod)]
+        pods = [info.pod for info in group.pending() if self.dependencies.ours(info.pod)]
         if spec is None or spec.invalid or not pods:
             return None
         scheduler_name = min(pods, key=lambda pod: pod.name).spec.scheduler_name
@@ -97,8 +94,8 @@ class FitAnalyses:
 
     def _holders(self, group: Group) -> tuple[str, ...]:
         """The groups whose places count against this one."""
-        with self._manager.lock:
-            places = self._requests.places_of_others(gang_set_of(self._manager, group))
+        with self.manager.lock:
+            places = self._requests.places_of_others(gang_set_of(self.manager, group))
             return tuple(sorted({place.group for place in places}))
 
 

@@ -62,17 +62,19 @@ class _Telling:
     member: corev1.Pod | None
 
 
+@dataclass(eq=False)
 class GangObserver:
     """The manager's lock guards what was seen."""
 
-    def __init__(self, manager: PodGroupManager, dependencies: CoschedulingDependencies) -> None:
-        self._manager = manager
-        self._with = dependencies
+    manager: PodGroupManager
+    dependencies: CoschedulingDependencies
+
+    def __post_init__(self) -> None:
         self._seen: dict[str, Seen] = {}
-        manager.on_dropped.append(self.forget)
+        self.manager.on_dropped.append(self.forget)
 
     def tick(self) -> None:
-        manager = self._manager
+        manager = self.manager
         with manager.lock:
             keys = list(manager.groups)
         for some in in_parts(keys):
@@ -83,7 +85,7 @@ class GangObserver:
                     for group in groups
                 ]
             for telling in filter(None, looked):
-                self._with.verdicts.decided(telling.pod_group, telling.key, telling.verdict, telling.member)
+                self.dependencies.verdicts.decided(telling.pod_group, telling.key, telling.verdict, telling.member)
             pause()
 
     def tell_anew(self) -> None:
@@ -101,7 +103,7 @@ class GangObserver:
         telling = self._look_closely(group)
         seen = self._seen.get(group.key)
         if telling is None and seen is not None and (seen.gate is None or seen.told):
-            self._seen[group.key] = replace(seen, settled=situation(self._manager, group))
+            self._seen[group.key] = replace(seen, settled=situation(self.manager, group))
         return telling
 
     def is_settled(self, group: Group) -> bool:
@@ -110,12 +112,12 @@ class GangObserver:
         if seen is None or seen.settled is None:
             return False
         same = seen.group is group and seen.last_diagnosis is group.last_diagnosis
-        return same and seen.settled == situation(self._manager, group)
+        return same and seen.settled == situation(self.manager, group)
 
     def _look_closely(self, group: Group) -> _Telling | None:
         """Lock held."""
         seen = self._seen.get(group.key)
-        if (stop := no_longer_reserved(self._manager, group)) is not None:
+        if (stop := no_longer_reserved(self.manager, group)) is not None:
             group.last_diagnosis = stop
             return _Telling(
                 group.pod_group, group.key, Verdict(False, REJECTED, stop.text, stop.reason), _spokesman(group)
@@ -125,7 +127,7 @@ class GangObserver:
         over = before is not None and (_is_of_another(group, before) or (before.told and _extra(before)))
         if runs and (self._says_what_is_not_so(group) or over):
             return self._complete(group)
-        if seen.gate is None or seen.told or self._manager.clock() - seen.gate_since < TOLD_AFTER_SECONDS:
+        if seen.gate is None or seen.told or self.manager.clock() - seen.gate_since < TOLD_AFTER_SECONDS:
             return None
         self._seen[group.key] = replace(seen, told=True)
         reason, text = seen.gate
@@ -135,19 +137,19 @@ class GangObserver:
 
     def _says_what_is_not_so(self, group: Group) -> bool:
         """Whether the condition of a gang that runs denies that, or is wrong on its members' priorities."""
-        return _denies_it(group) or remark_is_stale(self._manager, group)
+        return _denies_it(group) or remark_is_stale(self.manager, group)
 
     def _complete(self, group: Group) -> _Telling:
         """No member is left over any more, or it was not said that it has started: not before we ended, or stopped leading."""
-        spec = self._manager.spec(group)
+        spec = self.manager.spec(group)
         text = messages.complete(spec.min_member if spec is not None else 0)
         return _Telling(group.pod_group, group.key, Verdict(True, SCHEDULED, text), None)
 
     def see(self, group: Group) -> Seen:
         """As it is now, with since when. Lock held."""
-        now = self._manager.clock()
-        phase = phase_of(self._manager, group)
-        gate = self.gate(group) if phase in WAITING_PHASES else extra_members_wait(self._manager, group)
+        now = self.manager.clock()
+        phase = phase_of(self.manager, group)
+        gate = self.gate(group) if phase in WAITING_PHASES else extra_members_wait(self.manager, group)
         noted = (gate.reason, gate.cause) if gate is not None else None
         before = self._seen.get(group.key)
         if before is not None and before.group is not group:
@@ -172,21 +174,21 @@ class GangObserver:
             before.gate_since if before is not None and same_gate else now,
             before.told if before is not None and same_gate else False,
         )
-        if self._manager.groups.get(group.key) is group:  # a page may ask about one that has just gone
+        if self.manager.groups.get(group.key) is group:  # a page may ask about one that has just gone
             self._seen[group.key] = seen
         return seen
 
     def gate(self, group: Group) -> FailedCheck | None:
         """The check that fails for members of ours that have no place yet. Lock held."""
-        pods = [info.pod for info in group.pending() if self._with.ours(info.pod)]
+        pods = [info.pod for info in group.pending() if self.dependencies.ours(info.pod)]
         if not pods:
             return self._object_gate(group)
         pod = min(pods, key=_name)
-        return failed_check(self._manager, group, pod.spec.scheduler_name, pod.name)
+        return failed_check(self.manager, group, pod.spec.scheduler_name, pod.name)
 
     def _object_gate(self, group: Group) -> FailedCheck | None:
         """Of a PodGroup that has no pods yet: its owner hears at once that it is invalid, and that it is so no longer."""
-        spec = self._manager.spec(group)
+        spec = self.manager.spec(group)
         if group.members or group.pod_group is None or spec is None:
             return None
         if spec.invalid:

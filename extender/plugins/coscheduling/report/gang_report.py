@@ -8,6 +8,7 @@ No counterpart upstream.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -59,43 +60,34 @@ def nothing_to_preempt(key: str) -> None:
     """Where there is no preemption for gangs."""
 
 
+@dataclass(eq=False)
 class GangReport:
     """largest: how large a gang still fits. denied_seconds: deniedPGExpirationTimeSeconds, which the texts name. wall: the time
     of day of what is shown."""
 
-    def __init__(
-        self,
-        manager: PodGroupManager,
-        rounds: PlanningRounds,
-        observer: GangObserver,
-        dependencies: CoschedulingDependencies,
-        explain_preemption: ExplainPreemption,
-        largest: Callable[[], Largest],
-        *,
-        denied_seconds: float,
-        wall: Callable[[], datetime] = wall_clock,
-    ) -> None:
-        self._manager = manager
-        self._rounds = rounds
-        self._observer = observer
-        self._with = dependencies
-        self._analyses = FitAnalyses(manager, rounds, dependencies)
-        self._explain_preemption = explain_preemption
-        self._denied_seconds = denied_seconds
-        self._wall = wall
-        self.largest = largest
+    manager: PodGroupManager
+    rounds: PlanningRounds
+    observer: GangObserver
+    dependencies: CoschedulingDependencies
+    explain_preemption: ExplainPreemption
+    largest: Callable[[], Largest]
+    denied_seconds: float = field(kw_only=True)
+    wall: Callable[[], datetime] = field(kw_only=True, default=wall_clock)
+
+    def __post_init__(self) -> None:
+        self._analyses = FitAnalyses(self.manager, self.rounds, self.dependencies)
 
     def phases(self) -> Mapping[Phase, int]:
         """Every phase is there, with 0 where no group is in it."""
-        return count_phases(self._manager)
+        return count_phases(self.manager)
 
     def quarantined(self) -> int:
         """How many gangs are set aside for a while."""
-        return len(self._manager.quarantine)
+        return len(self.manager.quarantine)
 
     def summaries(self) -> list[GangSummary]:
         """Those that wait in their order, then the others by name."""
-        manager = self._manager
+        manager = self.manager
         with manager.lock:
             keys = sorted(manager.groups)
         line = self._line(keys)
@@ -108,36 +100,36 @@ class GangReport:
 
     def status(self, key: str) -> GangStatus | None:
         """None for a group that is not there."""
-        with self._manager.lock:
-            group, keys = self._manager.groups.get(key), list(self._manager.groups)
+        with self.manager.lock:
+            group, keys = self.manager.groups.get(key), list(self.manager.groups)
         if group is None:
             return None
         line = self._line(keys)
-        status = self._manager.quarantine.for_gang(key, "page", partial(self._status_of, group, line), None)
+        status = self.manager.quarantine.for_gang(key, "page", partial(self._status_of, group, line), None)
         if status is not None:
             return status
-        with self._manager.lock:
+        with self.manager.lock:
             summary = self._set_aside(group)
         return GangStatus(
-            gang=summary, priority=0, in_line=len(line), told=summary.message, standby=not self._with.may_plan()
+            gang=summary, priority=0, in_line=len(line), told=summary.message, standby=not self.dependencies.may_plan()
         )
 
     def places(self, key: str) -> Mapping[str, str]:
         """`namespace/name` -> node, of the members that a plan keeps places for: of the group, and of those that start with it."""
-        with self._manager.lock:
-            group = self._manager.groups.get(key)
-            gang_set = gang_set_of(self._manager, group) if group is not None and group.planned else ()
-            slots = [slot for each in gang_set for slot in self._manager.slots.of_group(each.key)]
+        with self.manager.lock:
+            group = self.manager.groups.get(key)
+            gang_set = gang_set_of(self.manager, group) if group is not None and group.planned else ()
+            slots = [slot for each in gang_set for slot in self.manager.slots.of_group(each.key)]
             return {slot.pod.key: slot.node_name for slot in slots}
 
     def _status_of(self, group: Group, line: Line) -> GangStatus:
         """What takes long comes after the lock is let go."""
-        manager, key = self._manager, group.key
+        manager, key = self.manager, group.key
         with manager.lock:
             why = self._why(group, line)
             status = self._status(group, why, line)
-            shadow = self._rounds.reservations.current
-            kept = self._rounds.reservations.kept_from_gang_set(gang_set_of(manager, group))
+            shadow = self.rounds.reservations.current
+            kept = self.rounds.reservations.kept_from_gang_set(gang_set_of(manager, group))
             asks = why.reason == UnschedulableReason.MIN_RESOURCES or why.verdict is not None
         if shadow is not None and why.reason == UnschedulableReason.ORDERED_AFTER_OTHERS and kept:
             status = replace(status, reserved_for=(shadow.group,), relaxations=(AFTER_THE_SHADOW,))
@@ -145,11 +137,11 @@ class GangReport:
         status = completed or status
         if status.standby or status.fits_now or (completed is None and why.reason != UnschedulableReason.PREEMPTING):
             return status
-        return replace(status, preemption=self._explain_preemption(key))
+        return replace(status, preemption=self.explain_preemption(key))
 
     def _line(self, keys: Iterable[str]) -> Line:
         """Takes the lock, some groups at a time."""
-        manager = self._manager
+        manager = self.manager
         waiting = []
         for some in _by_turns(keys):
             with manager.lock:
@@ -163,12 +155,12 @@ class GangReport:
     # Under the manager's lock
 
     def _order_of_waiting(self, group: Group) -> Order | None:
-        waits = phase_of(self._manager, group) in WAITING_PHASES
-        return self._manager.order(group) if waits else None
+        waits = phase_of(self.manager, group) in WAITING_PHASES
+        return self.manager.order(group) if waits else None
 
     def _line_of(self, group: Group, line: Line) -> GangSummary:
         """One of the list."""
-        shown = self._manager.quarantine.for_gang(group.key, "page", partial(self._summary_and_why, group, line), None)
+        shown = self.manager.quarantine.for_gang(group.key, "page", partial(self._summary_and_why, group, line), None)
         return shown or self._set_aside(group)
 
     def _summary_and_why(self, group: Group, line: Line) -> GangSummary:
@@ -176,14 +168,14 @@ class GangReport:
 
     def _set_aside(self, group: Group) -> GangSummary:
         """Only what cannot raise."""
-        since = self._manager.quarantine.since(group.key)
+        since = self.manager.quarantine.since(group.key)
         namespace, _, name = group.key.partition("/")
         bound = len(group.assigned())
         return GangSummary(
             namespace=namespace,
             name=name,
             phase=Phase.QUARANTINED.value,
-            since=self._at(self._manager.clock() if since is None else since),
+            since=self._at(self.manager.clock() if since is None else since),
             reason=UnschedulableReason.INTERNAL_ERROR.value,
             message=messages.INTERNAL_ERROR,
             min_member=group.pod_group.spec.min_member if group.pod_group is not None else 0,
@@ -196,22 +188,22 @@ class GangReport:
 
     def _why(self, group: Group, line: Line) -> GangDiagnosis:
         place = line.get(group.key, 0)
-        return diagnose(self._manager, self._observer, group, place, self._denied_seconds)
+        return diagnose(self.manager, self.observer, group, place, self.denied_seconds)
 
     def _why_not_asked(self, group: Group, why: GangDiagnosis) -> str:
         """Why kube-scheduler asks about no member of it, where that is known: none is left to come to it."""
         if why.reason not in (UnschedulableReason.NOT_TRIED, UnschedulableReason.ORDERED_AFTER_OTHERS):
             return ""
-        spec = self._manager.spec(group)
+        spec = self.manager.spec(group)
         to_come = [info.pod for info in group.pending()]
-        if spec is None or any(self._with.ours(pod) for pod in to_come):
+        if spec is None or any(self.dependencies.ours(pod) for pod in to_come):
             return ""
         elsewhere = {pod.spec.scheduler_name for pod in to_come}
         return not_asked(len(group.assigned()), spec.min_member, elsewhere)
 
     def _summary(self, group: Group, why: GangDiagnosis, line: Line) -> GangSummary:
-        seen = self._observer.see(group)
-        spec = self._manager.spec(group)
+        seen = self.observer.see(group)
+        spec = self.manager.spec(group)
         namespace, _, name = group.key.partition("/")
         waiting = seen.phase in WAITING_PHASES and group.members
         return GangSummary(
@@ -222,14 +214,14 @@ class GangReport:
             reason=str(why.reason),
             message=why.message,
             min_member=spec.min_member if spec is not None else 0,
-            members=count_members(self._manager, group),
+            members=count_members(self.manager, group),
             waiting_since=oldest_waiting(group) if waiting else None,
             place=line.get(group.key, 0),
         )
 
     def _status(self, group: Group, why: GangDiagnosis, line: Line) -> GangStatus:
         """What needs no plan to be said."""
-        manager = self._manager
+        manager = self.manager
         spec = manager.spec(group)
         return GangStatus(
             gang=self._summary(group, why, line),
@@ -239,8 +231,8 @@ class GangReport:
             member_list=members_by_name(manager, group),
             refuted=refuted_places(manager, group),
             relaxations=would_open(manager, group, why.reason),
-            standby=not self._with.may_plan(),
-            kept_free=kept_free(group, self._rounds.reservations.current, self._at),
+            standby=not self.dependencies.may_plan(),
+            kept_free=kept_free(group, self.rounds.reservations.current, self._at),
             starts_with=starts_with(manager, group),
             roles=role_counts(manager, group),
             match_policy=str(spec.match_policy) if spec is not None else "",
@@ -250,7 +242,7 @@ class GangReport:
 
     def _at(self, then: float) -> datetime:
         """A time of the clock that has passed, or is to come."""
-        return (self._wall() + timedelta(seconds=then - self._manager.clock())).replace(microsecond=0)
+        return (self.wall() + timedelta(seconds=then - self.manager.clock())).replace(microsecond=0)
 
 
 def _by_turns(keys: Iterable[str]) -> Iterator[Sequence[str]]:

@@ -40,20 +40,17 @@ class Largest:
     reference: Amounts = field(default_factory=dict)
 
 
+@dataclass(eq=False)
 class LargestGang:
     """Asked by scrapes, from whichever thread; the manager's lock is held while the groups are looked through."""
 
-    def __init__(
-        self,
-        manager: PodGroupManager,
-        overlays: Overlays,
-        newest_snapshot: Callable[[], NodeInfoLister],
-        topology: Topology,
-    ) -> None:
-        self._manager = manager
-        self._overlays = overlays
-        self._newest_snapshot = newest_snapshot
-        self._domains = DomainCache(topology.levels)
+    manager: PodGroupManager
+    overlays: Overlays
+    newest_snapshot: Callable[[], NodeInfoLister]
+    topology: Topology
+
+    def __post_init__(self) -> None:
+        self._domains = DomainCache(self.topology.levels)
         self._lock = threading.Lock()  # guards those below; taken before the manager's
         self._known_for: tuple[NodeInfoLister | None, Amounts] = (None, {})
         self._known = Largest()
@@ -61,10 +58,10 @@ class LargestGang:
 
     def __call__(self) -> Largest:
         """Computed once for a snapshot with its places, and a reference."""
-        snapshot = self._newest_snapshot()
+        snapshot = self.newest_snapshot()
         with self._lock:
-            with self._manager.lock:
-                cluster = self._overlays.against(BELOW_ANY_PRIORITY).over(snapshot)
+            with self.manager.lock:
+                cluster = self.overlays.against(BELOW_ANY_PRIORITY).over(snapshot)
                 reference = reference_of(self._asked_by_all())
             if self._known_for[0] is not cluster or self._known_for[1] != reference:
                 found = largest(cluster, self._domains.of(cluster), reference)
@@ -75,7 +72,7 @@ class LargestGang:
         """The members of a gang are looked through once for each change of them. Both locks held."""
         known, self._asked = self._asked, {}
         found: Asked = Counter()
-        for key, group in list(self._manager.groups.items()):
+        for key, group in list(self.manager.groups.items()):
             asked = known.get(key)
             if asked is None or asked.group is not group or asked.changes != group.changes:
                 asked = _AskedByGroup(group, group.changes, self._members(group))
@@ -86,7 +83,7 @@ class LargestGang:
 
     def _members(self, group: Group) -> Asked:
         """Those of a gang that is set aside are left out. Lock held."""
-        return self._manager.quarantine.for_gang(group.key, "metrics", partial(_asked_in, group), Counter())
+        return self.manager.quarantine.for_gang(group.key, "metrics", partial(_asked_in, group), Counter())
 
 
 Asked = Counter[tuple[tuple[tuple[str, int], ...], bool]]

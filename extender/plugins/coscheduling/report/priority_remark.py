@@ -6,7 +6,7 @@ scheduling.k8s.io has its priority as a field.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from extender.api import corev1
@@ -19,33 +19,35 @@ from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManage
 NONE: tuple[str, ...] = ()
 
 
+@dataclass(eq=False)
 class RemarkedVerdicts:
     """Fulfils Verdicts. Takes the manager's lock, under which groups come and go: none is told what was decided of another of its name."""
 
-    def __init__(self, verdicts: Verdicts, manager: PodGroupManager) -> None:
-        self._verdicts = verdicts
-        self._manager = manager
-        manager.on_dropped.append(self.forget)
+    verdicts: Verdicts
+    manager: PodGroupManager
+
+    def __post_init__(self) -> None:
+        self.manager.on_dropped.append(self.forget)
 
     def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None) -> None:
-        with self._manager.lock:
-            group = self._manager.groups.get(key)
+        with self.manager.lock:
+            group = self.manager.groups.get(key)
             if pod_group is None and member is not None and (group is None or member.uid not in group.members):
                 return
-            differ = group is not None and self._manager.quarantine.for_gang(
-                key, "priorities", partial(priorities_differ, self._manager, group), otherwise=False
+            differ = group is not None and self.manager.quarantine.for_gang(
+                key, "priorities", partial(priorities_differ, self.manager, group), otherwise=False
             )
             if differ and not verdict.event_only:
                 verdict = replace(verdict, message=messages.with_priorities(verdict.message))
-            fields = self._manager.quarantine.for_gang(key, "not honoured", partial(_not_honoured, group), NONE)
+            fields = self.manager.quarantine.for_gang(key, "not honoured", partial(_not_honoured, group), NONE)
             if group is not None and fields:
                 verdict = replace(verdict, message=f"{verdict.message}; {messages.not_honoured(fields)}")
                 member = member or _any_member(group)
-            self._verdicts.decided(pod_group, key, verdict, member)
+            self.verdicts.decided(pod_group, key, verdict, member)
 
     def forget(self, key: str) -> None:
         """Lock held."""
-        self._verdicts.forget(key)
+        self.verdicts.forget(key)
 
 
 def priorities_differ(manager: PodGroupManager, group: Group) -> bool:

@@ -48,19 +48,20 @@ def analyse(question: PlanQuestion, min_member: int, judge: planner.Judge, clock
     return _Relaxing(question, min_member, judge, result, clock).run()
 
 
+@dataclass(eq=False)
 class _Relaxing:
-    def __init__(
-        self, question: PlanQuestion, min_member: int, judge: planner.Judge, verdict: planner.Verdict, clock: Clock
-    ) -> None:
-        self._request = replace(question.request, budget_seconds=SHARE_SECONDS)
-        self._question = question.asking(self._request)
-        self._cluster = question.cluster
-        self._nodes = question.cluster.list()
-        self._min_member = min_member
-        self._judge = judge
-        self._verdict = verdict
-        self._clock = clock
-        self._until = clock() + BUDGET_SECONDS
+    question: PlanQuestion
+    min_member: int
+    judge: planner.Judge
+    verdict: planner.Verdict
+    clock: Clock
+
+    def __post_init__(self) -> None:
+        self._request = replace(self.question.request, budget_seconds=SHARE_SECONDS)
+        self._question = self.question.asking(self._request)
+        self._cluster = self.question.cluster
+        self._nodes = self.question.cluster.list()
+        self._until = self.clock() + BUDGET_SECONDS
 
     def run(self) -> Analysis:
         found: list[Relaxation] = []
@@ -69,12 +70,12 @@ class _Relaxing:
         elif self._fits_without_others():
             found.append(Relaxation("Reservations", "the places that are promised to others, once they are free"))
         found += [*self._fewer_members(), *self._wider_topology(), *self._more_nodes()]
-        return Analysis(self._verdict, tuple(found))
+        return Analysis(self.verdict, tuple(found))
 
     def _plan(self, cluster: Cluster, request: planner.Request) -> planner.Placement | None:
-        if self._clock() >= self._until:
+        if self.clock() >= self._until:
             return None
-        result = planner.plan(cluster, request, self._judge)
+        result = planner.plan(cluster, request, self.judge)
         return result if isinstance(result, planner.Placement) else None
 
     def _fits(self, cluster: Cluster, request: planner.Request) -> bool:
@@ -89,13 +90,13 @@ class _Relaxing:
         if self._request.minima:
             yield from self._lower_minima()
             return
-        least = max(1, min(self._verdict.placed, self._request.needed - 1))
+        least = max(1, min(self.verdict.placed, self._request.needed - 1))
         placement = (
             self._plan(self._cluster, replace(self._request, needed=least)) if self._request.needed > 1 else None
         )
         if placement is None:
             return
-        asked = self._min_member
+        asked = self.min_member
         fits = min(asked - 1, asked - self._request.needed + len(placement.nodes))
         yield Relaxation("MinMember", f"minMember {fits} instead of {asked}")
 
@@ -118,7 +119,7 @@ class _Relaxing:
         return replace(other, needed=max(0, other.needed - dropped.needed))
 
     def _wider_topology(self) -> Iterator[Relaxation]:
-        required, wider = self._request.topology.required, self._verdict.fits_at
+        required, wider = self._request.topology.required, self.verdict.fits_at
         if required and wider:
             text = f"without topology-required {required}"
             if wider != ANYWHERE:
@@ -128,7 +129,7 @@ class _Relaxing:
     def _more_nodes(self) -> Iterator[Relaxation]:
         """Further nodes of the kind that takes the fewest of them."""
         member = self._hardest()
-        if member is None or self._verdict.cause is planner.Cause.BUDGET:
+        if member is None or self.verdict.cause is planner.Cause.BUDGET:
             return
         shapes = self._shapes(member)
         if not shapes:
@@ -144,7 +145,7 @@ class _Relaxing:
 
     def _hardest(self) -> PodInfo | None:
         """The member that asks for most of what runs out; all alike in most gangs."""
-        resource = self._verdict.resource
+        resource = self.verdict.resource
         return max(
             self._request.members,
             key=lambda info: (
@@ -171,13 +172,13 @@ class _Relaxing:
 
     def _passes(self, member: PodInfo, empty: NodeInfo) -> bool:
         """Beside all others, since filters look at more than the node they judge."""
-        if self._clock() >= self._until:
+        if self.clock() >= self._until:
             return False
-        trial = self._judge.begin(member.pod, [*self._nodes, empty])
+        trial = self.judge.begin(member.pod, [*self._nodes, empty])
         return trial.filter(empty).success
 
     def _in_best_domain(self) -> Sequence[NodeInfo]:
-        topology, domains = self._request.topology, self._verdict.domains
+        topology, domains = self._request.topology, self.verdict.domains
         if not topology.required or not domains:
             return self._nodes
         keys = {level.key for level in topology.levels if topology.required in (level.name, level.key)}
@@ -190,7 +191,7 @@ class _Relaxing:
     def _count_of(self, template: NodeInfo, member: PodInfo, most: int) -> int:
         """The fewest further nodes of this kind with which the gang fits; 0 where `most` are too few."""
         capacity = planner.capacity_for(_copy(template, "0"), member.requests)
-        low, high = max(1, -(-self._verdict.short // capacity)), most
+        low, high = max(1, -(-self.verdict.short // capacity)), most
         if low > high or not self._fits_with(template, high):
             return 0
         while low < high:
@@ -206,15 +207,15 @@ class _Relaxing:
         return self._fits([*self._nodes, *further], self._request)
 
     def _nodes_text(self, count: int, template: NodeInfo, member: PodInfo) -> str:
-        resource = self._verdict.resource or next(iter(_asked(member)), PODS)
+        resource = self.verdict.resource or next(iter(_asked(member)), PODS)
         amount = amount_text(resource, template.allocatable.amount(resource))
         nodes = "node" if count == 1 else "nodes"
-        where = f" in {self._verdict.level} {self._verdict.domains[0].name}" if self._verdict.domains else ""
+        where = f" in {self.verdict.level} {self.verdict.domains[0].name}" if self.verdict.domains else ""
         return f"{count} more {nodes} with {resource} {amount}{where}, like {template.name}"
 
     def _smaller_members(self, member: PodInfo) -> Iterator[Relaxation]:
         """No node is large enough for one, however empty."""
-        resource = self._verdict.resource
+        resource = self.verdict.resource
         if not resource or resource == PODS:
             return
         largest = max((node.allocatable.amount(resource) for node in self._nodes), default=0)

@@ -18,6 +18,7 @@ import heapq
 from collections.abc import Iterable
 from itertools import count
 
+from extender.framework.index import Index
 from extender.plugins.coscheduling.spec.named_groups import MAX_GROUPS, Keys, namespace_of
 
 TRIED_AT_ONCE = 200
@@ -33,12 +34,12 @@ class GangSetIndex:
     def __init__(self, most: int = MAX_GROUPS) -> None:
         self._most = most
         self._named: dict[str, Keys] = {}  # by those that are refused, too
-        self._peers: dict[str, set[str]] = {}  # the links that count, from both of their ends
+        self._peers = Index()  # the links that count, from both of their ends
         self._sets: dict[str, Keys] = {}  # of groups that have peers: all of their set
         self._whole: set[Keys] = set()
         self._refused: dict[str, tuple[int, int]] = {}  # which refusal it was, and how many groups the set would have
         self._refusals = count()
-        self._kept_out: dict[str, set[str]] = {}  # group -> the refused ones of its own namespace that name it
+        self._kept_out = Index()  # group -> the refused ones of its own namespace that name it
         self._tried_again: set[str] = set()  # refused groups of which a set has become smaller since
 
     def __bool__(self) -> bool:
@@ -105,11 +106,11 @@ class GangSetIndex:
             self._refused[key] = next(self._refusals), len(joined)
             for other in self._named[key]:
                 if namespace_of(other) == namespace_of(key):
-                    self._kept_out.setdefault(other, set()).add(key)
+                    self._kept_out.add(other, key)
             return
         for other in others:
-            self._peers.setdefault(key, set()).add(other)
-            self._peers.setdefault(other, set()).add(key)
+            self._peers.add(key, other)
+            self._peers.add(other, key)
         if others:
             self._are_a_set(joined)
 
@@ -119,15 +120,15 @@ class GangSetIndex:
         if self._refused.pop(key, None) is not None:
             self._tried_again.discard(key)
             for other in names:
-                _discard(self._kept_out, other, key)
+                self._kept_out.discard(other, key)
             return
         if not names:
             return
         gang_set = self.gang_set(key)
         for other in names:
             if not self._links(other, key):
-                _discard(self._peers, key, other)
-                _discard(self._peers, other, key)
+                self._peers.discard(key, other)
+                self._peers.discard(other, key)
             if other in self._refused:  # whose set does not bring this one's with it any more
                 self._tried_again.add(other)
         left = set(gang_set)
@@ -145,7 +146,7 @@ class GangSetIndex:
         if set(gang_set) <= set(now):
             return
         for each in gang_set:
-            self._tried_again |= self._kept_out.get(each, set())
+            self._tried_again |= self._kept_out[each]
             self._tried_again.update(other for other in self.names(each) if other in self._refused)
 
     # What follows from names
@@ -174,7 +175,7 @@ class GangSetIndex:
     def _connected(self, key: str) -> set[str]:
         found, fresh = {key}, [key]
         while fresh:
-            new = self._peers.get(fresh.pop(), set()) - found
+            new = self._peers[fresh.pop()] - found
             found |= new
             fresh += new
         return found
@@ -199,12 +200,3 @@ class GangSetIndex:
     def start_anew(self, gang_set: Keys) -> None:
         """No member of it runs any more."""
         self._whole.discard(gang_set)
-
-
-def _discard(of: dict[str, set[str]], key: str, value: str) -> None:
-    """Takes the value away; a key without values is forgotten."""
-    values = of.get(key)
-    if values is not None:
-        values.discard(value)
-        if not values:
-            del of[key]

@@ -28,7 +28,8 @@ OURS = Path(extender.__file__).parent
 ROOM = OURS / "plugins" / "coscheduling"
 STATE = f"{ROOM / 'state'}/"
 PURE = {"planner", "spec"}  # packages in which nothing is kept
-CONTAINERS = {"set", "dict", "list", "deque", "Counter", "TTLCache", "LRUCache"}
+MAKING = ("__init__", "__post_init__")
+CONTAINERS = {"set", "dict", "list", "deque", "Counter", "TTLCache", "LRUCache", "Index"}
 
 EXEMPT: Mapping[str, str] = {
     "Coscheduling": "set by connect, once, before anything is shared",
@@ -86,7 +87,7 @@ def _changing(defined: ast.ClassDef) -> frozenset[str]:
         for function in defined.body
         if isinstance(function, ast.FunctionDef)
         for target, value in _assignments(function)
-        if _of_self(target) and (function.name != "__init__" or _is_container(value))
+        if _of_self(target) and (function.name not in MAKING or _is_container(value))
     )
 
 
@@ -139,7 +140,7 @@ class Watch:
         if not self._locks or any(lock._is_owned() for lock in self._locks):
             return
         frame = sys._getframe(2)
-        if frame.f_code.co_name == "__init__" and frame.f_locals.get("self") is owner:
+        if frame.f_code.co_name in MAKING and frame.f_locals.get("self") is owner:
             return
         way, at = [], frame
         while at.f_back is not None and at.f_code.co_filename.startswith(STATE):

@@ -92,7 +92,7 @@ def test_what_stands_in_no_table_is_guarded() -> None:
     """A field that is new is looked at, and an exemption of what is no more is an error."""
     guarded = {kind.__name__: names for kind, names in guarded_fields().items()}
     assert {"held", "last_diagnosis", "start"} <= guarded["Group"]
-    assert guarded["VetoedPreemptors"] == {"_noted"}
+    assert guarded["WaitingPreemptors"] == {"_noted"}
     assert {"groups", "epoch", "cluster_epoch", "terminating"} <= guarded["PodGroupManager"]
     every = {kind.__name__ for kind in guarded_fields(exempt=False)}
     assert {name.partition(".")[0] for name in EXEMPT} <= every

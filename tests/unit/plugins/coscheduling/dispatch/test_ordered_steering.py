@@ -15,7 +15,7 @@ import pytest
 import extender.plugins.coscheduling
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.preemption import waiting_preemptors
-from extender.plugins.coscheduling.preemption.waiting_preemptors import VetoedPreemptors
+from extender.plugins.coscheduling.preemption.waiting_preemptors import WaitingPreemptors
 from extender.plugins.coscheduling.quarantine import Quarantine
 from extender.simulation.gangs import NoSteering
 from tests.unit.plugins.coscheduling.conftest import World, node, pod
@@ -127,7 +127,7 @@ def test_a_preemptor_that_is_tried_again_does_not_overtake_the_nomination_of_its
     """The tick was delayed after it had decided to wake the member by some node; its gang had places by then."""
     plugin = planned.plugin
     steering = plugin.dispatcher.steering
-    preemptors = VetoedPreemptors(plugin.manager, steering, lambda: "n9", lambda: True)
+    preemptors = WaitingPreemptors(plugin.manager, plugin.dependencies, steering, lambda: "n9", lambda: True)
     gang = plugin.manager.groups["default/g"]
     monkeypatch.setattr(waiting_preemptors, "may_preempt", lambda manager, pod: True)
     preemptors.note_extra(next(iter(gang.members.values())).pod, "")

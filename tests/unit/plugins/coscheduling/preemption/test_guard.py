@@ -18,7 +18,7 @@ from extender.plugins.coscheduling.dependencies import GangVictims
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.preemption.guard import PLACE_SECONDS, OfferedCandidate, PreemptionGuard, Veto
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
-from extender.plugins.coscheduling.preemption.waiting_preemptors import VetoedPreemptors
+from extender.plugins.coscheduling.preemption.waiting_preemptors import WaitingPreemptors
 from extender.plugins.coscheduling.state.slots import Slot
 from extender.simulation.gangs import NoSteering
 from tests.objects import make_node, make_pdb, make_pod
@@ -57,7 +57,7 @@ def _look(priority: int, offered: list[str]) -> tuple[list[str], Veto | None]:
         manager,
         world.plugin.gang_permit,
         Mock(spec_set=RestOfGangs),
-        Mock(spec_set=VetoedPreemptors),
+        Mock(spec_set=WaitingPreemptors),
         world.plugin.rounds.requests.overlays,
         cluster.framework,
         newest_snapshot=cluster.cache.snapshot,
@@ -111,7 +111,7 @@ class Bench:
         self.world = World([node(name, str(cpus[name])) for name in names])
         self.manager = self.world.plugin.manager
         self.rest = Mock(spec_set=RestOfGangs)
-        self.vetoed = Mock(spec_set=VetoedPreemptors)
+        self.vetoed = Mock(spec_set=WaitingPreemptors)
         self.budgets: list[policyv1.PodDisruptionBudget] = []
         self.assumed: set[str] = set()
 
@@ -456,7 +456,7 @@ def test_where_the_look_at_the_gangs_raises_what_concerns_no_gang_goes_on(caplog
     other, higher = bench.run("other", "n2"), bench.run("higher", "n2", priority=1)
     guard = bench.guard()
     with patch.object(bench.cluster.cache, "snapshot", side_effect=KeyError("a fault of ours")):
-        guard._newest_snapshot = bench.cluster.cache.snapshot
+        guard.newest_snapshot = bench.cluster.cache.snapshot
         answer = guard.review(vip(), [offer("n1", lone, member), offer("n2", other, higher)])
     assert names(answer) == [("n2", ["higher", "other"])]
     assert "unexpected error where=guard preemptor=default/vip" in caplog.text

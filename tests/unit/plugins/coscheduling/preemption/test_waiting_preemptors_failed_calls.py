@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from extender.api import corev1
-from extender.plugins.coscheduling.preemption.waiting_preemptors import FailedPreemptCalls
+from extender.plugins.coscheduling.preemption.waiting_preemptors import WaitingPreemptors
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
 REFUSED = "0/1 nodes are available: 1 Insufficient cpu. preemption: "
@@ -28,7 +28,7 @@ class Story:
         self.leading = True
         dependencies = replace(self.world.plugin.dependencies, may_plan=lambda: self.leading)
         steering = self.world.plugin.dispatcher.steering
-        self.unheard = FailedPreemptCalls(self.world.plugin.manager, dependencies, steering, lambda: "n1")
+        self.unheard = WaitingPreemptors(self.world.plugin.manager, dependencies, steering, lambda: "n1", lambda: True)
 
     def roused_after(self, seconds: float) -> list[str]:
         self.world.clock.now += seconds

@@ -11,7 +11,7 @@ from msgspec import structs
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
-from extender.plugins.coscheduling.preemption.waiting_preemptors import VetoedPreemptors
+from extender.plugins.coscheduling.preemption.waiting_preemptors import WaitingPreemptors
 from extender.plugins.coscheduling.state.slots import Slot
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
@@ -28,22 +28,22 @@ def waiting() -> World:
 
 
 @pytest.fixture
-def vetoed(waiting: World) -> VetoedPreemptors:
+def vetoed(waiting: World) -> WaitingPreemptors:
     made = preemptors(waiting)
     made.note_extra(EXTRA, "n2")
     return made
 
 
-def preemptors(world: World, may_break: Callable[[], bool] = lambda: True) -> VetoedPreemptors:
+def preemptors(world: World, may_break: Callable[[], bool] = lambda: True) -> WaitingPreemptors:
     steering = OrderedSteering(world, world.plugin.manager.quarantine)
-    return VetoedPreemptors(world.plugin.manager, steering, lambda: "n1", may_break)
+    return WaitingPreemptors(world.plugin.manager, world.plugin.dependencies, steering, lambda: "n1", may_break)
 
 
 def started(world: World) -> None:
     world.plugin.on_pod(FIRST, pod("p0", "g", node_name="n1"))
 
 
-def test_it_is_roused_once_when_its_gang_runs(waiting: World, vetoed: VetoedPreemptors) -> None:
+def test_it_is_roused_once_when_its_gang_runs(waiting: World, vetoed: WaitingPreemptors) -> None:
     vetoed.tick()
     assert waiting.roused == []
     started(waiting)
@@ -52,7 +52,7 @@ def test_it_is_roused_once_when_its_gang_runs(waiting: World, vetoed: VetoedPree
     assert waiting.roused == ["p1"]
 
 
-def test_one_that_has_a_place_by_then_is_left_alone(waiting: World, vetoed: VetoedPreemptors) -> None:
+def test_one_that_has_a_place_by_then_is_left_alone(waiting: World, vetoed: WaitingPreemptors) -> None:
     """Its nomination is ours, and would be taken back."""
     waiting.plugin.manager.slots.reserve(Slot(PodInfo(EXTRA), "default/g", "n2", math.inf))
     started(waiting)
@@ -68,7 +68,7 @@ def test_one_that_has_a_place_by_then_is_left_alone(waiting: World, vetoed: Veto
         pytest.param(pod("p1", "g", deleting=True), id="going"),
     ],
 )
-def test_a_preemptor_that_waits_no_more_is_forgotten(new: object, waiting: World, vetoed: VetoedPreemptors) -> None:
+def test_a_preemptor_that_waits_no_more_is_forgotten(new: object, waiting: World, vetoed: WaitingPreemptors) -> None:
     vetoed.on_pod(EXTRA, EXTRA)
     vetoed.on_pod(EXTRA, new)  # type: ignore[arg-type]
     started(waiting)

@@ -55,7 +55,7 @@ class Town:
         plugin = self.world.plugin
         self.largest = LargestGang(plugin.manager, plugin.rounds.requests.overlays, self.world.snapshot, Topology())
         self.report = plugin.report
-        self.report._explain_preemption = lambda key: None  # that is asked about by itself
+        self.report.explain_preemption = lambda key: None  # that is asked about by itself
 
     def promise(self, name: str, node_name: str) -> None:
         pod = make_pod().name(name).priority(100).req(cpu=1).obj()
