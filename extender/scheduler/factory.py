@@ -8,6 +8,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from extender import metrics
@@ -17,6 +18,7 @@ from extender.backend.queue.nominator import Nominator
 from extender.client.events import Recorder
 from extender.client.informer import InformerFactory
 from extender.client.interface import API, LEASES, NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS
+from extender.client.succeeded_pods import hand_over_succeeded_pods
 from extender.config.defaults import behind_profile
 from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile
 from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND
@@ -159,6 +161,7 @@ class _Assembly:
             may_commit=self._leads,
             may_plan=lambda: self._leads() and self._informers.has_synced(),
             has_unbound_claims=lambda pod: has_unbound_claims(self._informers, pod),
+            succeeded_pods=self._list_succeeded_pods,
             errors_back_off=True,
             offers_all=lambda: self._cache.node_count() <= most_offered,
             ring=bell.activate_all,
@@ -170,6 +173,9 @@ class _Assembly:
                 assumed=self._cache.assumed_uids,
             ),
         ).configured(configuration)
+
+    def _list_succeeded_pods(self, namespace: str, found: Callable[[Iterable[corev1.Pod]], None]) -> None:
+        self._steering.background(partial(hand_over_succeeded_pods, self._api, namespace, found))
 
     def _ticks(self) -> dict[str, Callable[[], None]]:
         return {

@@ -18,6 +18,7 @@ from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.quorum import is_running
 from extender.simulation.driver import Driver
 from extender.simulation.journal import Journal
 
@@ -161,7 +162,7 @@ def _state_of(group: Group, spec: GroupSpec | None, verdict: Verdict | None) -> 
         return GATHERING, "PodGroup not found"
     if spec.invalid:
         return INVALID, spec.invalid
-    if len(group.assigned()) >= spec.min_member:
+    if len(group.assigned()) >= spec.min_member or is_running(group, spec):
         return "Bound", messages.not_honoured(spec.ignored)
     if verdict is not None and not verdict.scheduled:
         return _STATES.get(verdict.reason, "Denied"), verdict.message

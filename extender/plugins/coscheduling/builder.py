@@ -14,6 +14,7 @@ from extender.plugins import names
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.bind_slots import BindSlots
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
+from extender.plugins.coscheduling.events.ended_members import EndedMembers
 from extender.plugins.coscheduling.events.group_events import GroupEvents
 from extender.plugins.coscheduling.events.lead_changes import LeadChanges
 from extender.plugins.coscheduling.events.scheduler_feedback import StaleRefusals
@@ -110,7 +111,8 @@ class GangParts:
     def _observe(self) -> None:
         """What events and time lead to."""
         manager, dependencies, rounds, permit = self.manager, self.dependencies, self.rounds, self.gang_permit
-        self.observer = GangObserver(manager, dependencies)
+        self.ended_members = EndedMembers(manager, dependencies, rounds.schedule_planning, self.dispatcher.steering)
+        self.observer = GangObserver(manager, dependencies, self.ended_members.is_short)
         self.stale_refusals = StaleRefusals(manager, self.dispatcher.steering)
         self.set_aside = SetAside(
             manager, dependencies, self.dispatcher, permit, self.observer.forget, rounds.schedule_planning

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
@@ -200,6 +200,9 @@ class PreemptionDependencies:
     wall: Callable[[], float] = time.time
 
 
+SucceededPods = Callable[[str, Callable[[Iterable[corev1.Pod]], None]], None]
+
+
 class Judges(Protocol):
     """In-tree filters on clusters that are not so yet."""
 
@@ -235,7 +238,8 @@ class CoschedulingDependencies:
     plan_beside: runs a turn of planning on a thread of its own, once however often it is asked for before it starts, so that filter
     calls wait for plans only for a moment; None: the one that needs a plan makes it. wait: for an event, for so many seconds.
     max_held_binds: the most bind calls that are held at a time.
-    ring: wakes all parked pods that we have refused by one event, these among
+    succeeded_pods: lists the pods of a namespace that have Succeeded, in the background, and hands them over; nothing where they cannot be
+    listed. ring: wakes all parked pods that we have refused by one event, these among
     them; None: they are woken one by one. preemption: None where no pod is evicted for gangs."""
 
     newest_snapshot: Callable[[], NodeInfoLister]
@@ -258,6 +262,7 @@ class CoschedulingDependencies:
     plan_beside: Callable[[Callable[[], None]], None] | None = None
     wait: Wait = threading.Event.wait
     max_held_binds: float = math.inf
+    succeeded_pods: SucceededPods = lambda namespace, found: None
     ring: Callable[[Sequence[corev1.Pod]], None] | None = None
     preemption: PreemptionDependencies | None = None
 

@@ -125,6 +125,7 @@ class Coscheduling(
         self.admission, self.single_pods, self.room = parts.admission, parts.single_pods, parts.room
         self.gang_permit, self.dispatcher, self.rounds = parts.gang_permit, parts.dispatcher, parts.rounds
         self.events, self.observer, self.set_aside = parts.events, parts.observer, parts.set_aside
+        self.ended_members = parts.ended_members
         self.lead_changes, self.stale_refusals = parts.lead_changes, parts.stale_refusals
         self.expired_slots, self.report = parts.expired_slots, parts.report
         self._preempting = () if parts.preemption is None else (parts.preemption,)
@@ -401,6 +402,7 @@ class Coscheduling(
             ("leadership", self.lead_changes.tick),
             ("stale-refusals", self.stale_refusals.tick),
             ("observer", self.observer.tick),
+            ("ended", self.ended_members.tick),
             ("expired", self.expired_slots.tick),
             ("shadows", self.rounds.reservations.tick),
         )

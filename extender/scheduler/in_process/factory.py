@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from extender.api import policyv1
@@ -20,6 +21,7 @@ from extender.backend.queue.queueing_hints import QueueingHints, build_hints
 from extender.backend.queue.scheduling_queue import PriorityQueue
 from extender.client.informer import InformerFactory
 from extender.client.interface import API, LEASES, NODES, PODS, RESOURCE_TYPES, EventRecorder
+from extender.client.succeeded_pods import hand_over_succeeded_pods
 from extender.config.types import ExtenderConfiguration, KubeSchedulerConfiguration
 from extender.framework.handle import Clock
 from extender.framework.runtime.framework import Framework, FrameworkDependencies
@@ -207,6 +209,9 @@ class _Assembly:
             offload=here,
             may_commit=lambda: True,
             may_plan=self._informers.has_synced,
+            succeeded_pods=lambda namespace, found: self._dependencies.spawn(
+                partial(hand_over_succeeded_pods, self._api, namespace, found)
+            ),
             preemption=self._preemption(framework_dependencies),
         )
         return plain if self._extender is None else plain.configured(self._extender)

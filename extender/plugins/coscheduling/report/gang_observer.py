@@ -6,7 +6,7 @@ told by `decided`: a gang that is being created says nothing. Denials and starts
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -64,10 +64,11 @@ class _Telling:
 
 @dataclass(eq=False)
 class GangObserver:
-    """The manager's lock guards what was seen."""
+    """The manager's lock guards what was seen. is_short: told the keys of gangs of which it is told that they have too few members."""
 
     manager: PodGroupManager
     dependencies: CoschedulingDependencies
+    is_short: Callable[[str], None]
 
     def __post_init__(self) -> None:
         self._seen: dict[str, Seen] = {}
@@ -86,6 +87,8 @@ class GangObserver:
                 ]
             for telling in filter(None, looked):
                 self.dependencies.verdicts.decided(telling.pod_group, telling.key, telling.verdict, telling.member)
+                if telling.verdict.why == UnschedulableReason.QUORUM_MISSING:
+                    self.is_short(telling.key)
             pause()
 
     def tell_anew(self) -> None:

@@ -73,6 +73,8 @@ def situation(manager: PodGroupManager, group: Group) -> Situation | None:
         group.planned,
         group.preempting,
         group.once_whole,
+        group.whole_of,
+        len(group.ended),
         len(group.held),
         len(group.started),
         group.start,

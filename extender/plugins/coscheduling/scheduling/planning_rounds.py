@@ -295,7 +295,8 @@ class PlanningRounds:
         spec = manager.spec(group)
         if group.key in manager.denied or spec is None:
             return None
-        if len(group.members) < spec.min_member and not (group.once_whole or group.started):
+        there = len(group.members) + len(group.ended)
+        if there < spec.min_member and not (group.whole_of or group.started):
             return None  # by counting alone: members come one by one, and this is asked after each
         sent = set(group.nominated())  # a member that lost its place while its gate went is in no other set
         asked = group.refused | group.gated | group.calls.keys() | sent

@@ -90,8 +90,8 @@ def is_complete(manager: PodGroupManager, group: Group) -> bool:
     spec = manager.spec(group)
     if spec is None or spec.invalid:
         return False
-    at_most = len(group.assigned()) + len(group.held)
-    if at_most < spec.min_member and not group.once_whole:
+    at_most = len(group.assigned()) + len(group.held) + len(group.ended)
+    if at_most < spec.min_member and not group.whole_of:
         return False  # counting will do: asked for each member that arrives, this is to cost the same for all of them
     return not needs(group, spec, group.assigned() | group.waiting())
 

@@ -169,6 +169,11 @@ class Group:
     started: set[str] = field(default_factory=set)  # UIDs: their start has begun, and they are not on a node yet
     start: Start | None = None  # the last one, while it may yet turn out to have been cut short
     once_whole: bool = False  # minMember of them have run since the first came to a node
+    whole_of: int = 0  # as once_whole, whatever the match policy: the largest minMember that was met
+    ran: bool = False  # members of it have been on nodes
+    ended: dict[str, corev1.Pod] = field(
+        default_factory=dict
+    )  # UID -> a member that has Succeeded, and counts as a sibling
     last_diagnosis: Diagnosis | None = None  # what the last attempt came to, if that was nothing; None after a plan
     spec: GroupSpec | None = None  # None: not computed since the last change
     priorities: Counter[int] = field(default_factory=Counter)  # how many members have each

@@ -108,6 +108,8 @@ def upsert(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> Effects:
         group.changes += 1
     else:
         group.add(pod.uid, Member(PodInfo(pod), ref))
+        if group.ended:  # another controller's pods are another gang of that name
+            group.ended = {uid: each for uid, each in group.ended.items() if controller_of(each) == controller_of(pod)}
     group.priorities[pod.priority] += 1
     _follow_wish(group, wish_of(known, before), wish_of(pod, ref))
     group.roles.add(pod)
@@ -123,6 +125,12 @@ def upsert(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> Effects:
         group.spec = None  # what its pods say is what it asks for
     _follow_gate(group, pod, gate)
     return _follow_node(group, pod)
+
+
+def controller_of(pod: corev1.Pod) -> str:
+    """The UID of what manages the pod; empty where nothing does."""
+    owner = pod.metadata.controller
+    return owner.uid if owner is not None else ""
 
 
 def _follow_gate(group: Group, pod: corev1.Pod, gate: str) -> None:

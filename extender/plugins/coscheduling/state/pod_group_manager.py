@@ -46,7 +46,7 @@ from extender.plugins.coscheduling.state.group_members import KnownPods
 from extender.plugins.coscheduling.state.member import Effect
 from extender.plugins.coscheduling.state.quorum import Needs, left_behind, needs
 from extender.plugins.coscheduling.state.slots import Slot, Slots, is_for_shape_of, member_to_come
-from extender.plugins.coscheduling.state.starts import follow_start, recall_start
+from extender.plugins.coscheduling.state.starts import follow_start, recall_once_whole, recall_start
 from extender.plugins.coscheduling.waits_for import brings_volumes
 from extender.plugins.pod_claims import claim_uses
 
@@ -174,6 +174,8 @@ class PodGroupManager:
             self._asks_anew(group)
         if new:
             self._claim_slot(group, group.members[pod.uid].info)
+            if group.whole_of:  # it waits for those that exist, of which there is one more
+                self.follow_places(group)
 
     def pod_changed(self, pod: corev1.Pod) -> Group | None:
         """Takes in a pod of the watch; a deleting or terminal one counts no longer. Returns its group."""
@@ -432,7 +434,9 @@ class PodGroupManager:
 
     def recall_start(self, group: Group) -> bool:
         """When we begin to lead: whether a start that the pods' records show was cut short, and can be finished."""
-        recall_start(group, self.spec(group), self.wall())
+        spec = self.spec(group)
+        recall_start(group, spec, self.wall())
+        recall_once_whole(group, spec)
         return self.begun(group)
 
     def left_behind(self, group: Group) -> AbstractSet[str]:

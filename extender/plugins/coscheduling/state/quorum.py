@@ -40,7 +40,36 @@ def needs(group: Group, spec: GroupSpec, having: AbstractSet[str], to_come: Coll
     if spec.match_policy is MatchPolicy.ONCE_SATISFIED and group.once_whole:
         return Needs()
     settled = settled_members(group, spec)
-    return minima_missed(group, spec, having - settled if settled else having, to_come)
+    counted = having - settled if settled else having
+    if has_been_whole(group, spec):
+        return minima_missed(group, _of_those_that_exist(group, spec, to_come), counted, to_come)
+    return minima_missed(group, spec, counted, [*to_come, *group.ended.values()] if group.ended else to_come)
+
+
+def has_been_whole(group: Group, spec: GroupSpec) -> bool:
+    """Whether as many as it asks for now have run, and some of them still do. It waits for no member that does not exist: that one may
+    have ended, or its owner wants fewer by now. With only-waiting a batch is a gang of its own."""
+    return 0 < spec.min_member <= group.whole_of and spec.match_policy is not MatchPolicy.ONLY_WAITING
+
+
+def _of_those_that_exist(group: Group, spec: GroupSpec, to_come: Collection[corev1.Pod]) -> GroupSpec:
+    """Where there are minMember of them no role may be short: another member takes no part of one that has gone.
+
+    to_come: count as if they did.
+    """
+    existing = len(group.members) + len(to_come)
+    if existing >= spec.min_member:
+        return spec
+    if not spec.roles.minima:
+        return replace(spec, min_member=existing)
+    there = Counter(group.roles.among(group.members.keys(), group.members, spec.roles))
+    there.update(map(spec.roles.role_of, to_come))
+    gone, minima = spec.min_member - existing, []
+    for role, minimum in spec.roles.minima:
+        fewer = min(gone, max(0, minimum - there[role]))
+        gone -= fewer
+        minima.append((role, minimum - fewer))
+    return replace(spec, min_member=existing, roles=replace(spec.roles, minima=tuple(minima)))
 
 
 def minima_missed(
@@ -135,11 +164,21 @@ def note_start(group: Group, uids: AbstractSet[str]) -> None:
 
 def update_once_whole(group: Group, spec: GroupSpec | None) -> None:
     """Members came to nodes, or left them: has the gang been whole by now? With none left it is to start anew."""
-    if spec is None or spec.invalid or spec.match_policy is MatchPolicy.WAITING_AND_RUNNING:
+    if spec is None or spec.invalid:
         return
     assigned = group.assigned()
+    group.ran = group.ran or bool(assigned)
     if not assigned and not group.starting:
         group.once_whole = False
-        group.started.clear()
-    elif not group.once_whole and not needs(group, spec, assigned):
-        group.once_whole = True
+        group.whole_of = 0
+        if spec.match_policy is not MatchPolicy.WAITING_AND_RUNNING:
+            group.started.clear()
+    elif group.whole_of < spec.min_member and not needs(group, spec, assigned):
+        note_whole(group, spec, spec.min_member)
+
+
+def note_whole(group: Group, spec: GroupSpec, members: int) -> None:
+    """So many members, or all but those that have ended, are on nodes or have been."""
+    group.whole_of = max(group.whole_of, members)
+    group.ended = {}
+    group.once_whole = group.once_whole or spec.match_policy is not MatchPolicy.WAITING_AND_RUNNING

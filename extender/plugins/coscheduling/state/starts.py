@@ -12,15 +12,23 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from extender.api.schedulingv1alpha1 import PodGroup
+from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.plugins.coscheduling.spec.keys import START
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.reading import Reading
 from extender.plugins.coscheduling.spec.start_record import StartRecord, digest, start_record
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import Start
-from extender.plugins.coscheduling.state.quorum import is_over
+from extender.plugins.coscheduling.state.quorum import is_over, left_behind, note_whole
 
 RECENT = timedelta(minutes=5)  # a start that began before has been finished since, or never will be
+STARTED = (
+    "Scheduled",
+    "PodGroupScheduled",
+    "PodGroupInitiallyScheduled",
+)  # our own condition, and those of 1.36 and 1.37
+STARTED_PHASES = ("Scheduled", "Running")
 SKEW = timedelta(seconds=5)  # between our clock and the API server's, which dates pods
 
 
@@ -46,6 +54,27 @@ def recall_start(group: Group, spec: GroupSpec | None, now: datetime) -> None:
     """What the pods show when we begin to lead, and nothing else: others may have led in between."""
     group.start = _recalled(group, now) if spec is not None and not spec.invalid else None
     follow_start(group, spec)
+
+
+def recall_once_whole(group: Group, spec: GroupSpec | None) -> None:
+    """Likewise, whether it has been whole: what members that run were bound with, or what its object says, shows it. Members that have no
+    sibling on a node prove nothing, whatever an object says: they may have been made anew, to start whole."""
+    on_node = group.on_node()
+    if not on_node or spec is None or spec.invalid or left_behind(group, spec):
+        return
+    quorums = [record.quorum for uid in on_node if (record := _record_of(group, uid)) is not None]
+    members = max((*quorums, spec.min_member if says_started(group.pod_group or group.in_tree) else 0), default=0)
+    if members > group.whole_of:
+        note_whole(group, spec, members)
+
+
+def says_started(pod_group: PodGroup | InTreePodGroup | None) -> bool:
+    """Whether the object's own conditions, or the phase that scheduler-plugins' controller writes, say that its gang has started."""
+    if pod_group is None:
+        return False
+    if isinstance(pod_group, PodGroup) and pod_group.status.phase in STARTED_PHASES:
+        return True
+    return any(known.type in STARTED and known.status == "True" for known in pod_group.status.conditions)
 
 
 def _recalled(group: Group, now: datetime) -> Start | None:

@@ -231,6 +231,12 @@ def _standing(manager: PodGroupManager, group: Group) -> Iterable[str]:
         yield f"{group.standing} is noted, {found} counted"
 
 
+def _whole_of(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    """Of a gang that runs: with none left it starts anew."""
+    if group.whole_of and not (group.assigned() or group.starting) and manager.spec(group) is not None:
+        yield f"{group.whole_of} members are said to have run, and none does"
+
+
 GROUP_RULES: Mapping[str, Rule] = {
     "key": _exactly("key", lambda manager, group: next(k for k, v in manager.groups.items() if v is group)),
     "pod_group": _nothing,
@@ -256,6 +262,9 @@ GROUP_RULES: Mapping[str, Rule] = {
     "started": _of_pending("started"),
     "start": _start,
     "once_whole": _nothing,
+    "whole_of": _whole_of,
+    "ran": _nothing,
+    "ended": lambda _, group: (f"{uid} has ended and is a member" for uid in group.ended.keys() & group.members.keys()),
     "last_diagnosis": _nothing,
     "spec": _spec,
     "priorities": _exactly(

@@ -1,0 +1,117 @@
+"""Members that have ended, of gangs that wait for siblings: the API server is asked for them, since no watch shows them.
+
+The pods' informer leaves out what is Succeeded or Failed, as kube-scheduler's does, and a member that leaves it so looks like one that
+was deleted. GangObserver tells which gangs are short of members; of those that have run before, the Succeeded pods of the namespace are
+listed, and those that belong to the gang count as siblings. docs/design/0038 says which do. No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from extender.api import corev1
+from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
+from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
+from extender.plugins.coscheduling.spec.named_groups import namespace_of
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.group_members import controller_of
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.quorum import needs
+
+AGAIN_SECONDS = 30.0  # between two questions about one gang, while it is short
+
+
+class EndedMembers:
+    """The manager's lock guards what is noted; it is let go while the API server is asked."""
+
+    def __init__(
+        self,
+        manager: PodGroupManager,
+        dependencies: CoschedulingDependencies,
+        schedule_planning: Callable[[], None],
+        steering: OrderedSteering,
+    ) -> None:
+        self._manager = manager
+        self._with = dependencies
+        self._steering = steering
+        self._schedule_planning = schedule_planning
+        self._ask_at: dict[str, float] = {}  # keys of gangs that are short of members -> when
+        self._began = manager.wall()
+        manager.on_dropped.append(self._forget)
+
+    def _forget(self, key: str) -> None:
+        self._ask_at.pop(key, None)
+
+    def is_short(self, key: str) -> None:
+        """The gang has fewer members than it asks for."""
+        with self._manager.lock:
+            self._ask_at.setdefault(key, self._manager.clock())
+
+    def tick(self) -> None:
+        """About once a second: those that are due, each namespace once."""
+        if not self._ask_at or not self._with.may_plan():
+            return
+        asked: dict[str, list[str]] = {}
+        with self._manager.lock:
+            now = self._manager.clock()
+            for key in [key for key, at in self._ask_at.items() if at <= now]:
+                if self._manager.quarantine.for_gang(key, "ended", partial(self._may_have_ended, key), otherwise=False):
+                    self._ask_at[key] = now + AGAIN_SECONDS
+                    asked.setdefault(namespace_of(key), []).append(key)
+                else:
+                    del self._ask_at[key]
+        for namespace, keys in asked.items():
+            self._with.succeeded_pods(namespace, partial(self._found, frozenset(keys)))
+
+    def _may_have_ended(self, key: str) -> bool:
+        """Whether the gang is short still, and is none that was made while we looked and never ran. Lock held."""
+        group = self._manager.groups.get(key)
+        spec = self._manager.spec(group) if group is not None else None
+        if group is None or spec is None or spec.invalid or not group.pending():
+            return False
+        if not group.ran and spec.created is not None and spec.created > self._began:
+            return False
+        return bool(needs(group, spec, group.members.keys()))
+
+    def _found(self, keys: frozenset[str], pods: Iterable[corev1.Pod]) -> None:
+        """pods: those of the namespace that have Succeeded."""
+        ended: dict[str, dict[str, corev1.Pod]] = {key: {} for key in keys}
+        for pod in pods:
+            ref = self._manager.labels.group_of(pod) if pod.node_name else None
+            if ref is not None and ref.key in ended:
+                ended[ref.key][pod.uid] = pod
+        with self._manager.lock:
+            for key, found in ended.items():
+                self._manager.quarantine.for_gang(key, "ended", partial(self._count, key, found), None)
+        self._schedule_planning()
+        self._steering.carry_out()
+
+    def _count(self, key: str, found: dict[str, corev1.Pod]) -> None:
+        """Lock held."""
+        manager = self._manager
+        group = manager.groups.get(key)
+        if group is None or group.whole_of:
+            return
+        before = group.ended.keys()
+        group.ended = {uid: pod for uid, pod in found.items() if _is_sibling(group, pod)}
+        if group.ended.keys() == before:
+            return
+        manager.follow_places(group)
+        manager.forget_notes(key)
+        manager.queue.move_to_active((key,))
+        self._steering.activate(key, [group.members[uid].pod for uid in group.refused - group.gated])
+
+
+def _is_sibling(group: Group, ended: corev1.Pod) -> bool:
+    """Whether it is of the same run of the gang as the members that wait: of the same controller. Without one it has to have a sibling on
+    a node, and to be no older than the gang's object."""
+    owner = controller_of(ended)
+    if ended.uid in group.members or all(controller_of(info.pod) != owner for info in group.pending()):
+        return False
+    if owner:
+        return True
+    pod_group = group.pod_group or group.in_tree
+    since = pod_group.metadata.creation_timestamp if pod_group is not None else None
+    created = ended.metadata.creation_timestamp
+    return bool(group.assigned()) and (since is None or created is None or created >= since)

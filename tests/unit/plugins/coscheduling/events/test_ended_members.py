@@ -1,0 +1,289 @@
+"""Gangs of which some members have ended, or have been taken away for good: what is left of them is scheduled, a fraction is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from extender.api import corev1
+from extender.api.metav1 import Condition, OwnerReference
+from extender.api.schedulingv1alpha1 import PodGroup, PodGroupStatus
+from tests.unit.plugins.coscheduling.conftest import World, node
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members, on_node
+from tests.unit.plugins.coscheduling.starting import bound_by
+
+Make = Callable[..., World]
+ROLES = "master=1,worker=2"
+
+
+class Job:
+    """The Job controller around a gang, by UIDs: pods that end are in the API still, and no watch shows them."""
+
+    def __init__(self, world: Make, **group_of: Any) -> None:
+        self._make = partial(world, [node(f"n{number}", "1") for number in range(4)])
+        self._succeeded: list[corev1.Pod] = []
+        self.asked = 0
+        self.kube = KubeScheduler(self._world())
+        self.kube.apply(group(**{"minimum": 3, **group_of}))
+
+    def _world(self) -> World:
+        made = self._make()
+        made.connect(succeeded_pods=self._list)
+        return made
+
+    def _list(self, namespace: str, found: Callable[[Iterable[corev1.Pod]], None]) -> None:
+        self.asked += 1
+        found([pod for pod in self._succeeded if pod.namespace == namespace])
+
+    def create(self, *names: str, owner: str = "job", **more: Any) -> None:
+        self.kube.create(*(of(member(name, **more), owner) for name in names))
+        self.run()
+
+    def run(self) -> None:
+        """Until nothing moves, and some seconds more."""
+        for _ in range(3):
+            self.kube.run()
+            self.kube.plugin.tick()
+            self.kube.world.clock.now += 2.0
+        self.kube.run()
+
+    def succeeds(self, name: str) -> None:
+        self._succeeded.append(self.kube.pods[f"default/{name}"])
+        self.loses(name)
+
+    def loses(self, *names: str) -> None:
+        self.kube.delete(*(self.kube.pods[f"default/{name}"] for name in names))
+        self.run()
+
+    def extender_restarts(self) -> None:
+        self.kube.extender_restarts(self._world())
+        self.run()
+
+    @property
+    def running(self) -> set[str]:
+        return self.kube.running()
+
+
+def of(pod: corev1.Pod, owner: str) -> corev1.Pod:
+    """A pod that the controller of this UID manages; of none where it is empty."""
+    owners = (
+        (OwnerReference(api_version="batch/v1", kind="Job", name=owner, uid=owner, controller=True),) if owner else ()
+    )
+    return structs.replace(pod, metadata=structs.replace(pod.metadata, owner_references=owners))
+
+
+@pytest.fixture
+def job(world: Make) -> Job:
+    made = Job(world)
+    made.create("a", "b", "c")
+    assert made.running == {"a", "b", "c"}
+    return made
+
+
+RESTART = pytest.mark.parametrize(
+    "restarts", [pytest.param(False, id="one process"), pytest.param(True, id="the extender restarts in between")]
+)
+
+
+@RESTART
+def test_a_replaced_member_is_scheduled_whatever_became_of_its_siblings(job: Job, restarts: bool) -> None:
+    """It waited for a third pod that its Job never makes again: kubernetes #142330."""
+    job.succeeds("a")
+    job.loses("c")
+    if restarts:
+        job.extender_restarts()
+    job.create("d")
+    assert job.running == {"b", "d"}
+
+
+@RESTART
+def test_what_is_left_of_a_gang_that_was_scaled_down_gets_its_head_back(job: Job, restarts: bool) -> None:
+    """KubeRay makes a PodGroup once, and never updates its minMember."""
+    job.loses("b")
+    job.loses("a")
+    if restarts:
+        job.extender_restarts()
+    job.create("head")
+    assert job.running == {"c", "head"}
+
+
+def test_members_that_are_there_are_placed_together(job: Job) -> None:
+    job.loses("b", "c")
+    job.kube.create(*members(2, prefix="single", group="", cpu=1))
+    job.run()
+    job.create("d", "e")
+    assert job.running == {"a", "single0", "single1"}, "one node is left, for two"
+    job.loses("single0")
+    assert job.running == {"a", "single1", "d", "e"}
+
+
+@RESTART
+def test_what_has_not_ended_starts_together_where_no_member_is_left(job: Job, restarts: bool) -> None:
+    job.succeeds("a")
+    job.loses("b", "c")
+    if restarts:
+        job.extender_restarts()
+    job.create("d")
+    assert job.running == set(), "one of two that are still to run"
+    job.create("e")
+    assert job.running == {"d", "e"}
+
+
+def test_a_gang_of_which_nothing_is_left_starts_whole(job: Job) -> None:
+    """Its Job was suspended and resumed, or begins again."""
+    job.loses("a", "b", "c")
+    job.create("d", "e")
+    assert job.running == set()
+    job.create("f")
+    assert job.running == {"d", "e", "f"}
+
+
+def test_further_pods_of_a_job_that_makes_more_than_it_runs_at_a_time_wait_for_none(job: Job) -> None:
+    """completions: 4, parallelism: 3."""
+    for name in ("a", "b", "c"):
+        job.succeeds(name)
+    job.create("d")
+    assert job.running == {"d"}
+
+
+def test_pods_that_another_run_has_left_behind_are_no_siblings(job: Job) -> None:
+    """Each run of a CronJob is a Job of its own, in one PodGroup."""
+    for name in ("a", "b", "c"):
+        job.succeeds(name)
+    job.create("d", owner="next")
+    assert (job.running, job.asked > 0) == (set(), True)
+    job.create("e", "f", owner="next")
+    assert job.running == {"d", "e", "f"}
+
+
+def test_what_was_counted_counts_no_more_when_the_next_run_comes(job: Job) -> None:
+    job.succeeds("a")
+    job.loses("b", "c")
+    job.create("d")
+    assert job.kube.plugin.manager.groups["default/g"].ended.keys() == {"default/a"}
+    job.kube.delete(job.kube.pods["default/d"])
+    job.kube.create(*(of(member(name), "next") for name in "ef"))
+    assert job.kube.plugin.manager.groups["default/g"].ended == {}
+    job.run()
+    assert job.running == set()
+
+
+@pytest.mark.parametrize("sibling", [pytest.param("b", id="beside one that runs"), pytest.param("", id="alone")])
+def test_bare_pods_that_have_ended_count_beside_one_that_runs(sibling: str, world: Make) -> None:
+    made = Job(world)
+    made.kube.create(*(on_node(member(name), f"n{number}") for number, name in enumerate("ab")))
+    made.succeeds("a")
+    if not sibling:
+        made.loses("b")
+        made.create("e", owner="")
+    made.create("d", owner="")
+    assert made.running == ({"b", "d"} if sibling else set())
+
+
+def test_a_fraction_that_never_was_whole_waits(world: Make) -> None:
+    made = Job(world)
+    made.kube.create(on_node(of(member("a"), "job"), "n0"))
+    made.create("b")
+    assert (made.running, made.kube.reason()) == ({"a"}, "QuorumMissing")
+    made.create("c")
+    assert made.running == {"a", "b", "c"}
+
+
+def told(pod_group: PodGroup, **status: Any) -> PodGroup:
+    return structs.replace(pod_group, status=PodGroupStatus(**status))
+
+
+@pytest.mark.parametrize(
+    ("status", "running"),
+    [
+        pytest.param({"conditions": (Condition("Scheduled", "True"),)}, {"a", "b"}, id="our condition"),
+        pytest.param({"conditions": (Condition("Scheduled", "False"),)}, {"a"}, id="our condition says that it waits"),
+        pytest.param({"conditions": (Condition("Ready", "True"),)}, {"a"}, id="another condition"),
+        pytest.param({"phase": "Running"}, {"a", "b"}, id="scheduler-plugins' controller"),
+        pytest.param({"phase": "Pending"}, {"a"}, id="which says that it waits"),
+    ],
+)
+def test_what_the_object_says_of_a_start_that_others_made(
+    status: dict[str, Any], running: set[str], world: Make
+) -> None:
+    w = world([node("n0"), node("n1")])
+    kube = KubeScheduler(w)
+    kube.apply(told(group(minimum=3), **status))
+    kube.create(on_node(member("a"), "n0"), member("b"))
+    w.plugin.tick()
+    kube.run()
+    assert kube.running() == running
+
+
+def test_an_object_proves_nothing_where_no_member_runs(world: Make) -> None:
+    kube = KubeScheduler(world([node("n0"), node("n1")]))
+    kube.apply(told(group(minimum=3), conditions=(Condition("Scheduled", "True"),)))
+    kube.create(member("a"), member("b"))
+    kube.plugin.tick()
+    kube.run()
+    assert kube.running() == set()
+
+
+def test_a_group_without_an_object_is_known_by_the_record_that_its_members_were_bound_with(world: Make) -> None:
+    kube = KubeScheduler(world([node("n0"), node("n1")]))
+    bare = {"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
+
+    def labelled(name: str) -> corev1.Pod:
+        pod = member(name, "")
+        return structs.replace(pod, metadata=structs.replace(pod.metadata, labels=bare))
+
+    kube.create(bound_by(on_node(labelled("a"), "n0"), 3, ["default/a", "default/x", "default/y"]), labelled("b"))
+    kube.plugin.tick()
+    kube.run()
+    assert kube.running() == {"a", "b"}
+
+
+def test_a_min_member_that_was_raised_since_is_waited_for(job: Job) -> None:
+    job.kube.apply(group(minimum=5))
+    job.create("d")
+    assert job.running == {"a", "b", "c"}
+
+
+def test_an_ended_member_counts_for_its_role(world: Make) -> None:
+    made = Job(world, roles=ROLES)
+    made.create("m", role="master")
+    made.create("w1", "w2", role="worker")
+    made.succeeds("w1")
+    made.loses("m", "w2")
+    made.create("n", role="master")
+    assert made.running == set()
+    made.create("w3", role="worker")
+    assert made.running == {"n", "w3"}
+
+
+def test_of_a_gang_that_is_being_made_nothing_is_asked(world: Make) -> None:
+    """A thousand of them would be a thousand lists."""
+    made = Job(world)
+    made.kube.apply(
+        structs.replace(g := group(minimum=3), metadata=structs.replace(g.metadata, creation_timestamp=None))
+    )
+    made.create("a", "b")
+    assert made.asked > 0, "how old it is is not known"
+    made = Job(world)
+    created = made.kube.plugin.manager.wall()
+    made.kube.apply(structs.replace(g, metadata=structs.replace(g.metadata, creation_timestamp=created)))
+    made.create("a", "b")
+    assert made.asked == 0
+
+
+def test_a_gang_that_stays_short_is_asked_about_once_in_a_while(job: Job) -> None:
+    job.loses("a", "b", "c")
+    job.create("d")
+    assert job.asked == 1
+    for _ in range(10):
+        job.run()
+    assert job.asked == 3, "in 66 seconds"
+    job.create("e", "f")
+    asked = job.asked
+    for _ in range(10):
+        job.run()
+    assert job.asked == asked
