@@ -50,7 +50,7 @@ class EndedMembers:
 
     def tick(self) -> None:
         """About once a second: those that are due, each namespace once."""
-        if not self._ask_at or not self._with.may_plan():
+        if not self._with.may_plan():
             return
         asked: dict[str, list[str]] = {}
         with self._manager.lock:
