@@ -137,14 +137,24 @@ class Connection:
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata, "deleteOptions": options}
         self._transport.call("POST", _path(PODS, pod.namespace, pod.name, "eviction"), body=body)
 
-    def may(self, verb: str, resource: ResourceType[Any], subresource: str = "") -> bool:
+    def may(
+        self,
+        verb: str,
+        resource: ResourceType[Any],
+        subresource: str = "",
+        *,
+        namespace: str = "",
+        name: str = "",
+        user: str = "",
+    ) -> bool:
         wanted = {"verb": verb, "group": resource.group, "resource": resource.plural, "subresource": subresource}
-        body = {
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": wanted},
-        }
-        answer = self._transport.call("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=body)
+        spec: dict[str, Any] = {"resourceAttributes": {**wanted, "namespace": namespace, "name": name}}
+        kind = "SelfSubjectAccessReview"
+        if user:
+            kind = "SubjectAccessReview"
+            spec |= {"user": user, "groups": _groups_of(user)}
+        body = {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}
+        answer = self._transport.call("POST", f"/apis/authorization.k8s.io/v1/{kind.lower()}s", body=body)
         return self._decode(answer, _AccessReview).status.allowed
 
     def bind(self, binding: corev1.Binding) -> None:
@@ -207,6 +217,14 @@ def version_of(major: str, minor: str) -> tuple[int, int]:
     digits = [re.match(r"\d+", text) for text in (major, minor)]
     first, second = (int(found[0]) if found else 0 for found in digits)
     return first, second
+
+
+def _groups_of(user: str) -> list[str]:
+    """Those that the API server's authenticator gives every user of this kind."""
+    parts = user.split(":")
+    if parts[:2] == ["system", "serviceaccount"] and len(parts) == 4:
+        return ["system:serviceaccounts", f"system:serviceaccounts:{parts[2]}", "system:authenticated"]
+    return ["system:authenticated"]
 
 
 def _namespace(body: Mapping[str, Any], resource: ResourceType[Any]) -> str:

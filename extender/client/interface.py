@@ -248,8 +248,20 @@ class API(Protocol):
         """POST pods/{name}/eviction, with the UID as precondition. Raises TooManyRequestsError where a budget forbids it."""
         ...
 
-    def may(self, verb: str, resource: ResourceType[Any], subresource: str = "") -> bool:
-        """Whether we have the permission, in every namespace (SelfSubjectAccessReview)."""
+    def may(
+        self,
+        verb: str,
+        resource: ResourceType[Any],
+        subresource: str = "",
+        *,
+        namespace: str = "",
+        name: str = "",
+        user: str = "",
+    ) -> bool:
+        """Whether we have the permission (SelfSubjectAccessReview), or another user has it (SubjectAccessReview).
+
+        namespace empty: in every one. name empty: for every object. user: as in `system:serviceaccount:kube-system:gang-scheduler`.
+        """
         ...
 
     def bind(self, binding: corev1.Binding) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
+from extender.cli.main import main
 from tests.e2e.api import Api, Json, Refused
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import EXTENDER_ALONE, EXTENDER_USER, MANIFESTS, SIDECAR, ControlPlane, Scheduler
@@ -84,6 +86,27 @@ def test_the_sidecar_may_read_its_one_lease(cluster: Cluster) -> None:
     )
     assert is_forbidden(account, f"{leases}/kube-controller-manager")
     assert is_forbidden(account, "/api/v1/namespaces/kube-system/secrets")
+
+
+def test_the_doctor_finds_the_right_that_is_taken_away(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the shipped ServiceAccount, by an administrator's kubeconfig: preemption is an overlay of its own, and so no mistake."""
+    plane = cluster.plane
+    plane.kubectl("apply", "--server-side", "-k", str(MANIFESTS / "sidecar"))
+    asked = [f"--kubeconfig={plane.kubeconfig()}", f"--config={MANIFESTS / 'sidecar/extender.yaml'}", "-o", "json"]
+
+    def missing() -> set[str]:
+        main(["doctor", *asked])
+        found = json.loads(capsys.readouterr().out)
+        return {each["field"] for each in found if each["code"] == "MissingRight" and each["severity"] != "info"}
+
+    eventually(lambda: not missing(), within=10, what="nothing is missing")
+    plane.kubectl("delete", "clusterrolebinding", "gang-extender")
+    try:
+        own = {"podgroups.scheduling.x-k8s.io", "podgroups.scheduling.x-k8s.io/status"}
+        eventually(lambda: own <= missing(), within=10, what="what was taken away is missing")
+        assert not missing() & {"nodes", "pods/binding"}  # the ServiceAccount has kube-scheduler's own role too
+    finally:
+        plane.kubectl("apply", "--server-side", "-k", str(MANIFESTS / "sidecar"))
 
 
 def test_the_pod_of_the_sidecar_passes_restricted_pod_security(cluster: Cluster) -> None:

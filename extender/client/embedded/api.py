@@ -184,7 +184,16 @@ class EmbeddedAPI:
                     raise TooManyRequestsError(text, reason="TooManyRequests")
             self.delete(PODS, pod.name, pod.namespace, preconditions=Preconditions(uid=pod.uid), dry_run=dry_run)
 
-    def may(self, verb: str, resource: ResourceType[Any], subresource: str = "") -> bool:
+    def may(
+        self,
+        verb: str,
+        resource: ResourceType[Any],
+        subresource: str = "",
+        *,
+        namespace: str = "",
+        name: str = "",
+        user: str = "",
+    ) -> bool:
         """No caller is refused anything here."""
         return True
 

@@ -48,9 +48,16 @@ def test_what_is_only_good_to_know_is_no_mistake(tmp_path: Path, capsys: pytest.
     ("arguments", "said"),
     [
         pytest.param(
-            [], "doctor: wanted --kube-scheduler-config FILE, --config FILE, or both", id="nothing to examine"
+            [],
+            "doctor: wanted one or more of --kube-scheduler-config FILE, --config FILE, --kubeconfig FILE",
+            id="nothing to examine",
         ),
         pytest.param(["--config", "no-such-file"], "no-such-file: No such file or directory", id="no such file"),
+        pytest.param(
+            ["--kubeconfig", "no-such-file"],
+            "kubeconfig no-such-file: No such file or directory",
+            id="no such kubeconfig",
+        ),
         pytest.param(["--config", "/"], "/: Is a directory", id="a folder"),
     ],
 )
@@ -62,6 +69,7 @@ def test_wrong_use(arguments: list[str], said: str, capsys: pytest.CaptureFixtur
 def test_the_page_has_every_code() -> None:
     source = "".join(file.read_text() for file in (PROJECT / "extender/doctor").glob("*.py"))
     codes = set(re.findall(r'(?:ERROR|WARNING|INFO|severity), "(\w+)"', source))
+    codes.add("MissingRight")
     codes |= {f"No{verb}Verb" for verb in ("Filter", "Prioritize", "Preempt", "Bind")}
     listed = set(re.findall(r"^\| `(\w+)` \|", (PROJECT / "docs/doctor.md").read_text(), re.MULTILINE))
     assert listed == codes

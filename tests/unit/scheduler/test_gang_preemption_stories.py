@@ -225,7 +225,7 @@ def test_victims_that_had_only_just_begun_go_once_they_have_run_for_long_enough(
 
 def test_without_permission_it_is_off_and_says_so() -> None:
     class Unpermitted(EmbeddedAPI):
-        def may(self, verb: str, resource: ResourceType[Any], subresource: str = "") -> bool:
+        def may(self, verb: str, resource: ResourceType[Any], subresource: str = "", **of: str) -> bool:
             return False
 
     with running(api=Unpermitted()) as bench:

@@ -129,7 +129,7 @@ def test_what_may_go_of_a_gang_is_configured(gang_victims: str, victims: dict[st
 
 def test_without_permission_to_evict_a_gang_that_runs_elsewhere_too_is_left_alone() -> None:
     class Unpermitted(EmbeddedAPI):
-        def may(self, verb: str, resource: ResourceType[Any], subresource: str = "") -> bool:
+        def may(self, verb: str, resource: ResourceType[Any], subresource: str = "", **of: str) -> bool:
             return False
 
     with running(api=Unpermitted()) as bench:

@@ -26,7 +26,7 @@ POLICIES = ("wholeOrSurplus", "wholeOrSurplus", "surplusOnly", "any")
 
 
 class Unpermitted(EmbeddedAPI):
-    def may(self, verb: str, resource: ResourceType[Any], subresource: str = "") -> bool:
+    def may(self, verb: str, resource: ResourceType[Any], subresource: str = "", **of: str) -> bool:
         return False
 
 

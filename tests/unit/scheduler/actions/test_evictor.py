@@ -119,7 +119,7 @@ class _Budgeted(EmbeddedAPI):
         super().__init__()
         self._forbidden = forbidden
 
-    def may(self, verb: str, resource: Any, subresource: str = "") -> bool:
+    def may(self, verb: str, resource: Any, subresource: str = "", **of: str) -> bool:
         return verb not in self._forbidden
 
     def evict(self, pod: corev1.Pod, *, dry_run: bool = False) -> None:
