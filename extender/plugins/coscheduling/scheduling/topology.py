@@ -15,7 +15,7 @@ from extender.framework.columnar import table_of
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.planner.domains import DomainCache, UnknownLevelError, level_of
-from extender.plugins.coscheduling.spec.topology import AskedTopology, tier_number
+from extender.plugins.coscheduling.spec.topology import AskedTopology, is_elsewhere, layer_name, tier_number
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -51,9 +51,7 @@ def topology_of(configured: Topology, asked: Iterable[AskedTopology]) -> Topolog
     configured = _with_labels(configured, {each.node_label for each in known if each.node_label})
     needed = (level for each in known for level in (_named(configured, each.required), each.node_label))
     required = _narrowest(configured, needed)
-    tiers = bool(configured.levels)  # without any, a preference by tier has nothing to prefer
-    asked_for = (each.preferred for each in known if tiers or not tier_number(each.preferred))
-    preferred = _narrowest(configured, (_named(configured, level) for level in asked_for))
+    preferred = _narrowest(configured, (_preferred(configured, each.preferred) for each in known))
     return replace(configured, required=required, preferred=preferred) if required or preferred else configured
 
 
@@ -84,7 +82,13 @@ def _narrowest(configured: Topology, levels: Iterable[str]) -> str:
 def _named(configured: Topology, level: str) -> str:
     """The name of a level that is asked for by its tier; one that is not configured keeps what it is called."""
     number = tier_number(level)
-    return configured.levels[-number].name if 0 < number <= len(configured.levels) else level
+    return configured.levels[-number].name if 0 < number <= len(configured.levels) else layer_name(level)
+
+
+def _preferred(configured: Topology, level: str) -> str:
+    """Likewise; another system's level that is not configured is nothing to prefer."""
+    name = _named(configured, level)
+    return "" if is_elsewhere(level) and _depth(configured, name) == len(configured.levels) else name
 
 
 def _depth(configured: Topology, name: str) -> int:

@@ -77,12 +77,13 @@ def asked_by(metadata: ObjectMeta, own_key: str, source: Source | None = None) -
     reading.value(metadata, keys.KOORDINATOR_MODE)
     required = reading.value(metadata, keys.TOPOLOGY_REQUIRED)
     preferred = reading.value(metadata, keys.TOPOLOGY_PREFERRED)
+    koordinators = reading.value(metadata, keys.KOORDINATOR_TOPOLOGY)
     if reading.invalid:
         return Asked(invalid=reading.invalid)
     roles = (
         Roles(minima, label or (source.role_label if source is not None else "") or ROLE_LABEL) if minima else NO_ROLES
     )
-    levels = AskedTopology(required or "", preferred or "")
+    levels = AskedTopology(required or "", preferred or "") if required or preferred else koordinators or NO_TOPOLOGY
     return Asked(policy or default.match_policy, groups, groups_key if groups else "", roles, seconds, levels)
 
 

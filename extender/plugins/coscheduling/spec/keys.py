@@ -21,7 +21,11 @@ from extender.plugins.coscheduling.spec.named_groups import (
     parse_groups,
 )
 from extender.plugins.coscheduling.spec.roles import parse_minima
-from extender.plugins.coscheduling.spec.sources.koordinator import parse_mode, parse_waiting_time
+from extender.plugins.coscheduling.spec.sources.koordinator import (
+    parse_mode,
+    parse_network_topology,
+    parse_waiting_time,
+)
 from extender.plugins.coscheduling.spec.start_record import parse_start
 from extender.plugins.coscheduling.spec.topology import parse_level
 
@@ -59,6 +63,7 @@ KOORDINATOR_MATCH_POLICY_ALIAS = Key(
 KOORDINATOR_GROUPS = Key(f"{_KOORDINATOR}/groups", _ANNOTATION, BOTH, LIST, parse_group_list)
 KOORDINATOR_WAITING_TIME = Key(f"{_KOORDINATOR}/waiting-time", _ANNOTATION, BOTH, WORD, parse_waiting_time)
 KOORDINATOR_MODE = Key(f"{_KOORDINATOR}/mode", _ANNOTATION, BOTH, WORD, parse_mode)
+KOORDINATOR_TOPOLOGY = Key(f"{_KOORDINATOR}/network-topology-spec", _ANNOTATION, BOTH, LIST, parse_network_topology)
 
 START = Record(f"{_OURS}/start", _ANNOTATION, POD, 2 * 1024, parse_start)
 """Written with a member's binding, and read after a restart: the start that the member was bound by."""
@@ -75,5 +80,6 @@ ASKING: tuple[Key[Any], ...] = (
     KOORDINATOR_GROUPS,
     KOORDINATOR_WAITING_TIME,
     KOORDINATOR_MODE,
+    KOORDINATOR_TOPOLOGY,
 )
 """What says more of a group than its name and its minimum."""

@@ -25,6 +25,7 @@ class AskedTopology:
 
 
 _TIER = "tier "
+_LAYER = "layer "
 
 
 def tier(number: int) -> str:
@@ -36,6 +37,20 @@ def tier_number(level: str) -> int:
     """0 for a level's name or label."""
     number = parse_count(level.removeprefix(_TIER)) if level.startswith(_TIER) else None
     return number or 0
+
+
+def layer(name: str) -> str:
+    """A preference for another system's level: none where it is not configured, as with a tier."""
+    return _LAYER + name
+
+
+def layer_name(level: str) -> str:
+    return level.removeprefix(_LAYER)
+
+
+def is_elsewhere(level: str) -> bool:
+    """Whether another system has named it, by tier or layer."""
+    return level.startswith((_TIER, _LAYER))
 
 
 NO_TOPOLOGY = AskedTopology()

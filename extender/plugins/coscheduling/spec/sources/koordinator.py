@@ -6,9 +6,12 @@ Koordinator: apis/extension/coscheduling.go
 
 from __future__ import annotations
 
+import msgspec
+
 from extender.config.durations import DurationError, parse_go_duration
 from extender.plugins.coscheduling.spec.counts import MAX_WAIT_SECONDS
 from extender.plugins.coscheduling.spec.field_errors import invalid, unsupported
+from extender.plugins.coscheduling.spec.topology import AskedTopology, layer, parse_level
 
 _MODES = ("Strict", "NonStrict")
 
@@ -29,3 +32,30 @@ def parse_mode(text: str) -> str:
     if text not in _MODES:
         raise unsupported(text, _MODES)
     return text
+
+
+class _Gather(msgspec.Struct):
+    layer: str
+    strategy: str = ""
+
+
+class _NetworkTopology(msgspec.Struct):
+    gather: list[_Gather] = msgspec.field(name="gatherStrategy", default_factory=list)
+
+
+_NETWORK_TOPOLOGY = msgspec.json.Decoder(_NetworkTopology)
+_MUST, _PREFER = "MustGather", "PreferGather"
+
+
+def parse_network_topology(text: str) -> AskedTopology:
+    """The first layer that has to gather all is a required level, the first that may is a preferred one. Raises FieldError."""
+    try:
+        gather = _NETWORK_TOPOLOGY.decode(text).gather
+    except (msgspec.DecodeError, RecursionError):
+        raise invalid(text, "must be a JSON object with gatherStrategy, a list of layers and strategies") from None
+    layers: dict[str, str] = {}
+    for each in gather:
+        if each.strategy not in (_MUST, _PREFER):
+            raise unsupported(each.strategy, (_MUST, _PREFER))
+        layers.setdefault(each.strategy, parse_level(each.layer))
+    return AskedTopology(layers.get(_MUST, ""), layer(layers[_PREFER]) if _PREFER in layers else "")

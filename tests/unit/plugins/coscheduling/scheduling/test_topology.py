@@ -212,6 +212,9 @@ def test_the_example_of_the_documentation_is_a_configuration(tmp_path: Path) -> 
         pytest.param(("zone", "rack"), AskedTopology(required="tier 3"), "tier 3", "", id="one too many is refused"),
         pytest.param(("zone", "rack"), AskedTopology(preferred="tier 1"), "", "rack", id="a preferred one likewise"),
         pytest.param((), AskedTopology(preferred="tier 1"), "", "", id="where there are none nothing is preferred"),
+        pytest.param(("zone", "rack"), AskedTopology(preferred="tier 3"), "", "", id="nor where there are too few"),
+        pytest.param(("rack",), AskedTopology(preferred="layer rack"), "", "rack", id="a layer by its name"),
+        pytest.param(("rack",), AskedTopology(preferred="layer b"), "", "", id="a layer that there is not"),
         pytest.param((), AskedTopology(required="tier 1"), "tier 1", "", id="but one that is required is refused"),
     ],
 )

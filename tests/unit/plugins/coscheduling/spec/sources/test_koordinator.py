@@ -9,6 +9,7 @@ import pytest
 from extender.api.metav1 import ObjectMeta
 from extender.plugins.coscheduling.spec.group_annotations import asked_by
 from extender.plugins.coscheduling.spec.sources import koordinator
+from extender.plugins.coscheduling.spec.topology import NO_TOPOLOGY, AskedTopology
 from tests.objects import make_pod_group
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, group, member, members
@@ -82,12 +83,49 @@ def test_a_pod_group_may_carry_them_and_our_own_come_first() -> None:
 
 
 @pytest.mark.parametrize(
+    ("gather", "ours", "asked"),
+    [
+        pytest.param("", {}, NO_TOPOLOGY, id="no layers"),
+        pytest.param(
+            '{"layer": "b", "strategy": "PreferGather"}, {"layer": "a", "strategy": "MustGather"}, '
+            '{"layer": "c", "strategy": "PreferGather"}',
+            {},
+            AskedTopology("a", "layer b"),
+            id="the first of each strategy",
+        ),
+        pytest.param(
+            '{"layer": "b", "strategy": "MustGather"}',
+            {"gang-extender.dev/topology-preferred": "x"},
+            AskedTopology(preferred="x"),
+            id="our own annotations come first",
+        ),
+    ],
+)
+def test_layers_to_gather_in_are_levels(gather: str, ours: dict[str, str], asked: AskedTopology) -> None:
+    annotations = {f"{PREFIX}/network-topology-spec": f'{{"gatherStrategy": [{gather}]}}', **ours}
+    assert asked_by(ObjectMeta(annotations=annotations), "default/g").topology == asked
+
+
+@pytest.mark.parametrize(
     ("key", "value", "wrong"),
     [
         pytest.param("waiting-time", "soon", "must be a duration, such as 90s", id="a duration that is none"),
         pytest.param("groups", "default/b", "must be a JSON list of namespace/name", id="groups without brackets"),
         pytest.param("groups", '["a/b/c"]', "must be namespace/name", id="a name with two slashes"),
         pytest.param("mode", "Loose", 'supported values: "Strict", "NonStrict"', id="a mode that there is not"),
+        pytest.param("network-topology-spec", "rack", "must be a JSON object", id="a topology that is no JSON"),
+        pytest.param(
+            "network-topology-spec",
+            "[" * 8000,
+            "must be a JSON object",
+            id="a topology that is nested as deep as can be",
+        ),
+        pytest.param(
+            "network-topology-spec",
+            '{"gatherStrategy": [{"layer": "rack", "strategy": "May"}]}',
+            'supported values: "MustGather", "PreferGather"',
+            id="a strategy that there is not",
+        ),
         pytest.param("match-policy", "never", 'supported values: "only-waiting"', id="a policy that there is not"),
     ],
 )

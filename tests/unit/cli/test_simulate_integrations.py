@@ -1,0 +1,104 @@
+"""Objects as controllers make them, each in a file of its own: what starts, what waits and with which message, and where.
+
+Named after the controller. The files' first lines say what each is; docs/integrations.md has the controllers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender.cli.main import main
+
+PROJECT = Path(__file__).parents[3]
+OBJECTS = Path(__file__).parent / "integrations"
+EXAMPLES = PROJECT / "manifests" / "examples" / "integrations"
+NODES, CONFIG = OBJECTS / "nodes.yaml", OBJECTS / "config.yaml"
+RACKS = {"n1": "a", "n2": "a", "n3": "b", "n4": "b", "n5": "b"}
+
+
+@dataclass(frozen=True)
+class End:
+    """summary: pods by state. said: in the message of each pod that waits, those that are gated excepted. racks: how many one group's
+    pods are in. warned: in a warning; empty: there is none."""
+
+    summary: Mapping[str, int]
+    said: str = ""
+    racks: int = 0
+    warned: str = ""
+
+
+def short(there: int, minimum: int) -> str:
+    return f"cannot find enough sibling pods, current pods number: {there}, minMember of group: {minimum}"
+
+
+ENDS = {
+    "trainer": End({"Scheduled": 3}),
+    "mpi": End({"Scheduled": 3}, racks=1),
+    "kuberay": End({"Scheduled": 5}),
+    "kuberay-was": End({"Pending": 2}, short(2, 3)),
+    "spark": End({"Scheduled": 1}),
+    "lws-volcano": End({"Pending": 2}, short(2, 3)),
+    "lws-keys": End({"Pending": 3, "Scheduled": 3}, "minMember of 3 does not fit: Insufficient cpu"),
+    "jobset-label": End({"Scheduled": 4}),
+    "jobset-in-tree": End({"Scheduled": 3}, racks=1),
+    "job-136": End({"Scheduled": 3}),
+    "job-137": End({"Scheduled": 3}, warned="$.spec.scheduling: unknown field"),
+    "composite": End({"Scheduled": 5}, racks=1),
+    "in-tree-short": End({"Pending": 3}, short(3, 4)),
+    "kueue": End({"Pending": 2}, "cannot proceed due to gated pods in the same PodGroup"),
+    "kueue-short": End({"Pending": 2}, short(2, 3)),
+    "kueue-beside": End({"Pending": 3}, "cannot proceed due to gated pods in the same PodGroup"),
+    "volcano": End({"Pending": 3}, "cannot find enough sibling pods of role ps"),
+    "volcano-whole": End({"Scheduled": 3}, racks=1),
+    "koordinator": End({"Pending": 2}, short(2, 3)),
+    "koordinator-gather": End({"Pending": 4}, "no single rack takes it: Insufficient cpu"),
+    "koordinator-prefer": End({"Scheduled": 4}),
+    "pytorch-short-of-room": End({"Pending": 6}, "deny: resource gap: cpu"),
+    "topology": End({"Pending": 4}, "minMember of 4 does not fit: no single rack takes it: Insufficient cpu"),
+    "other-kinds": End(
+        {"Scheduled": 1}, warned="other-kinds.yaml:2: ClusterQueue default/all, "
+        f"{OBJECTS}/other-kinds.yaml:6: CronJob team/nightly"
+    ),
+}  # fmt: skip
+
+
+def simulate(file: Path, capsys: pytest.CaptureFixture[str], config: Path = CONFIG) -> Any:
+    assert main(["simulate", str(NODES), str(file), "--config", str(config), "-o", "json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_what_becomes_of_a_controller_s_objects(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    end, report = ENDS[name], simulate(OBJECTS / f"{name}.yaml", capsys)
+    assert report["summary"] == end.summary
+    waiting = [pod["message"] for pod in report["pods"] if pod["state"] == "Pending"]
+    told = [message for message in waiting if "non-empty scheduling gates" not in message]
+    assert [message for message in told if end.said not in message] == []
+    assert bool(told) is bool(end.said)
+    groups: dict[str, set[str]] = {}
+    for pod in report["pods"]:
+        groups.setdefault(pod["name"][:4], set()).add(RACKS.get(pod.get("node", ""), ""))
+    assert not end.racks or {len(racks) for racks in groups.values()} == {end.racks}
+    assert bool(report["warnings"]) is bool(end.warned)
+    assert any(end.warned in warning for warning in report["warnings"]) or not end.warned
+
+
+def test_each_file_has_its_row() -> None:
+    assert {file.stem for file in OBJECTS.glob("*.yaml")} == {*ENDS, "nodes", "config"}
+
+
+@pytest.mark.parametrize("name", ["kueue", "lws-keys", "koordinator", "in-tree-short", "volcano"])
+def test_without_a_configuration_what_is_scheduled_singly_is_said_by_name(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Or its pods wait as a gang's."""
+    assert main(["simulate", str(NODES), str(OBJECTS / f"{name}.yaml"), "-o", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    singly = any("are scheduled singly" in warning for warning in report["warnings"])
+    assert singly or set(report["summary"]) == {"Pending"}
