@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from extender.api import policyv1
 from extender.framework.hypothetical import Cluster, snapshot_of, with_pods, without_pods
@@ -20,6 +21,7 @@ from extender.framework.resource import PODS
 from extender.framework.sort_slice import sort_slice
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.planner import Judge, Placement, Request, Verdict
+from extender.plugins.coscheduling.planner.domains import NONE, Domains, level_of
 from extender.plugins.coscheduling.planner.request import Deadline
 from extender.plugins.coscheduling.planner.room import asked_of, free
 from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, with_their_gangs
@@ -124,23 +126,19 @@ class _Problem:
 
     def _regions(self, fits: Fits) -> Iterator[Sequence[Evictable]]:
         """The pods that may go; by domain, where the gang has to stay in one."""
-        keys = {
-            level.key
-            for level in self.request.topology.levels
-            if self.request.topology.required in (level.name, level.key)
-        }
-        if not self.request.topology.required or not keys:
+        topology = self.request.topology
+        level = level_of(topology, topology.required)
+        if level is None:
             yield self.useful
             return
-        (key,) = keys
-        domains: dict[str, list[Evictable]] = {}
+        ids = Domains(self.cluster, topology.levels).ids[level]
+        domains: dict[int, list[Evictable]] = {}
         for victim in self.useful:
-            node = self.cluster.get(victim.node_name).node
-            if node is not None and (name := node.labels.get(key)) is not None:
-                domains.setdefault(name, []).append(victim)
-        in_order = sorted(domains, key=lambda name: (self._cost(domains[name]), name))
-        helpful = [name for name in in_order if fits(domains[name])]
-        yield from (domains[name] for name in helpful[:DOMAINS])
+            domains.setdefault(int(ids[self._at[victim.node_name]]), []).append(victim)
+        domains.pop(NONE, None)
+        in_order = sorted(domains, key=lambda domain: (self._cost(domains[domain]), domain))
+        helpful = (domains[domain] for domain in in_order if fits(domains[domain]))
+        yield from islice(helpful, DOMAINS)
 
     def _in_region(self, region: Sequence[Evictable], fits: Fits) -> VictimPlan | None:
         best = self._among(self._least_important(region, fits), fits)

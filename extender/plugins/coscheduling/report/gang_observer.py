@@ -54,12 +54,8 @@ class Seen:
     settled: Situation | None = None  # in which nothing is left to be told of it
 
 
-@dataclass(frozen=True, slots=True)
-class _Telling:
-    pod_group: PodGroup | None
-    key: str
-    verdict: Verdict
-    member: corev1.Pod | None
+Telling = tuple[PodGroup | None, str, Verdict, corev1.Pod | None]
+"""What `Verdicts.decided` is given: the group with its key, what was decided, and a member that may hear of it."""
 
 
 @dataclass(eq=False)
@@ -86,9 +82,10 @@ class GangObserver:
                     for group in groups
                 ]
             for telling in filter(None, looked):
-                self.dependencies.verdicts.decided(telling.pod_group, telling.key, telling.verdict, telling.member)
-                if telling.verdict.why == UnschedulableReason.QUORUM_MISSING:
-                    self.is_short(telling.key)
+                self.dependencies.verdicts.decided(*telling)
+                _, key, verdict, _ = telling
+                if verdict.why == UnschedulableReason.QUORUM_MISSING:
+                    self.is_short(key)
             pause()
 
     def tell_anew(self) -> None:
@@ -99,7 +96,7 @@ class GangObserver:
         """A gang is gone; or is set aside, and told of that: what it waits for is told anew when it is looked at again. Lock held."""
         self._seen.pop(key, None)
 
-    def _look(self, group: Group) -> _Telling | None:
+    def _look(self, group: Group) -> Telling | None:
         """Lock held. A gang that nothing happens to costs a comparison."""
         if self.is_settled(group):
             return None
@@ -117,14 +114,12 @@ class GangObserver:
         same = seen.group is group and seen.last_diagnosis is group.last_diagnosis
         return same and seen.settled == situation(self.manager, group)
 
-    def _look_closely(self, group: Group) -> _Telling | None:
+    def _look_closely(self, group: Group) -> Telling | None:
         """Lock held."""
         seen = self._seen.get(group.key)
         if (stop := no_longer_reserved(self.manager, group)) is not None:
             group.last_diagnosis = stop
-            return _Telling(
-                group.pod_group, group.key, Verdict(False, REJECTED, stop.text, stop.reason), _spokesman(group)
-            )
+            return _telling(group, Verdict(False, REJECTED, stop.text, stop.reason), _spokesman(group))
         before, seen = seen, self.see(group)
         runs = seen.phase is Phase.BOUND and seen.gate is None
         over = before is not None and (_is_of_another(group, before) or (before.told and _extra(before)))
@@ -136,17 +131,17 @@ class GangObserver:
         reason, text = seen.gate
         if reason in UNTOLD:
             return None
-        return _Telling(group.pod_group, group.key, Verdict(_extra(seen), WAITING, text, reason), _spokesman(group))
+        return _telling(group, Verdict(_extra(seen), WAITING, text, reason), _spokesman(group))
 
     def _says_what_is_not_so(self, group: Group) -> bool:
         """Whether the condition of a gang that runs denies that, or is wrong on its members' priorities."""
         return _denies_it(group) or remark_is_stale(self.manager, group)
 
-    def _complete(self, group: Group) -> _Telling:
+    def _complete(self, group: Group) -> Telling:
         """No member is left over any more, or it was not said that it has started: not before we ended, or stopped leading."""
         spec = self.manager.spec(group)
         text = messages.complete(spec.min_member if spec is not None else 0)
-        return _Telling(group.pod_group, group.key, Verdict(True, SCHEDULED, text), None)
+        return _telling(group, Verdict(True, SCHEDULED, text))
 
     def see(self, group: Group) -> Seen:
         """As it is now, with since when. Lock held."""
@@ -155,28 +150,15 @@ class GangObserver:
         gate = self.gate(group) if phase in WAITING_PHASES else extra_members_wait(self.manager, group)
         noted = (gate.reason, gate.cause) if gate is not None else None
         before = self._seen.get(group.key)
-        if before is not None and before.group is not group:
-            before = None
-        same_object = before is not None and not _is_of_another(group, before)
-        same_phase = before is not None and before.phase is phase
-        same_gate = (
-            before is not None
-            and same_object
-            and before.gate == noted
-            and before.last_diagnosis is group.last_diagnosis
-        )
-        if before is not None and same_phase and same_gate:
-            return before
-        seen = Seen(
-            group,
-            _object_uid(group),
-            group.last_diagnosis,
-            phase,
-            before.since if before is not None and same_phase else now,
-            noted,
-            before.gate_since if before is not None and same_gate else now,
-            before.told if before is not None and same_gate else False,
-        )
+        seen = Seen(group, _object_uid(group), group.last_diagnosis, phase, now, noted, now)
+        if before is not None and before.group is group:
+            same_gate = before.gate == noted and before.last_diagnosis is group.last_diagnosis
+            if same_gate and not _is_of_another(group, before):
+                if before.phase is phase:
+                    return before
+                seen = replace(seen, gate_since=before.gate_since, told=before.told)
+            elif before.phase is phase:
+                seen = replace(seen, since=before.since)
         if self.manager.groups.get(group.key) is group:  # a page may ask about one that has just gone
             self._seen[group.key] = seen
         return seen
@@ -200,6 +182,10 @@ class GangObserver:
             text = messages.waiting_for_members(spec.min_member)
             return FailedCheck(UnschedulableReason.QUORUM_MISSING, text, text)
         return None
+
+
+def _telling(group: Group, verdict: Verdict, member: corev1.Pod | None = None) -> Telling:
+    return group.pod_group, group.key, verdict, member
 
 
 def _object_uid(group: Group) -> str:

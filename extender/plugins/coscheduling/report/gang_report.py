@@ -18,7 +18,7 @@ from extender.client.short_steps import pause
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.report.fit_analyses import FitAnalyses
-from extender.plugins.coscheduling.report.gang_diagnosis import GangDiagnosis, diagnose, not_asked
+from extender.plugins.coscheduling.report.gang_diagnosis import GangDiagnosis, diagnose, not_asked, would_open
 from extender.plugins.coscheduling.report.gang_observer import WAITING_PHASES, GangObserver
 from extender.plugins.coscheduling.report.gang_status import (
     GangStatus,
@@ -27,7 +27,6 @@ from extender.plugins.coscheduling.report.gang_status import (
     PreemptionView,
     Relaxation,
 )
-from extender.plugins.coscheduling.report.gate_relaxation import would_open
 from extender.plugins.coscheduling.report.group_view import (
     count_members,
     kept_free,

@@ -13,11 +13,13 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from extender.api import corev1
-from extender.framework.hypothetical import Cluster
+from extender.framework.hypothetical import snapshot_of
+from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import PODS
 from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.planner.domains import Domains, level_of
 from extender.plugins.coscheduling.report.gang_status import Relaxation, amount_text
 from extender.plugins.coscheduling.scheduling.gang_set_refusals import without_refusals
 from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion
@@ -72,13 +74,13 @@ class _Relaxing:
         found += [*self._fewer_members(), *self._wider_topology(), *self._more_nodes()]
         return Analysis(self.verdict, tuple(found))
 
-    def _plan(self, cluster: Cluster, request: planner.Request) -> planner.Placement | None:
+    def _plan(self, cluster: NodeInfoLister, request: planner.Request) -> planner.Placement | None:
         if self.clock() >= self._until:
             return None
         result = planner.plan(cluster, request, self.judge)
         return result if isinstance(result, planner.Placement) else None
 
-    def _fits(self, cluster: Cluster, request: planner.Request) -> bool:
+    def _fits(self, cluster: NodeInfoLister, request: planner.Request) -> bool:
         return self._plan(cluster, request) is not None
 
     def _fits_without_others(self) -> bool:
@@ -181,12 +183,9 @@ class _Relaxing:
         topology, domains = self._request.topology, self.verdict.domains
         if not topology.required or not domains:
             return self._nodes
-        keys = {level.key for level in topology.levels if topology.required in (level.name, level.key)}
-        return [
-            node
-            for node in self._nodes
-            if node.node is not None and any(node.node.labels.get(key) == domains[0].name for key in keys)
-        ]
+        of, level = Domains(self._cluster, topology.levels), level_of(topology, topology.required)
+        best = of.nodes_of(level, of.names[level].index(domains[0].name)) if level is not None else ()
+        return [self._nodes[at] for at in best]
 
     def _count_of(self, template: NodeInfo, member: PodInfo, most: int) -> int:
         """The fewest further nodes of this kind with which the gang fits; 0 where `most` are too few."""
@@ -204,7 +203,7 @@ class _Relaxing:
 
     def _fits_with(self, template: NodeInfo, count: int) -> bool:
         further = [_copy(template, f"further-{number}") for number in range(count)]
-        return self._fits([*self._nodes, *further], self._request)
+        return self._fits(snapshot_of([*self._nodes, *further]), self._request)
 
     def _nodes_text(self, count: int, template: NodeInfo, member: PodInfo) -> str:
         resource = self.verdict.resource or next(iter(_asked(member)), PODS)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from extender import metrics
@@ -25,6 +25,7 @@ from extender.framework.resource import PODS, Resource
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dispatch.bind_slots import BindSlots
 from extender.plugins.coscheduling.planner.room import Amounts, asked_of, free
+from extender.plugins.coscheduling.scheduling.topology import places_of
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of, has_started
 from extender.plugins.coscheduling.state.group import Group
@@ -120,13 +121,8 @@ def refute(manager: PodGroupManager, group: Group, slot: Slot, how: How, offered
         group.refuted.sleeps(slot.uid, manager.cluster_epoch)
     elif len(offered) < MIN_FEASIBLE_NODES_TO_FIND:
         gang_set = gang_set_of(manager, group)
-        taken = {node_name for each in gang_set for node_name in _nodes_of_others(manager, each, slot.uid)}
+        taken = {node_name for each in gang_set for node_name in places_of(manager, each, but=slot.uid)}
         group.refuted.confine(slot.uid, slot.node_name, offered | taken, manager.cluster_epoch)
-
-
-def _nodes_of_others(manager: PodGroupManager, group: Group, uid: str) -> Iterator[str]:
-    yield from (slot.node_name for slot in manager.slots.of_group(group.key) if slot.uid != uid)
-    yield from (each.node_name for other, each in group.members.items() if other != uid and each.node_name)
 
 
 # Expired

@@ -18,7 +18,7 @@ from extender.framework.resource import Resource
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.planner.trees import least_needed
 from extender.plugins.coscheduling.scheduling.overlay import Overlays
-from extender.plugins.coscheduling.scheduling.topology import topology_of
+from extender.plugins.coscheduling.scheduling.topology import places_of, topology_of
 from extender.plugins.coscheduling.scheduling.tree_request import tree_of
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
@@ -169,10 +169,7 @@ class PlanRequests:
         return unplaced, minima
 
     def _nodes(self, group: Group) -> list[str]:
-        """The nodes of members that are bound, held or planned."""
-        known = [each.node_name for each in group.members.values() if each.node_name]
-        planned = [slot.node_name for slot in self._manager.slots.of_group(group.key)]
-        return [*known, *planned]
+        return list(places_of(self._manager, group))
 
     def _excluded(self, gang_set: Iterable[Group]) -> frozenset[tuple[str, str]]:
         now = self._manager.clock()

@@ -52,6 +52,17 @@ TWO = [node("n1", cpu=2, zone="a").info(), node("n2", cpu=1, zone="b").info()]
             id="one zone is too small",
         ),
         pytest.param(
+            [node("n1", cpu=2, zone="a", rack="r").info(), node("n2", cpu=1, zone="b", rack="r").info()],
+            gang(3, member()),
+            {"topology": topology(required="rack")},
+            [
+                "minMember 2 instead of 3",
+                "without topology-required rack",
+                "1 more node with cpu 2 in rack a/r, like n1",
+            ],
+            id="one rack is too small: another of that name is in another zone",
+        ),
+        pytest.param(
             TWO,
             gang(1, member(cpu=3)),
             {},

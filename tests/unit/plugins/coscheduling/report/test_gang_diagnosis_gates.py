@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from extender.api import corev1
-from extender.plugins.coscheduling.report.gate_relaxation import would_open
+from extender.plugins.coscheduling.report.gang_diagnosis import would_open
 from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason
 from tests.objects import make_pod
 from tests.unit.plugins.coscheduling.conftest import World, node
