@@ -47,10 +47,7 @@ def _examine(args: argparse.Namespace) -> Iterator[Finding]:
 
     if args.kube_scheduler_config is None and args.config is None and args.kubeconfig is None:
         raise UsageError("doctor: wanted one or more of --kube-scheduler-config FILE, --config FILE, --kubeconfig FILE")
-    try:
-        yield from configuration.examine(args.kube_scheduler_config, args.config)
-    except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}") from error
+    yield from configuration.examine(args.kube_scheduler_config, args.config)
     if args.kubeconfig is not None:
         yield from _of_cluster(args)
 

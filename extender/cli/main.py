@@ -27,6 +27,7 @@ COMMANDS = {
 
 def build_parser(commands: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="gang-extender", description="Gang scheduling for the stock kube-scheduler.")
+    parser.add_argument("--version", action="store_true", help=COMMANDS["version"])
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in commands:
         # Only what is run is imported: serve has to patch before anything else is there.
@@ -48,13 +49,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         standard_output.give_up()
         return standard_output.CLOSED
-    except (OSError, DecodeError) as error:
+    except OSError as error:
+        if error.filename is None:
+            return _fail(error, 1)
+        return _fail(f"{error.filename}: {error.strerror}", 2)  # a file that an argument names
+    except DecodeError as error:
         return _fail(error, 1)
     except KeyboardInterrupt:
         return standard_output.INTERRUPTED
 
 
 def _run(arguments: list[str]) -> int:
+    if arguments[:1] == ["--version"]:
+        arguments = ["version"]
+    elif arguments[:1] == ["help"]:
+        arguments = [*arguments[1:2], "--help"]
     if not arguments or arguments[0] not in COMMANDS:
         build_parser().parse_args(arguments)
         return 2
@@ -64,7 +73,7 @@ def _run(arguments: list[str]) -> int:
     return result
 
 
-def _fail(error: Exception, code: int) -> int:
+def _fail(error: Exception | str, code: int) -> int:
     standard_output.give_up()
     print(f"gang-extender: {error}", file=sys.stderr)
     return code

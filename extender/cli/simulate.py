@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     files = _read_configs(args.config)
     try:
         cluster = load_cluster(args.files, clock.text, gang_scheduler(files))
-    except (DecodeError, OSError) as error:  # files are this command's arguments: wrong use
+    except DecodeError as error:  # files are this command's arguments: wrong use
         raise UsageError(str(error)) from error
     report = _simulated(args, cluster, files, clock)
     for warning in report.warnings:
@@ -147,7 +147,7 @@ def _read_config(path: str) -> Files:
         if isinstance(value, dict) and value.get("kind") == KIND:
             return Files(extender=load_extender_configuration(path))
         configuration = load_kube_scheduler_configuration(path)
-    except (ConfigurationError, OSError) as error:
+    except ConfigurationError as error:
         raise UsageError(str(error)) from error
     _check_modelled(path, configuration)
     return Files(configuration)

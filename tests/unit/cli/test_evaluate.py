@@ -187,7 +187,7 @@ def test_what_is_no_list_of_scenarios_is_wrong_use(
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    assert main(["evaluate", str(tmp_path / "none.json")]) == 1
+    assert main(["evaluate", str(tmp_path / "none.json")]) == 2
 
 
 def test_extenders_are_not_asked_and_that_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,3 +87,11 @@ def test_kinds_of_a_cluster_file_that_are_not_known_are_named(tmp_path: Path) ->
         assert "not known here: 1 kubeflow.org/v1 PyTorchJob" in process.stderr.readline()
         process.terminate()
         process.wait(SECONDS)
+
+
+@pytest.mark.parametrize("option", ["--config", "--cluster"])
+def test_a_file_that_is_not_there(option: str) -> None:
+    ports = [f"--port={free_port()}", f"--ops-port={free_port()}"]
+    command = [*COMMAND, option, "no-such-file", *ports]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+    assert (done.returncode, done.stderr) == (2, "gang-extender: no-such-file: No such file or directory\n")

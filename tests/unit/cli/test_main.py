@@ -1,0 +1,38 @@
+"""The command itself: its version, its help, and one exit code for one kind of mistake."""
+
+from __future__ import annotations
+
+import pytest
+
+from extender.cli.main import COMMANDS, main
+
+
+@pytest.mark.parametrize("arguments", [["version"], ["--version"]])
+def test_the_version(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == "gang-extender 0.1.0\n"
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_is_what_the_option_shows(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = []
+    for arguments in (["help", *filter(None, [command])], [*filter(None, [command]), "--help"]):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1] != ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["simulate", "no-such-file"],
+        ["evaluate", "no-such-file"],
+        ["doctor", "--config", "no-such-file"],
+    ],
+    ids=" ".join,
+)
+def test_a_file_that_is_not_there_is_wrong_use(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr() == ("", "gang-extender: no-such-file: No such file or directory\n")
