@@ -12,7 +12,7 @@ from typing import Any
 from extender.api import corev1
 from extender.framework.preemption.candidate import Candidate, Victims
 from extender.framework.preemption.ordering import best_nodes, default_score_functions
-from extender.plugins.coscheduling.preemption.guard import OfferedCandidate, Review, Veto
+from extender.plugins.coscheduling.preemption.guard import Review, Veto
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.reselection import Selection
 from extender.simulation.gangs import GangAnswer, Gangs
@@ -31,17 +31,16 @@ TEXTS: Mapping[Veto, str] = {
 
 def guard_answer(gangs: Gangs, pod: corev1.Pod, candidates: Sequence[Candidate]) -> Json:
     """What the verb preempt says to the candidates that kube-scheduler has found."""
-    offered = [OfferedCandidate(each.name, each.victims.pods, each.victims.num_pdb_violations) for each in candidates]
-    if not offered:  # no extender is asked then
+    if not candidates:  # no extender is asked then
         return {"verdict": OWN_CHOICE, "candidates": [], "chosenSet": []}
-    review = gangs.review(pod, offered)
+    review = gangs.review(pod, candidates)
     answer: Json = {"verdict": _verdict(review)}
     if review.veto is not None:
         answer["message"] = TEXTS[review.veto]
     if review.release is not None:
         answer["letGo"] = {"node": review.release.node_name, "gangs": list(review.release.groups)}
-    answer["candidates"] = list(_candidates(gangs, review, offered))
-    answer["chosenSet"] = chosen({one.node_name: Victims(one.victims, one.pdb_violations) for one in review.usable})
+    answer["candidates"] = list(_candidates(gangs, review, candidates))
+    answer["chosenSet"] = chosen({one.name: one.victims for one in review.usable})
     return answer
 
 
@@ -51,23 +50,23 @@ def _verdict(review: Review) -> str:
     return RESELECTED if review.selections else OWN_CHOICE
 
 
-def _candidates(gangs: Gangs, review: Review, offered: Sequence[OfferedCandidate]) -> Sequence[Json]:
+def _candidates(gangs: Gangs, review: Review, offered: Sequence[Candidate]) -> Sequence[Json]:
     """In the guard's order; those that may not be used at all come last, as kube-scheduler would have them."""
-    usable = {one.node_name for one in review.usable}
+    usable = {one.name for one in review.usable}
     listed = [_selected(each, usable=each.node_name in usable) for each in review.selections]
     known = {each.node_name for each in review.selections}
     for one in offered:
-        if one.node_name in usable - known:
+        if one.name in usable - known:
             listed.append({"usable": True, **_offered(one)})
-        elif one.node_name not in known:
+        elif one.name not in known:
             because = _because(review.veto or Veto.GANG_FRACTION)
-            listed.append({"usable": False, **_offered(one), "gangs": gangs.names_of(one.victims), **because})
+            listed.append({"usable": False, **_offered(one), "gangs": gangs.names_of(one.victims.pods), **because})
     return listed
 
 
-def _offered(one: OfferedCandidate) -> Json:
-    victims = [victim.key for victim in one.victims]
-    return {"node": one.node_name, "victims": victims, "numPDBViolations": one.pdb_violations}
+def _offered(one: Candidate) -> Json:
+    victims = [victim.key for victim in one.victims.pods]
+    return {"node": one.name, "victims": victims, "numPDBViolations": one.victims.num_pdb_violations}
 
 
 def _because(veto: Veto) -> Json:

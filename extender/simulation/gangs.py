@@ -24,6 +24,7 @@ from extender.api.corev1.pod import POD_SCHEDULED, UNSCHEDULABLE
 from extender.config.defaults import behind_profile
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration
+from extender.framework.preemption.candidate import Candidate
 from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.framework.runtime.registry import Registry
 from extender.plugins import names
@@ -38,7 +39,7 @@ from extender.plugins.coscheduling.dependencies import (
     here,
 )
 from extender.plugins.coscheduling.plugin import Coscheduling
-from extender.plugins.coscheduling.preemption.guard import OfferedCandidate, Review
+from extender.plugins.coscheduling.preemption.guard import Review
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.report.gang_status import GangStatus
 from extender.plugins.judge import FrameworkJudges
@@ -91,7 +92,7 @@ class Gangs:
         coscheduling.connect(_coscheduling_dependencies(registry, dependencies, configuration, may_evict, scores))
         self._names: dict[str, str] = {}
 
-    def review(self, pod: corev1.Pod, offered: Sequence[OfferedCandidate]) -> Review:
+    def review(self, pod: corev1.Pod, offered: Sequence[Candidate]) -> Review:
         """What the verb preempt decides of these candidates, with the reasons."""
         return self._coscheduling.preemption.guard.assess(pod, offered)
 

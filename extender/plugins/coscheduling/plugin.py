@@ -48,7 +48,7 @@ from extender.framework.interface import (
 from extender.framework.node_info import NodeInfo
 from extender.framework.node_rows import names_of
 from extender.framework.permit_rejection import rejection_of
-from extender.framework.preemption.candidate import Victims
+from extender.framework.preemption.candidate import Candidate, Victims
 from extender.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from extender.plugins import names
 from extender.plugins.coscheduling import messages
@@ -60,7 +60,6 @@ from extender.plugins.coscheduling.extension_points.reserved_room import KeptRoo
 from extender.plugins.coscheduling.extension_points.single_pods import PackingScores, outside_domain
 from extender.plugins.coscheduling.hints.group_hints import GroupHints
 from extender.plugins.coscheduling.plan_call import PlanCall
-from extender.plugins.coscheduling.preemption.guard import OfferedCandidate
 from extender.plugins.coscheduling.preemption.preemption import Preemption
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.spec.sources.foreign import ForeignPodGroup
@@ -144,9 +143,8 @@ class Coscheduling(
         """
         if not self._preempting:
             return dict(victims)
-        offered = [OfferedCandidate(name, found.pods, found.num_pdb_violations) for name, found in victims.items()]
-        usable = self.preemption.guard.review(pod, offered)
-        return {each.node_name: Victims(each.victims, each.pdb_violations) for each in usable}
+        usable = self.preemption.guard.review(pod, [Candidate(name, found) for name, found in victims.items()])
+        return {each.name: each.victims for each in usable}
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return GroupHints(self.manager.labels).events_to_register()

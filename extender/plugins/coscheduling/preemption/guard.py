@@ -19,6 +19,7 @@ from extender.framework.hypothetical import without_pods
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
+from extender.framework.preemption.candidate import Candidate, Victims
 from extender.framework.preemption.ordering import sort_by_importance
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling import messages
@@ -45,15 +46,6 @@ log = logging.getLogger(__name__)
 PLACE_SECONDS = 30.0  # how long room that was let go for a preemptor is kept for it
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedCandidate:
-    """A node and the pods on it that would be evicted."""
-
-    node_name: str
-    victims: tuple[corev1.Pod, ...]
-    pdb_violations: int = 0
-
-
 class Veto(StrEnum):
     """Why a candidate may not be used. The first three veto all of them, and are a metric's label then."""
 
@@ -77,7 +69,7 @@ class Review:
     """usable: what the verb answers. selections: where victims were chosen anew, the best first; empty where
     kube-scheduler's own choice stands. veto: why nothing is usable. breaks: of those usable the one that breaks gangs."""
 
-    usable: Sequence[OfferedCandidate] = ()
+    usable: Sequence[Candidate] = ()
     selections: Sequence[Selection] = ()
     veto: Veto | None = None
     breaks: Selection | None = None
@@ -103,7 +95,7 @@ class PreemptionGuard:
     steering: OrderedSteering = field(kw_only=True)
     gang_victims: GangVictims = field(kw_only=True, default=GangVictims.WHOLE_OR_SURPLUS)
 
-    def review(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate]) -> Sequence[OfferedCandidate]:
+    def review(self, preemptor: corev1.Pod, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         """The candidates that may be used, with the victims that they need; empty is a veto.
 
         Where the look at the gangs raises, those that concern no gang.
@@ -125,20 +117,20 @@ class PreemptionGuard:
             self._take_back_nomination(preemptor)
         return review.usable
 
-    def _concerns_no_gang(self, candidate: OfferedCandidate) -> bool:
+    def _concerns_no_gang(self, candidate: Candidate) -> bool:
         def gangs() -> bool:
-            return any(self.manager.key_of(victim) for victim in candidate.victims)
+            return any(self.manager.key_of(victim) for victim in candidate.victims.pods)
 
         return not self.manager.quarantine.for_gang("", "guard", gangs, otherwise=True)
 
-    def _note(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate], veto: Veto) -> None:
+    def _note(self, preemptor: corev1.Pod, candidates: Sequence[Candidate], veto: Veto) -> None:
         if not candidates:
             return
-        node_name = candidates[0].node_name
+        node_name = candidates[0].name
         if veto is Veto.GANG_MEMBER:
             self.waiting.note_extra(preemptor, node_name)
         elif veto is Veto.GANG_FRACTION:
-            victims = [victim for candidate in candidates for victim in candidate.victims]
+            victims = [victim for candidate in candidates for victim in candidate.victims.pods]
             with self.manager.lock:
                 gangs = {group.key for victim in victims if (group := self.manager.find(victim)) is not None}
             if gangs:
@@ -157,17 +149,17 @@ class PreemptionGuard:
         log.info("nomination taken back pod=%s node=%s", preemptor.key, preemptor.status.nominated_node_name)
         self.steering.carry_out()
 
-    def assess(self, preemptor: corev1.Pod, candidates: Sequence[OfferedCandidate]) -> Review:
+    def assess(self, preemptor: corev1.Pod, candidates: Sequence[Candidate]) -> Review:
         """What `review` answers, and why; nothing comes of it. It costs the pods on the candidates' nodes and the rest of their gangs."""
         manager, snapshot = self.manager, self.newest_snapshot()
-        victims = {victim.uid for candidate in candidates for victim in candidate.victims}
-        nodes = [node for candidate in candidates if (node := _node(snapshot, candidate.node_name)) is not None]
+        victims = {victim.uid for candidate in candidates for victim in candidate.victims.pods}
+        nodes = [node for candidate in candidates if (node := _node(snapshot, candidate.name)) is not None]
         with manager.lock:
             if waits_for_start(manager, preemptor):
                 return Review(veto=Veto.GANG_MEMBER)
             places = self.overlays.against(preemptor.priority)
             promised = any(
-                place.uid != preemptor.uid for candidate in candidates for place in places.on_node(candidate.node_name)
+                place.uid != preemptor.uid for candidate in candidates for place in places.on_node(candidate.name)
             )
             groups = manager.groups_with(victims.union(info.pod.uid for node in nodes for info in node.pods))
             unbound, gangs = unbound_members(manager, groups, self.assumed()), running_gangs(manager, groups)
@@ -230,7 +222,7 @@ def _of_the_best(found: Sequence[Selection]) -> Review:
     in_order = sorted(found, key=lambda selection: (selection.rank, selection.cost))
     best = in_order[0]
     usable = [best] if best.broken else [selection for selection in found if selection.rank == best.rank]
-    offered = [OfferedCandidate(one.node_name, one.victims, one.violations) for one in usable]
+    offered = [Candidate(one.node_name, Victims(one.victims, one.violations)) for one in usable]
     return Review(offered, in_order, breaks=best if best.broken else None)
 
 
@@ -241,13 +233,13 @@ def _node(snapshot: NodeInfoLister, name: str) -> NodeInfo | None:
         return None
 
 
-def _own_choice(candidates: Sequence[OfferedCandidate]) -> Review:
+def _own_choice(candidates: Sequence[Candidate]) -> Review:
     """kube-scheduler's: no gang is concerned."""
     return Review([_ordered(candidate) for candidate in candidates])
 
 
-def _ordered(candidate: OfferedCandidate) -> OfferedCandidate:
+def _ordered(candidate: Candidate) -> Candidate:
     """kube-scheduler reads the first victim as the most important."""
-    victims = list(candidate.victims)
+    victims = list(candidate.victims.pods)
     sort_by_importance(victims)
-    return OfferedCandidate(candidate.node_name, tuple(victims), candidate.pdb_violations)
+    return Candidate(candidate.name, Victims(tuple(victims), candidate.victims.num_pdb_violations))

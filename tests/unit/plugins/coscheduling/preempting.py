@@ -20,12 +20,12 @@ from extender.client.store import Store
 from extender.crash import guarded
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
+from extender.framework.preemption.candidate import Candidate, Victims
 from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from extender.framework.preemption.ordering import sort_by_importance
 from extender.framework.runtime.framework import FrameworkDependencies
 from extender.plugins.coscheduling.dependencies import Done, Eviction, PreemptionDependencies, PreemptionRules
 from extender.plugins.coscheduling.pod_conditions import NO_CANDIDATE, was_preempted
-from extender.plugins.coscheduling.preemption.guard import OfferedCandidate
 from tests.unit.plugins.coscheduling.conftest import Rooms, World
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler
 
@@ -182,13 +182,13 @@ class Preempting(KubeScheduler):
         if not found:
             self._refused(pod, f"{text}. preemption: no preemption victims found")
             return
-        offered = [OfferedCandidate(name, tuple(victims)) for name, victims in found.items()]
+        offered = [Candidate(name, Victims(tuple(victims))) for name, victims in found.items()]
         left = self.preemption.guard.review(pod, offered)
         if not left:
             self._refused(pod, f"{text}. preemption: {NO_CANDIDATE}", nominated=kept)
         else:
             best = min(
-                left, key=lambda each: (max(v.priority for v in each.victims), len(each.victims), each.node_name)
+                left, key=lambda each: (max(v.priority for v in each.victims.pods), len(each.victims.pods), each.name)
             )
             self._preempts(pod, text, best)
         self._settle()
@@ -205,13 +205,13 @@ class Preempting(KubeScheduler):
                 victims.remove(each)
         return victims
 
-    def _preempts(self, pod: corev1.Pod, text: str, chosen: OfferedCandidate) -> None:
-        self._evict(chosen.victims)
-        for each in self.nominated_pods_for_node(chosen.node_name):
+    def _preempts(self, pod: corev1.Pod, text: str, chosen: Candidate) -> None:
+        self._evict(chosen.victims.pods)
+        for each in self.nominated_pods_for_node(chosen.name):
             if each.priority < pod.priority:
                 self._patch(each.uid, nominated_node_name="")
         if pod.uid in self.pods:
-            self._refused(self.pods[pod.uid], text, nominated=chosen.node_name)
+            self._refused(self.pods[pod.uid], text, nominated=chosen.name)
 
     # Victims
 

@@ -13,10 +13,11 @@ from msgspec.structs import replace
 from extender import metrics
 from extender.api import corev1, policyv1
 from extender.framework.pod_info import PodInfo
+from extender.framework.preemption.candidate import Candidate, Victims
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import GangVictims
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
-from extender.plugins.coscheduling.preemption.guard import PLACE_SECONDS, OfferedCandidate, PreemptionGuard, Veto
+from extender.plugins.coscheduling.preemption.guard import PLACE_SECONDS, PreemptionGuard, Veto
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.waiting_preemptors import WaitingPreemptors
 from extender.plugins.coscheduling.state.slots import Slot
@@ -66,9 +67,9 @@ def _look(priority: int, offered: list[str]) -> tuple[list[str], Veto | None]:
         steering=OrderedSteering(NoSteering(), manager.quarantine),
     )
     victims = {builder.obj().node_name: builder.obj() for builder in low}
-    candidates = [OfferedCandidate(name, (victims[name],)) for name in offered]
+    candidates = [Candidate(name, Victims((victims[name],))) for name in offered]
     review = guard.assess(make_pod().name("vip").priority(priority).req(cpu="1").obj(), candidates)
-    return sorted(candidate.node_name for candidate in review.usable), review.veto
+    return sorted(candidate.name for candidate in review.usable), review.veto
 
 
 @pytest.mark.parametrize(
@@ -152,8 +153,8 @@ class Bench:
         return self.world.waiting[group].decision
 
 
-def offer(node_name: str, *victims: corev1.Pod, violations: int = 0) -> OfferedCandidate:
-    return OfferedCandidate(node_name, victims, violations)
+def offer(node_name: str, *victims: corev1.Pod, violations: int = 0) -> Candidate:
+    return Candidate(node_name, Victims(victims, violations))
 
 
 def vip(priority: int = 100, cpu: str = "1", **spec: Any) -> corev1.Pod:
@@ -164,8 +165,8 @@ def vetoes(veto: Veto) -> float:
     return float(metrics.preemption_vetoes.labels(veto.value)._value.get())
 
 
-def names(candidates: Sequence[OfferedCandidate]) -> list[tuple[str, list[str]]]:
-    return [(each.node_name, [victim.name for victim in each.victims]) for each in candidates]
+def names(candidates: Sequence[Candidate]) -> list[tuple[str, list[str]]]:
+    return [(each.name, [victim.name for victim in each.victims.pods]) for each in candidates]
 
 
 def test_where_no_gang_is_concerned_the_choice_is_kube_schedulers_the_most_important_victim_first() -> None:
@@ -236,7 +237,7 @@ def test_budgets_that_the_new_choice_violates_are_told() -> None:
     members = [bench.run(name, "n1", "g", labels={LABEL: "g", "app": "web"}) for name in "abc"]
     bench.budgets = [make_pdb().name("web").match({"app": "web"}).disruptions_allowed(0).obj()]
     (answer,) = bench.guard().review(vip(), [offer("n1", members[0])])
-    assert (len(answer.victims), answer.pdb_violations) == (1, 1)
+    assert (len(answer.victims.pods), answer.victims.num_pdb_violations) == (1, 1)
 
 
 def test_a_gang_that_runs_elsewhere_too_stays_where_we_may_not_evict() -> None:

@@ -9,8 +9,8 @@ import pytest
 from extender.api import corev1
 from extender.backend.cache.snapshot import Snapshot, new_snapshot
 from extender.framework.pod_info import PodInfo
+from extender.framework.preemption.candidate import Candidate, Victims
 from extender.plugins.coscheduling.planner import Topology
-from extender.plugins.coscheduling.preemption.guard import OfferedCandidate
 from extender.plugins.coscheduling.report.largest_gang import LargestGang
 from extender.plugins.coscheduling.state.slots import Slot
 from tests.objects import make_node, make_pod, make_pod_group
@@ -64,7 +64,7 @@ class Town:
 
 def guarded(town: Town) -> None:
     vip = make_pod().name("vip").priority(50).req(cpu=3).obj()
-    candidates = [OfferedCandidate(name, (town.kube.pods[f"low{name[1:]}"],)) for name in ("n1", f"n{NODES - 1}")]
+    candidates = [Candidate(name, Victims((town.kube.pods[f"low{name[1:]}"],))) for name in ("n1", f"n{NODES - 1}")]
     assert len(town.kube.preemption.guard.assess(vip, candidates).usable) == 2
 
 
