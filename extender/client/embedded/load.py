@@ -17,6 +17,7 @@ from extender.client.embedded.documents import Document, collected_afterwards, r
 from extender.client.embedded.unknown_fields import unknown_fields
 from extender.client.embedded.workloads.kinds import BUILT_IN, CONTROLLERS
 from extender.client.embedded.workloads.section import MOST_PODS, Section
+from extender.client.embedded.workloads.trainer import RUNTIMES, VERSION
 from extender.client.embedded.workloads.workload import Made, Workload
 from extender.client.errors import ApiError
 from extender.client.interface import (
@@ -103,23 +104,29 @@ def _rank(resource: ResourceType[Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _There:
-    """What controllers have made already: owners by kind, namespace and name, and PodGroups by namespace and name."""
+    """What controllers have made already: owners by kind, namespace and name, and PodGroups by namespace and name. templates: what
+    they make pods by, by kind, namespace and name."""
 
     owners: Collection[tuple[str, str, str]]
     pod_groups: Collection[tuple[str, str]]
+    templates: Mapping[tuple[str, str, str], Section]
 
     @classmethod
     def of(cls, documents: Iterable[Document]) -> _There:
         owners, pod_groups = set(), set()
+        templates: dict[tuple[str, str, str], Section] = {}
         for document in documents:
             kind, (namespace, name) = document.object["kind"], _key(document.object)
             references = _metadata(document.object).get("ownerReferences")
-            if kind == POD_GROUPS.kind:
+            if kind in RUNTIMES:
+                namespace = "" if kind.startswith("Cluster") else namespace
+                templates[kind, namespace, name] = Section(document.place, "$", without_nulls(document.object))
+            elif kind == POD_GROUPS.kind:
                 pod_groups.add((namespace, name))
             elif isinstance(references, list):
                 named = [each for each in references if isinstance(each, dict)]
                 owners |= {(str(each.get("kind")), namespace, str(each.get("name"))) for each in named}
-        return cls(owners, pod_groups)
+        return cls(owners, pod_groups, templates)
 
 
 def _objects(
@@ -129,6 +136,8 @@ def _objects(
     kind, version = obj["kind"], str(obj.get("apiVersion", ""))
     resource, is_workload = BY_KIND.get((version, kind)), (version, kind) in CONTROLLERS
     made_by_others = is_workload and (version, kind) not in BUILT_IN
+    if version == VERSION and kind in RUNTIMES:
+        return
     if resource is None and (not is_workload or (made_by_others and "spec" not in obj)):  # no server would let that in
         _left_out(document, kind, version, loaded)
         return
@@ -138,7 +147,7 @@ def _objects(
         yield resource, obj
     if not is_workload or _from_a_cluster(obj) or (kind, *_key(obj)) in there.owners:
         return
-    for made in _made_of(document, obj, loaded, gang_scheduler):
+    for made in _made_of(document, obj, loaded, there, gang_scheduler):
         if made.resource is POD_GROUPS and _key(made.object) in there.pod_groups:
             continue
         if made.after is not None:
@@ -178,9 +187,9 @@ def _from_a_cluster(workload: Raw) -> bool:
     return bool(_metadata(workload).get("uid"))
 
 
-def _made_of(document: Document, workload: Raw, loaded: Loaded, gang_scheduler: str) -> Iterator[Made]:
+def _made_of(document: Document, workload: Raw, loaded: Loaded, there: _There, gang_scheduler: str) -> Iterator[Made]:
     """What the workload's controller would make, under the names that it would have. Raises DecodeError for too much of it."""
-    found = Workload(Section(document.place, "$", workload), gang_scheduler, loaded.warnings)
+    found = Workload(Section(document.place, "$", workload), gang_scheduler, there.templates, loaded.warnings)
     key = (str(workload["apiVersion"]), str(workload["kind"]))
     for made in CONTROLLERS[key](found):
         if made.resource is PODS:

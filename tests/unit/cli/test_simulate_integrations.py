@@ -41,12 +41,15 @@ ENDS = {
     "trainer": End({"Scheduled": 3}),
     "mpi": End({"Scheduled": 3}, racks=1),
     "kuberay": End({"Scheduled": 5}),
+    "kuberay-scaled-down": End({"Placed": 2, "Scheduled": 1}),
     "kuberay-was": End({"Pending": 2}, short(2, 3)),
     "spark": End({"Scheduled": 1}),
     "lws-volcano": End({"Pending": 2}, short(2, 3)),
+    "lws-leader-ready": End({"Pending": 1}, short(1, 3), warned="run, which they do not: default/serve-0-1, default/serve-0-2"),
     "lws-keys": End({"Pending": 3, "Scheduled": 3}, "minMember of 3 does not fit: Insufficient cpu"),
     "jobset-label": End({"Scheduled": 4}),
     "jobset-in-tree": End({"Scheduled": 3}, racks=1),
+    "job-index-replaced": End({"Placed": 2, "Scheduled": 1}),
     "job-136": End({"Scheduled": 3}),
     "job-137": End({"Scheduled": 3}, warned="$.spec.scheduling: unknown field"),
     "composite": End({"Scheduled": 5}, racks=1),
@@ -66,6 +69,22 @@ ENDS = {
         f"{OBJECTS}/other-kinds.yaml:6: CronJob team/nightly"
     ),
 }  # fmt: skip
+
+
+EXAMPLES_END: Mapping[str, tuple[int, str]] = {
+    "indexed-job": (8, ""),
+    "job": (4, ""),
+    "jobset": (5, ""),
+    "kueue-pod-group": (2, ""),
+    "leaderworkerset": (8, ""),
+    "mpijob": (3, ""),
+    "pytorchjob": (3, ""),
+    "raycluster": (3, ""),
+    "sparkapplication": (0, "SparkApplication default/pi"),
+    "trainjob": (3, ""),
+    "volcano-job": (0, "Job default/vj"),
+}
+"""Pods that start, all in gangs; and which object is left out, by a warning."""
 
 
 def simulate(file: Path, capsys: pytest.CaptureFixture[str], config: Path = CONFIG) -> Any:
@@ -91,6 +110,21 @@ def test_what_becomes_of_a_controller_s_objects(name: str, capsys: pytest.Captur
 
 def test_each_file_has_its_row() -> None:
     assert {file.stem for file in OBJECTS.glob("*.yaml")} == {*ENDS, "nodes", "config"}
+
+
+@pytest.mark.parametrize("name", EXAMPLES_END)
+def test_the_gangs_of_a_shipped_example_start(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pods, left_out = EXAMPLES_END[name]
+    report = simulate(EXAMPLES / f"{name}.yaml", capsys)
+    assert report["summary"] == ({"Scheduled": pods} if pods else {})
+    assert sum(gang["assigned"] for gang in report["gangs"]) == pods
+    assert {gang["state"] for gang in report["gangs"]} <= {"Bound"}
+    assert bool(report["warnings"]) is bool(left_out)
+    assert any(left_out in warning for warning in report["warnings"]) or not left_out
+
+
+def test_each_example_has_its_row() -> None:
+    assert {file.stem for file in EXAMPLES.glob("*.yaml")} == {*EXAMPLES_END, "kustomization"}
 
 
 @pytest.mark.parametrize("name", ["kueue", "lws-keys", "koordinator", "in-tree-short", "volcano"])

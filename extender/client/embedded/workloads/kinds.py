@@ -11,6 +11,7 @@ from extender.client.embedded.workloads import built_in, kubeflow
 from extender.client.embedded.workloads.jobset import jobset
 from extender.client.embedded.workloads.leader_worker_set import leader_worker_set
 from extender.client.embedded.workloads.ray_cluster import ray_cluster
+from extender.client.embedded.workloads.trainer import VERSION, train_job
 from extender.client.embedded.workloads.workload import Made, Workload
 
 BUILT_IN: Mapping[tuple[str, str], Callable[[Workload], Iterator[Made]]] = {
@@ -24,6 +25,7 @@ CONTROLLERS: Mapping[tuple[str, str], Callable[[Workload], Iterator[Made]]] = {
     ("jobset.x-k8s.io/v1alpha2", "JobSet"): jobset,
     ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"): leader_worker_set,
     ("ray.io/v1", "RayCluster"): ray_cluster,
+    (VERSION, "TrainJob"): train_job,
     **kubeflow.KINDS,
 }
 """apiVersion and kind -> what makes its pods."""

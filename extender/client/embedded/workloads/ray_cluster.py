@@ -55,17 +55,24 @@ def _hosts(group: Section) -> int:
 
 
 def _autoscaler(spec: Section, head: Section) -> Raw:
-    containers = list(head.section("template", "spec").value.get("containers") or [])
+    """A container beside the head's."""
     if not spec.is_set("enableInTreeAutoscaling"):
         return {}
     resources = spec.section("autoscalerOptions").section("resources").value or _AUTOSCALER
-    return {"containers": [*containers, {"name": "autoscaler", "resources": resources}]}
+    containers = head.section("template", "spec").value.get("containers") or []
+    return {"containers": [*containers, {"name": "autoscaler", "resources": resources, **_image(head)}]}
 
 
 def _waits_for_head(group: Section) -> Raw:
     """An init container of each worker; a pod asks for no less than it."""
-    containers = list(group.section("template", "spec").value.get("initContainers") or [])
-    return {"initContainers": [*containers, _WAIT_FOR_HEAD]}
+    containers = group.section("template", "spec").value.get("initContainers") or []
+    return {"initContainers": [*containers, {**_WAIT_FOR_HEAD, **_image(group)}]}
+
+
+def _image(group: Section) -> Raw:
+    """That of the group's Ray container, which is the first."""
+    containers = group.section("template", "spec").sections("containers")
+    return {"image": containers[0].text("image")} if containers and "image" in containers[0].value else {}
 
 
 def _pod(

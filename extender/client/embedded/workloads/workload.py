@@ -41,10 +41,12 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """gang_scheduler: the name that operators with a flag for it put on the pods. warnings: what of it is not simulated."""
+    """gang_scheduler: the name that operators with a flag for it put on the pods. templates: objects of the files that others name, by
+    kind, namespace (empty where it has none) and name. warnings: what of it is not simulated."""
 
     object: Section
     gang_scheduler: str
+    templates: Mapping[tuple[str, str, str], Section] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     @property
