@@ -12,6 +12,7 @@ from extender.plugins.coscheduling.report.gang_status import (
     Member,
     MemberState,
     PreemptionView,
+    RoomKept,
     Shortfall,
     Victim,
 )
@@ -91,6 +92,8 @@ def _fields(status: GangStatus, now: datetime) -> Iterator[str]:
         yield from _field("now", [doing])
     if status.kept_free is not None:
         yield from _field("kept free", _kept_free(status.kept_free, now))
+    if status.room_kept is not None:
+        yield from _field("room kept", _room_kept(status.room_kept, now))
     if status.fits_now:
         yield from _field("now", ["it fits by now: it is planned at the next look"])
     if status.shortfall is not None:
@@ -112,6 +115,11 @@ def _kept_free(kept: KeptFree, now: datetime) -> Iterator[str]:
     """until lies ahead: age() of now, seen from there."""
     count = f"{len(kept.nodes)} node" + ("" if len(kept.nodes) == 1 else "s")
     yield f"{count} of {kept.domain} for {age(now, kept.until)} more: no pod of its priority or below is admitted there"
+    yield ", ".join(kept.nodes[:SHOWN_DOMAINS]) + (" ..." if len(kept.nodes) > SHOWN_DOMAINS else "")
+
+
+def _room_kept(kept: RoomKept, now: datetime) -> Iterator[str]:
+    yield f"for members that come later, for {age(now, kept.until)} more, on"
     yield ", ".join(kept.nodes[:SHOWN_DOMAINS]) + (" ..." if len(kept.nodes) > SHOWN_DOMAINS else "")
 
 

@@ -119,6 +119,7 @@ class CoschedulingArgs:
 
     in_tree_pod_groups: groups of kube-scheduler's own API (scheduling.k8s.io) count too, by spec.schedulingGroup.
     group_sources: keys of pods that make gangs without an object, in order, after PodGroups.
+    members_to_come_seconds: how long room is kept for members that a job makes in a later phase; 0: a gang waits for all its members.
     """
 
     permit_waiting_time_seconds: int = 60
@@ -129,6 +130,7 @@ class CoschedulingArgs:
     scheduling_gate: str = GANG_GATE
     in_tree_pod_groups: bool = False
     group_sources: tuple[GroupSource, ...] = ()
+    members_to_come_seconds: int = 600
 
 
 PluginArgs = (

@@ -178,6 +178,7 @@ def _coscheduling(args: Section) -> CoschedulingArgs:
         gate,
         args.flag("inTreePodGroups", default.in_tree_pod_groups),
         read_group_sources(args, labels),
+        args.integer("membersToComeSeconds", default.members_to_come_seconds, high=86400),
     )
 
 

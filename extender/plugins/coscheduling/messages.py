@@ -150,6 +150,19 @@ def complete(minimum: int) -> str:
     return f"minMember of {minimum} is complete: the gang starts"
 
 
+def started_in_part(number: int, minimum: int, *, initializers: bool) -> str:
+    """The first words are read again after a restart: `steps.started_early`."""
+    return f"{_early(number, minimum, initializers)} have started: room is kept for the members that come later"
+
+
+def complete_at_last(initializers: int, minimum: int) -> str:
+    return f"{_early(initializers, minimum, True)} have ended, the others are complete: the gang starts"
+
+
+def _early(number: int, minimum: int, initializers: bool) -> str:
+    return f"{number} {'initializers' if initializers else 'members'} of minMember {minimum}"
+
+
 def not_bound(pod_name: str, node_name: str) -> str:
     return f"the gang has started, but {pod_name} could not be bound to {node_name}: its place is kept, and it is tried again"
 

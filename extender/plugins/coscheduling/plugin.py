@@ -105,6 +105,7 @@ class Coscheduling(
             permitted_seconds=self.wait_seconds,
             clock=handle.clock,
             gate=args.scheduling_gate,
+            to_come_seconds=float(args.members_to_come_seconds),
         )
 
     @classmethod

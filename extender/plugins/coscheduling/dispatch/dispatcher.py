@@ -22,7 +22,7 @@ from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import WITH_NODE, Group
 from extender.plugins.coscheduling.state.member import MemberEvent, MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.quorum import schedules_alone
+from extender.plugins.coscheduling.state.quorum import needs, schedules_alone
 from extender.plugins.coscheduling.state.slots import Slot, is_for_shape_of
 
 TAKING = WITH_NODE | {MemberState.ADMITTED}  # states of members whose slots are taken
@@ -168,7 +168,8 @@ class Dispatcher:
         waves: set[int] = set()
         for each in gang_set_of(self._manager, group):
             there = each.assigned() | each.held.keys() | (each.admitted if asked else set())
-            waves.update(slot.wave for slot in self._manager.slots.of_group(each.key) if slot.uid not in there)
+            slots = self._manager.slots.of_group(each.key)
+            waves.update(slot.wave for slot in slots if slot.uid not in there and not slot.to_come)
             waves.update(
                 member.turn for uid, member in each.members.items() if member.turn is not None and uid not in there
             )
@@ -194,10 +195,13 @@ class Dispatcher:
             self.dispatch(each)
 
     def on_joined(self, pod: corev1.Pod) -> None:
-        """A member has come: where a slot was kept for it, it is sent there."""
+        """A member has come: where a slot was kept for it, it is sent there, with those that have waited for it."""
         with self._manager.lock:
             group = self._manager.find(pod)
-            if group is None or pod.uid not in group.gated or self._manager.slots.get(pod.uid) is None:
+            spec = self._manager.spec(group) if group is not None else None
+            if group is None or spec is None or self._manager.slots.get(pod.uid) is None:
+                return
+            if needs(group, spec, group.members.keys()) or not (group.gated or group.refused):
                 return
         self.dispatch(group)
 

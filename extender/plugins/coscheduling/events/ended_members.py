@@ -14,10 +14,11 @@ from extender.api import corev1
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.spec.named_groups import namespace_of
+from extender.plugins.coscheduling.spec.sources.steps import Step, step_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.group_members import controller_of
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.quorum import needs
+from extender.plugins.coscheduling.state.quorum import needs, note_early
 
 AGAIN_SECONDS = 30.0  # between two questions about one gang, while it is short
 
@@ -93,9 +94,12 @@ class EndedMembers:
         group = manager.groups.get(key)
         if group is None or group.whole_of:
             return
-        before = group.ended.keys()
+        before, early = group.ended.keys(), group.early
         group.ended = {uid: pod for uid, pod in found.items() if _is_sibling(group, pod)}
-        if group.ended.keys() == before:
+        initializers = [pod for pod in found.values() if step_of(pod) is Step.INITIALIZER]
+        if any(initializers):
+            note_early(group, sum(_is_as_young(group, pod) for pod in initializers))
+        if group.ended.keys() == before and group.early == early:
             return
         manager.follow_places(group)
         manager.forget_notes(key)
@@ -111,7 +115,12 @@ def _is_sibling(group: Group, ended: corev1.Pod) -> bool:
         return False
     if owner:
         return True
+    return bool(group.assigned()) and _is_as_young(group, ended)
+
+
+def _is_as_young(group: Group, ended: corev1.Pod) -> bool:
+    """As the gang's object."""
     pod_group = group.pod_group or group.in_tree
     since = pod_group.metadata.creation_timestamp if pod_group is not None else None
     created = ended.metadata.creation_timestamp
-    return bool(group.assigned()) and (since is None or created is None or created >= since)
+    return since is None or created is None or created >= since

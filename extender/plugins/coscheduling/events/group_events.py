@@ -21,6 +21,7 @@ from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
 from extender.plugins.coscheduling.dispatch.holds import Holds
 from extender.plugins.coscheduling.events.scheduler_feedback import SchedulerFeedback
 from extender.plugins.coscheduling.hints.helpful_events import of_node, of_pod
+from extender.plugins.coscheduling.members_to_come.foreseen import give_back
 from extender.plugins.coscheduling.pod_conditions import same_refusal, was_refused
 from extender.plugins.coscheduling.scheduling.lost_slots import lose_slot
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
@@ -112,6 +113,8 @@ class GroupEvents:
             for key in concerned:
                 manager.forget_notes(key)
         look = membership and self._matters(group, new)
+        if membership and give_back(manager, group):
+            look = True
         look = self._parked_unasked(group, old, new) or look
         if look:
             manager.queue.move_to_active(key for key in concerned & manager.groups.keys() if key not in manager.denied)

@@ -20,13 +20,12 @@ from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import (
     PARTLY_BOUND,
     REJECTED,
-    SCHEDULED,
     TIMED_OUT,
     CoschedulingDependencies,
     Verdict,
 )
 from extender.plugins.coscheduling.extension_points.preflight import lacks_room, preflight
-from extender.plugins.coscheduling.scheduling.checks import missing_peer_gang
+from extender.plugins.coscheduling.scheduling.checks import missing_peer_gang, verdict_of_start
 from extender.plugins.coscheduling.scheduling.lost_slots import time_for_siblings
 from extender.plugins.coscheduling.scheduling.topology import GangSetDomains
 from extender.plugins.coscheduling.spec.keys import START
@@ -36,7 +35,7 @@ from extender.plugins.coscheduling.state.gang_sets import gang_set_of, is_comple
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import Commit, MemberEvent, MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.quorum import needs, note_start, schedules_alone
+from extender.plugins.coscheduling.state.quorum import needs, note_early, note_start, schedules_alone
 from extender.plugins.coscheduling.state.starts import record_start
 
 log = logging.getLogger(__name__)
@@ -189,8 +188,8 @@ class GangPermit:
             note_start(group, uids)  # they keep their places where the gang is set aside now
         self._manager.follow_places(group)
         if spec is not None:
-            verdict = Verdict(True, SCHEDULED, messages.complete(spec.min_member))
-            self._with.verdicts.decided(group.pod_group, group.key, verdict)
+            note_early(group, spec.been if spec.to_come else 0)
+            self._with.verdicts.decided(group.pod_group, group.key, verdict_of_start(group, spec))
 
     def check_commit(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         """PreBind: a member goes on only with its gang, and with the record of its start; a single pod only onto a node that

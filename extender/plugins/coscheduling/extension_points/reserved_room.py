@@ -71,16 +71,22 @@ class ReservedRoom:
     # PreFilter and Filter
 
     def kept_from(self, pod: corev1.Pod, snapshot: NodeInfoLister) -> KeptRoom | None:
-        """None where nothing is. The slot that is kept for the pod itself, whose victims have gone, is kept from others alone."""
+        """None where nothing is. The slot that is kept for the pod itself, whose victims have gone, is kept from others alone, and so is
+        the room for members of its gang that come later."""
         with self._manager.lock:
             overlay = self._overlays.against(pod.priority)
             promised, cluster = overlay.by_node(), overlay.over(snapshot)
-            own = self._manager.slots.get(pod.uid)
+            slots = self._manager.slots
+            own = [*filter(None, [slots.get(pod.uid)]), *slots.to_come(self._manager.key_of(pod))]
             shadow = self._reservations.kept_from(pod)
-        if own is not None and own.node_name in promised:
-            others = [place for place in promised[own.node_name] if place.uid != own.uid]
-            promised = {**promised, own.node_name: others}
-            cluster = without_pods(cluster, {own.node_name: {own.uid}})
+        if own := [slot for slot in own if slot.node_name in promised]:
+            uids = {slot.uid for slot in own}
+            names = {slot.node_name for slot in own}
+            promised = {
+                **promised,
+                **{name: [place for place in promised[name] if place.uid not in uids] for name in names},
+            }
+            cluster = without_pods(cluster, dict.fromkeys(names, uids))
         return KeptRoom(asked_of(PodInfo(pod).requests), promised, cluster, shadow) if promised or shadow else None
 
     def judge(self, kept: KeptRoom, pod: corev1.Pod, node: NodeInfo) -> Status:

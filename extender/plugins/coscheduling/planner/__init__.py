@@ -4,12 +4,14 @@ GangSetPlanning and preemption ask it through `offload`: it takes no lock, does 
 run on a native thread. `planning.plan` is the door; `request` has the words, `alike` and `constrained` the two ways.
 """
 
+from extender.plugins.coscheduling.planner.foreseen import MOST_PIECES, NATIVE, asking_for
 from extender.plugins.coscheduling.planner.members import judged_shape_of, shape_of
 from extender.plugins.coscheduling.planner.planning import plan
 from extender.plugins.coscheduling.planner.request import (
     Branch,
     Cause,
     DomainFit,
+    Foreseen,
     Judge,
     Leaf,
     Minimum,
@@ -22,9 +24,12 @@ from extender.plugins.coscheduling.planner.request import (
 from extender.plugins.coscheduling.planner.room import capacity_for, insufficient
 
 __all__ = [
+    "MOST_PIECES",
+    "NATIVE",
     "Branch",
     "Cause",
     "DomainFit",
+    "Foreseen",
     "Judge",
     "Leaf",
     "Minimum",
@@ -33,6 +38,7 @@ __all__ = [
     "Topology",
     "Trial",
     "Verdict",
+    "asking_for",
     "capacity_for",
     "insufficient",
     "judged_shape_of",

@@ -10,6 +10,7 @@ from extender.framework.hypothetical import Cluster, with_pods
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling.planner.alike import AlikeGang
 from extender.plugins.coscheduling.planner.domains import UnknownLevelError
+from extender.plugins.coscheduling.planner.foreseen import plan_foreseen
 from extender.plugins.coscheduling.planner.gang import Gang
 from extender.plugins.coscheduling.planner.members import classes, looks_at_others, plan_minima, relevant_labels
 from extender.plugins.coscheduling.planner.request import (
@@ -35,6 +36,8 @@ def plan(cluster: Cluster, request: Request, judge: Judge) -> Placement | Verdic
     try:
         if request.tree is not None:
             return plan_tree(with_pods(cluster, ()), request, lambda part: plan(cluster, part, judge))
+        if request.foreseen is not None:
+            return plan_foreseen(request, request.foreseen, lambda part: plan(cluster, part, judge))
         if request.minima:
             return plan_minima(request, lambda part: plan(cluster, part, judge))
         if len(request.members) < request.needed:

@@ -15,6 +15,7 @@ from extender.framework.handle import Clock
 from extender.framework.hypothetical import Cluster
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
+from extender.framework.resource import Resource
 from extender.framework.status import Status
 
 BUDGET_SECONDS = 1.0
@@ -76,6 +77,18 @@ class Minimum:
 
 
 @dataclass(frozen=True, slots=True)
+class Foreseen:
+    """Room for members that are still to be made, together `total`. like: a pod that may go where they may, as far as is known.
+
+    pieces: how many they are; 0 where that is not known: then the fewest pieces that fit, each of which may be shared by several.
+    """
+
+    like: PodInfo
+    total: Resource
+    pieces: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Leaf:
     """One group of several of which not all have to start. uids: of its unplaced members, at least `needed` of which must be placed
     with it. minima, topology, placed: as of a request, its own."""
@@ -113,6 +126,7 @@ class Request:
     placed: the nodes of this gang's members that have their places (bound, held or reserved): its domain is theirs.
     minima: where there is more to meet than `needed`: of roles, and of groups that start together.
     tree: groups of which not all have to start; then it says what is needed, and `needed` is no more than the least of it.
+    foreseen: room that has to be found beside the members'.
     """
 
     members: Sequence[PodInfo]
@@ -126,6 +140,7 @@ class Request:
     clock: Clock = time.monotonic
     minima: Sequence[Minimum] = ()
     tree: Branch | None = None
+    foreseen: Foreseen | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +149,13 @@ class Placement:
 
     waves: an order of arrival in which kube-scheduler, which judges one pod at a time, accepts each: a member waits for
     the waves before its own to be held; within a wave any order will do. All UIDs are in exactly one.
+    kept: (node name, piece) of the room for members that are still to be made.
     """
 
     nodes: Mapping[str, str]
     waves: tuple[frozenset[str], ...] = ()
     domain: str = ""
+    kept: tuple[tuple[str, PodInfo], ...] = ()
 
 
 class Cause(StrEnum):

@@ -24,7 +24,7 @@ from extender.plugins.coscheduling.dependencies import (
     Verdict,
 )
 from extender.plugins.coscheduling.report.priority_remark import remark_is_stale
-from extender.plugins.coscheduling.scheduling.checks import extra_members_wait, failed_check
+from extender.plugins.coscheduling.scheduling.checks import extra_members_wait, failed_check, verdict_of_start
 from extender.plugins.coscheduling.scheduling.gang_set_refusals import no_longer_reserved
 from extender.plugins.coscheduling.scheduling.phases import Phase, Situation, phase_of, situation
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, FailedCheck, UnschedulableReason
@@ -140,8 +140,8 @@ class GangObserver:
     def _complete(self, group: Group) -> Telling:
         """No member is left over any more, or it was not said that it has started: not before we ended, or stopped leading."""
         spec = self.manager.spec(group)
-        text = messages.complete(spec.min_member if spec is not None else 0)
-        return _telling(group, Verdict(True, SCHEDULED, text))
+        verdict = Verdict(True, SCHEDULED, messages.complete(0)) if spec is None else verdict_of_start(group, spec)
+        return _telling(group, verdict)
 
     def see(self, group: Group) -> Seen:
         """As it is now, with since when. Lock held."""
@@ -179,7 +179,7 @@ class GangObserver:
         if spec.invalid:
             return FailedCheck(UnschedulableReason.INVALID_POD_GROUP, spec.invalid, spec.invalid)
         if _says(group, UnschedulableReason.INVALID_POD_GROUP):
-            text = messages.waiting_for_members(spec.min_member)
+            text = messages.waiting_for_members(spec.asked)
             return FailedCheck(UnschedulableReason.QUORUM_MISSING, text, text)
         return None
 

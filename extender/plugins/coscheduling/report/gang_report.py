@@ -34,6 +34,7 @@ from extender.plugins.coscheduling.report.group_view import (
     oldest_waiting,
     refuted_places,
     role_counts,
+    room_kept,
     starts_with,
 )
 from extender.plugins.coscheduling.report.largest_gang import Largest
@@ -212,7 +213,7 @@ class GangReport:
             since=self._at(seen.since if why.since is None else min(why.since, seen.since)),
             reason=str(why.reason),
             message=why.message,
-            min_member=spec.min_member if spec is not None else 0,
+            min_member=spec.asked if spec is not None else 0,
             members=count_members(self.manager, group),
             waiting_since=oldest_waiting(group) if waiting else None,
             place=line.get(group.key, 0),
@@ -237,6 +238,7 @@ class GangReport:
             match_policy=str(spec.match_policy) if spec is not None else "",
             not_asked=self._why_not_asked(group, why),
             not_honoured=spec.ignored if spec is not None else (),
+            room_kept=room_kept(manager, group, self._at),
         )
 
     def _at(self, then: float) -> datetime:

@@ -127,6 +127,13 @@ class PreemptionView(Shown, frozen=True):
     why_not: str = ""
 
 
+class RoomKept(Shown, frozen=True):
+    """For members that are still to be made. nodes: one for each piece of it. until: the first of it is given back then."""
+
+    nodes: tuple[str, ...]
+    until: datetime
+
+
 class GangStatus(Shown, frozen=True):
     """One gang, whole.
 
@@ -136,7 +143,7 @@ class GangStatus(Shown, frozen=True):
     nothing, and knows of no plan or refusal. kept_free: its shadow, while it has one. preemption: None where room of others
     would not help, or none is needed.
     starts_with: the groups that it starts together with, until all have. not_asked: why kube-scheduler asks about no member, where known.
-    not_honoured: fields of its PodGroup, which is another system's.
+    not_honoured: fields of its PodGroup, which is another system's. room_kept: None where none of its members come later.
     """
 
     gang: GangSummary
@@ -157,6 +164,7 @@ class GangStatus(Shown, frozen=True):
     match_policy: str = ""
     not_asked: str = ""
     not_honoured: tuple[str, ...] = ()
+    room_kept: RoomKept | None = None
 
 
 def amount_text(resource: str, amount: int) -> str:

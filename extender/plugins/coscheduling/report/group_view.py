@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from extender.plugins.coscheduling.report.gang_status import KeptFree, Member, MemberState, RoleCount
+from extender.plugins.coscheduling.report.gang_status import KeptFree, Member, MemberState, RoleCount, RoomKept
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservation
 from extender.plugins.coscheduling.spec.reading import Reading
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of, missing_group
@@ -87,6 +87,14 @@ def oldest_waiting(group: Group) -> datetime | None:
     """When the oldest member that has no node was created."""
     stamps = [stamp for info in group.pending() if (stamp := info.pod.metadata.creation_timestamp) is not None]
     return min(stamps, default=None)
+
+
+def room_kept(manager: PodGroupManager, group: Group, at: Callable[[float], datetime]) -> RoomKept | None:
+    """For members to come. at: from the clock's seconds to a time of day."""
+    slots = list(manager.slots.to_come(group.key))
+    if not slots:
+        return None
+    return RoomKept(tuple(sorted(slot.node_name for slot in slots)), at(min(slot.expires for slot in slots)))
 
 
 def kept_free(group: Group, shadow: BackfillReservation | None, at: Callable[[float], datetime]) -> KeptFree | None:

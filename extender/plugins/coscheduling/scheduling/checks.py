@@ -12,10 +12,12 @@ from dataclasses import replace
 
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling import messages, planner
+from extender.plugins.coscheduling.dependencies import SCHEDULED, WAITING, Verdict
 from extender.plugins.coscheduling.dispatch.bind_slots import too_large
 from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
 from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion, PlanRequests
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
+from extender.plugins.coscheduling.spec.sources.steps import Step
 from extender.plugins.coscheduling.state.diagnosis import (
     NOT_FOUND,
     SET_ASIDE,
@@ -123,7 +125,7 @@ def _own_check(
         if needs(group, spec, ready):
             return FailedCheck(
                 UnschedulableReason.GATED,
-                messages.waiting_for_gates(spec.min_member),
+                messages.waiting_for_gates(spec.asked),
                 messages.gated_siblings(pod_name),
             )
         away = group.errors.away(manager.clock())
@@ -137,9 +139,9 @@ def _quorum_check(spec: GroupSpec, missing: Needs, pod_name: str, *, strangers: 
     """The group as a whole comes before its roles. strangers: how many would come to another scheduler."""
     minima = dict(spec.roles.minima)
     if not missing.roles or missing.total > sum(number for _, number in missing.roles):
-        current = spec.min_member - missing.total
-        cause = messages.waiting_for_members(spec.min_member, strangers)
-        refusal = messages.not_enough_siblings(pod_name, current, spec.min_member)
+        current = spec.asked - missing.total
+        cause = messages.waiting_for_members(spec.asked, strangers)
+        refusal = messages.not_enough_siblings(pod_name, current, spec.asked)
         return FailedCheck(UnschedulableReason.QUORUM_MISSING, cause, refusal, told=f"{current}")
     role, short = missing.roles[0]
     cause = messages.waiting_for_role(role, minima[role], strangers)
@@ -179,7 +181,20 @@ def one_extra_member(question: PlanQuestion, gang_set: Sequence[Group]) -> PlanQ
     """Of a gang set that needs no further member: what would do for one of those that our gate holds. Lock held."""
     request = question.request
     gated = [info for info in request.members if any(info.pod.uid in group.gated for group in gang_set)]
-    return question.asking(replace(request, members=gated, needed=min(1, len(gated)), minima=()))
+    return question.asking(replace(request, members=gated, needed=min(1, len(gated)), minima=(), foreseen=None))
+
+
+def verdict_of_start(group: Group, spec: GroupSpec) -> Verdict:
+    """What is told of a gang that starts, or runs. Lock held."""
+    minimum = spec.asked
+    if spec.to_come:
+        initializers = bool(group.steps[Step.INITIALIZER])
+        number = max(group.early, spec.been + len(group.members)) if initializers else len(group.members)
+        text = messages.started_in_part(number, minimum, initializers=initializers)
+        return Verdict(False, WAITING, text, UnschedulableReason.MEMBERS_TO_COME)
+    early = group.early if spec.been else 0
+    text = messages.complete_at_last(early, minimum) if early else messages.complete(minimum)
+    return Verdict(True, SCHEDULED, text)
 
 
 def left_over(manager: PodGroupManager, group: Group) -> bool:

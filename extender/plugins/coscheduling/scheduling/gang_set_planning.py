@@ -16,6 +16,7 @@ from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher, cannot_be_woken, waves_of
+from extender.plugins.coscheduling.members_to_come.foreseen import foreseen
 from extender.plugins.coscheduling.planner.room import Counting
 from extender.plugins.coscheduling.scheduling.checks import note_extra_members
 from extender.plugins.coscheduling.scheduling.gang_set_refusals import (
@@ -36,6 +37,7 @@ from extender.plugins.coscheduling.state.diagnosis import Diagnosis, Unschedulab
 from extender.plugins.coscheduling.state.gang_sets import chosen_groups, gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.starts import seconds_since_start
 from extender.plugins.coscheduling.waits_for import ANYTHING, WaitsFor
 
 log = logging.getLogger(__name__)
@@ -202,7 +204,7 @@ class GangSetPlanning:
         """permitted: the question without the nodes that are kept free for another gang, which is what was planned."""
         with self._manager.lock:
             spec = self._manager.spec(gang_set[0])
-        minimum = spec.min_member if spec is not None else 0
+        minimum = spec.asked if spec is not None else 0
         if permitted is not question and self._fits(question):
             return Diagnosis(UnschedulableReason.ORDERED_AFTER_OTHERS, messages.kept_free(minimum))
         stop = diagnosis_of_plan([each.key for each in gang_set], minimum, result)
@@ -249,7 +251,7 @@ class GangSetPlanning:
             return None
         if has_places or not self._short(request, last, snapshot):
             return None
-        minimum = spec.min_member if spec is not None else 0
+        minimum = spec.asked if spec is not None else 0
         return diagnosis_of_plan([each.key for each in gang_set], minimum, last.verdict)
 
     def _kept_from_nodes(self, question: PlanQuestion, offered: Collection[str], stop: Diagnosis) -> bool:
@@ -297,6 +299,23 @@ class GangSetPlanning:
         if recheck(manager, set(result.nodes.values()), attempt.snapshot):  # places of lower priority that were taken
             self._schedule_planning()
         return True
+
+    def keep_room(self, group: Group) -> None:
+        """After a restart: for members to come of a gang whose own run, for as long as is left of its time, where there is room still."""
+        manager = self._manager
+        snapshot = self._with.newest_snapshot()
+        with manager.lock:
+            left = manager.to_come_seconds - seconds_since_start(group, manager.wall())
+            members = group.members.keys() <= group.assigned()
+            room = foreseen(manager, group) if left > 0 and members else None
+            if room is None:
+                return
+            name = next(iter(group.members.values())).pod.spec.scheduler_name
+            question = self.requests.question((group,), name, snapshot)
+        result = self._plan(question.asking(replace(question.request, members=(), needed=0, minima=(), foreseen=room)))
+        with manager.lock:
+            if isinstance(result, planner.Placement) and foreseen(manager, group) is not None:
+                manager.keep_for_members_to_come(group, result.kept, manager.clock() + left)
 
     def drop(self, key: str) -> None:
         """Takes back the places of a gang set that are not held. Our nominations go with the next look, if no plan renews them."""

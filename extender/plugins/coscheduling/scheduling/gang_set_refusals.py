@@ -126,7 +126,7 @@ def waits_for(
     keys = frozenset(level.key for level in topology.levels) if topology.required else frozenset[str]()
     with manager.lock:
         priority = min(map(manager.priority_of, gang_set))
-    anything = anything or stop.reason not in SAID_BY_THE_CLUSTER
+    anything = anything or stop.reason not in SAID_BY_THE_CLUSTER or request.foreseen is not None
     return WaitsFor(kinds_of(request.members), priority, keys, anything)
 
 
@@ -154,7 +154,7 @@ def look_closer(
     refused = refused or NOWHERE in request.allowed.values()
     asked = question.asking(replace(request, budget_seconds=BUDGET_SECONDS))
     if refused and fits(asked.asking(without_refusals(asked.request))):
-        text = messages.refuted(spec.min_member if spec is not None else 0)
+        text = messages.refuted(spec.asked if spec is not None else 0)
         return replace(stop, reason=UnschedulableReason.REFUTED_BY_SCHEDULER, message=text, quote=quoted)
     if asked.others and fits(asked.without_others()):
         with manager.lock:

@@ -67,6 +67,7 @@ def situation(manager: PodGroupManager, group: Group) -> Situation | None:
     return (
         group.changes,
         group.spec,
+        group.early,
         group.pod_group,
         group.in_tree,
         stop,

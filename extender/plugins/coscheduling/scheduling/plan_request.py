@@ -16,6 +16,7 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import Resource
 from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.members_to_come.foreseen import foreseen
 from extender.plugins.coscheduling.planner.trees import least_needed
 from extender.plugins.coscheduling.scheduling.overlay import Overlays
 from extender.plugins.coscheduling.scheduling.topology import places_of, topology_of
@@ -120,6 +121,7 @@ class PlanRequests:
             minima += own
             needed += own[-1].needed if own else 0
         members.sort(key=lambda info: (info.pod.uid != caller, info.pod.name))
+        alone = gang_set[0] if needed and len(gang_set) == 1 else None
         tree = tree_of(self._manager, gang_set, self._topology, partial(self._leaf, scheduler_name), self._nodes)
         return planner.Request(
             members=members,
@@ -130,6 +132,7 @@ class PlanRequests:
             topology=topology_of(self._topology, [spec.topology for spec in map(self._manager.spec, gang_set) if spec]),
             placed=[node for group in gang_set for node in self._nodes(group)],
             minima=minima if len(minima) > 1 or any(len(each.uids) < len(members) for each in minima) else (),
+            foreseen=foreseen(self._manager, alone) if alone is not None and tree is None else None,
         )
 
     def _leaf(self, scheduler_name: str, group: Group) -> planner.Leaf:
@@ -284,6 +287,8 @@ def note_places(
             member = group.members[info.pod.uid]
             wave, member.turn = wave_of(info.pod.uid, member.turn), None
             manager.slots.reserve(Slot(info, group.key, node_name, expires, firm, priority, wave))
+    if placement.kept:
+        manager.keep_for_members_to_come(gang_set[0], placement.kept, manager.clock() + manager.to_come_seconds)
     for group in gang_set:
         group.planned = True
         for member in group.members.values():

@@ -121,6 +121,16 @@ class PlanningRounds:
             with manager.lock:
                 take(manager, group.key)
             self._plan_one(group)
+        self._keep_rooms()
+
+    def _keep_rooms(self) -> None:
+        """Of gangs whose other members come later."""
+        manager = self._manager
+        with manager.lock:
+            groups = [group for group in manager.groups.values() if group.steps and group.assigned()]
+        for group in groups:
+            with self.planning:
+                manager.quarantine.for_gang(group.key, "begun", partial(self._gang_sets.keep_room, group), None)
 
     def _begun_groups(self) -> list[Group]:
         """Lock held."""

@@ -102,7 +102,7 @@ def exclude_members_that_will_not_return(
             continue
         shape = planner.shape_of(info)
         if shape not in alike:
-            alike[shape] = fits(replace(request, members=[info], needed=1, minima=()))
+            alike[shape] = fits(replace(request, members=[info], needed=1, minima=(), foreseen=None))
         if alike[shape]:
             silent.add(info.pod.uid)
     with manager.lock:

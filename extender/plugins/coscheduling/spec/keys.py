@@ -17,6 +17,7 @@ from extender.plugins.coscheduling.spec.match_policy import parse_match_policy
 from extender.plugins.coscheduling.spec.named_groups import (
     check_group_name,
     check_label_key,
+    check_label_value,
     parse_group_list,
     parse_groups,
 )
@@ -64,6 +65,12 @@ KOORDINATOR_GROUPS = Key(f"{_KOORDINATOR}/groups", _ANNOTATION, BOTH, LIST, pars
 KOORDINATOR_WAITING_TIME = Key(f"{_KOORDINATOR}/waiting-time", _ANNOTATION, BOTH, WORD, parse_waiting_time)
 KOORDINATOR_MODE = Key(f"{_KOORDINATOR}/mode", _ANNOTATION, BOTH, WORD, parse_mode)
 KOORDINATOR_TOPOLOGY = Key(f"{_KOORDINATOR}/network-topology-spec", _ANNOTATION, BOTH, LIST, parse_network_topology)
+
+TRAIN_JOB_STEP = Key("trainer.kubeflow.org/trainjob-ancestor-step", _LABEL, POD, WORD, check_label_value)
+REPLICATED_JOB = Key("jobset.sigs.k8s.io/replicatedjob-name", _LABEL, POD, WORD, check_label_value)
+JOB_ROLE = Key("training.kubeflow.org/job-role", _LABEL, POD, WORD, check_label_value)
+MPI_JOB_ROLE = Key("mpi-job-role", _LABEL, POD, WORD, check_label_value)
+SPARK_ROLE = Key("spark-role", _LABEL, POD, WORD, check_label_value)
 
 START = Record(f"{_OURS}/start", _ANNOTATION, POD, 2 * 1024, parse_start)
 """Written with a member's binding, and read after a restart: the start that the member was bound by."""

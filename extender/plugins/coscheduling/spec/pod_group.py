@@ -41,6 +41,7 @@ class GroupSpec:
 
     min_member is at least the sum of the roles' minima, and 0 where it cannot be read. groups: those that it names to start
     together; groups_key: the annotation that names them. kind: what messages call the group.
+    been, to_come: how many that its object counts, and min_member does not: those that have ended, and those that are made later.
     index: where a member's index in it is. ignored: fields of its object that are not honoured, though they keep no gang from being whole.
 
     Of kube-scheduler's own PodGroup: priority is the gang's own (None: its members'); preempts: whether pods may be evicted
@@ -65,6 +66,13 @@ class GroupSpec:
     ignored: tuple[str, ...] = ()
     parent: str = ""
     index: Key[int | None] | None = None
+    been: int = 0
+    to_come: int = 0
+
+    @property
+    def asked(self) -> int:
+        """minMember as users know it."""
+        return self.min_member + self.been + self.to_come
 
 
 def spec_of_pod_group(

@@ -45,6 +45,9 @@ class UnschedulableReason(StrEnum):
     HOLD_TIMED_OUT = "HoldTimedOut"
     EXTRA_MEMBERS_WAIT = "ExtraMembersWait"  # the gang runs; members beyond minMember, held by our gate, find no room
     PARTLY_BOUND = "PartlyBound"  # a binding failed while the gang was starting: it is tried again at its place
+    MEMBERS_TO_COME = (
+        "MembersToCome"  # the members that there are have started, and its controller makes the others later
+    )
     HOLD_ENDED = "HoldEnded"  # a member, a node or the caller went while members were held
 
 

@@ -22,6 +22,7 @@ from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.roles import ROLE_LABEL, Roles, role_of
+from extender.plugins.coscheduling.spec.sources.steps import Step
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis
 from extender.plugins.coscheduling.state.member import Effect, Member, MemberEvent, MemberState, Start, transition
 from extender.plugins.coscheduling.state.refutations import ErrorBackOffs, Refutations
@@ -179,6 +180,13 @@ class Group:
     priorities: Counter[int] = field(default_factory=Counter)  # how many members have each
     wishes: Counter[Wish] = field(default_factory=Counter)  # how many members say each, of those that say something
     roles: RoleCounts = field(default_factory=RoleCounts)  # how many members have each
+    steps: Counter[Step] = field(
+        default_factory=Counter
+    )  # how many members say that they are at each step of their job
+    early: int = 0  # how many initializers have started
+    phased: tuple[GroupSpec, int, GroupSpec] | None = (
+        None  # a spec, `changes`, and what of it holds in the phase that it is in
+    )
     changes: int = 0  # grows with each change of a member
     standing: Standing | None = None  # None: not computed since the last change of a member or of the spec
     on_waiting: Callable[[bool], None] = lambda waits: (

@@ -19,6 +19,7 @@ from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.pod_conditions import was_sent
 from extender.plugins.coscheduling.spec.group_annotations import relevant
 from extender.plugins.coscheduling.spec.membership import GroupRef, foreign_gates
+from extender.plugins.coscheduling.spec.sources.steps import step_of
 from extender.plugins.coscheduling.state.group import Group, Wish
 from extender.plugins.coscheduling.state.member import Effect, Member, MemberEvent, MemberState
 from extender.plugins.pod_claims import claim_uses
@@ -113,6 +114,8 @@ def upsert(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> Effects:
     group.priorities[pod.priority] += 1
     _follow_wish(group, wish_of(known, before), wish_of(pod, ref))
     group.roles.add(pod)
+    if (step := step_of(pod)) is not None:
+        group.steps[step] += 1
     group.standing = None
     if known is not None and known.spec.scheduler_name != pod.spec.scheduler_name:
         _leave_scheduler(group, known)
@@ -227,6 +230,10 @@ def _follow_wish(group: Group, before: Wish | None, now: Wish | None) -> None:
 
 def _uncount(group: Group, pod: corev1.Pod) -> None:
     group.roles.remove(pod)
+    if (step := step_of(pod)) is not None:
+        group.steps[step] -= 1
+        if not group.steps[step]:
+            del group.steps[step]
     group.priorities[pod.priority] -= 1
     if not group.priorities[pod.priority]:
         del group.priorities[pod.priority]

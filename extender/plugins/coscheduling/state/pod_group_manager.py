@@ -37,6 +37,7 @@ from extender.plugins.coscheduling.spec.pod_group import (
     too_many_together,
 )
 from extender.plugins.coscheduling.spec.sources.foreign import KINDS, ForeignPodGroup, kind_of, spec_of_foreign
+from extender.plugins.coscheduling.spec.sources.steps import started_early
 from extender.plugins.coscheduling.state import group_members
 from extender.plugins.coscheduling.state.denials import Denials
 from extender.plugins.coscheduling.state.gang_queue import GangQueue
@@ -44,8 +45,8 @@ from extender.plugins.coscheduling.state.gang_set_index import GangSetIndex
 from extender.plugins.coscheduling.state.group import Group, Standing, standing_of
 from extender.plugins.coscheduling.state.group_members import KnownPods
 from extender.plugins.coscheduling.state.member import Effect
-from extender.plugins.coscheduling.state.quorum import Needs, left_behind, needs
-from extender.plugins.coscheduling.state.slots import Slot, Slots, is_for_shape_of, member_to_come
+from extender.plugins.coscheduling.state.quorum import Needs, in_phase, left_behind, needs, unmade
+from extender.plugins.coscheduling.state.slots import Slot, Slots, holds, is_for_shape_of
 from extender.plugins.coscheduling.state.starts import follow_start, recall_once_whole, recall_start
 from extender.plugins.coscheduling.waits_for import brings_volumes
 from extender.plugins.pod_claims import claim_uses
@@ -73,6 +74,7 @@ class PodGroupManager:
         permitted_seconds: float,
         clock: Callable[[], float],
         gate: str = GANG_GATE,
+        to_come_seconds: float = 0.0,
         wall: Callable[[], datetime] = wall_clock,
     ) -> None:
         self.lock = threading.RLock()  # guards everything below
@@ -80,6 +82,9 @@ class PodGroupManager:
         self.gate = gate
         self.clock = clock
         self.wall = wall
+        self.to_come_seconds = (
+            to_come_seconds  # how long room is kept for members that are made later; 0: no gang starts without them
+        )
         self.max_held_binds = math.inf  # the most bind calls that are held at a time
         self.groups: dict[str, Group] = {}
         # by API group and key: every PodGroup of another system; one that no member of ours names is no group
@@ -236,11 +241,13 @@ class PodGroupManager:
             self.slots.reserve(replace(slot, node_name=node_name, expires=max(slot.expires, until)))
 
     def _claim_slot(self, group: Group, info: PodInfo) -> None:
-        """A member that has come is for the slot that was kept for one like it."""
-        for slot in self.slots.to_come(group.key):
-            if not info.pod.node_name and self.may_take(group, slot, info):
-                self.slots.give(slot, info)
-                return
+        """A member that has come is for a slot that was kept for members to come; where none will do there is one place too few."""
+        slots = self.slots.to_come(group.key)
+        found = next((slot for slot in slots if not info.pod.node_name and self.may_take(group, slot, info)), None)
+        if found is not None:
+            self.slots.give(found, info)
+        elif slots:
+            self.follow_places(group)
 
     def may_take(self, group: Group, slot: Slot, info: PodInfo) -> bool:
         """Whether a slot of its group that is for another member, or for one to come, will do for this one, which has none. The quorum
@@ -250,19 +257,22 @@ class PodGroupManager:
             return False
         if spec.roles.minima and spec.roles.role_of(info.pod) != spec.roles.role_of(slot.pod):
             return False
-        return (not slot.firm or info.pod.uid in self.left_behind(group)) and is_for_shape_of(slot, info)
+        if slot.firm and info.pod.uid not in self.left_behind(group):
+            return False
+        return holds(slot, info) if slot.to_come else is_for_shape_of(slot, info)
 
-    def keep_for_members_to_come(self, group: Group, like: PodInfo, node_names: Iterable[str], until: float) -> None:
-        """A slot on each of these nodes for a member that does not exist yet, by the likeness of one. A member of that shape and role
-        has it as soon as it comes; until then they count as places of the group, and go when their time, in seconds, is up."""
-        for node_name in node_names:
-            info = member_to_come(like, self.slots.next_number())
+    def keep_for_members_to_come(self, group: Group, kept: Iterable[tuple[str, PodInfo]], until: float) -> None:
+        """Slots for members that do not exist yet: (node name, a pod that asks for as much). A member of that role that is no larger
+        has it as soon as it comes, and what it leaves is kept on; they go when their time, in seconds of the clock, is up."""
+        for node_name, info in kept:
             priority = self.priority_of(group)
             self.slots.reserve(Slot(info, group.key, node_name, until, gang_priority=priority, to_come=True))
         self.follow_places(group)
 
     def pod_group_changed(self, pod_group: PodGroup) -> Group:
         group = self._group(pod_group.key)
+        if group.pod_group is None:
+            group.early = started_early(pod_group.status.conditions)
         group.pod_group = pod_group
         self._asks_anew(group)
         return group
@@ -271,6 +281,7 @@ class PodGroupManager:
         group = self.groups.get(pod_group.key)
         if group is not None:
             group.pod_group = None
+            group.early = 0
             self._asks_anew(group)
             self.drop_if_empty(group)
         return group
@@ -363,6 +374,8 @@ class PodGroupManager:
         if group.members or group.pod_group is not None or group.in_tree is not None:
             return
         if self.groups.get(group.key) is group:
+            for slot in list(self.slots.to_come(group.key)):
+                self.slots.release(slot.uid)
             self.gang_set_index.name(group.key, ())
             self._adopt(group.key, "")
             self.forget_notes(group.key)
@@ -414,7 +427,9 @@ class PodGroupManager:
                     group.spec = replace(group.spec, invalid=wrong)
                 if number := self.gang_set_index.refused(group.key):
                     group.spec = too_many_together(group.spec, number)
-        return group.spec
+        if group.spec is None or group.pod_group is None or not self.to_come_seconds:
+            return group.spec
+        return in_phase(group, group.spec)
 
     def siblings(self, group: Group, scheduler_name: str) -> AbstractSet[str]:
         """UIDs of the members that count towards the quorum: those on a node, and those that will come to this scheduler."""
@@ -537,8 +552,10 @@ class PodGroupManager:
     def lacks(self, group: Group, placed: AbstractSet[str]) -> Needs:
         """What the group still needs if these members have a place, beside the slots for members that are still to come."""
         spec = self.spec(group)
+        if spec is None:
+            return Needs()
         to_come = [slot.pod for slot in self.slots.to_come(group.key)]
-        return needs(group, spec, placed, to_come) if spec is not None else Needs()
+        return needs(group, spec, placed, to_come[: unmade(group, spec)])
 
     def follow_places(self, group: Group) -> None:
         """After places went, or the group asks for something else: without enough of them it is planned no more, but anew."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from extender.api import corev1
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
+from extender.plugins.coscheduling.spec.sources.steps import Step, rest_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import Start
 
@@ -30,6 +31,33 @@ class Needs:
 
     def __bool__(self) -> bool:
         return self.total > 0
+
+
+def in_phase(group: Group, spec: GroupSpec) -> GroupSpec:
+    """What the members that there are have to wait for: less than the object asks for where the rest has been, or comes later."""
+    if not (group.steps or group.early):
+        return spec
+    if spec.invalid or spec.roles.minima or spec.groups or spec.match_policy is MatchPolicy.ONLY_WAITING:
+        return spec
+    known = group.phased
+    if known is None or known[0] is not spec or known[1] != group.changes:
+        ended = max(0, group.early - group.steps[Step.INITIALIZER])
+        rest = rest_of(group.steps, len(group.members), spec.min_member - len(group.members), ended)
+        minimum = max(1, spec.min_member - rest.been - rest.to_come)
+        found = replace(spec, min_member=minimum, been=rest.been, to_come=rest.to_come)
+        known = group.phased = spec, group.changes, found
+    return known[2]
+
+
+def unmade(group: Group, spec: GroupSpec) -> int:
+    """For how many members that are still to be made room counts now: what is kept for a later phase is no place for this one's."""
+    return spec.min_member if spec.roles.minima else max(0, spec.min_member - len(group.members))
+
+
+def note_early(group: Group, ended: int) -> None:
+    """The initializers that there are start, or have started, and so have others, which have ended."""
+    group.early = max(group.early, group.steps[Step.INITIALIZER] + ended)
+    group.changes += 1
 
 
 def needs(group: Group, spec: GroupSpec, having: AbstractSet[str], to_come: Collection[corev1.Pod] = ()) -> Needs:
@@ -173,7 +201,7 @@ def update_once_whole(group: Group, spec: GroupSpec | None) -> None:
         group.whole_of = 0
         if spec.match_policy is not MatchPolicy.WAITING_AND_RUNNING:
             group.started.clear()
-    elif group.whole_of < spec.min_member and not needs(group, spec, assigned):
+    elif group.whole_of < spec.min_member and not spec.to_come and not needs(group, spec, assigned):
         note_whole(group, spec, spec.min_member)
 
 

@@ -17,8 +17,6 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TypeVar
 
-import msgspec
-
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.ordering import ABOVE_ANY_PRIORITY
@@ -70,15 +68,15 @@ class Slot:
         return replace(self, pod_info=other.pod_info, to_come=other.to_come, expires=other.expires, firm=other.firm)
 
 
+def holds(slot: Slot, info: PodInfo) -> bool:
+    """Whether the room for a member to come, of which the shape is not known, is enough for this one."""
+    asked, room = info.requests, slot.pod_info.requests
+    return all(asked.amount(name) <= room.amount(name) for name in (*planner.NATIVE, *asked.scalar))
+
+
 def is_for_shape_of(slot: Slot, info: PodInfo) -> bool:
     """Whether any node treats the member and what the slot was planned for alike."""
     return planner.shape_of(slot.pod_info) == planner.shape_of(info)
-
-
-def member_to_come(like: PodInfo, number: int) -> PodInfo:
-    """The likeness of a member that does not exist yet, by one that does, or by its controller's template."""
-    metadata = msgspec.structs.replace(like.pod.metadata, uid=f"to-come/{like.pod.metadata.uid}/{number}")
-    return PodInfo(msgspec.structs.replace(like.pod, metadata=metadata))
 
 
 class Slots:
@@ -206,9 +204,22 @@ class Slots:
         self.release(slot.uid, bound=True)
         if own is None:
             self.reserve(replace(slot, pod_info=info, to_come=False))
+            if slot.to_come and (rest := self._rest(slot, info)) is not None:
+                self.reserve(replace(slot, pod_info=rest, id=0))
         else:
             self.reserve(slot.for_member(own))
             self.reserve(own.for_member(slot))
+
+    def _rest(self, slot: Slot, info: PodInfo) -> PodInfo | None:
+        """What the member leaves of the room that was kept; None where it is too little for another like it."""
+        left = slot.pod_info.requests.clone()
+        left.subtract(info.requests)
+        amounts = {name: left.amount(name) for name in (*planner.NATIVE, *left.scalar)}
+        if any(amounts.get(name, 0) < info.requests.amount(name) for name in (*planner.NATIVE, *info.requests.scalar)):
+            return None
+        return (
+            planner.asking_for(slot.pod, f"{slot.uid}/{self.next_number()}", amounts) if any(amounts.values()) else None
+        )
 
     def lowest_against(self, priority: int) -> int:
         """The lowest priority of the slots that hold against this one, but for firm ones: from there to here all see the same ones."""

@@ -8,6 +8,7 @@ member that is lost makes a start of it. Everything runs under the manager's loc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -88,6 +89,13 @@ def _recalled(group: Group, now: datetime) -> Start | None:
         info.pod.uid for info in group.pending() if _began(newest, info.pod.uid, info.pod.metadata.creation_timestamp)
     }
     return Start(newest, frozenset(bound | waiting))
+
+
+def seconds_since_start(group: Group, now: datetime) -> float:
+    """By the newest record of its members; infinite where none has one."""
+    records = (_record_of(group, uid) for uid in group.on_node())
+    began = max((record.began for record in records if record is not None), default=None)
+    return (now - began).total_seconds() if began is not None else math.inf
 
 
 def _record_of(group: Group, uid: str) -> StartRecord | None:

@@ -18,11 +18,12 @@ from extender.plugins.coscheduling.scheduling.overlay import BELOW_ANY_PRIORITY
 from extender.plugins.coscheduling.spec.membership import foreign_gates
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec, too_many_together
 from extender.plugins.coscheduling.spec.roles import role_of
+from extender.plugins.coscheduling.spec.sources.steps import step_of
 from extender.plugins.coscheduling.state.group import HOLDING, Group, standing_of
 from extender.plugins.coscheduling.state.group_members import wish_of
 from extender.plugins.coscheduling.state.member import MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, spec_of
-from extender.plugins.coscheduling.state.quorum import Needs, needs
+from extender.plugins.coscheduling.state.quorum import Needs, in_phase, needs, unmade
 from extender.plugins.coscheduling.state.slots import Slot, Slots
 from extender.plugins.coscheduling.waits_for import WaitIndex, WaitsFor
 
@@ -190,12 +191,34 @@ def _recounted(manager: PodGroupManager, group: Group, spec: GroupSpec) -> Needs
     """What is missing by the slots themselves, and by the members on nodes and in holds."""
     slots = [slot for slot in manager.slots if slot.group == group.key]
     having = {slot.uid for slot in slots if not slot.to_come} | group.waiting() | group.assigned()
-    return needs(group, spec, having, [slot.pod for slot in slots if slot.to_come])
+    to_come = [slot.pod for slot in slots if slot.to_come]
+    return needs(group, spec, having, to_come[: unmade(group, spec)])
+
+
+def _asked(manager: PodGroupManager, group: Group) -> GroupSpec | None:
+    """By its object, less the members that have been and those that are made later."""
+    spec = spec_of(group, manager.foreign_of(group))
+    if spec is None or group.pod_group is None or not manager.to_come_seconds:
+        return spec
+    return in_phase(cloned(group), spec)
+
+
+def cloned(group: Group) -> Group:
+    """Of which nothing is remembered."""
+    return Group(group.key, members=group.members, steps=group.steps, early=group.early)
+
+
+def _phased(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    """What is remembered of the members as they are is what would be found now."""
+    if group.phased is not None and group.phased[1] == group.changes:
+        spec, _, known = group.phased
+        if (found := in_phase(cloned(group), spec)) != known:
+            yield f"{known} is noted, {found} found"
 
 
 def _planned(manager: PodGroupManager, group: Group) -> Iterable[str]:
     """Planned is a group with places for as many as it needs."""
-    spec = spec_of(group, manager.foreign_of(group))
+    spec = _asked(manager, group)
     if group.planned and spec is not None and not spec.invalid and (lacks := _recounted(manager, group, spec)):
         yield f"{lacks.total} places are missing"
 
@@ -226,7 +249,7 @@ def _roles(manager: PodGroupManager, group: Group) -> Iterable[str]:
 
 
 def _standing(manager: PodGroupManager, group: Group) -> Iterable[str]:
-    found = standing_of(group.members, group.priorities, spec_of(group, manager.foreign_of(group)))
+    found = standing_of(group.members, group.priorities, _asked(manager, group))
     if group.standing is not None and group.spec is not None and group.standing != found:
         yield f"{group.standing} is noted, {found} counted"
 
@@ -271,6 +294,11 @@ GROUP_RULES: Mapping[str, Rule] = {
         "priorities", lambda _, group: Counter(each.pod.priority for each in group.members.values())
     ),
     "roles": _roles,
+    "steps": _exactly(
+        "steps", lambda _, group: Counter(filter(None, (step_of(each.pod) for each in group.members.values())))
+    ),
+    "early": _nothing,
+    "phased": _phased,
     "wishes": _exactly(
         "wishes",
         lambda _, group: Counter(filter(None, (wish_of(each.pod, each.ref) for each in group.members.values()))),
@@ -423,6 +451,7 @@ MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
     "clock": _no_rule,
     "wall": _no_rule,
     "max_held_binds": _no_rule,
+    "to_come_seconds": _no_rule,
     "groups": _no_rule,  # their own rules
     "foreign": _no_rule,  # every object of those kinds, whether a group is made of it or not
     "slots": _slots,

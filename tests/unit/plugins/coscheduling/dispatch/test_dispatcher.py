@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
@@ -179,6 +180,11 @@ def test_a_member_that_comes_early_takes_the_slot_and_the_turn_of_another(world:
 # Slots for members that do not exist yet
 
 
+def like(pod: corev1.Pod) -> PodInfo:
+    """What stands for a member to come."""
+    return PodInfo(structs.replace(pod, metadata=structs.replace(pod.metadata, uid=f"to-come/{pod.uid}")))
+
+
 @pytest.fixture
 def to_come(world: Make) -> KubeScheduler:
     """One of two members is there, and has its slot; a slot is kept on n2 for the other, until SOON."""
@@ -190,7 +196,7 @@ def to_come(world: Make) -> KubeScheduler:
     with manager.lock:
         gang = manager.groups[KEY]
         manager.slots.reserve(Slot(gang.members[first.uid].info, KEY, "n1", SOON))
-        manager.keep_for_members_to_come(gang, gang.members[first.uid].info, ["n2"], SOON)
+        manager.keep_for_members_to_come(gang, [("n2", like(gang.members[first.uid].pod))], SOON)
         gang.planned = True
     return kube
 
@@ -240,11 +246,11 @@ def test_the_gang_with_roles_keeps_it_for_the_role(world: Make) -> None:
     kube.apply(group(minimum=2, roles="leader=1,worker=1"))
     leader = member("leader", role="leader")
     kube.create(leader)
-    manager, like = kube.plugin.manager, PodInfo(member("like", role="worker"))
+    manager, worker = kube.plugin.manager, like(member("like", role="worker"))
     with manager.lock:
         manager.slots.reserve(Slot(PodInfo(leader), KEY, "n1", SOON))
         assert manager.lacks(gang_of(kube), {leader.uid}).roles == (("worker", 1),)
-        manager.keep_for_members_to_come(gang_of(kube), like, ["n1"], SOON)
+        manager.keep_for_members_to_come(gang_of(kube), [("n1", worker)], SOON)
         assert not manager.lacks(gang_of(kube), {leader.uid})
     kube.create(member("second", role="leader"))
     assert len(list(manager.slots.to_come(KEY))) == 1, "another role"

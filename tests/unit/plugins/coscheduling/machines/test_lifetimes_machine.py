@@ -13,6 +13,7 @@ from msgspec import structs
 
 from extender.api import corev1
 from extender.api.corev1.pod import PodSchedulingGroup
+from extender.api.quantity import parse_quantity
 from extender.api.schedulingv1alpha1 import LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL, PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.framework.cycle_state import CycleState
@@ -25,7 +26,12 @@ from tests.unit.plugins.coscheduling.stories.test_in_tree_groups import in_tree
 
 KOORDINATOR = "gang.scheduling.koordinator.sh"
 GROUPS = ("a", "b")
-KINDS = ("object", "labels", "annotations", "in-tree", "names another", "")
+STEPS = {
+    "initializer": {"jobset.sigs.k8s.io/replicatedjob-name": "initializer"},
+    "worker": {"training.kubeflow.org/job-role": "worker"},
+    "driver": {"spark-role": "driver"},
+}
+KINDS = ("object", "labels", "annotations", "in-tree", "names another", "", *STEPS)
 PODS = tuple(f"p{number}" for number in range(5))
 REFUSED = corev1.PodCondition(type="PodScheduled", status="False", reason="Unschedulable", message="Insufficient cpu")
 
@@ -38,6 +44,8 @@ def belonging(pod: corev1.Pod, kind: str, name: str) -> corev1.Pod:
     match kind:
         case "object":
             labels = {LABEL: name}
+        case "initializer" | "worker" | "driver":
+            labels = {LABEL: name, **STEPS[kind]}
         case "labels":
             labels = {LIGHTWEIGHT_NAME_LABEL: name, LIGHTWEIGHT_MIN_AVAILABLE_LABEL: "2"}
         case "annotations":
@@ -122,9 +130,17 @@ class LifetimesMachine(RuleBasedStateMachine):
         for name in PODS:
             self._shows(name)
 
-    @rule(name=st.sampled_from(GROUPS), minimum=st.integers(0, 3), names=st.sampled_from(("", "a,b")))
-    def object_is_applied(self, name: str, minimum: int, names: str) -> None:
+    @rule(
+        name=st.sampled_from(GROUPS),
+        minimum=st.integers(0, 4),
+        names=st.sampled_from(("", "", "a,b")),
+        cpu=st.sampled_from(("", "3", "4", "9")),
+    )
+    def object_is_applied(self, name: str, minimum: int, names: str, cpu: str) -> None:
+        """cpu: of its minResources, which may speak of members that are still to be made."""
         asked = group(name, minimum, **({"groups": names} if names else {}))
+        resources = {"cpu": parse_quantity(cpu)} if cpu else {}
+        asked = structs.replace(asked, spec=structs.replace(asked.spec, min_resources=resources))
         self.plugin.on_pod_group(self.objects.get(name), asked)
         self.objects[name] = asked
 

@@ -65,6 +65,7 @@ TRUSTED = (
     "state.group_members:_uncount",
     "state.group_members:",
     "spec.roles:role_of",  # two look-ups, by which members are counted
+    "spec.sources.steps:step_of",  # likewise
     "state.slots:",
     "state.gang_queue:GangQueue.follow",
     "state.gang_queue:GangQueue._put",

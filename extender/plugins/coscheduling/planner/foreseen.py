@@ -1,0 +1,89 @@
+"""Room for members that are still to be made, found beside the members' places: one plan of all of it.
+
+Of the room nothing is known but how much it is together, and perhaps for how many: it is divided into equal pieces, each of which is
+placed as a member is. No counterpart upstream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+import msgspec
+
+from extender.api import corev1
+from extender.api.quantity import MAX_INT64, Quantity
+from extender.framework.pod_info import PodInfo
+from extender.framework.resource import CPU, EPHEMERAL_STORAGE, MEMORY
+from extender.plugins.coscheduling.planner.request import (
+    Cause,
+    Deadline,
+    Foreseen,
+    Minimum,
+    Placement,
+    Request,
+    Verdict,
+)
+
+PlanOne = Callable[[Request], Placement | Verdict]
+"""A plan of a request that foresees nothing."""
+
+NATIVE = (CPU, MEMORY, EPHEMERAL_STORAGE)
+MOST_PIECES = 256  # of the room for members that are still to be made, whatever their number
+NUMBERS_OF_PIECES = (1, 2, 4, 8, 16, 32, 64)  # that are tried where it is not known
+
+
+def plan_foreseen(request: Request, foreseen: Foreseen, plan: PlanOne) -> Placement | Verdict:
+    """The members, and the room for those that are still to be made beside them; the verdict is that of the smallest pieces."""
+    deadline = Deadline.of(request)
+    result: Placement | Verdict | None = None
+    for number in (min(foreseen.pieces, MOST_PIECES),) if foreseen.pieces else NUMBERS_OF_PIECES:
+        if result is not None and deadline.spent(1.0):
+            break
+        pieces = list(_pieces(foreseen, number))
+        uids = {info.pod.uid for info in request.members}
+        minima = request.minima or (Minimum(frozenset(uids), request.needed),)
+        kept = Minimum(frozenset(info.pod.uid for info in pieces), number, "members that come later", number)
+        asked = replace(
+            request,
+            foreseen=None,
+            members=[*request.members, *pieces],
+            needed=request.needed + number,
+            minima=(kept, *minima) if request.minima or request.needed < len(uids) else (),
+            budget_seconds=deadline.left,
+        )
+        result = plan(asked)
+        if isinstance(result, Placement):
+            places = tuple((result.nodes[info.pod.uid], info) for info in pieces)
+            nodes = {uid: name for uid, name in result.nodes.items() if uid in uids}
+            waves = tuple(wave & uids for wave in result.waves if wave & uids)
+            return replace(result, nodes=nodes, waves=waves, kept=places)
+        if result.cause is not Cause.ROOM:
+            break
+    return result if result is not None else Placement({})
+
+
+def _pieces(foreseen: Foreseen, number: int) -> Iterator[PodInfo]:
+    """Each asks for its part of the whole, rounded up."""
+    total = foreseen.total
+    part = {name: -(-max(0, total.amount(name)) // number) for name in (*NATIVE, *total.scalar)}
+    for at in range(number):
+        yield asking_for(foreseen.like.pod, f"{foreseen.like.pod.uid}/{at}", part)
+
+
+def asking_for(like: corev1.Pod, uid: str, amounts: Mapping[str, int]) -> PodInfo:
+    """Such a pod that asks for these amounts, cpu in milliCPU, and tolerates the taints that are named after what it asks for."""
+    asked = {name: amount for name, amount in amounts.items() if amount > 0}
+    requests = {
+        name: Quantity(f"{amount}m", -(-amount // 1000), amount)
+        if name == CPU
+        else Quantity(f"{amount}", amount, min(amount * 1000, MAX_INT64))
+        for name, amount in asked.items()
+    }
+    named_after = tuple(corev1.Toleration(key=name, operator="Exists") for name in asked if "/" in name)
+    spec = msgspec.structs.replace(
+        like.spec,
+        containers=(corev1.Container(resources=corev1.ResourceRequirements(requests=requests)),),
+        tolerations=(*like.spec.tolerations, *(each for each in named_after if each not in like.spec.tolerations)),
+    )
+    return PodInfo(msgspec.structs.replace(like, metadata=msgspec.structs.replace(like.metadata, uid=uid), spec=spec))
