@@ -36,6 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="common name or SAN of a client; repeatable",
     )
     parser.add_argument("-v", "--v", dest="verbosity", type=int, default=2, metavar="N", help="log level (%(default)s)")
+    parser.add_argument(
+        "--logging-format", choices=("text", "json"), default="text", help="as kube-scheduler's (%(default)s)"
+    )
 
 
 def _port(text: str) -> int:
@@ -64,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
         client_ca_file=args.client_ca_file,
         allowed_client_names=tuple(args.allowed_client_name),
         verbosity=args.verbosity,
+        logging_format=args.logging_format,
     )
     try:
         options.check()

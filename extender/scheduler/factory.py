@@ -5,6 +5,7 @@ kube-scheduler: pkg/scheduler/scheduler.go (New)
 
 from __future__ import annotations
 
+import logging
 import socket
 import time
 from collections.abc import Callable, Iterable
@@ -56,6 +57,8 @@ from extender.scheduler.unconfirmed_bindings import UnconfirmedBindings
 from extender.scheduler.volume_handlers import has_unbound_claims, volumes_known, watch_volumes
 from extender.scheduler.watch_foreign import watch_foreign_groups
 from extender.scheduler.watch_in_tree import watch_in_tree_groups
+
+log = logging.getLogger(__name__)
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 NODES_WITHOUT_NOMINATION = 500  # to judge more for each member costs more than its nomination
@@ -137,7 +140,7 @@ class _Assembly:
         self._verdicts = GroupVerdicts(api, self._recorder, self._leads, self._clock)
         by_eviction_api = configuration.evict_through == "eviction"
         self._evictor = ApiEvictor(api, self._recorder, self._leads, self._clock, by_eviction_api=by_eviction_api)
-        self._once = _Once(settled, self._informers.has_synced)
+        self._once = _OnceSynced(settled, self._informers.has_synced)
         self._background = Background(self._ticks())
         self._planning = Background(name="planning")
         self._coscheduling.connect(self._coscheduling_dependencies())
@@ -263,17 +266,20 @@ def _profiles(configuration: ExtenderConfiguration) -> Iterable[KubeSchedulerPro
     return [behind_profile(name) for name in configuration.scheduler_names or (DEFAULT_SCHEDULER_NAME,)]
 
 
-class _Once:
-    """Calls when it is so for the first time."""
+class _OnceSynced:
+    """Says so, and calls, when the informers have synced for the first time."""
 
     def __init__(self, call: Callable[[], None] | None, is_so: Callable[[], bool]) -> None:
         self._call = call
         self._is_so = is_so
+        self._done = False
 
     def tick(self) -> None:
-        if self._call is not None and self._is_so():
-            call, self._call = self._call, None
-            call()
+        if not self._done and self._is_so():
+            self._done = True
+            log.info("ready: the whole cluster has been seen")
+            if self._call is not None:
+                self._call()
 
 
 def _coscheduling_of(framework: Framework) -> Coscheduling:

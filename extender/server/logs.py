@@ -7,8 +7,10 @@ thread writes, and lines that it cannot keep up with are dropped and counted. Th
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
+import re
 import select
 import sys
 import time
@@ -21,6 +23,7 @@ from extender import metrics
 STDERR = 2
 MAX_QUEUED = 10_000
 ATOMIC = 4096  # a pipe that is ready takes so many bytes without blocking
+TEXT, JSON = FORMATS = ("text", "json")
 FORMAT = "%(levelname).1s%(asctime)s.%(msecs)03d %(name)s] %(message)s"
 _LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO, 3: logging.INFO}
 _CHATTY = ("urllib3", "werkzeug", "kubernetes")
@@ -29,13 +32,14 @@ _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} |
 Write = Callable[[bytes], None]
 
 
-def set_up(verbosity: int, write: Write) -> None:
-    """All logging of this process goes to `write`. verbosity as Kubernetes' -v: 2 what happens, 4 decisions."""
+def set_up(verbosity: int, write: Write, logging_format: str = TEXT) -> None:
+    """All logging of this process goes to `write`. verbosity as Kubernetes' -v: 2 what happens, 4 decisions. logging_format: one of
+    FORMATS, as kube-scheduler's --logging-format."""
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = (
         False  # looked up for each line, not in FORMAT
     )
     root = logging.getLogger()
-    root.handlers[:] = [LineHandler(write)]
+    root.handlers[:] = [LineHandler(write, logging_format)]
     root.setLevel(logging.INFO)
     logging.getLogger("extender").setLevel(_LEVELS.get(verbosity, logging.DEBUG))
     for chatty in _CHATTY:
@@ -108,11 +112,60 @@ class LineFormatter(logging.Formatter):
         return super().formatMessage(record)
 
 
+_DIRECTIVE = re.compile(r"(?:(?:^| )(?P<key>[A-Za-z_]\w*)=)?(?P<format>%[-#0 +]*\d*(?:\.\d+)?[A-Za-z%])")
+_VERBOSITY = {logging.DEBUG: 4}
+
+
+class JSONFormatter(logging.Formatter):
+    """A JSON object on a line: `ts` (milliseconds since 1970), `caller`, `msg`, `v` as kube-scheduler's, and `level`.
+
+    What a message says as `pod=web-0` is a field. Errors have no `v`, as there. k8s.io/component-base/logs/json
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        message, fields = _split(record)
+        line: dict[str, Any] = {
+            "ts": round(record.created * 1000, 3),
+            "caller": f"{record.name}:{record.lineno}",
+            "level": record.levelname.lower(),
+            "msg": message,
+        }
+        if record.levelno < logging.ERROR:
+            line["v"] = _VERBOSITY.get(record.levelno, 2)
+        for key, value in fields.items():
+            line[f"{key}_" if key in line else key] = value
+        if record.exc_info:
+            line["stacktrace"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def _split(record: logging.LogRecord) -> tuple[str, dict[str, Any]]:
+    """The message without its `key=value`, and those. A message that is given whole, as by libraries, has none."""
+    if not isinstance(record.msg, str) or not isinstance(record.args, tuple) or not record.args:
+        return record.getMessage(), {}
+    values = iter(record.args)
+    fields: dict[str, Any] = {}
+
+    def place(directive: re.Match[str]) -> str:
+        if directive["format"] == "%%":
+            return directive[0].replace("%%", "%")
+        value = next(values)
+        if directive["key"] is None:
+            return str(directive["format"] % (value,))
+        fields[directive["key"]] = value if isinstance(value, (bool, int, float)) else str(value)
+        return ""
+
+    try:
+        return _DIRECTIVE.sub(place, record.msg).strip(), fields
+    except (StopIteration, TypeError, ValueError):  # not written as ours are
+        return record.getMessage(), {}
+
+
 class LineHandler(logging.Handler):
-    def __init__(self, write: Write) -> None:
+    def __init__(self, write: Write, logging_format: str = TEXT) -> None:
         super().__init__()
         self._write = write
-        self.setFormatter(LineFormatter())
+        self.setFormatter(JSONFormatter() if logging_format == JSON else LineFormatter())
 
     def emit(self, record: logging.LogRecord) -> None:
         self._write((self.format(record) + "\n").encode("utf-8", "backslashreplace"))

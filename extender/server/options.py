@@ -34,6 +34,7 @@ class ServeOptions:
     drain_seconds: float = 10.0
     blocked_seconds: int = 60
     verbosity: int = 2
+    logging_format: str = "text"
 
     @property
     def tls(self) -> bool:

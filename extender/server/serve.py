@@ -76,7 +76,7 @@ def run(build_verbs: BuildVerbs, options: ServeOptions) -> int:
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.set_threshold(YOUNG_OBJECTS)
     GIVING_WAY.sleep = monkey.get_original("time", "sleep")  # of native threads
-    logs.set_up(options.verbosity, logs.write_if_ready)
+    logs.set_up(options.verbosity, logs.write_if_ready, options.logging_format)
     Worker.options = options
     master = os.getpid()
     try:

@@ -126,7 +126,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
 
     def init_process(self) -> None:
         self.lines = logs.LineWriter(monkey.get_original("_thread", "start_new_thread"))
-        logs.set_up(self.options.verbosity, self.lines.write)
+        logs.set_up(self.options.verbosity, self.lines.write, self.options.logging_format)
         logs.take_stderr(self.lines.write)
         self.certificates = Certificates(self.options) if self.options.tls else None
         super().init_process()

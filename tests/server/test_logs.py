@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,52 @@ def test_what_cannot_be_encoded_is_written_all_the_same() -> None:
     written: list[bytes] = []
     logs.LineHandler(written.append).emit(record("pod=%s", "\ud800"))
     assert rb"\ud800" in written[0]
+
+
+@pytest.mark.parametrize(
+    ("message", "arguments", "expected"),
+    [
+        pytest.param(
+            "pod bound pod=%s node=%s", ("a", "n"), {"msg": "pod bound", "pod": "a", "node": "n"}, id="fields"
+        ),
+        pytest.param("%s ended resource=%s", ("list", "pods"), {"msg": "list ended", "resource": "pods"}, id="both"),
+        pytest.param("victims=%d share=%.1f", (3, 0.25), {"msg": "", "victims": 3, "share": 0.25}, id="numbers"),
+        pytest.param("pod=%s", ('a" } \n x',), {"msg": "", "pod": 'a" } \n x'}, id="a value cannot forge a field"),
+        pytest.param("msg=%s v=%s", ("a", "b"), {"msg": "", "msg_": "a", "v_": "b"}, id="names that are taken"),
+        pytest.param("100%% of x=1", (), {"msg": "100%% of x=1"}, id="a whole message stays"),
+        pytest.param("half %s %s", ("a",), None, id="too few values"),
+        pytest.param("1%% of nodes node=%s", ("n",), {"msg": "1% of nodes", "node": "n"}, id="a percent sign"),
+    ],
+)
+def test_json_has_a_field_for_each_value(
+    message: str, arguments: tuple[object, ...], expected: dict[str, Any] | None
+) -> None:
+    written: list[bytes] = []
+    handler = logs.LineHandler(written.append, logs.JSON)
+    if expected is None:
+        with pytest.raises(TypeError):  # as of a text line: logging says so itself
+            handler.emit(record(message, *arguments))
+        return
+    handler.emit(record(message, *arguments))
+    (line,) = written[0].splitlines()
+    found = json.loads(line)
+    assert {key: found.pop(key) for key in ("caller", "level")} == {"caller": "extender.a:1", "level": "info"}
+    assert found.pop("v") == 2
+    assert abs(found.pop("ts") / 1000 - time.time()) < 60
+    assert found == expected
+
+
+def test_json_of_an_error_has_its_traceback_on_the_same_line() -> None:
+    written: list[bytes] = []
+    try:
+        raise ValueError("lost")
+    except ValueError:
+        failed = logging.LogRecord("extender.a", logging.ERROR, __file__, 1, "failed pod=%s", ("a",), sys.exc_info())
+    logs.LineHandler(written.append, logs.JSON).emit(failed)
+    (line,) = written[0].splitlines()
+    found = json.loads(line)
+    assert ("v" in found, found["level"], found["pod"]) == (False, "error", "a")
+    assert found["stacktrace"].endswith("ValueError: lost")
 
 
 @pytest.fixture

@@ -6,12 +6,15 @@ kube-scheduler starts its loop with the Lease and ends its process without it: c
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import partial
 
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import mark_rejections_current
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+
+log = logging.getLogger(__name__)
 
 
 class LeadChanges:
@@ -37,12 +40,14 @@ class LeadChanges:
         """What follows is done again with the next tick, until it is done to its end."""
         planning = self._may_plan()
         if planning and not self._planning:
+            log.info("leading: gangs are planned and started here")
             self._rounds.finish_begun()
             self._room_came_free()
             with self._manager.lock:
                 mark_rejections_current(self._manager)
                 self._tell_anew()
         elif self._planning and not planning:
+            log.info("not leading any more: the places of gangs that have not started are given back")
             self._rounds.begin_anew()
             with self._manager.lock:
                 planned = {slot.group for slot in self._manager.slots}

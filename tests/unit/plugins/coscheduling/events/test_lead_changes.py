@@ -55,6 +55,15 @@ def test_a_replica_that_leads_no_more_keeps_no_places_and_plans_again_when_it_le
     assert led.places == 2
 
 
+def test_the_log_has_a_line_for_each_change_and_none_else(led: Led, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "extender.plugins.coscheduling.events.lead_changes")
+    for leads in (False, True, True, False, False, True):
+        led.leads = leads
+        led.tick()
+    said = [each.message.partition(":")[0] for each in caplog.records if each.name.endswith("lead_changes")]
+    assert said == ["leading", "not leading any more", "leading"]
+
+
 @pytest.mark.faults
 def test_what_follows_is_done_again_until_it_is_done_to_its_end(led: Led, monkeypatch: pytest.MonkeyPatch) -> None:
     changes = led.world.plugin.lead_changes
