@@ -125,6 +125,9 @@ gang_preemption_victims = _histogram(
     "gang_extender_preemption_victims", "Victims of one gang.", (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 )
 gangs_broken = _counter("gang_extender_gangs_broken", "Running gangs that were preempted as a whole.")
+broken_gangs = _counter(
+    "gang_extender_broken_gangs", "Gangs that ran with fewer than minMember for longer than their broken-after.", "then"
+)
 preemption_vetoes = _counter("gang_extender_preemption_vetoes", "Candidates or calls vetoed, by reason.", "reason")
 
 # The API

@@ -78,7 +78,7 @@ def _fields(status: GangStatus, now: datetime) -> Iterator[str]:
         yield from _field("starts with", [", ".join(status.starts_with)])
     if gang.place:
         line = f"{gang.place} of {status.in_line}, by priority ({status.priority}), age and name"
-        yield from _field("in line", [line])
+        yield from _field("in line", [line, *filter(None, (status.gave_up,))])
     if gang.waiting_since is not None:
         since = gang.waiting_since.strftime("%Y-%m-%dT%H:%M:%SZ")
         yield from _field("waits since", [f"{since} ({age(gang.waiting_since, now)})"])

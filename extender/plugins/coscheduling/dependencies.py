@@ -85,6 +85,8 @@ WAITING = "GangWaiting"
 PREEMPTING = "GangPreempting"
 PARTLY_BOUND = "GangPartlyBound"
 QUARANTINED = "GangQuarantined"
+BROKEN = "GangBroken"
+GAVE_UP = "GangGaveUp"
 
 
 class Verdicts(Protocol):
@@ -158,7 +160,8 @@ class Eviction:
     """victims: the least important first. on_behalf_of: the gang or pod that needs the room, in words and as an object.
 
     despite_budgets: as kube-scheduler evicts, for which a budget comes last and forbids nothing: the rest of a gang that it has
-    begun to evict.
+    begun to evict. within_budgets: by the Eviction API, however else we evict. event, note: of the event on each victim; without a
+    note it says for which pod or gang the victim was preempted.
     """
 
     victims: Sequence[corev1.Pod]
@@ -166,6 +169,9 @@ class Eviction:
     preemptor: corev1.ObjectReference
     scheduler_name: str
     despite_budgets: bool = False
+    within_budgets: bool = False
+    event: str = "Preempted"
+    note: str = ""
 
 
 Done = Callable[[str], None]

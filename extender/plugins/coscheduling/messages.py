@@ -35,6 +35,7 @@ PREEMPTION_NOT_PERMITTED = "preemption for whole gangs is off: no permission to 
 PREEMPTION_DELAYED = "the gang waits first for an autoscaler (preemptionDelaySeconds)"
 NO_VICTIMS_HELP = "the gang would not fit even without all pods of lower priority"
 PRIORITIES_DIFFER = "its members' priorities differ: it counts at the highest that minMember of them have"
+GAVE_UP = "it has waited for longer than its give-up-after, and comes behind others of its priority"
 VICTIMS_DID_NOT_GO = "victims of the gang's preemption did not terminate in time"
 
 
@@ -189,3 +190,9 @@ _OUR_WORDS = ("pgName", "pre-filter pod", "odGroup", " gang", "planned ", "resou
 def may_be_ours(text: str) -> bool:
     """Whether a refusal may have words of an extender's in it, of another replica's too, or of ours before a restart."""
     return any(word in text for word in _OUR_WORDS)
+
+
+def broken(minimum: int, seconds: str, restarts: bool) -> str:
+    """seconds: a duration, as the owner may write it."""
+    then = "the rest is evicted, so that it starts anew" if restarts else "the rest is kept"
+    return f"fewer than minMember of {minimum} members have run for {seconds}: {then}"

@@ -140,7 +140,9 @@ class ApiEvictor:
 
     def _evicts(self, eviction: Eviction) -> bool:
         """Whether through the Eviction API."""
-        return self._by_eviction_api and not (eviction.despite_budgets and self.allowed_despite_budgets())
+        return eviction.within_budgets or (
+            self._by_eviction_api and not (eviction.despite_budgets and self.allowed_despite_budgets())
+        )
 
     def _those_that_are_there(self, eviction: Eviction) -> list[corev1.Pod] | str:
         """A dry run of all: one that is gone by now needs no eviction; where one may not go none does."""
@@ -165,8 +167,8 @@ class ApiEvictor:
         except ApiError as error:
             return str(error)
         where = f" on node {victim.node_name}" if victim.node_name else ""  # it may go before its binding is written
-        note = f"Preempted by {eviction.on_behalf_of}{where}"
-        self._recorder.event(pod_reference(victim), "Normal", "Preempted", "Preempting", note, eviction.preemptor)
+        note = eviction.note or f"Preempted by {eviction.on_behalf_of}{where}"
+        self._recorder.event(pod_reference(victim), "Normal", eviction.event, "Preempting", note, eviction.preemptor)
         return ""
 
     def _mark(self, victim: corev1.Pod, eviction: Eviction) -> None:

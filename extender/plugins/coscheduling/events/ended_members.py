@@ -7,7 +7,7 @@ listed, and those that belong to the gang count as siblings. docs/design/0038 sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 from extender.api import corev1
@@ -53,17 +53,25 @@ class EndedMembers:
         """About once a second: those that are due, each namespace once."""
         if not self._with.may_plan():
             return
-        asked: dict[str, list[str]] = {}
+        due: list[str] = []
         with self._manager.lock:
             now = self._manager.clock()
             for key in [key for key, at in self._ask_at.items() if at <= now]:
                 if self._manager.quarantine.for_gang(key, "ended", partial(self._may_have_ended, key), otherwise=False):
                     self._ask_at[key] = now + AGAIN_SECONDS
-                    asked.setdefault(namespace_of(key), []).append(key)
+                    due.append(key)
                 else:
                     del self._ask_at[key]
-        for namespace, keys in asked.items():
-            self._with.succeeded_pods(namespace, partial(self._found, frozenset(keys)))
+        self.look_up(due)
+
+    def look_up(self, keys: Iterable[str], then: Callable[[Collection[str]], None] = lambda keys: None) -> None:
+        """Counts the members that have ended of these gangs, each namespace with one list, and tells `then` the keys; not of those that
+        cannot be listed."""
+        asked: dict[str, list[str]] = {}
+        for key in keys:
+            asked.setdefault(namespace_of(key), []).append(key)
+        for namespace, found in asked.items():
+            self._with.succeeded_pods(namespace, partial(self._found, frozenset(found), then))
 
     def _may_have_ended(self, key: str) -> bool:
         """Whether the gang is short still, and is none that was made while we looked and never ran. Lock held."""
@@ -75,7 +83,7 @@ class EndedMembers:
             return False
         return bool(needs(group, spec, group.members.keys()))
 
-    def _found(self, keys: frozenset[str], pods: Iterable[corev1.Pod]) -> None:
+    def _found(self, keys: frozenset[str], then: Callable[[Collection[str]], None], pods: Iterable[corev1.Pod]) -> None:
         """pods: those of the namespace that have Succeeded."""
         ended: dict[str, dict[str, corev1.Pod]] = {key: {} for key in keys}
         for pod in pods:
@@ -85,6 +93,7 @@ class EndedMembers:
         with self._manager.lock:
             for key, found in ended.items():
                 self._manager.quarantine.for_gang(key, "ended", partial(self._count, key, found), None)
+        then(keys)
         self._schedule_planning()
         self._steering.carry_out()
 
@@ -92,7 +101,7 @@ class EndedMembers:
         """Lock held."""
         manager = self._manager
         group = manager.groups.get(key)
-        if group is None or group.whole_of:
+        if group is None:
             return
         before, early = group.ended.keys(), group.early
         group.ended = {uid: pod for uid, pod in found.items() if _is_sibling(group, pod)}
@@ -101,6 +110,7 @@ class EndedMembers:
             note_early(group, sum(_is_as_young(group, pod) for pod in initializers))
         if group.ended.keys() == before and group.early == early:
             return
+        manager.follow_broken(group)
         manager.follow_places(group)
         manager.forget_notes(key)
         manager.queue.move_to_active((key,))
@@ -108,10 +118,11 @@ class EndedMembers:
 
 
 def _is_sibling(group: Group, ended: corev1.Pod) -> bool:
-    """Whether it is of the same run of the gang as the members that wait: of the same controller. Without one it has to have a sibling on
-    a node, and to be no older than the gang's object."""
+    """Whether it is of the same run of the gang as the members that wait, or, of a gang that has started, any member: of the same
+    controller. Without one it has to have a sibling on a node, and to be no older than the gang's object."""
     owner = controller_of(ended)
-    if ended.uid in group.members or all(controller_of(info.pod) != owner for info in group.pending()):
+    siblings = [each.info for each in group.members.values()] if group.whole_of else group.pending()
+    if ended.uid in group.members or all(controller_of(info.pod) != owner for info in siblings):
         return False
     if owner:
         return True

@@ -10,6 +10,7 @@ from typing import Protocol
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
 from extender.plugins.coscheduling.dispatch.holds import Holds
+from extender.plugins.coscheduling.events.ended_members import EndedMembers
 from extender.plugins.coscheduling.events.group_events import GroupEvents
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -32,6 +33,9 @@ class GangScheduler(Protocol):
 
     @property
     def events(self) -> GroupEvents: ...
+
+    @property
+    def ended_members(self) -> EndedMembers: ...
 
     @property
     def gang_permit(self) -> Holds: ...

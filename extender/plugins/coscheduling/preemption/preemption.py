@@ -14,6 +14,7 @@ from extender.crash import every, guarded
 from extender.plugins.coscheduling.dependencies import PreemptionDependencies
 from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
 from extender.plugins.coscheduling.hints.helpful_events import node_may_help
+from extender.plugins.coscheduling.preemption.broken_gangs import BrokenGangs
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
 from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
@@ -34,6 +35,13 @@ class Preemption:
             self._terminating,
             dependencies.rules,
             coscheduling.dependencies.may_plan,
+        )
+        self._broken = BrokenGangs(
+            self._manager,
+            coscheduling.dependencies,
+            coscheduling.ended_members,
+            dependencies.evictor,
+            self._terminating,
         )
         steering = coscheduling.dispatcher.steering
         self._newest_snapshot = coscheduling.dependencies.newest_snapshot
@@ -89,6 +97,7 @@ class Preemption:
         steps = (
             self._terminating.tick,
             self._rest.tick,
+            self._broken.tick,
             self._waiting.tick,
             self.gangs.room.tick,
             self.gangs.tick,

@@ -17,6 +17,7 @@ from extender.client.short_steps import pause
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import (
     CONDITION,
+    GAVE_UP,
     REJECTED,
     SCHEDULED,
     WAITING,
@@ -68,6 +69,7 @@ class GangObserver:
 
     def __post_init__(self) -> None:
         self._seen: dict[str, Seen] = {}
+        self._given_up: set[str] = set()  # keys of gangs of which that is told
         self.manager.on_dropped.append(self.forget)
 
     def tick(self) -> None:
@@ -91,10 +93,12 @@ class GangObserver:
     def tell_anew(self) -> None:
         """We begin to lead: what was told until now was not heard. Lock held."""
         self._seen = {key: replace(seen, told=False, settled=None) for key, seen in self._seen.items()}
+        self._given_up.clear()
 
     def forget(self, key: str) -> None:
         """A gang is gone; or is set aside, and told of that: what it waits for is told anew when it is looked at again. Lock held."""
         self._seen.pop(key, None)
+        self._given_up.discard(key)
 
     def _look(self, group: Group) -> Telling | None:
         """Lock held. A gang that nothing happens to costs a comparison."""
@@ -125,6 +129,8 @@ class GangObserver:
         over = before is not None and (_is_of_another(group, before) or (before.told and _extra(before)))
         if runs and (self._says_what_is_not_so(group) or over):
             return self._complete(group)
+        if self._gives_up(group, seen):
+            return self._gave_up(group, seen)
         if seen.gate is None or seen.told or self.manager.clock() - seen.gate_since < TOLD_AFTER_SECONDS:
             return None
         self._seen[group.key] = replace(seen, told=True)
@@ -132,6 +138,22 @@ class GangObserver:
         if reason in UNTOLD:
             return None
         return _telling(group, Verdict(_extra(seen), WAITING, text, reason), _spokesman(group))
+
+    def _gives_up(self, group: Group, seen: Seen) -> bool:
+        """Whether it is to be told that it has waited for longer than it asks for."""
+        if seen.phase not in WAITING_PHASES or not self.manager.has_given_up(group):
+            self._given_up.discard(group.key)
+            return False
+        return group.key not in self._given_up and self.manager.groups.get(group.key) is group
+
+    def _gave_up(self, group: Group, seen: Seen) -> _Telling:
+        """With why it waits; that it has given up is remarked on each verdict (priority_remark)."""
+        self._given_up.add(group.key)
+        stop = group.last_diagnosis
+        reason, text = seen.gate or (
+            (stop.reason, stop.text) if stop is not None else (UnschedulableReason.NOT_TRIED, "no plan")
+        )
+        return _Telling(group.pod_group, group.key, Verdict(False, GAVE_UP, text, reason), _spokesman(group))
 
     def _says_what_is_not_so(self, group: Group) -> bool:
         """Whether the condition of a gang that runs denies that, or is wrong on its members' priorities."""

@@ -239,6 +239,7 @@ class GangReport:
             not_asked=self._why_not_asked(group, why),
             not_honoured=spec.ignored if spec is not None else (),
             room_kept=room_kept(manager, group, self._at),
+            gave_up=messages.GAVE_UP if group.key in line and manager.has_given_up(group) else "",
         )
 
     def _at(self, then: float) -> datetime:

@@ -143,7 +143,8 @@ class GangStatus(Shown, frozen=True):
     nothing, and knows of no plan or refusal. kept_free: its shadow, while it has one. preemption: None where room of others
     would not help, or none is needed.
     starts_with: the groups that it starts together with, until all have. not_asked: why kube-scheduler asks about no member, where known.
-    not_honoured: fields of its PodGroup, which is another system's. room_kept: None where none of its members come later.
+    not_honoured: fields of its PodGroup, which is another system's. room_kept: None where none of its members come later. gave_up: that it
+    comes behind others of its priority, and why; empty while it does not.
     """
 
     gang: GangSummary
@@ -165,6 +166,7 @@ class GangStatus(Shown, frozen=True):
     not_asked: str = ""
     not_honoured: tuple[str, ...] = ()
     room_kept: RoomKept | None = None
+    gave_up: str = ""
 
 
 def amount_text(resource: str, amount: int) -> str:

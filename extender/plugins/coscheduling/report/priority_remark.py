@@ -1,4 +1,5 @@
-"""Verdicts on a gang whose members have different priorities say so, and at which one the gang counts.
+"""Verdicts on a gang whose members have different priorities say so, and at which one the gang counts; those on a gang that has waited
+for longer than it asks for say that.
 
 Coscheduling puts it between everything that decides and the Verdicts that tell users. No counterpart upstream: a PodGroup of
 scheduling.k8s.io has its priority as a field.
@@ -37,6 +38,15 @@ class RemarkedVerdicts:
             differ = group is not None and self.manager.quarantine.for_gang(
                 key, "priorities", partial(priorities_differ, self.manager, group), otherwise=False
             )
+            gave_up = (
+                group is not None
+                and not verdict.scheduled
+                and self.manager.quarantine.for_gang(
+                    key, "patience", partial(self.manager.has_given_up, group), otherwise=False
+                )
+            )
+            if gave_up and not verdict.event_only:
+                verdict = replace(verdict, message=f"{verdict.message}; {messages.GAVE_UP}")
             if differ and not verdict.event_only:
                 verdict = replace(verdict, message=messages.with_priorities(verdict.message))
             fields = self.manager.quarantine.for_gang(key, "not honoured", partial(_not_honoured, group), NONE)

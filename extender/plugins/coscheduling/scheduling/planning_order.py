@@ -57,8 +57,8 @@ class PlanningOrder:
         since = self._since.setdefault(group.key, now)
         waited = (0, since) if now - since > PASSED_OVER_SECONDS else (1, 0.0)
         slices = int(self._used.get(namespace_of(group.key), 0.0) / SLICE_SECONDS)
-        begun, priority, *age = self._manager.order(group)
-        return begun, priority, slices, waited, *age
+        begun, priority, given_up, *age = self._manager.order(group)
+        return begun, priority, given_up, slices, waited, *age
 
 
 def take(manager: PodGroupManager, key: str) -> None:

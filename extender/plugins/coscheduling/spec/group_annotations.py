@@ -18,6 +18,7 @@ from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.api.volcanov1beta1 import PodGroup as VolcanoPodGroup
 from extender.plugins.coscheduling.spec import keys
+from extender.plugins.coscheduling.spec.counts import NO_PATIENCE, Patience, patience_of
 from extender.plugins.coscheduling.spec.field_errors import quoted
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.named_groups import Keys, peers
@@ -37,6 +38,7 @@ class Asked:
     roles: Roles = NO_ROLES
     schedule_timeout_seconds: int | None = None
     topology: AskedTopology = NO_TOPOLOGY
+    patience: Patience = NO_PATIENCE
     invalid: str = ""
 
 
@@ -78,13 +80,19 @@ def asked_by(metadata: ObjectMeta, own_key: str, source: Source | None = None) -
     required = reading.value(metadata, keys.TOPOLOGY_REQUIRED)
     preferred = reading.value(metadata, keys.TOPOLOGY_PREFERRED)
     koordinators = reading.value(metadata, keys.KOORDINATOR_TOPOLOGY)
+    patience = _patience(reading, metadata)
     if reading.invalid:
         return Asked(invalid=reading.invalid)
     roles = (
         Roles(minima, label or (source.role_label if source is not None else "") or ROLE_LABEL) if minima else NO_ROLES
     )
     levels = AskedTopology(required or "", preferred or "") if required or preferred else koordinators or NO_TOPOLOGY
-    return Asked(policy or default.match_policy, groups, groups_key if groups else "", roles, seconds, levels)
+    return Asked(policy or default.match_policy, groups, groups_key if groups else "", roles, seconds, levels, patience)
+
+
+def _patience(reading: Reading, metadata: ObjectMeta) -> Patience:
+    given = (reading.value(metadata, keys.BROKEN_AFTER), reading.value(metadata, keys.WHEN_BROKEN))
+    return patience_of(*given, reading.value(metadata, keys.GIVE_UP_AFTER))
 
 
 def asked_beside(

@@ -12,7 +12,7 @@ from typing import Any
 from extender.api import koordinatorv1alpha1, volcanov1beta1
 from extender.api.metadata_keys import LIST, NAME, QUALIFIED_NAME, WORD, Key, Record, Source
 from extender.api.schedulingv1alpha1 import LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL
-from extender.plugins.coscheduling.spec.counts import parse_minimum
+from extender.plugins.coscheduling.spec.counts import parse_minimum, parse_patience, parse_when_broken
 from extender.plugins.coscheduling.spec.match_policy import parse_match_policy
 from extender.plugins.coscheduling.spec.named_groups import (
     check_group_name,
@@ -52,6 +52,9 @@ MATCH_POLICY = Key(f"{_OURS}/match-policy", _ANNOTATION, BOTH, WORD, parse_match
 GROUPS = Key(f"{_OURS}/groups", _ANNOTATION, BOTH, LIST, parse_groups)
 ROLES = Key(f"{_OURS}/roles", _ANNOTATION, BOTH, LIST, parse_minima)
 ROLE_LABEL = Key(f"{_OURS}/role-label", _ANNOTATION, BOTH, QUALIFIED_NAME, check_label_key)
+BROKEN_AFTER = Key(f"{_OURS}/broken-after", _ANNOTATION, BOTH, WORD, parse_patience)
+WHEN_BROKEN = Key(f"{_OURS}/when-broken", _ANNOTATION, BOTH, WORD, parse_when_broken)
+GIVE_UP_AFTER = Key(f"{_OURS}/give-up-after", _ANNOTATION, BOTH, WORD, parse_patience)
 TOPOLOGY_REQUIRED = Key(f"{_OURS}/topology-required", _ANNOTATION, BOTH, QUALIFIED_NAME, parse_level)
 TOPOLOGY_PREFERRED = Key(f"{_OURS}/topology-preferred", _ANNOTATION, BOTH, QUALIFIED_NAME, parse_level)
 
@@ -80,6 +83,9 @@ ASKING: tuple[Key[Any], ...] = (
     GROUPS,
     ROLES,
     ROLE_LABEL,
+    BROKEN_AFTER,
+    WHEN_BROKEN,
+    GIVE_UP_AFTER,
     TOPOLOGY_REQUIRED,
     TOPOLOGY_PREFERRED,
     KOORDINATOR_MATCH_POLICY,

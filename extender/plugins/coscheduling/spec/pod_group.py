@@ -19,7 +19,7 @@ from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.api.volcanov1beta1 import PodGroup as VolcanoPodGroup
 from extender.framework.resource import Resource
-from extender.plugins.coscheduling.spec.counts import check_minimum, check_wait_seconds
+from extender.plugins.coscheduling.spec.counts import NO_PATIENCE, Patience, check_minimum, check_wait_seconds
 from extender.plugins.coscheduling.spec.field_errors import invalid, too_many
 from extender.plugins.coscheduling.spec.group_annotations import Asked, asked_beside, asked_by, relevant
 from extender.plugins.coscheduling.spec.keys import LIGHTWEIGHT_MIN_AVAILABLE
@@ -59,6 +59,7 @@ class GroupSpec:
     groups_key: str = ""
     roles: Roles = NO_ROLES
     topology: AskedTopology = NO_TOPOLOGY
+    patience: Patience = NO_PATIENCE
     kind: str = "group"
     priority: int | None = None
     preempts: bool = True
@@ -139,6 +140,7 @@ def completed(spec: GroupSpec, invalid: str, asked: Asked, kind: str) -> GroupSp
         groups_key=asked.groups_key,
         roles=asked.roles,
         topology=asked.topology,
+        patience=asked.patience,
     )
     return _invalid(spec, wrong) if wrong else spec
 

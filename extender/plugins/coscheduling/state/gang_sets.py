@@ -107,6 +107,7 @@ def update_once_satisfied(manager: PodGroupManager, group: Group) -> None:
     update_once_whole(group, manager.spec(group))
     manager.follow_start(group)
     manager.follow_places(group)
+    manager.follow_broken(group)
     if manager.composites and (root := manager.composites.root_of(group.key)):
         _start_tree(manager, root)
         return

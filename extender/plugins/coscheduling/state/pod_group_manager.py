@@ -45,7 +45,7 @@ from extender.plugins.coscheduling.state.gang_set_index import GangSetIndex
 from extender.plugins.coscheduling.state.group import Group, Standing, standing_of
 from extender.plugins.coscheduling.state.group_members import KnownPods
 from extender.plugins.coscheduling.state.member import Effect
-from extender.plugins.coscheduling.state.quorum import Needs, in_phase, left_behind, needs, unmade
+from extender.plugins.coscheduling.state.quorum import Needs, in_phase, is_broken, left_behind, needs, unmade
 from extender.plugins.coscheduling.state.slots import Slot, Slots, holds, is_for_shape_of
 from extender.plugins.coscheduling.state.starts import follow_start, recall_once_whole, recall_start
 from extender.plugins.coscheduling.waits_for import brings_volumes
@@ -54,7 +54,7 @@ from extender.plugins.pod_claims import claim_uses
 MAX_NOTES = 100_000  # a note that is pushed out is only made again
 T = TypeVar("T")
 AT_ONCE = 50  # groups that are looked at under one hold of the lock
-Order = tuple[bool, int, datetime, str]
+Order = tuple[bool, int, bool, datetime, str]
 """What gangs are sorted by; a key comes last."""
 _FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 
@@ -97,6 +97,9 @@ class PodGroupManager:
         self.quarantine = Quarantine(self.lock, clock)
         self.permitted: TTLCache[str, bool] = TTLCache(MAX_NOTES, permitted_seconds, timer=clock)
         self.on_dropped: list[Callable[[str], None]] = []  # told the keys of groups that are gone, under the lock
+        self.broken: dict[
+            str, float
+        ] = {}  # keys of gangs that ask what becomes of them when broken, and are -> since when
         self.epoch = 0  # grows with every event that can help a denied group
         self.cluster_epoch = 0  # likewise, but not with what we give up ourselves
         self.terminating: dict[
@@ -380,6 +383,7 @@ class PodGroupManager:
             self._adopt(group.key, "")
             self.forget_notes(group.key)
             self.queue.forget(group.key)
+            self.broken.pop(group.key, None)
             self.quarantine.forget(group.key)
             group.last_diagnosis = None
             for forget in self.on_dropped:
@@ -452,6 +456,7 @@ class PodGroupManager:
         spec = self.spec(group)
         recall_start(group, spec, self.wall())
         recall_once_whole(group, spec)
+        self.follow_broken(group)
         return self.begun(group)
 
     def left_behind(self, group: Group) -> AbstractSet[str]:
@@ -467,9 +472,26 @@ class PodGroupManager:
             self.slots.reserve(replace(slot, firm=not slot.firm))
 
     def order(self, group: Group) -> Order:
-        """What has begun comes first, then priority, then the age of the quorum, then the name."""
+        """What has begun comes first, then priority, then what has not given up, then the age of the quorum, then the name."""
         standing = self.standing(group)
-        return not self.begun(group), -standing.priority, standing.since or _FAR_FUTURE, group.key
+        since = standing.since or _FAR_FUTURE
+        return not self.begun(group), -standing.priority, self.has_given_up(group), since, group.key
+
+    def has_given_up(self, group: Group) -> bool:
+        """Whether the gang, if it waits, has done so for longer than it asks for: it comes behind others of its priority."""
+        spec = self.spec(group)
+        if spec is None or spec.patience.give_up_after is None:
+            return False
+        since = self.standing(group).since
+        return since is not None and (self.wall() - since).total_seconds() >= spec.patience.give_up_after
+
+    def follow_broken(self, group: Group) -> None:
+        """Members came to nodes, or left them."""
+        spec = self.spec(group)
+        if spec is None or spec.invalid or spec.patience.broken_after is None or not is_broken(group, spec):
+            self.broken.pop(group.key, None)
+        else:
+            self.broken.setdefault(group.key, self.clock())
 
     def in_order(self, groups: Iterable[Group]) -> list[Group]:
         """The first comes first; without those that are set aside, and those that `order` raises at."""

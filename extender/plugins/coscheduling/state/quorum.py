@@ -80,6 +80,13 @@ def has_been_whole(group: Group, spec: GroupSpec) -> bool:
     return 0 < spec.min_member <= group.whole_of and spec.match_policy is not MatchPolicy.ONLY_WAITING
 
 
+def is_broken(group: Group, spec: GroupSpec) -> bool:
+    """Whether the gang has been whole, and fewer than it asks for run, or have ended well."""
+    if group.starting or not has_been_whole(group, spec):
+        return False
+    return bool(minima_missed(group, spec, group.assigned(), group.ended.values()))
+
+
 def _of_those_that_exist(group: Group, spec: GroupSpec, to_come: Collection[corev1.Pod]) -> GroupSpec:
     """Where there are minMember of them no role may be short: another member takes no part of one that has gone.
 

@@ -23,7 +23,7 @@ from extender.plugins.coscheduling.state.group import HOLDING, Group, standing_o
 from extender.plugins.coscheduling.state.group_members import wish_of
 from extender.plugins.coscheduling.state.member import MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, spec_of
-from extender.plugins.coscheduling.state.quorum import Needs, in_phase, needs, unmade
+from extender.plugins.coscheduling.state.quorum import Needs, in_phase, is_broken, needs, unmade
 from extender.plugins.coscheduling.state.slots import Slot, Slots
 from extender.plugins.coscheduling.waits_for import WaitIndex, WaitsFor
 
@@ -444,6 +444,17 @@ def _composites(manager: PodGroupManager) -> Iterator[str]:
             yield f"{root}: {sorted(manager.composites.chosen(root))} were chosen of {groups}"
 
 
+def _broken(manager: PodGroupManager) -> Iterable[str]:
+    """Those that ask what becomes of them then, and no others."""
+    asking = {
+        key: is_broken(group, spec)
+        for key, group in manager.groups.items()
+        if (spec := manager.spec(group)) is not None and not spec.invalid and spec.patience.broken_after is not None
+    }
+    yield from (f"{key} is noted as broken" for key in manager.broken if not asking.get(key))
+    yield from (f"{key} is broken" for key, broken in asking.items() if broken and key not in manager.broken)
+
+
 MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
     "lock": _no_rule,
     "labels": _no_rule,
@@ -462,6 +473,7 @@ MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
     "quarantine": _no_rule,  # a fault of a group that never came to be is forgotten when it is forgiven
     "permitted": _of_groups(lambda manager: manager.permitted),
     "on_dropped": _no_rule,
+    "broken": _broken,
     "epoch": _no_rule,
     "cluster_epoch": _no_rule,
     "terminating": _no_rule,  # victims; that they are no members is checked there

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
 
 from extender.api.metav1 import Condition
 from extender.api.schedulingv1alpha1 import PodGroupStatus
+from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.events import scheduler_feedback
 from extender.plugins.coscheduling.report import gang_observer
 from extender.plugins.coscheduling.scheduling.checks import failed_check
@@ -16,6 +18,7 @@ from extender.plugins.coscheduling.state.diagnosis import FailedCheck
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
+from tests.unit.plugins.coscheduling.kube_scheduler import group
 
 Make = Callable[..., World]
 TOO_FEW = "default/g GangWaiting: fewer pods exist than minMember of 2"
@@ -149,3 +152,37 @@ def test_a_tick_asks_nothing_of_a_gang_that_nothing_has_happened_to(
     w.create(pod("b", "g"))
     looked(w)
     assert "default/g" in asked
+
+
+def test_a_gang_that_has_waited_for_too_long_says_so_once_and_stands_behind_others(world: Make) -> None:
+    w = world([node("n1", cpu="1")])
+    now = datetime(2026, 3, 2, 10, tzinfo=UTC)
+    w.plugin.manager.wall = lambda: now
+    patient = group("p", 2, give_up_after="1h")
+    w.plugin.on_pod_group(None, patient)
+    w.plugin.on_pod_group(None, group("young", 2))
+    for number, each in enumerate(("p", "p", "young", "young")):
+        made = pod(f"{each}{number}", each)
+        created = now - timedelta(minutes=59 if each == "p" else 1)
+        w.create(replace(made, metadata=replace(made.metadata, creation_timestamp=created)))
+        w.filter(w.plugin.manager.groups[f"default/{each}"].members[made.uid].pod)
+    manager = w.plugin.manager
+
+    def line() -> list[str]:
+        return [each.key for each in manager.in_order(manager.groups.values())]
+
+    assert line() == ["default/p", "default/young"]
+    assert not any("GangGaveUp" in verdict for verdict in looked(w))
+    now += timedelta(minutes=2)
+    assert line() == ["default/young", "default/p"]
+    (told,) = [verdict for verdict in looked(w) if "GangGaveUp" in verdict]
+    assert told.startswith("default/p GangGaveUp: minMember of 2 does not fit: ")
+    assert told.endswith(f"; {messages.GAVE_UP}")
+    assert not any("GangGaveUp" in verdict for verdict in looked(w))
+    found, young = (w.plugin.report.status(f"default/{name}") for name in ("p", "young"))
+    assert found is not None
+    assert young is not None
+    assert (found.gave_up, found.gang.place, young.gave_up, young.gang.place) == (messages.GAVE_UP, 2, "", 1)
+    with manager.lock:
+        w.plugin.observer.tell_anew()
+    assert any("GangGaveUp" in verdict for verdict in looked(w)), "a new leader says it once more"

@@ -9,10 +9,15 @@ import pytest
 from extender.plugins.coscheduling.spec.counts import (
     MAX_MEMBERS,
     MAX_WAIT_SECONDS,
+    NO_PATIENCE,
+    Patience,
     check_minimum,
     check_wait_seconds,
     parse_count,
     parse_minimum,
+    parse_patience,
+    parse_when_broken,
+    patience_of,
 )
 from extender.plugins.coscheduling.spec.field_errors import FieldError
 
@@ -61,3 +66,38 @@ def test_numbers_of_fields(check: Callable[[int], int], number: int, valid: bool
     else:
         with pytest.raises(FieldError, match=f"^Invalid value: {number}: must be"):
             check(number)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("1s", 1.0), ("5m", 300.0), ("1h30m", 5400.0), ("720h", 2_592_000.0), ("1500ms", 1.5)]
+)
+def test_a_patience_is_a_duration(text: str, seconds: float) -> None:
+    assert parse_patience(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["0", "999ms", "-5m", "720h1s", "5", "soon", "9" * 40 + "h"])
+def test_a_patience_is_neither_none_nor_without_end(text: str) -> None:
+    with pytest.raises(FieldError, match=r"must be (a duration, such as 5m|between 1s and 720h, inclusive)"):
+        parse_patience(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "patience"),
+    [
+        pytest.param((None, None, None), NO_PATIENCE, id="nothing"),
+        pytest.param((60.0, None, None), Patience(60.0), id="it says when it is broken"),
+        pytest.param((None, "restart", None), Patience(300.0, True), id="what follows, after a while of our own"),
+        pytest.param((60.0, "restart", 9.0), Patience(60.0, True, 9.0), id="all"),
+        pytest.param((None, "keep", None), NO_PATIENCE, id="the default in so many words"),
+    ],
+)
+def test_what_is_asked_of_a_gang_that_is_broken(
+    given: tuple[float | None, str | None, float | None], patience: Patience
+) -> None:
+    assert patience_of(*given) == patience
+
+
+def test_what_becomes_of_a_broken_gang_is_a_word_out_of_two() -> None:
+    assert [parse_when_broken(text) for text in ("keep", "restart")] == ["keep", "restart"]
+    with pytest.raises(FieldError, match='Unsupported value: \'evict\': supported values: "keep", "restart"'):
+        parse_when_broken("evict")
