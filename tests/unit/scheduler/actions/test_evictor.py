@@ -146,3 +146,22 @@ def test_through_the_eviction_api_budgets_forbid_what_kube_scheduler_would_not_d
     evictor.evict(Eviction(victims, "pod vip", by, "x", despite_budgets=despite_budgets), told.append)
     assert ("disruption budget" not in told[0]) == goes
     assert all(pod.deleting for pod in api.list_page(PODS).items) == goes
+
+
+@pytest.mark.parametrize(
+    "budgeted", [pytest.param(True, id="a budget forbids it"), pytest.param(False, id="none does")]
+)
+def test_what_goes_within_budgets_goes_through_the_eviction_api_however_else_we_evict(
+    budgeted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = _Budgeted() if budgeted else EmbeddedAPI()
+    noted: list[tuple[str, ...]] = []
+    recorder = Recorder(api)
+    monkeypatch.setattr(recorder, "event", lambda about, *texts: noted.append(texts[:4]))
+    evictor = ApiEvictor(api, recorder, lambda: True, lambda: 0.0, run=lambda job: job())
+    victims, told = _victims(api), list[str]()
+    by = pod_reference(victims[0])
+    evictor.evict(Eviction(victims, "a gang", by, "x", within_budgets=True, event="Gone", note="whole"), told.append)
+    assert ("disruption budget" in told[0]) == budgeted
+    assert any(not pod.deleting for pod in api.list_page(PODS).items) == budgeted
+    assert noted == ([] if budgeted else [("Normal", "Gone", "Preempting", "whole")] * 2)
