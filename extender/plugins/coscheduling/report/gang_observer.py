@@ -146,14 +146,14 @@ class GangObserver:
             return False
         return group.key not in self._given_up and self.manager.groups.get(group.key) is group
 
-    def _gave_up(self, group: Group, seen: Seen) -> _Telling:
+    def _gave_up(self, group: Group, seen: Seen) -> Telling:
         """With why it waits; that it has given up is remarked on each verdict (priority_remark)."""
         self._given_up.add(group.key)
         stop = group.last_diagnosis
         reason, text = seen.gate or (
             (stop.reason, stop.text) if stop is not None else (UnschedulableReason.NOT_TRIED, "no plan")
         )
-        return _Telling(group.pod_group, group.key, Verdict(False, GAVE_UP, text, reason), _spokesman(group))
+        return _telling(group, Verdict(False, GAVE_UP, text, reason), _spokesman(group))
 
     def _says_what_is_not_so(self, group: Group) -> bool:
         """Whether the condition of a gang that runs denies that, or is wrong on its members' priorities."""
