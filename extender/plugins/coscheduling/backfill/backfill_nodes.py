@@ -20,6 +20,7 @@ from extender.framework.node_selector import METADATA_NAME
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.planner.domains import Domains, UnknownLevelError, level_of
+from extender.plugins.coscheduling.planner.members import MemberClass, judged
 from extender.plugins.coscheduling.planner.room import IntColumn, Room, asked_of
 
 DAEMON_SET = ("apps/v1", "DaemonSet")
@@ -101,6 +102,7 @@ def _kinds(
     empty_room, room = Room.of(empty_cluster, names), Room.of(cluster, names)
     totals = {name: max(1, sum(node.allocatable.amount(name) for node in now)) for name in names}
     kinds, left = [], request.needed
+    usable = np.array([node.name not in but for node in emptied], dtype=np.int64)
     weighed = [
         (sum(amount / totals[name] for name, amount in asked_of(alike[0].requests).items()), alike)
         for alike in members.values()
@@ -110,11 +112,8 @@ def _kinds(
         if not count:
             break
         left -= count
-        asked = asked_of(alike[0].requests)
-        statuses = judge.begin(alike[0].pod, empty_cluster).filter_all()
-        passed = (status.success and node.name not in but for status, node in zip(statuses, emptied, strict=True))
-        usable = np.fromiter(passed, dtype=np.int64, count=len(emptied))
-        kinds.append(_Kind(count, weight, room.capacity(asked) * usable, empty_room.capacity(asked) * usable))
+        shape, _ = judged(MemberClass(tuple(alike), None), empty_cluster, judge)
+        kinds.append(_Kind(count, weight, shape.capacity(room) * usable, shape.capacity(empty_room) * usable))
     return kinds
 
 

@@ -21,7 +21,7 @@ from extender.plugins.coscheduling.planner.request import (
     Trial,
     Verdict,
 )
-from extender.plugins.coscheduling.planner.room import capacity_for, insufficient
+from extender.plugins.coscheduling.planner.room import capacity_for
 
 __all__ = [
     "MOST_PIECES",
@@ -40,7 +40,6 @@ __all__ = [
     "Verdict",
     "asking_for",
     "capacity_for",
-    "insufficient",
     "judged_shape_of",
     "plan",
     "shape_of",

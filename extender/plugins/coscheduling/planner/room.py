@@ -117,12 +117,6 @@ def capacity_for(node: NodeInfo, requests: Resource) -> int:
     return max(0, least)
 
 
-def insufficient(node: NodeInfo, requests: Resource) -> list[str]:
-    """The resources of which the node has too little for one more pod."""
-    short = [PODS] if free(node, PODS) < 1 else []
-    return short + [name for name, amount in asked_of(requests).items() if amount > free(node, name)]
-
-
 def shortage(resource: str) -> str:
     """NodeResourcesFit's words."""
     return "Too many pods" if resource == PODS else f"Insufficient {resource}"
@@ -163,11 +157,6 @@ class Refusals:
     def __init__(self) -> None:
         self._others: Counter[tuple[str, str]] = Counter()  # (reason, plugin)
         self._room: Counter[str] = Counter()  # resource
-
-    def copy(self) -> Refusals:
-        copy = Refusals()
-        copy._others, copy._room = self._others.copy(), self._room.copy()
-        return copy
 
     def count(self, statuses: Iterable[Status]) -> None:
         """Those of NodeResourcesFit are left to `short`, which looks at what is left after all that was placed."""

@@ -7,10 +7,11 @@ kube-scheduler: pkg/scheduler/framework/preemption (SelectVictimsOnNode)
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
+from typing import TypeVar
 
 from extender.api import corev1
 from extender.framework.node_info import NodeInfo
@@ -100,6 +101,17 @@ class Evictable:
         """Ascending: of lower priority, then running for less long. A pod without a start time counts as started now."""
         started = self.info.pod.status.start_time
         return self.priority, -started.timestamp() if started is not None else float("-inf")
+
+
+K = TypeVar("K")
+
+
+def grouped(victims: Iterable[Evictable], key: Callable[[Evictable], K]) -> dict[K, list[Evictable]]:
+    """By node, gang or domain."""
+    found: dict[K, list[Evictable]] = {}
+    for victim in victims:
+        found.setdefault(key(victim), []).append(victim)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 
 from extender.api import policyv1
 from extender.framework.hypothetical import Cluster, snapshot_of, with_pods, without_pods
@@ -24,7 +25,7 @@ from extender.plugins.coscheduling.planner import Judge, Placement, Request, Ver
 from extender.plugins.coscheduling.planner.domains import NONE, Domains, level_of
 from extender.plugins.coscheduling.planner.request import Deadline
 from extender.plugins.coscheduling.planner.room import asked_of, free
-from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, with_their_gangs
+from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, grouped, with_their_gangs
 from extender.plugins.coscheduling.preemption.sparing import RoomEstimate, Sparing
 
 DOMAINS = 8  # of the required level, in which victims are looked for
@@ -117,7 +118,8 @@ class _Problem:
         return planner.plan(self._stripped(gone), self.request, self.judge)
 
     def _stripped(self, gone: Collection[Evictable]) -> NodeInfoLister:
-        return without_pods(self.cluster, _by_node(gone))
+        by_node = grouped(gone, attrgetter("node_name"))
+        return without_pods(self.cluster, {name: {victim.uid for victim in here} for name, here in by_node.items()})
 
     def search(self, fits: Fits) -> VictimPlan | None:
         """The best that is found; that all of them go is known to help. None if no plan comes of it."""
@@ -132,9 +134,7 @@ class _Problem:
             yield self.useful
             return
         ids = Domains(self.cluster, topology.levels).ids[level]
-        domains: dict[int, list[Evictable]] = {}
-        for victim in self.useful:
-            domains.setdefault(int(ids[self._at[victim.node_name]]), []).append(victim)
+        domains = grouped(self.useful, lambda victim: int(ids[self._at[victim.node_name]]))
         domains.pop(NONE, None)
         in_order = sorted(domains, key=lambda domain: (self._cost(domains[domain]), domain))
         helpful = (domains[domain] for domain in in_order if fits(domains[domain]))
@@ -172,9 +172,7 @@ class _Problem:
 
     def _cheapest_nodes(self, allowed: Sequence[Evictable], fits: Fits) -> list[Evictable]:
         """The victims if only as many nodes are cleared as it takes, the cheapest for what they give first."""
-        by_node: dict[str, list[Evictable]] = {}
-        for victim in allowed:
-            by_node.setdefault(victim.node_name, []).append(victim)
+        by_node = grouped(allowed, attrgetter("node_name"))
         order = sorted(by_node, key=lambda name: (self._price(name, by_node[name]), self._at[name]))
 
         def on(count: int) -> list[Evictable]:
@@ -267,13 +265,6 @@ class _Problem:
 def _first(last: int, holds: Callable[[int], bool]) -> int:
     """The smallest position at which it holds; `last` is known to."""
     return bisect_left(range(last), True, key=holds)
-
-
-def _by_node(victims: Collection[Evictable]) -> dict[str, set[str]]:
-    uids: dict[str, set[str]] = {}
-    for victim in victims:
-        uids.setdefault(victim.node_name, set()).add(victim.uid)
-    return uids
 
 
 def _holds(left: Mapping[str, int], asked: Mapping[str, int], most: int) -> int:

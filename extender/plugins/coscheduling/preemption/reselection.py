@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from extender.api import corev1, policyv1
 from extender.framework.cycle_state import CycleState
@@ -20,7 +20,7 @@ from extender.framework.preemption.fewest_violations import Budgets
 from extender.framework.preemption.node_trial import BrokenTrialError, NodeTrial
 from extender.framework.preemption.ordering import ABOVE_ANY_PRIORITY, sort_by_importance
 from extender.framework.runtime.framework import Framework
-from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind
+from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, grouped
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,7 @@ class Reselection:
     may_evict_elsewhere: bool = field(kw_only=True, default=True)
 
     def __post_init__(self) -> None:
+        self._whole = grouped(self.all_evictable, attrgetter("gang"))
         self._budgets = Budgets(self.pdbs, self.all_evictable)
         self._state = CycleState()
         self.framework.set_snapshot(self.cluster)
@@ -140,32 +141,22 @@ class Reselection:
         violating = self._budgets.violating(together, important_first=True)
         ranked = [((victim.uid in violating, victim.priority), [victim]) for victim in singles]
         for gang in gangs:
-            violates = bool(self._budgets.violating(self._whole(gang[0].gang)))
+            violates = bool(self._budgets.violating(self._whole[gang[0].gang]))
             ranked.append(((violates or any(victim.uid in violating for victim in gang), gang[0].priority), gang))
         ranked.sort(key=itemgetter(0))
         return [[victim for _, some in step for victim in some] for _, step in groupby(ranked, key=itemgetter(0))]
 
-    def _whole(self, key: str) -> list[Evictable]:
-        return [victim for victim in self.all_evictable if victim.gang == key]
-
     def _gangs(self, here: Sequence[Evictable]) -> list[list[Evictable]]:
         """Whole gangs that could go, the cheapest first."""
-        by_key: dict[str, list[Evictable]] = {}
-        for victim in here:
-            if victim.kind is Kind.BREAKING:
-                by_key.setdefault(victim.gang, []).append(victim)
-
-        whole = {key: self._whole(key) for key in by_key}
+        by_key = grouped((victim for victim in here if victim.kind is Kind.BREAKING), attrgetter("gang"))
+        whole = self._whole
 
         def price(key: str) -> tuple[int, int, int, str]:
             return len(self._budgets.violating(whole[key])), by_key[key][0].priority, len(whole[key]), key
 
-        may = [key for key in by_key if self._all_may_go(whole[key])]
+        # kube-scheduler evicts on one node, and the rest is ours: none of the gang may be left
+        may = [key for key in by_key if self.may_evict_elsewhere or len({each.node_name for each in whole[key]}) == 1]
         return [by_key[key] for key in sorted(may, key=price)]
-
-    def _all_may_go(self, whole: Sequence[Evictable]) -> bool:
-        """Whether none of the gang would be left: kube-scheduler evicts on one node, and the rest is ours."""
-        return self.may_evict_elsewhere or len({victim.node_name for victim in whole}) == 1
 
     def _unspared(self, trial: NodeTrial, gone: Sequence[Evictable], violating: Collection[str]) -> list[Evictable]:
         """Those that cannot come back. Gangs that would break are asked about first, and come back whole; then pods that budgets

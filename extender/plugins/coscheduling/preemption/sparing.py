@@ -16,10 +16,10 @@ from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import PODS
-from extender.plugins.coscheduling.planner import Judge, Placement, Request, insufficient, shape_of
+from extender.plugins.coscheduling.planner import Judge, Placement, Request, shape_of
 from extender.plugins.coscheduling.planner.members import MemberClass, judged, looks_at_others
 from extender.plugins.coscheduling.planner.request import Deadline
-from extender.plugins.coscheduling.planner.room import Room
+from extender.plugins.coscheduling.planner.room import Room, asked_of, free
 from extender.plugins.coscheduling.preemption.evictable import Evictable
 
 _MOST = 2**61
@@ -98,20 +98,13 @@ class Sparing:
         before = self._nodes[index]
         node = before.clone()
         node.add_pod(victim.info)
-        if self._has_room(node, self._on.get(victim.node_name, ())):
+        members = self._on.get(victim.node_name, ())
+        if all(free(node, name) >= 0 for info in members for name in (PODS, *asked_of(info.requests))):
             self._nodes[index] = node
             if not self._minds(victim.info) or self._all_pass():
                 return True
             self._nodes[index] = before
         return False
-
-    def _has_room(self, node: NodeInfo, members: Sequence[PodInfo]) -> bool:
-        for info in members:
-            without = node.clone()
-            without.remove_pod(info.pod)
-            if insufficient(without, info.requests):
-                return False
-        return True
 
     def _minds(self, info: PodInfo) -> bool:
         """Whether more than room is between the gang and this pod."""

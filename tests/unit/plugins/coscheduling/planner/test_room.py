@@ -18,7 +18,6 @@ from extender.plugins.coscheduling.planner.room import (
     asked_of,
     capacity_for,
     free,
-    insufficient,
 )
 from tests.objects import make_node, make_pod
 from tests.unit.plugins.coscheduling.planning import existing, gang, member, node
@@ -66,18 +65,6 @@ def test_amounts_beyond_64_bits_count_as_very_much() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pods", "cpu", "lacks"),
-    [
-        pytest.param(2, 1, [], id="there is room"),
-        pytest.param(2, 9, ["cpu"], id="too little CPU"),
-        pytest.param(0, 9, ["pods", "cpu"], id="too many pods as well"),
-    ],
-)
-def test_what_a_node_has_too_little_of(pods: int, cpu: int, lacks: Sequence[str]) -> None:
-    assert insufficient(node("n", cpu=4, pods=pods).info(), member(cpu=cpu).info().requests) == lacks
-
-
-@pytest.mark.parametrize(
     ("resource", "needed", "sure"),
     [
         pytest.param("cpu", 11, False, id="eleven of a CPU each fit"),
@@ -122,7 +109,5 @@ FULL = unresolvable("Insufficient cpu", plugin=names.NODE_RESOURCES_FIT)
 def test_which_refusal_is_told(statuses: Sequence[object], short: Mapping[str, int], reason: str, cause: Cause) -> None:
     refusals = Refusals()
     refusals.count(statuses)  # type: ignore[arg-type]
-    copied = refusals.copy()
     refusals.short(short)
     assert (refusals.reason, refusals.cause) == (reason, cause)
-    assert not copied.resource, "a copy goes its own way"
