@@ -88,20 +88,26 @@ def unserved(cluster: Cluster, configuration: KubeSchedulerConfiguration) -> tup
     warnings += _of_presets(cluster, GroupLabels.of(_args_of(with_gangs[0]) if with_gangs else CoschedulingArgs()))
     if with_gangs:
         warnings += _of_groups(cluster, _args_of(with_gangs[0]))
-    elif members := _members(cluster, served):
+        return tuple(warnings)
+    warnings += _of_in_tree(cluster, GroupLabels())
+    if members := _members(cluster, served):
         warnings.append(f"no profile has Coscheduling: members of gangs are scheduled singly ({some(members)})")
     return tuple(warnings)
+
+
+def _of_in_tree(cluster: Cluster, labels: GroupLabels) -> Iterator[str]:
+    """Pods of kube-scheduler's own groups alone, which are not read."""
+    if named := [pod.key for pod in cluster.pods if _in_tree_alone(pod, labels) and not pod.node_name]:
+        yield (
+            f"spec.schedulingGroup counts only with inTreePodGroups in Coscheduling's arguments: {some(named)} are scheduled "
+            "singly"
+        )
 
 
 def _of_groups(cluster: Cluster, args: CoschedulingArgs) -> Iterator[str]:
     labels = GroupLabels.of(args)
     if not args.in_tree_pod_groups:
-        named = [pod.key for pod in cluster.pods if _in_tree_alone(pod, labels) and not pod.node_name]
-        if named:
-            yield (
-                f"spec.schedulingGroup counts only with inTreePodGroups in Coscheduling's arguments: {some(named)} are scheduled "
-                "singly"
-            )
+        yield from _of_in_tree(cluster, labels)
     in_tree = IN_TREE_GROUPS if args.in_tree_pod_groups else ()
     kinds: list[ResourceType[Any]] = [POD_GROUPS, *in_tree, *FOREIGN_POD_GROUPS]
     there = {group.key for kind in kinds for group in cluster.api.list_page(kind, limit=_EVERYTHING).items}
@@ -128,7 +134,7 @@ def _in_tree_alone(pod: corev1.Pod, labels: GroupLabels) -> bool:
 
 def _members(cluster: Cluster, served: Collection[str]) -> list[str]:
     """Pods of gangs that are to be scheduled."""
-    labels = GroupLabels(in_tree=True)
+    labels = GroupLabels()
     ours = (pod for pod in cluster.pods if not pod.node_name and pod.spec.scheduler_name in served)
     return [pod.key for pod in ours if labels.group_of(pod) is not None]
 

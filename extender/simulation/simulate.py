@@ -97,6 +97,8 @@ class Simulation:
 
 
 def _never_made(workloads: WorkloadController) -> Iterator[str]:
+    if refused := workloads.refused:
+        yield f"cannot be made: {some(refused)}"
     if left := workloads.left:
         yield f"made only once other pods of their workload run, which they do not: {some(left)}"
 

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from extender.api import corev1
 from extender.api.corev1.pod import POD_SUCCEEDED
 from extender.client.embedded.workloads.workload import After, Made
-from extender.client.errors import NotFoundError
+from extender.client.errors import ApiError, NotFoundError
 from extender.client.interface import API, PODS
 
 
 class WorkloadController:
-    """Not thread-safe. Fulfils driver.Controller. made: the pods that it made, in order."""
+    """Not thread-safe. Fulfils driver.Controller. made: the pods that it made, in order. refused: those that the API did not take, with
+    the reason."""
 
     def __init__(self, api: API, later: Sequence[Made]) -> None:
         self._api = api
@@ -26,6 +27,7 @@ class WorkloadController:
             if each.after is not None:
                 self._waiting.setdefault(each.after, []).append(each)
         self.made: list[corev1.Pod] = []
+        self.refused: list[str] = []
 
     def sync(self) -> bool:
         """One pass over all that still waits. False if nothing of it could be made."""
@@ -36,9 +38,16 @@ class WorkloadController:
                 ended = {"status": {"phase": POD_SUCCEEDED}}
                 self._api.patch(PODS, name, ended, namespace=namespace, subresource="status")
             for each in self._waiting.pop(after):
-                namespace = each.object["metadata"]["namespace"]
-                self.made.append(self._api.create(PODS, each.object, namespace=namespace))
+                self._make(each)
         return bool(ready)
+
+    def _make(self, pod: Made) -> None:
+        try:
+            made = self._api.create(PODS, pod.object, namespace=pod.object["metadata"]["namespace"])
+        except ApiError as error:
+            self.refused.append(f"{pod.key}: {error}")
+        else:
+            self.made.append(made)
 
     def _runs(self, key: str) -> bool:
         namespace, _, name = key.partition("/")

@@ -29,7 +29,7 @@ SETTINGS = {
         {"schedulerName": OF_KUBERAY},
     ],
 }
-POD = """spec: {schedulerName: gang-scheduler, terminationGracePeriodSeconds: 0, restartPolicy: Always,
+POD = """spec: {schedulerName: gang-scheduler, terminationGracePeriodSeconds: 0, restartPolicy: Always, nodeSelector: {pool: jobs},
     containers: [{name: main, image: pause, resources: {requests: {cpu: "1"}}}]}"""
 RAY = f"""
 apiVersion: ray.io/v1
@@ -61,7 +61,7 @@ LWS = f"""
 apiVersion: leaderworkerset.x-k8s.io/v1
 kind: LeaderWorkerSet
 metadata: {{name: serve}}
-spec: {{replicas: 2, leaderWorkerTemplate: {{size: 3, workerTemplate: {{{POD}}}}}}}
+spec: {{replicas: 2, leaderWorkerTemplate: {{size: 3, workerTemplate: {{{POD.replace("jobs", "serve")}}}}}}}
 """
 
 
@@ -80,12 +80,6 @@ def create(cluster: Cluster, objects: Sequence[Made]) -> list[str]:
     return [each.object["metadata"]["name"] for each in objects if each.resource is PODS]
 
 
-def restart(cluster: Cluster, pair: Pair) -> None:
-    cluster.killed = True
-    pair.extender.kill()
-    cluster.await_back(pair.extender.start)
-
-
 @pytest.fixture(scope="module")
 def module_programs(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     def with_kuberay(config: dict[str, list[dict[str, str]]]) -> None:
@@ -96,65 +90,58 @@ def module_programs(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
         yield pair
 
 
-@pytest.mark.parametrize(
-    ("text", "first"),
-    [
-        pytest.param(RAY, 2, id="RayCluster: the PodGroup and the head, then its workers"),
-        pytest.param(PYTORCH, 3, id="PyTorchJob: the PodGroup, the master and a worker, then the other one"),
-        pytest.param(TRAINER, 2, id="Trainer: two nodes of three beside the PodGroup of the TrainJob"),
-    ],
-)
-def test_a_job_starts_whole_though_the_extender_is_restarted_before_all_of_it_is_there(
-    cluster: Cluster, module_programs: Pair, text: str, first: int
-) -> None:
-    """first: how many of the objects are made before."""
-    cluster.node("node-1", cpu="3")
-    if text == TRAINER:
-        cluster.pod_group("tune", 3)
-    objects = objects_of(text)
-    names = create(cluster, objects[:first])
-    cluster.recorder.await_message(names[0], "cannot find enough sibling pods", within=10)
-    restart(cluster, module_programs)
-    names += create(cluster, objects[first:-1])
-    cluster.recorder.settle()
-    assert cluster.recorder.bound() == set()
-    names += create(cluster, objects[-1:])
-    cluster.recorder.await_bound(*names, within=20)
-
-
-def test_of_two_replicas_of_a_leader_worker_set_one_starts_and_the_other_after_it(
-    cluster: Cluster, module_programs: Pair
-) -> None:
-    """Its controller makes both leaders first, and then the workers of each; there is room for one replica."""
-    cluster.node("node-1", cpu="5")
-    objects = objects_of(LWS)
-    leaders = [each for each in objects if each.object["metadata"]["name"].count("-") == 1]
-    names = create(cluster, leaders)
-    cluster.recorder.await_message("serve-1", "current pods number: 1, minMember of group: 3", within=10)
-    restart(cluster, module_programs)
-    names += create(cluster, [each for each in objects if each not in leaders])
-    cluster.recorder.wait(lambda: len(cluster.recorder.bound()) == 3, within=20, what="one of them is bound")
-    started = cluster.recorder.bound()
-    assert len({name[:7] for name in started}) == 1, "all of one replica"
-    waiting = sorted(set(names) - started)
-    cluster.recorder.await_message(waiting[0], "Insufficient cpu", within=10)
-    for name in started:
-        cluster.delete_pod(name)
-    cluster.recorder.await_bound(*waiting, within=20)
-
-
-def test_a_pod_group_of_kueue_starts_once_the_last_gate_is_off(cluster: Cluster, module_programs: Pair) -> None:
-    cluster.node("node-1")
+def kueue(cluster: Cluster) -> None:
+    """A plain pod group as the user makes it and Kueue's webhook changes it."""
     for name in ("leader", "worker"):
         cluster.pod(
             name,
             labels={"kueue.x-k8s.io/pod-group-name": "sample", "kueue.x-k8s.io/managed": "true"},
             annotations={"kueue.x-k8s.io/pod-group-total-count": "2"},
+            requests={"cpu": "1"},
+            nodeSelector={"pool": "jobs"},
             schedulingGates=[{"name": "kueue.x-k8s.io/admission"}],
         )
-    cluster.api.patch("/api/v1/namespaces/default/pods/leader", {"spec": {"schedulingGates": None}})
-    cluster.recorder.await_message("leader", "gated pods in the same PodGroup", within=10)
-    restart(cluster, module_programs)
-    admitted = {"spec": {"schedulingGates": None, "nodeSelector": {"kubernetes.io/hostname": "node-1"}}}
-    cluster.api.patch("/api/v1/namespaces/default/pods/worker", admitted)
-    cluster.recorder.await_bound("leader", "worker", within=20)
+
+
+def admit(cluster: Cluster, name: str) -> None:
+    cluster.api.patch(f"/api/v1/namespaces/default/pods/{name}", {"spec": {"schedulingGates": None}})
+
+
+def test_gangs_start_whole_though_the_extender_is_restarted_before_all_of_them_is_there(
+    cluster: Cluster, module_programs: Pair
+) -> None:
+    """A RayCluster with its head, a PyTorchJob without its last worker, a TrainJob's Job without its last node, a LeaderWorkerSet with both
+    leaders, and a pod group of Kueue of which one pod is admitted. There is room for one replica of the LeaderWorkerSet."""
+    cluster.node("node-1", cpu="11", labels={"pool": "jobs"})
+    cluster.node("node-2", cpu="5", labels={"pool": "serve"})
+    recorder, cut = cluster.recorder, {RAY: 2, PYTORCH: 3, TRAINER: 2}
+    cluster.pod_group("tune", 3)
+    made = {text: objects_of(text) for text in cut}
+    jobs = [create(cluster, objects[: cut[text]]) for text, objects in made.items()]
+    served = objects_of(LWS)
+    leaders = [each for each in served if each.object["metadata"]["name"].count("-") == 1]
+    replicas = create(cluster, leaders)
+    kueue(cluster)
+    admit(cluster, "leader")
+    for name in (*(names[0] for names in jobs), *replicas):
+        recorder.await_message(name, "cannot find enough sibling pods", within=15)
+    recorder.await_message("leader", "gated pods in the same PodGroup", within=15)
+
+    cluster.killed = True
+    module_programs.extender.kill()
+    cluster.await_back(module_programs.extender.start)
+    assert recorder.bound() == set()
+
+    for text, objects in made.items():
+        jobs.append(create(cluster, objects[cut[text] :]))
+    replicas += create(cluster, [each for each in served if each not in leaders])
+    admit(cluster, "worker")
+    recorder.await_bound(*(name for names in jobs for name in names), "leader", "worker", within=30)
+    recorder.wait(lambda: len(recorder.bound() & set(replicas)) == 3, within=30, what="one replica is bound")
+    started = recorder.bound() & set(replicas)
+    assert len({name[:7] for name in started}) == 1, "all of one replica"
+    waiting = sorted(set(replicas) - started)
+    recorder.await_message(waiting[0], "Insufficient cpu", within=15)
+    for name in started:
+        cluster.delete_pod(name)
+    recorder.await_bound(*waiting, within=30)

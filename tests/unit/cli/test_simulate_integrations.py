@@ -127,12 +127,25 @@ def test_each_example_has_its_row() -> None:
     assert {file.stem for file in EXAMPLES.glob("*.yaml")} == {*EXAMPLES_END, "kustomization"}
 
 
-@pytest.mark.parametrize("name", ["kueue", "lws-keys", "koordinator", "in-tree-short", "volcano"])
-def test_without_a_configuration_what_is_scheduled_singly_is_said_by_name(
-    name: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("kueue", "kueue.x-k8s.io/pod-group-name makes gangs only with groupSources: [{preset: kueue}]"),
+        ("lws-keys", "leaderworkerset.sigs.k8s.io/group-key makes gangs only with groupSources: [{preset: lws}]"),
+        ("job-136", "spec.schedulingGroup counts only with inTreePodGroups"),
+        ("kuberay-was", "spec.schedulingGroup counts only with inTreePodGroups"),
+    ],
+)
+def test_what_makes_no_gang_without_a_configuration_is_said_by_name(
+    name: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Or its pods wait as a gang's."""
     assert main(["simulate", str(NODES), str(OBJECTS / f"{name}.yaml"), "-o", "json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    singly = any("are scheduled singly" in warning for warning in report["warnings"])
-    assert singly or set(report["summary"]) == {"Pending"}
+    [warning] = json.loads(capsys.readouterr().out)["warnings"]
+    assert said in warning
+    assert "scheduled singly" in warning
+
+
+@pytest.mark.parametrize("name", ["koordinator", "volcano", "pytorch-short-of-room"])
+def test_other_gangs_wait_without_a_configuration_too(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", str(NODES), str(OBJECTS / f"{name}.yaml"), "-o", "json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)["summary"]) == {"Pending"}

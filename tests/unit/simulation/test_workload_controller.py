@@ -63,6 +63,15 @@ def test_where_the_first_find_no_node_the_others_are_never_made_and_a_warning_na
     )
 
 
+def test_pods_that_cannot_be_made_are_named_with_the_reason(simulate: Any) -> None:
+    classed = POD.replace("schedulerName", "priorityClassName: none-such, schedulerName")
+    report = simulate(3, JOBSET % (POD, "Ready", classed))
+    assert report["summary"] == {"Scheduled": 1}
+    [warning] = report["warnings"]
+    assert warning.startswith("cannot be made: default/js-node-0-0-")
+    assert "no PriorityClass with name none-such was found" in warning
+
+
 def test_operators_put_the_name_of_a_scheduler_that_is_served_on_their_pods(simulate: Any, tmp_path: Path) -> None:
     file = tmp_path / "extender.yaml"
     file.write_text("apiVersion: gang-extender.dev/v1alpha1\nkind: ExtenderConfiguration\nschedulerNames: [ours]\n")
