@@ -39,11 +39,14 @@ def short(there: int, minimum: int) -> str:
 
 ENDS = {
     "trainer": End({"Scheduled": 3}),
+    "trainer-initializers": End({"Scheduled": 5}),
     "mpi": End({"Scheduled": 3}, racks=1),
+    "mpi-workers-ready": End({"Scheduled": 3}),
     "kuberay": End({"Scheduled": 5}),
     "kuberay-scaled-down": End({"Placed": 2, "Scheduled": 1}),
     "kuberay-was": End({"Pending": 2}, short(2, 3)),
     "spark": End({"Scheduled": 1}),
+    "spark-two": End({"Pending": 1, "Scheduled": 1}, "minMember of 1 does not fit: Insufficient cpu"),
     "lws-volcano": End({"Pending": 2}, short(2, 3)),
     "lws-leader-ready": End({"Pending": 1}, short(1, 3), warned="run, which they do not: default/serve-0-1, default/serve-0-2"),
     "lws-keys": End({"Pending": 3, "Scheduled": 3}, "minMember of 3 does not fit: Insufficient cpu"),
