@@ -46,7 +46,7 @@ class BrokenGangs:
 
     manager: PodGroupManager
     dependencies: CoschedulingDependencies
-    ended: EndedMembers
+    ended_members: EndedMembers
     evictor: Evictor
     terminating: TerminatingVictims
     _told: dict[str, float] = field(default_factory=dict)  # keys of gangs that are kept -> since when each is broken
@@ -65,7 +65,7 @@ class BrokenGangs:
             due = [key for key in due if self._is_due(key)]
             self._asked |= dict.fromkeys(due, now + AGAIN.first_seconds)
             again = [key for key, each in self._restarts.items() if each.at <= now]
-        self.ended.look_up(due, self._decide)
+        self.ended_members.look_up(due, self._decide)
         for key in again:
             self.manager.quarantine.for_gang(key, "broken", partial(self._go_on, key), None)
 

@@ -189,6 +189,8 @@ def forget(group: Group, uid: str) -> Effects:
         _leave_scheduler(group, member.pod)
         if member.ref.lightweight:
             group.spec = None
+    if not (group.assigned() or group.starting):
+        group.whole_of = 0  # those that come next start anew
     if group.start is not None:
         group.start = replace(group.start, members=group.start.members - {uid})
     _left_the_line(group, uid)

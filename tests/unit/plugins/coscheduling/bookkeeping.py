@@ -256,7 +256,7 @@ def _standing(manager: PodGroupManager, group: Group) -> Iterable[str]:
 
 def _whole_of(manager: PodGroupManager, group: Group) -> Iterable[str]:
     """Of a gang that runs: with none left it starts anew."""
-    if group.whole_of and not (group.assigned() or group.starting) and manager.spec(group) is not None:
+    if group.whole_of and not (group.assigned() or group.starting):
         yield f"{group.whole_of} members are said to have run, and none does"
 
 
@@ -445,14 +445,14 @@ def _composites(manager: PodGroupManager) -> Iterator[str]:
 
 
 def _broken(manager: PodGroupManager) -> Iterable[str]:
-    """Those that ask what becomes of them then, and no others."""
-    asking = {
-        key: is_broken(group, spec)
-        for key, group in manager.groups.items()
-        if (spec := manager.spec(group)) is not None and not spec.invalid and spec.patience.broken_after is not None
-    }
-    yield from (f"{key} is noted as broken" for key in manager.broken if not asking.get(key))
-    yield from (f"{key} is broken" for key, broken in asking.items() if broken and key not in manager.broken)
+    """Those that ask what becomes of them then, and no others; what was set aside is noted once it is looked at again."""
+    yield from _of_groups(lambda manager: manager.broken)(manager)
+    for key, group in manager.groups.items():
+        spec = group.spec
+        if spec is None or spec.invalid or key in manager.quarantine._faults:
+            continue
+        if (key in manager.broken) != (spec.patience.broken_after is not None and is_broken(group, spec)):
+            yield f"{key} is noted as broken, or is and is not"
 
 
 MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
