@@ -18,7 +18,8 @@ demo: install
 test: install
 	$(BIN)/python -m pytest tests
 
-# Etcd, kube-apiserver, kube-scheduler and kubectl from source, once; KUBE_SCHEDULER_VERSION=1.30.14 tries another scheduler.
+# Etcd, kube-apiserver, kube-scheduler and kubectl from source, once; KUBE_SCHEDULER_VERSION=1.30.14 tries another scheduler,
+# KUBE_APISERVER_VERSION=1.37.2 another API server.
 control-plane: install
 	$(BIN)/python -m tests.e2e.build
 

@@ -61,9 +61,12 @@ class ObjectMeta(Object, frozen=True, gc=False):
 
 class GroupObject(Object, frozen=True, gc=False):
     """Base of the PodGroups of every system. unreadable: which field of the spec is not what the type asks for, and what is wrong with
-    it: `spec.minMember: ...`; the spec is the default then (client/unreadable). Empty for every other object."""
+    it: `spec.minMember: ...`; the spec is the default then (client/unreadable). Empty for every other object.
+
+    scheduled: the type of the condition that says whether its gang has started; empty where none of ours does."""
 
     unreadable: ClassVar[str] = ""
+    scheduled: ClassVar[str] = ""
 
     metadata: ObjectMeta
 

@@ -5,6 +5,8 @@ scheduler-plugins: apis/scheduling/v1alpha1/types.go
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from extender.api.metav1 import Condition, GroupObject, Int32, Object, Time
 from extender.api.quantity import ResourceList
 
@@ -34,5 +36,7 @@ class PodGroupStatus(Object, frozen=True, gc=False):
 
 
 class PodGroup(GroupObject, frozen=True, gc=False):
+    scheduled: ClassVar[str] = "Scheduled"
+
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()

@@ -15,13 +15,18 @@ GROUP = "scheduling.k8s.io"
 VERSION = "v1alpha2"
 
 
+class BasicSchedulingPolicy(Object, frozen=True, gc=False):
+    """Empty: that it is there says it all."""
+
+
 class GangSchedulingPolicy(Object, frozen=True, gc=False):
     min_count: Int32 = 0
 
 
 class PodGroupSchedulingPolicy(Object, frozen=True, gc=False):
-    """`gang` is None for the basic policy: the pods are on their own."""
+    """A union: exactly one is set. basic: the pods are on their own."""
 
+    basic: BasicSchedulingPolicy | None = None
     gang: GangSchedulingPolicy | None = None
 
 
@@ -60,5 +65,7 @@ class PodGroupStatus(Object, frozen=True, gc=False):
 
 
 class PodGroup(GroupObject, frozen=True, gc=False):
+    scheduled: ClassVar[str] = "PodGroupScheduled"
+
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from extender.api.metav1 import GroupObject, Int32, Object
 from extender.api.schedulingv1alpha2 import GROUP as GROUP
-from extender.api.schedulingv1alpha2 import PodGroupStatus, SchedulingConstraints
+from extender.api.schedulingv1alpha2 import BasicSchedulingPolicy, PodGroupStatus, SchedulingConstraints
 from extender.api.schedulingv1beta1 import DisruptionMode
 
 VERSION = "v1alpha3"
@@ -19,8 +19,9 @@ class CompositeGangSchedulingPolicy(Object, frozen=True, gc=False):
 
 
 class CompositePodGroupSchedulingPolicy(Object, frozen=True, gc=False):
-    """`gang` is None for the basic policy: the groups are on their own."""
+    """A union: exactly one is set. basic: the groups are on their own."""
 
+    basic: BasicSchedulingPolicy | None = None
     gang: CompositeGangSchedulingPolicy | None = None
 
 

@@ -6,6 +6,8 @@ Kubernetes: k8s.io/api/scheduling/v1beta1/types.go
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from extender.api import schedulingv1alpha2
 from extender.api.metav1 import Object
 
@@ -31,4 +33,6 @@ class PodGroupSpec(schedulingv1alpha2.PodGroupSpec, frozen=True, gc=False):
 
 
 class PodGroup(schedulingv1alpha2.PodGroup, frozen=True, gc=False):
+    scheduled: ClassVar[str] = "PodGroupInitiallyScheduled"
+
     spec: PodGroupSpec = PodGroupSpec()

@@ -96,6 +96,8 @@ COMPOSITE_POD_GROUPS = ResourceType(
     "scheduling.k8s.io/v1alpha3", "compositepodgroups", "CompositePodGroup", schedulingv1alpha3.CompositePodGroup
 )
 IN_TREE_GROUPS = (IN_TREE_POD_GROUPS, IN_TREE_POD_GROUPS_1_36)
+OwnPodGroup = schedulingv1alpha1.PodGroup | schedulingv1alpha2.PodGroup
+"""Of the kinds whose conditions we write; v1beta1's is a subclass of v1alpha2's."""
 KOORDINATOR_POD_GROUPS = ResourceType(
     "scheduling.sigs.k8s.io/v1alpha1", "podgroups", "PodGroup", koordinatorv1alpha1.PodGroup
 )
@@ -303,7 +305,10 @@ def pod_reference(pod: corev1.Pod) -> corev1.ObjectReference:
     return corev1.ObjectReference("Pod", "v1", pod.namespace, pod.name, pod.uid)
 
 
-def pod_group_reference(group: schedulingv1alpha1.PodGroup) -> corev1.ObjectReference:
-    return corev1.ObjectReference(
-        "PodGroup", "scheduling.x-k8s.io/v1alpha1", group.metadata.namespace, group.metadata.name, group.metadata.uid
-    )
+def resource_of(group: OwnPodGroup) -> ResourceType[Any]:
+    return next(each for each in (POD_GROUPS, *IN_TREE_GROUPS) if each.type is type(group))
+
+
+def pod_group_reference(group: OwnPodGroup) -> corev1.ObjectReference:
+    meta, of = group.metadata, resource_of(group)
+    return corev1.ObjectReference(of.kind, of.api_version, meta.namespace, meta.name, meta.uid)

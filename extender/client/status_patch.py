@@ -11,8 +11,7 @@ from typing import Any
 
 from extender.api import codec, corev1
 from extender.api.metav1 import Condition
-from extender.api.schedulingv1alpha1 import PodGroup
-from extender.client.interface import API, POD_GROUPS, PODS, PatchType
+from extender.client.interface import API, POD_GROUPS, PODS, OwnPodGroup, PatchType, resource_of
 
 
 def now() -> datetime:
@@ -60,10 +59,19 @@ def annotate_pod(api: API, pod: corev1.Pod, key: str, value: str) -> corev1.Pod:
     return api.patch(PODS, pod.name, body, namespace=pod.namespace)
 
 
-def patch_pod_group_conditions(api: API, group: PodGroup, conditions: Sequence[Condition]) -> PodGroup:
-    """Replaces status.conditions: a custom resource has no merge by type, so the caller gives them all."""
+def patch_pod_group_conditions(api: API, group: OwnPodGroup, conditions: Sequence[Condition]) -> OwnPodGroup:
+    """Sets these conditions by their types. A custom resource has no merge by type: all of them are written, the others as we know
+    them."""
+    resource, meta = resource_of(group), group.metadata
+    patch_type = PatchType.STRATEGIC
+    if resource is POD_GROUPS:
+        patch_type, types = PatchType.MERGE, {condition.type for condition in conditions}
+        conditions = [*(known for known in group.status.conditions if known.type not in types), *conditions]
     body = {
-        "metadata": {"uid": group.metadata.uid},
+        "metadata": {"uid": meta.uid},
         "status": {"conditions": [codec.to_builtins(condition) for condition in conditions]},
     }
-    return api.patch(POD_GROUPS, group.metadata.name, body, namespace=group.metadata.namespace, subresource="status")
+    found: OwnPodGroup = api.patch(
+        resource, meta.name, body, namespace=meta.namespace, subresource="status", patch_type=patch_type
+    )
+    return found

@@ -26,7 +26,7 @@ def watch_in_tree_groups(informers: InformerFactory, coscheduling: Coscheduling 
     older = informers.informer(IN_TREE_POD_GROUPS_1_36, optional=True, may_be_forbidden=True)
     composites = informers.informer(COMPOSITE_POD_GROUPS, optional=True, may_be_forbidden=True)
     composites.add_handler(ObjectHandlers(coscheduling.on_composite_pod_group))
-    changed = coscheduling.on_in_tree_pod_group
+    changed = coscheduling.on_pod_group
     newer.add_handler(ObjectHandlers(falling_back(changed, older.store.get)))
     older.add_handler(ObjectHandlers(unless_in(newer.store.get, changed)))
 

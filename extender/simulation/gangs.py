@@ -15,12 +15,11 @@ from extender.api import (
     corev1,
     koordinatorv1alpha1,
     policyv1,
-    schedulingv1alpha1,
-    schedulingv1alpha2,
     schedulingv1alpha3,
     volcanov1beta1,
 )
 from extender.api.corev1.pod import POD_SCHEDULED, UNSCHEDULABLE
+from extender.client.interface import OwnPodGroup
 from extender.config.defaults import behind_profile
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration
@@ -44,13 +43,7 @@ from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.report.gang_status import GangStatus
 from extender.plugins.judge import FrameworkJudges
 
-PodGroup = (
-    schedulingv1alpha1.PodGroup
-    | schedulingv1alpha2.PodGroup
-    | schedulingv1alpha3.CompositePodGroup
-    | koordinatorv1alpha1.PodGroup
-    | volcanov1beta1.PodGroup
-)
+PodGroup = OwnPodGroup | schedulingv1alpha3.CompositePodGroup | koordinatorv1alpha1.PodGroup | volcanov1beta1.PodGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +92,12 @@ class Gangs:
     def see(self, members: Members) -> None:
         """All that there is, as the watch shows it; a pod that waits was refused by kube-scheduler before."""
         for pod_group in members.pod_groups:
-            if isinstance(pod_group, schedulingv1alpha1.PodGroup):
-                self._coscheduling.on_pod_group(None, pod_group)
-            elif isinstance(pod_group, schedulingv1alpha3.CompositePodGroup):
+            if isinstance(pod_group, schedulingv1alpha3.CompositePodGroup):
                 self._coscheduling.on_composite_pod_group(None, pod_group)
             elif isinstance(pod_group, koordinatorv1alpha1.PodGroup | volcanov1beta1.PodGroup):
                 self._coscheduling.on_foreign_pod_group(None, pod_group)
             else:
-                self._coscheduling.on_in_tree_pod_group(None, pod_group)
+                self._coscheduling.on_pod_group(None, pod_group)
         for pod in members.pods:
             seen = pod if pod.node_name or pod.spec.scheduling_gates else _parked(pod)
             self._coscheduling.on_pod(None, seen)
@@ -221,7 +212,7 @@ class NoSteering:
 class _Verdicts:
     def decided(
         self,
-        pod_group: schedulingv1alpha1.PodGroup | None,
+        pod_group: OwnPodGroup | None,
         key: str,
         verdict: Verdict,
         member: corev1.Pod | None = None,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from extender.api import corev1
-from extender.api.schedulingv1alpha1 import PodGroup
 from extender.client.events import cut
+from extender.client.interface import OwnPodGroup
 from extender.plugins.coscheduling.dependencies import Verdict
 
 FAILED = "FailedScheduling"
@@ -41,8 +41,10 @@ class Journal:
             self.preempted_by[regarding.uid] = f"{related.namespace}/{related.name}"
         self._news((regarding.uid, reason, note))
 
-    def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None) -> None:
-        if not verdict.event_only:
+    def decided(
+        self, pod_group: OwnPodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None
+    ) -> None:
+        if not (verdict.event_only or verdict.disrupted):
             self.verdicts[key] = verdict
         self._news((key, verdict))
 

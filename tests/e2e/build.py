@@ -5,6 +5,7 @@ outside of the project, so that they are built once for all checkouts.
 
 KUBEBUILDER_ASSETS      a folder that holds etcd, kube-apiserver, kube-scheduler and kubectl already
 KUBE_SCHEDULER_VERSION  another kube-scheduler, such as 1.30.14, beside the same API server
+KUBE_APISERVER_VERSION  another API server, such as 1.37.2, beside the same kube-scheduler
 """
 
 from __future__ import annotations
@@ -53,10 +54,9 @@ def binaries(say: Say) -> Binaries:
     """Finds or builds everything; raises UnavailableError where neither is possible."""
     given = os.environ.get("KUBEBUILDER_ASSETS")
     folder = _given(Path(given)) if given else _built(say)
-    scheduler = folder / "kube-scheduler"
-    if version := os.environ.get("KUBE_SCHEDULER_VERSION", "").removeprefix("v"):
-        scheduler = _other_scheduler(version, say)
-    return Binaries(folder / "etcd", folder / "kube-apiserver", scheduler, folder / "kubectl")
+    apiserver = _other_release("kube-apiserver", say) or folder / "kube-apiserver"
+    scheduler = _other_release("kube-scheduler", say) or folder / "kube-scheduler"
+    return Binaries(folder / "etcd", apiserver, scheduler, folder / "kubectl")
 
 
 def _given(folder: Path) -> Path:
@@ -76,24 +76,28 @@ def _built(say: Say) -> Path:
     return folder
 
 
-def _other_scheduler(version: str, say: Say) -> Path:
-    """kube-scheduler of another release: its own go.mod says which staging modules must be replaced."""
+def _other_release(name: str, say: Say) -> Path | None:
+    """The program of the release that is asked for: its own go.mod says which staging modules must be replaced."""
+    variable = name.upper().replace("-", "_") + "_VERSION"
+    version = os.environ.get(variable, "").removeprefix("v")
+    if not version:
+        return None
     if not re.fullmatch(r"1\.[0-9]+\.[0-9]+", version):
-        raise UnavailableError(f"KUBE_SCHEDULER_VERSION={version} is no version like 1.30.14")
-    folder = _cache() / f"kube-scheduler-v{version}"
+        raise UnavailableError(f"{variable}={version} is no version like 1.30.14")
+    folder = _cache() / f"{name}-v{version}"
     with _locked(folder, say):
-        if not (folder / "kube-scheduler").exists():
-            (folder / "go.mod").write_text(_module_for(version))
-            _build(folder, PACKAGES["kube-scheduler"], folder / "kube-scheduler", version, say, "-mod=mod")
-    return folder / "kube-scheduler"
+        if not (folder / name).exists():
+            (folder / "go.mod").write_text(_module_for(name, version))
+            _build(folder, PACKAGES[name], folder / name, version, say, "-mod=mod")
+    return folder / name
 
 
-def _module_for(version: str) -> str:
+def _module_for(name: str, version: str) -> str:
     described = json.loads(_go("mod", "download", "-json", f"{KUBERNETES}@v{version}", cwd=_cache()))
     upstream = json.loads(_go("mod", "edit", "-json", described["GoMod"], cwd=_cache()))
     staging = [each["Old"]["Path"] for each in upstream["Replace"] if each["New"]["Path"].startswith("./staging/")]
     release = "v0." + version.partition(".")[2]
-    lines = [f"module gang-extender.dev/kube-scheduler-{version.replace('.', '-')}", "", f"go {upstream['Go']}", ""]
+    lines = [f"module gang-extender.dev/{name}-{version.replace('.', '-')}", "", f"go {upstream['Go']}", ""]
     lines += [f"require {KUBERNETES} v{version}", ""]
     lines += [f"replace {path} => {path} {release}" for path in staging]
     return "\n".join(lines) + "\n"

@@ -40,9 +40,9 @@ USERS = (
 )
 
 
-def version_of(kube_scheduler: Path) -> tuple[int, int]:
+def version_of(program: Path) -> tuple[int, int]:
     """Major and minor: `Kubernetes v1.30.14` is (1, 30)."""
-    text = subprocess.run([kube_scheduler, "--version"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
     major, minor, *_ = text.strip().rpartition("v")[2].split(".")
     return int(major), int(minor)
 
@@ -54,6 +54,7 @@ class ControlPlane:
         self.binaries = binaries
         self.folder = folder
         self.scheduler_version = version_of(binaries.kube_scheduler)
+        self.in_tree_api = ""  # what the API server serves of kube-scheduler's own PodGroups: in_tree_plane
         # else by annotations, and what it wakes serves back-off
         self.wakes_by_status = self.scheduler_version >= (1, 33)
         etcd_port, peer_port, self.port = free_port(), free_port(), free_port()

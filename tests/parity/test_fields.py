@@ -1,4 +1,4 @@
-"""Our structs against the Go types of Kubernetes 1.36.3: each field's name, and null wherever Go writes it."""
+"""Our structs against the Go types of Kubernetes 1.36.3, and of 1.37.2 for kinds that are newer: names, and null wherever Go writes it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from msgspec import inspect
 from extender.api import codec
 from extender.api.extenderv1 import ExtenderArgs, ExtenderBindingArgs, ExtenderPreemptionArgs
 from extender.client.interface import (
-    COMPOSITE_POD_GROUPS,
-    IN_TREE_POD_GROUPS,
     KOORDINATOR_POD_GROUPS,
     POD_GROUPS,
     RESOURCE_TYPES,
@@ -27,8 +25,6 @@ NOT_OF_THESE_GO_TYPES = (
     POD_GROUPS,  # custom resources: of scheduler-plugins, Koordinator and Volcano
     KOORDINATOR_POD_GROUPS,
     VOLCANO_POD_GROUPS,
-    IN_TREE_POD_GROUPS,  # of Kubernetes 1.37
-    COMPOSITE_POD_GROUPS,
 )
 OURS = {f"{each.api_version}/{each.kind}": each.type for each in RESOURCE_TYPES if each not in NOT_OF_THESE_GO_TYPES}
 OURS |= {each.__name__: each for each in POSTED}

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Protocol, Self
 
 from extender.api import corev1, policyv1
-from extender.api.schedulingv1alpha1 import PodGroup
+from extender.client.interface import OwnPodGroup
 from extender.config.types import ExtenderConfiguration
 from extender.framework.hint_rows import HintRow
 from extender.framework.listers import NodeInfoLister
@@ -67,7 +67,8 @@ class Verdict:
     """What was decided of a gang, for its users. The message is constant for one cause.
 
     reason: of the event, one of those below. why: of the condition, one of UnschedulableReason; empty: the event's.
-    event_only: a thing that has happened; what was decided last still holds.
+    event_only: a thing that has happened; what was decided last still holds. disrupted: the gang runs, and is preempted; that stands
+    beside what was decided of its start.
     """
 
     scheduled: bool
@@ -75,9 +76,9 @@ class Verdict:
     message: str
     why: str = ""
     event_only: bool = False
+    disrupted: bool = False
 
 
-CONDITION = "Scheduled"  # of a PodGroup: whether the gang runs, or begins to
 SCHEDULED = "GangScheduled"
 REJECTED = "GangRejected"
 TIMED_OUT = "GangTimeout"
@@ -87,13 +88,16 @@ PARTLY_BOUND = "GangPartlyBound"
 QUARANTINED = "GangQuarantined"
 BROKEN = "GangBroken"
 GAVE_UP = "GangGaveUp"
+PREEMPTED = "GangPreempted"
 
 
 class Verdicts(Protocol):
     """Tells users: events and conditions, in the background, only when something changes."""
 
-    def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None) -> None:
-        """pod_group is None for a group that is labels only; then a member that our gate holds may hear of it."""
+    def decided(
+        self, pod_group: OwnPodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None
+    ) -> None:
+        """pod_group is None for a group that is labels only, or another system's; then a member that our gate holds may hear of it."""
         ...
 
     def forget(self, key: str) -> None:

@@ -13,9 +13,8 @@ from functools import partial
 from typing import Self, TypeVar
 
 from extender.api import corev1
-from extender.api.schedulingv1alpha1 import PodGroup
-from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.api.schedulingv1alpha3 import CompositePodGroup
+from extender.client.interface import OwnPodGroup
 from extender.config.plugin_args import CoschedulingArgs
 from extender.crash import every, guarded
 from extender.framework.columnar import (
@@ -358,17 +357,13 @@ class Coscheduling(
             finally:
                 self.events.on_pod(old, new)
 
-    def on_pod_group(self, old: PodGroup | None, new: PodGroup | None) -> None:
+    def on_pod_group(self, old: OwnPodGroup | None, new: OwnPodGroup | None) -> None:
         with self.manager.quarantine.blame(_key(old, new)):
             self.events.on_pod_group(old, new)
 
     def on_foreign_pod_group(self, old: ForeignPodGroup | None, new: ForeignPodGroup | None) -> None:
         with self.manager.quarantine.blame(_key(old, new)):
             self.events.on_foreign_pod_group(old, new)
-
-    def on_in_tree_pod_group(self, old: InTreePodGroup | None, new: InTreePodGroup | None) -> None:
-        with self.manager.quarantine.blame(_key(old, new)):
-            self.events.on_in_tree_pod_group(old, new)
 
     def on_composite_pod_group(self, old: CompositePodGroup | None, new: CompositePodGroup | None) -> None:
         self.events.on_composite_pod_group(old, new)
@@ -413,7 +408,7 @@ class Coscheduling(
             self.rounds.schedule_planning()
 
 
-AnyPodGroup = PodGroup | InTreePodGroup | ForeignPodGroup
+AnyPodGroup = OwnPodGroup | ForeignPodGroup
 
 
 def _key(old: AnyPodGroup | None, new: AnyPodGroup | None) -> str:

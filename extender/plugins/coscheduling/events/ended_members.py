@@ -131,7 +131,7 @@ def _is_sibling(group: Group, ended: corev1.Pod) -> bool:
 
 def _is_as_young(group: Group, ended: corev1.Pod) -> bool:
     """As the gang's object."""
-    pod_group = group.pod_group or group.in_tree
+    pod_group = group.object
     since = pod_group.metadata.creation_timestamp if pod_group is not None else None
     created = ended.metadata.creation_timestamp
     return since is None or created is None or created >= since

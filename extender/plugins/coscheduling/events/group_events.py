@@ -11,9 +11,8 @@ from functools import partial
 from typing import TypeVar
 
 from extender.api import corev1
-from extender.api.schedulingv1alpha1 import PodGroup
-from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.api.schedulingv1alpha3 import CompositePodGroup
+from extender.client.interface import OwnPodGroup
 from extender.client.short_steps import pause
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
@@ -138,8 +137,8 @@ class GroupEvents:
         with self._manager.lock:
             self._manager.comes_back(pod.uid)
 
-    def on_pod_group(self, old: PodGroup | None, new: PodGroup | None) -> None:
-        """Our own conditions are no news."""
+    def on_pod_group(self, old: OwnPodGroup | None, new: OwnPodGroup | None) -> None:
+        """Of the CRD, or kube-scheduler's own where that is watched. Our own conditions are no news."""
         manager = self._manager
         if new is not None and old is not None and asks_for(old) == asks_for(new):
             with manager.lock:
@@ -148,14 +147,6 @@ class GroupEvents:
             self._object_changed(new.key, lambda: manager.pod_group_changed(new), gone=False)
         elif old is not None:
             self._object_changed(old.key, lambda: manager.pod_group_gone(old), gone=True)
-
-    def on_in_tree_pod_group(self, old: InTreePodGroup | None, new: InTreePodGroup | None) -> None:
-        """kube-scheduler's own object, where it is watched."""
-        manager = self._manager
-        if new is not None and (old is None or asks_for(old) != asks_for(new)):
-            self._object_changed(new.key, lambda: manager.in_tree_changed(new), gone=False)
-        elif new is None and old is not None:
-            self._object_changed(old.key, lambda: manager.in_tree_gone(old), gone=True)
 
     def on_foreign_pod_group(self, old: ForeignPodGroup | None, new: ForeignPodGroup | None) -> None:
         """Another system's object; its status is that system's."""

@@ -12,7 +12,7 @@ from functools import partial
 from extender.api import corev1
 from extender.crash import guarded
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.dependencies import CONDITION, QUARANTINED, CoschedulingDependencies, Verdict
+from extender.plugins.coscheduling.dependencies import QUARANTINED, CoschedulingDependencies, Verdict
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
 from extender.plugins.coscheduling.dispatch.holds import Holds
 from extender.plugins.coscheduling.pod_conditions import was_refused
@@ -115,13 +115,12 @@ class SetAside:
         if self._with.may_plan():
             self._told.add(group.key)
         verdict = Verdict(_runs(group), QUARANTINED, messages.INTERNAL_ERROR, UnschedulableReason.INTERNAL_ERROR)
-        self._with.verdicts.decided(group.pod_group, group.key, verdict, _gated_member(group))
+        self._with.verdicts.decided(group.object, group.key, verdict, _gated_member(group))
 
 
 def _runs(group: Group) -> bool:
     """By its own condition: its state is not to be trusted."""
-    conditions = group.pod_group.status.conditions if group.pod_group is not None else ()
-    return any(known.type == CONDITION and known.status == "True" for known in conditions)
+    return group.told is not None and group.told.status == "True"
 
 
 def _gated_member(group: Group) -> corev1.Pod | None:

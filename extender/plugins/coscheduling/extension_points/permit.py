@@ -189,7 +189,7 @@ class GangPermit:
         self._manager.follow_places(group)
         if spec is not None:
             note_early(group, spec.been if spec.to_come else 0)
-            self._with.verdicts.decided(group.pod_group, group.key, verdict_of_start(group, spec))
+            self._with.verdicts.decided(group.object, group.key, verdict_of_start(group, spec))
 
     def check_commit(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         """PreBind: a member goes on only with its gang, and with the record of its start; a single pod only onto a node that
@@ -277,7 +277,7 @@ class GangPermit:
     def _tell_end_of_hold(self, group: Group, stop: Diagnosis) -> None:
         group.stop(stop)
         reason = TIMED_OUT if stop.reason is UnschedulableReason.HOLD_TIMED_OUT else REJECTED
-        self._with.verdicts.decided(group.pod_group, group.key, Verdict(False, reason, stop.text, stop.reason))
+        self._with.verdicts.decided(group.object, group.key, Verdict(False, reason, stop.text, stop.reason))
 
     def _tell_not_bound(self, group: Group, pod: corev1.Pod, node_name: str) -> None:
         """It keeps its place; kube-scheduler brings it again, and its start completes the gang and is told as any other."""
@@ -286,7 +286,7 @@ class GangPermit:
         lacks = not is_complete(self._manager, group)
         text = messages.not_bound(pod.name, node_name)
         verdict = Verdict(False, PARTLY_BOUND, text, UnschedulableReason.PARTLY_BOUND, event_only=not lacks)
-        self._with.verdicts.decided(group.pod_group, group.key, verdict, pod)
+        self._with.verdicts.decided(group.object, group.key, verdict, pod)
 
     def reject(self, group: Group, uid: str, cause: str) -> None:
         """The hold of one pod ends, if it has one whose start has not begun. Lock held."""

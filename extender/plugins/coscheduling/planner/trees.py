@@ -1,8 +1,8 @@
 """Groups of which not all have to start: at least so many of each composite's, each group in its domain, inside of its composite's.
 
-A composite's domains are tried one after the other; in each its groups are placed in order, beside those that are placed already,
-and where too few find room those that found none are tried first. The choice with the most groups counts. Members beyond
-minMember come last, as far as they fit.
+A composite's domains are tried one after the other; in each its groups are placed in order, those first of which members have places
+already, and where too few find room those that found none are tried before the others. The choice with the most groups counts. Members
+beyond minMember come last.
 Kubernetes: KEP-6012 (CompositePodGroup); its scheduler places one group after the other, too
 """
 
@@ -134,8 +134,9 @@ class _Search:
     def _branch(
         self, branch: Branch, within: frozenset[str] | None, before: Placed, *, whole: bool
     ) -> Placed | Verdict:
-        """In order; where they are too few, once more with those first that found no room."""
-        order = list(branch.children)
+        """In order; where they are too few, once more with those first that found no room. A part of which members have places
+        already was chosen before, also before a restart: it comes before those of which none has."""
+        order = _placed_first(branch.children)
         best, failed = self._in_order(order, within, before, whole=whole)
         count = len(order) - len(failed)
         first = failed
@@ -144,7 +145,7 @@ class _Search:
                 break
             if len(failed) == len(order) or isinstance(self.place(child, within, before, whole=whole), Verdict):
                 continue  # no other is in its way
-            order = [child, *(each for each in branch.children if each is not child)]
+            order = _placed_first([child, *(each for each in branch.children if each is not child)])
             found, missing = self._in_order(order, within, before, whole=whole)
             if len(order) - len(missing) > count:
                 best, failed, count = found, missing, len(order) - len(missing)
@@ -219,6 +220,10 @@ class _Search:
                     {**placed.nodes, **found.nodes}, (*placed.waves, (frozenset(found.nodes),)), placed.leaves
                 )
         return placed
+
+
+def _placed_first(children: Sequence[Tree]) -> list[Tree]:
+    return sorted(children, key=lambda child: not child.placed)
 
 
 def _level_name(branch: Branch) -> str:

@@ -95,7 +95,7 @@ class BrokenGangs:
             group, spec, patience = overdue
             restarts = spec.patience.restarts
             text = messages.broken(spec.min_member, go_duration(patience), restarts)
-            pod_group, pods = group.pod_group, _on_nodes(group)
+            pod_group, pods = group.object, _on_nodes(group)
             if restarts:
                 uids = frozenset(pod.uid for pod in pods)
                 self._restarts[key] = _Restart(uids, self.manager.clock() + AGAIN.first_seconds)

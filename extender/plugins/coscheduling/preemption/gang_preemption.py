@@ -266,7 +266,7 @@ class GangPreemption:
         with self._manager.lock:
             holders = [each for key in sorted(set(released.values())) if (each := self._manager.groups.get(key))]
             reference = _reference(gang_set)
-            pod_groups = [(group.key, group.pod_group) for group in gang_set]
+            pod_groups = [(group.key, group.object) for group in gang_set]
         for holder in holders:
             self.coscheduling.gang_permit.reject_all(holder, messages.PREEMPTED)
         if reference is None:
@@ -280,11 +280,10 @@ class GangPreemption:
             self._with.verdicts.decided(pod_group, name, verdict)
         if found.victims:
             metrics.gang_preemption_victims.observe(len(found.victims))
-            metrics.gangs_broken.inc(len(found.broken_gangs))
             victims = sorted(found.victims, key=lambda victim: victim.importance)
             pods = [victim.pod for victim in victims]
             eviction = Eviction(pods, f"PodGroup {key}", reference, scheduler_name)
-            self.terminating.go(pods)
+            self.terminating.go(pods, found.broken_gangs)
             self.dependencies.evictor.evict(eviction, lambda failure: self._told(key, pods, failure))
         self.room.forget_those_gone(gang_set)
 
@@ -298,8 +297,8 @@ class GangPreemption:
 
 def _reference(gang_set: Sequence[Group]) -> corev1.ObjectReference | None:
     """The group, or, of one that is labels only, a member; None where all have gone meanwhile. Lock held."""
-    if gang_set[0].pod_group is not None:
-        return pod_group_reference(gang_set[0].pod_group)
+    if gang_set[0].object is not None:
+        return pod_group_reference(gang_set[0].object)
     pods = [info.pod for group in gang_set for info in group.members.values()]
     return pod_reference(min(pods, key=lambda pod: pod.name)) if pods else None
 

@@ -28,7 +28,7 @@ class Preemption:
     def __init__(self, coscheduling: GangScheduler, dependencies: PreemptionDependencies) -> None:
         self._manager = coscheduling.manager
         self._rounds = coscheduling.rounds
-        self._terminating = TerminatingVictims(self._manager, coscheduling.events)
+        self._terminating = TerminatingVictims(self._manager, coscheduling.events, coscheduling.dependencies.verdicts)
         self._rest = RestOfGangs(
             self._manager,
             dependencies.evictor,

@@ -15,7 +15,6 @@ from functools import partial
 
 from cachetools import TTLCache
 
-from extender import metrics
 from extender.api import corev1
 from extender.client.interface import pod_reference
 from extender.crash import every
@@ -85,8 +84,7 @@ class RestOfGangs:
                 return
             self._forget(lambda known: known is rest)
             pods = self._running(rest)
-        metrics.gangs_broken.inc(len(rest.broken))
-        self.terminating.go(rest.victims)
+        self.terminating.go(rest.victims, rest.broken)
         if pods:
             log.info("rest of preempted gangs goes groups=%s pods=%d", " ".join(sorted(rest.broken)), len(pods))
             self._evict(rest.broken, pods, rest.preemptor, f"pod {rest.preemptor.uid}")

@@ -8,15 +8,17 @@ No counterpart in kube-scheduler, which nominates and goes on.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
 import msgspec
 
+from extender import metrics
 from extender.api import corev1
 from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.dependencies import PREEMPTED, Verdict, Verdicts
 from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
 from extender.plugins.coscheduling.events.group_events import GroupEvents
 from extender.plugins.coscheduling.preemption.waiting_preemptors import PreemptionQueue
@@ -36,9 +38,17 @@ class TerminatingVictims:
 
     manager: PodGroupManager
     events: GroupEvents
+    verdicts: Verdicts
 
-    def go(self, pods: Iterable[corev1.Pod]) -> None:
-        """These will be told to go."""
+    def go(self, pods: Iterable[corev1.Pod], broken: Collection[str] = ()) -> None:
+        """These will be told to go. broken: the keys of running gangs that go whole by it, which their PodGroups say."""
+        metrics.gangs_broken.inc(len(broken))
+        for key in sorted(broken):
+            with self.manager.lock:
+                group = self.manager.groups.get(key)
+                known = group.object if group is not None else None
+            if known is not None:
+                self.verdicts.decided(known, key, Verdict(False, PREEMPTED, messages.PREEMPTED, disrupted=True))
         for pod in pods:
             self.manager.quarantine.for_gang(self.manager.key_of(pod), "preempt", partial(self._go, pod), None)
 

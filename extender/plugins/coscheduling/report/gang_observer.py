@@ -6,17 +6,15 @@ told by `decided`: a gang that is being created says nothing. Denials and starts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
 from extender.api import corev1
-from extender.api.metav1 import Condition
-from extender.api.schedulingv1alpha1 import PodGroup
+from extender.client.interface import OwnPodGroup
 from extender.client.short_steps import pause
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import (
-    CONDITION,
     GAVE_UP,
     REJECTED,
     SCHEDULED,
@@ -55,7 +53,7 @@ class Seen:
     settled: Situation | None = None  # in which nothing is left to be told of it
 
 
-Telling = tuple[PodGroup | None, str, Verdict, corev1.Pod | None]
+Telling = tuple[OwnPodGroup | None, str, Verdict, corev1.Pod | None]
 """What `Verdicts.decided` is given: the group with its key, what was decided, and a member that may hear of it."""
 
 
@@ -200,23 +198,23 @@ class GangObserver:
             return None
         if spec.invalid:
             return FailedCheck(UnschedulableReason.INVALID_POD_GROUP, spec.invalid, spec.invalid)
-        if _says(group, UnschedulableReason.INVALID_POD_GROUP):
+        if group.told is not None and group.told.reason == UnschedulableReason.INVALID_POD_GROUP:
             text = messages.waiting_for_members(spec.asked)
             return FailedCheck(UnschedulableReason.QUORUM_MISSING, text, text)
         return None
 
 
 def _telling(group: Group, verdict: Verdict, member: corev1.Pod | None = None) -> Telling:
-    return group.pod_group, group.key, verdict, member
+    return group.object, group.key, verdict, member
 
 
 def _object_uid(group: Group) -> str:
-    return group.pod_group.metadata.uid if group.pod_group is not None else ""
+    return group.object.metadata.uid if group.object is not None else ""
 
 
 def _is_of_another(group: Group, seen: Seen) -> bool:
     """Whether it was seen with another PodGroup, or none: this one has not been told of it."""
-    return group.pod_group is not None and seen.object_uid != _object_uid(group)
+    return group.object is not None and seen.object_uid != _object_uid(group)
 
 
 WAITING_PHASES = frozenset((Phase.GATHERING, Phase.DENIED, Phase.BACKING_OFF, Phase.TIMED_OUT))
@@ -229,17 +227,8 @@ def _extra(seen: Seen) -> bool:
 
 def _denies_it(group: Group) -> bool:
     """Whether the group's condition says that it does not run, or is set aside."""
-    return any(known.status == "False" or known.reason == UnschedulableReason.INTERNAL_ERROR for known in _told(group))
-
-
-def _says(group: Group, reason: UnschedulableReason) -> bool:
-    return any(known.reason == reason for known in _told(group))
-
-
-def _told(group: Group) -> Iterator[Condition]:
-    """The group's condition, where it has one."""
-    conditions = group.pod_group.status.conditions if group.pod_group is not None else ()
-    return (known for known in conditions if known.type == CONDITION)
+    told = group.told
+    return told is not None and (told.status == "False" or told.reason == UnschedulableReason.INTERNAL_ERROR)
 
 
 def _spokesman(group: Group) -> corev1.Pod | None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from extender.api import corev1
-from extender.api.schedulingv1alpha1 import PodGroup
+from extender.client.interface import OwnPodGroup
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.dependencies import CONDITION, Verdict, Verdicts
+from extender.plugins.coscheduling.dependencies import Verdict, Verdicts
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
@@ -30,11 +30,17 @@ class RemarkedVerdicts:
     def __post_init__(self) -> None:
         self.manager.on_dropped.append(self.forget)
 
-    def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None) -> None:
+    def decided(
+        self, pod_group: OwnPodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None
+    ) -> None:
         with self.manager.lock:
             group = self.manager.groups.get(key)
             if pod_group is None and member is not None and (group is None or member.uid not in group.members):
                 return
+            if group is not None and pod_group is not None and pod_group is group.in_tree:
+                served = partial(_served, self.manager, group)
+                if not self.manager.quarantine.for_gang(key, "verdicts", served, otherwise=True):
+                    return
             differ = group is not None and self.manager.quarantine.for_gang(
                 key, "priorities", partial(priorities_differ, self.manager, group), otherwise=False
             )
@@ -45,9 +51,10 @@ class RemarkedVerdicts:
                     key, "patience", partial(self.manager.has_given_up, group), otherwise=False
                 )
             )
-            if gave_up and not verdict.event_only:
+            of_start = not (verdict.event_only or verdict.disrupted)
+            if gave_up and of_start:
                 verdict = replace(verdict, message=f"{verdict.message}; {messages.GAVE_UP}")
-            if differ and not verdict.event_only:
+            if differ and of_start:
                 verdict = replace(verdict, message=messages.with_priorities(verdict.message))
             fields = self.manager.quarantine.for_gang(key, "not honoured", partial(_not_honoured, group), NONE)
             if group is not None and fields:
@@ -58,6 +65,11 @@ class RemarkedVerdicts:
     def forget(self, key: str) -> None:
         """Lock held."""
         self.verdicts.forget(key)
+
+
+def _served(manager: PodGroupManager, group: Group) -> bool:
+    """Whether any member is ours to schedule: another kube-scheduler may write the conditions of its own pods' PodGroups. Lock held."""
+    return any(manager.labels.ours(group.members[next(iter(uids))].pod) for uids in group.of_scheduler.values())
 
 
 def priorities_differ(manager: PodGroupManager, group: Group) -> bool:
@@ -79,6 +91,7 @@ def _any_member(group: Group) -> corev1.Pod | None:
 
 def remark_is_stale(manager: PodGroupManager, group: Group) -> bool:
     """Whether the condition of a gang says it and it is not so any more, or does not say it yet. Lock held."""
-    conditions = group.pod_group.status.conditions if group.pod_group is not None else ()
-    said = [known.message.endswith(messages.PRIORITIES_DIFFER) for known in conditions if known.type == CONDITION]
-    return bool(said) and said[0] != priorities_differ(manager, group)
+    told = group.told
+    if told is None or group.pod_group is None:  # of kube-scheduler's own kind a start is said once
+        return False
+    return told.message.endswith(messages.PRIORITIES_DIFFER) != priorities_differ(manager, group)

@@ -310,7 +310,7 @@ class BackfillReservations:
         metrics.shadows.labels(BEGUN).inc()
         metrics.shadow_nodes.set(len(shadow.nodes))
         with self._manager.lock:
-            pod_group = group.pod_group
+            pod_group = group.object
             gated = [group.members[uid].pod for uid in group.gated if uid in group.members]
         verdict = Verdict(False, SHADOW, messages.shadow_begins(shadow.domain, len(shadow.nodes)), event_only=True)
         member = min(gated, key=lambda pod: pod.name) if gated and pod_group is None else None

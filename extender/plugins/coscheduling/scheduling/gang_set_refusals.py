@@ -101,7 +101,7 @@ class GangSetRefusals:
     def _tell_denied(self, group: Group, stop: Diagnosis) -> None:
         verdict = Verdict(False, REJECTED, stop.text, stop.reason)
         with self._manager.lock:
-            pod_group = group.pod_group
+            pod_group = group.object
             gated = [info.pod for uid in group.gated if not needs_siblings(info := group.members[uid].info)]
             self._dispatcher.decide_withdrawal(group)
             if self._with.ungate_refused:

@@ -32,6 +32,7 @@ def spec_of_in_tree(pod_group: PodGroup, beside: Collection[tuple[str, ...]] = (
     if pod_group.unreadable:
         return unreadable(pod_group)
     reading, spec = Reading(), pod_group.spec
+    reading.field("spec.schedulingPolicy", partial(_exactly_one, spec.scheduling_policy, "basic", "gang"))
     minimum = reading.field("spec.schedulingPolicy.gang.minCount", partial(_minimum, spec))
     level = reading.field("spec.schedulingConstraints.topology", partial(topology_key, spec.scheduling_constraints))
     reading.field("spec.resourceClaims", partial(_no_claims, spec))
@@ -76,6 +77,7 @@ def spec_of_composite(composite: CompositePodGroup) -> CompositeSpec:
             composite.key, invalid=f"CompositePodGroup {composite.key} is invalid: {composite.unreadable}"
         )
     reading, spec = Reading(), composite.spec
+    reading.field("spec.schedulingPolicy", partial(_exactly_one, spec.scheduling_policy, "basic", "gang"))
     minimum = reading.field("spec.schedulingPolicy.gang.minGroupCount", partial(_min_groups, spec))
     level = reading.field("spec.schedulingConstraints.topology", partial(topology_key, spec.scheduling_constraints))
     found = CompositeSpec(
@@ -160,9 +162,15 @@ def disrupted_whole(mode: DisruptionMode | str | None) -> bool:
         if mode not in _WHOLE:
             raise unsupported(mode, _WHOLE)
         return _WHOLE[mode]
-    if (mode.single is None) == (mode.all is None):
-        raise FieldError("Invalid value: must specify exactly one of: `single`, `all`")
+    _exactly_one(mode, "single", "all")
     return mode.all is not None
+
+
+def _exactly_one(union: object, *members: str) -> None:
+    """None of them is one that came to Kubernetes later, and cannot be honoured. Raises FieldError."""
+    if sum(getattr(union, name) is not None for name in members) != 1:
+        named = ", ".join(f"`{name}`" for name in members)
+        raise FieldError(f"Invalid value: must specify exactly one of: {named}")
 
 
 def _no_claims(spec: PodGroupSpec) -> None:

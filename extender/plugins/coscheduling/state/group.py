@@ -16,8 +16,10 @@ from datetime import datetime
 
 from extender import metrics
 from extender.api import corev1
+from extender.api.metav1 import Condition
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
+from extender.client.interface import OwnPodGroup
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
@@ -193,6 +195,30 @@ class Group:
         None
     )  # told whether the gang waits whenever that may have changed
     _by_state: dict[MemberState, set[str]] = field(default_factory=dict)  # UIDs; without states that no member is in
+
+    @property
+    def object(self) -> OwnPodGroup | None:
+        """The PodGroup whose conditions are ours to write; the CRD's comes before kube-scheduler's own."""
+        return self.pod_group or self.in_tree
+
+    @property
+    def told(self) -> Condition | None:
+        """The condition of the object that says whether the gang has started."""
+        known = self.object
+        return next((each for each in known.status.conditions if each.type == known.scheduled), None) if known else None
+
+    def put(self, pod_group: OwnPodGroup) -> None:
+        if isinstance(pod_group, PodGroup):
+            self.pod_group = pod_group
+        else:
+            self.in_tree = pod_group
+
+    def take(self, pod_group: OwnPodGroup) -> None:
+        """The object of this kind is gone."""
+        if isinstance(pod_group, PodGroup):
+            self.pod_group = None
+        else:
+            self.in_tree = None
 
     def add(self, uid: str, member: Member) -> None:
         """A member that was not known. One that is held, since it had left and is back, is Waiting."""

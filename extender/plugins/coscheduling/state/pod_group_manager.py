@@ -22,8 +22,8 @@ from typing import TypeVar
 from cachetools import TTLCache
 
 from extender.api import corev1
-from extender.api.schedulingv1alpha1 import GANG_GATE, PodGroup
-from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
+from extender.api.schedulingv1alpha1 import GANG_GATE
+from extender.client.interface import OwnPodGroup
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.composites import Composites
 from extender.plugins.coscheduling.quarantine import Quarantine
@@ -272,33 +272,19 @@ class PodGroupManager:
             self.slots.reserve(Slot(info, group.key, node_name, until, gang_priority=priority, to_come=True))
         self.follow_places(group)
 
-    def pod_group_changed(self, pod_group: PodGroup) -> Group:
+    def pod_group_changed(self, pod_group: OwnPodGroup) -> Group:
         group = self._group(pod_group.key)
         if group.pod_group is None:
             group.early = started_early(pod_group.status.conditions)
-        group.pod_group = pod_group
+        group.put(pod_group)
         self._asks_anew(group)
         return group
 
-    def pod_group_gone(self, pod_group: PodGroup) -> Group | None:
+    def pod_group_gone(self, pod_group: OwnPodGroup) -> Group | None:
         group = self.groups.get(pod_group.key)
         if group is not None:
-            group.pod_group = None
-            group.early = 0
-            self._asks_anew(group)
-            self.drop_if_empty(group)
-        return group
-
-    def in_tree_changed(self, pod_group: InTreePodGroup) -> Group:
-        group = self._group(pod_group.key)
-        group.in_tree = pod_group
-        self._asks_anew(group)
-        return group
-
-    def in_tree_gone(self, pod_group: InTreePodGroup) -> Group | None:
-        group = self.groups.get(pod_group.key)
-        if group is not None:
-            group.in_tree = None
+            group.take(pod_group)
+            group.early = group.early if group.pod_group is not None else 0
             self._asks_anew(group)
             self.drop_if_empty(group)
         return group
@@ -324,7 +310,7 @@ class PodGroupManager:
 
     def foreign_of(self, group: Group) -> ForeignPodGroup | None:
         """The other system's PodGroup that its members name; our own and kube-scheduler's come before it."""
-        if group.pod_group is not None or group.in_tree is not None:
+        if group.object is not None:
             return None
         named = {wish.kind for wish in group.wishes}
         found = (self.foreign[kind].get(group.key) for kind in KINDS if kind in named)
@@ -374,7 +360,7 @@ class PodGroupManager:
         """A group of which nothing is left is forgotten, with its notes. While one that has gone is held still it is kept, as if made
         anew: those that come next are another gang of that name.
         """
-        if group.members or group.pod_group is not None or group.in_tree is not None:
+        if group.members or group.object is not None:
             return
         if self.groups.get(group.key) is group:
             for slot in list(self.slots.to_come(group.key)):

@@ -13,8 +13,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from extender.api.schedulingv1alpha1 import PodGroup
-from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.plugins.coscheduling.spec.keys import START
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.reading import Reading
@@ -24,11 +22,6 @@ from extender.plugins.coscheduling.state.member import Start
 from extender.plugins.coscheduling.state.quorum import is_over, left_behind, note_whole
 
 RECENT = timedelta(minutes=5)  # a start that began before has been finished since, or never will be
-STARTED = (
-    "Scheduled",
-    "PodGroupScheduled",
-    "PodGroupInitiallyScheduled",
-)  # our own condition, and those of 1.36 and 1.37
 STARTED_PHASES = ("Scheduled", "Running")
 SKEW = timedelta(seconds=5)  # between our clock and the API server's, which dates pods
 
@@ -64,18 +57,16 @@ def recall_once_whole(group: Group, spec: GroupSpec | None) -> None:
     if not on_node or spec is None or spec.invalid or left_behind(group, spec):
         return
     quorums = [record.quorum for uid in on_node if (record := _record_of(group, uid)) is not None]
-    members = max((*quorums, spec.min_member if says_started(group.pod_group or group.in_tree) else 0), default=0)
+    members = max((*quorums, spec.min_member if says_started(group) else 0), default=0)
     if members > group.whole_of:
         note_whole(group, spec, members)
 
 
-def says_started(pod_group: PodGroup | InTreePodGroup | None) -> bool:
-    """Whether the object's own conditions, or the phase that scheduler-plugins' controller writes, say that its gang has started."""
-    if pod_group is None:
-        return False
-    if isinstance(pod_group, PodGroup) and pod_group.status.phase in STARTED_PHASES:
+def says_started(group: Group) -> bool:
+    """Whether its object's condition, or the phase that scheduler-plugins' controller writes, says that the gang has started."""
+    if group.pod_group is not None and group.pod_group.status.phase in STARTED_PHASES:
         return True
-    return any(known.type in STARTED and known.status == "True" for known in pod_group.status.conditions)
+    return group.told is not None and group.told.status == "True"
 
 
 def _recalled(group: Group, now: datetime) -> Start | None:

@@ -13,6 +13,7 @@ from extender import metrics
 from extender.api import corev1
 from extender.api.codec import convert
 from extender.api.schedulingv1alpha1 import PodGroup
+from extender.client.interface import OwnPodGroup
 from extender.config.defaults import planning_profile
 from extender.config.plugin_args import CoschedulingArgs
 from extender.framework.cycle_state import CycleState
@@ -282,7 +283,9 @@ class World:
     def ungate(self, pods: Sequence[corev1.Pod]) -> None:
         self.ungated += [p.name for p in pods]
 
-    def decided(self, pod_group: PodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None) -> None:
+    def decided(
+        self, pod_group: OwnPodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None
+    ) -> None:
         self.verdicts.append(f"{key} {verdict.reason}: {verdict.message}")
 
     def forget(self, key: str) -> None:

@@ -64,7 +64,7 @@ class LifetimesMachine(RuleBasedStateMachine):
         super().__init__()
         self.world = World([node("n1", "3"), node("n2", "2")], in_tree_pod_groups=True, pod_group_backoff_seconds=1)
         self.plugin = self.world.plugin
-        self.terminating = TerminatingVictims(self.plugin.manager, self.plugin.events)
+        self.terminating = TerminatingVictims(self.plugin.manager, self.plugin.events, self.world)
         self.api: dict[str, corev1.Pod] = {}  # by name, as the API server has them
         self.shown: dict[str, corev1.Pod] = {}  # as the watch has shown them
         self.ever: list[corev1.Pod] = []  # every version that there has been
@@ -152,13 +152,13 @@ class LifetimesMachine(RuleBasedStateMachine):
     @rule(name=st.sampled_from(GROUPS), minimum=st.integers(1, 3))
     def in_tree_object_is_applied(self, name: str, minimum: int) -> None:
         asked = in_tree(name, minimum)
-        self.plugin.on_in_tree_pod_group(self.in_tree.get(name), asked)
+        self.plugin.on_pod_group(self.in_tree.get(name), asked)
         self.in_tree[name] = asked
 
     @precondition(lambda self: self.in_tree)
     @rule(data=st.data())
     def in_tree_object_is_gone(self, data: st.DataObject) -> None:
-        self.plugin.on_in_tree_pod_group(self.in_tree.pop(data.draw(st.sampled_from(sorted(self.in_tree)))), None)
+        self.plugin.on_pod_group(self.in_tree.pop(data.draw(st.sampled_from(sorted(self.in_tree)))), None)
 
     # Calls, for a pod as it is or as it was at any time
 
@@ -234,7 +234,7 @@ class LifetimesMachine(RuleBasedStateMachine):
             if name in self.objects:
                 self.plugin.on_pod_group(self.objects.pop(name), None)
             if name in self.in_tree:
-                self.plugin.on_in_tree_pod_group(self.in_tree.pop(name), None)
+                self.plugin.on_pod_group(self.in_tree.pop(name), None)
         self.time_passes(UNSEEN_SECONDS + 1)
         self.plans_are_made()
         self.books_are_in_order()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -81,6 +82,24 @@ def test_a_group_that_is_in_the_way_of_more_is_placed_after_them() -> None:
     leaves = [leaf("a", members[:2], 2, Topology()), leaf("b", members[2:], 4)]
     nodes = [node("n1", 4), node("n2", 2)]
     assert started(ask(nodes, members, Branch("p", leaves, 2))) == {"a": {"n2"}, "b": {"n1"}}
+
+
+def test_groups_that_were_chosen_before_come_first() -> None:
+    """The start of b was cut short: one of its members is on n1 already."""
+    members, leaves = groups(a=2, b=1, c=2)
+    leaves[1] = replace(leaves[1], topology=Topology(), placed=["n1"])
+    nodes = [node("n1", 2)]
+    assert started(ask(nodes, members, Branch("p", leaves, 1))) == {"b": {"n1"}}
+
+
+def test_no_group_comes_before_those_for_having_found_no_room_beside_them() -> None:
+    """Without b both others fit; b would stay a fraction."""
+    members, leaves = groups(a=2, b=2, c=2)
+    leaves[1] = replace(leaves[1], topology=Topology(), placed=["n1"])
+    found = ask([node("n1", 2), node("n2", 2)], members, Branch("p", leaves, 2))
+    assert sorted(started(found)) == ["a", "b"]
+    inner = Branch("inner", leaves[1:2], 1, placed=["n1"])
+    assert sorted(started(ask([node("n1", 2)], members, Branch("p", [leaves[0], inner], 1)))) == ["b"]
 
 
 def test_all_groups_of_a_composite_are_in_one_domain_the_one_that_takes_most() -> None:

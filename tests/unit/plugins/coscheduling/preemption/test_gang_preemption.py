@@ -22,7 +22,7 @@ def test_a_gang_that_is_gone_is_not_looked_at_again_and_again() -> None:
     world = World([node("n1")])
     dependencies: Any = Mock(spec_set=PreemptionDependencies, rules=PreemptionRules())
     preemption = GangPreemption(
-        world.plugin, dependencies, TerminatingVictims(world.plugin.manager, world.plugin.events)
+        world.plugin, dependencies, TerminatingVictims(world.plugin.manager, world.plugin.events, world)
     )
     member = pod("p0", "g")
     world.plugin.on_pod_group(None, pod_group("g", 1))
@@ -40,7 +40,7 @@ def test_a_plan_that_does_not_hold_is_not_searched_for_again_at_once() -> None:
     world = World([node("n1")])
     dependencies: Any = Mock(spec_set=PreemptionDependencies, rules=PreemptionRules())
     preemption = GangPreemption(
-        world.plugin, dependencies, TerminatingVictims(world.plugin.manager, world.plugin.events)
+        world.plugin, dependencies, TerminatingVictims(world.plugin.manager, world.plugin.events, world)
     )
     member, low = pod("p0", "g", cpu="9", priority=1), pod("low", node_name="n1")
     world.plugin.on_pod_group(None, pod_group("g", 1))
@@ -62,7 +62,7 @@ def test_a_gang_that_cannot_be_sent_when_its_last_victim_has_gone_is_set_aside_a
     world = World([node("n1")])
     dependencies: Any = Mock(spec_set=PreemptionDependencies, rules=PreemptionRules())
     preemption = GangPreemption(
-        world.plugin, dependencies, TerminatingVictims(world.plugin.manager, world.plugin.events)
+        world.plugin, dependencies, TerminatingVictims(world.plugin.manager, world.plugin.events, world)
     )
     world.plugin.on_pod_group(None, pod_group("g", 1))
     world.create(pod("p0", "g"))
@@ -86,7 +86,7 @@ def test_a_pod_that_goes_visits_the_gangs_that_wait_for_victims_alone() -> None:
     world = World([node("n1")])
     dependencies: Any = Mock(spec_set=PreemptionDependencies, rules=PreemptionRules())
     preemption = GangPreemption(
-        world.plugin, dependencies, TerminatingVictims(world.plugin.manager, world.plugin.events)
+        world.plugin, dependencies, TerminatingVictims(world.plugin.manager, world.plugin.events, world)
     )
     world.plugin.on_pod_group(None, pod_group("g", 1))
     world.create(pod("p0", "g"))
@@ -107,7 +107,7 @@ def test_a_node_that_comes_ends_the_rest_after_searches_in_vain() -> None:
     world = World([node("n1")])
     dependencies: Any = Mock(spec_set=PreemptionDependencies, rules=PreemptionRules())
     preemption = GangPreemption(
-        world.plugin, dependencies, TerminatingVictims(world.plugin.manager, world.plugin.events)
+        world.plugin, dependencies, TerminatingVictims(world.plugin.manager, world.plugin.events, world)
     )
     world.plugin.on_pod_group(None, pod_group("g", 1))
     world.create(pod("p0", "g", cpu="9", priority=1))

@@ -44,7 +44,7 @@ class Preempted:
     def __init__(self) -> None:
         self.world = World([node("n1", cpu="2"), node("n2", cpu="1"), node("n3", cpu="0")])
         self.manager = self.world.plugin.manager
-        self.terminating = TerminatingVictims(self.manager, self.world.plugin.events)
+        self.terminating = TerminatingVictims(self.manager, self.world.plugin.events, self.world)
         self.evictions = Evictions()
         self.rest = RestOfGangs(self.manager, self.evictions, self.terminating, PreemptionRules(), lambda: True)
         self.world.plugin.on_pod_group(None, pod_group("g", 3))
@@ -168,6 +168,20 @@ def test_the_rest_goes_with_members_that_joined_since_kube_scheduler_was_answere
     gang.watched(gang.members[0], _disrupted(gang.members[0], deleting=True))
     assert gang.evictions.victims == ["late", "p2"]
     assert gang.running == set()
+
+
+def test_a_gang_that_breaks_is_told_once(gang: Preempted) -> None:
+    _expect(gang, victims=gang.members[:1], elsewhere=gang.members[1:])
+    gang.watched(gang.members[0], _disrupted(gang.members[0], deleting=True))
+    for member in gang.members[1:]:
+        gang.watched(member, _disrupted(member, deleting=True))
+    told = [verdict for verdict in gang.world.verdicts if "GangPreempted" in verdict]
+    assert told == ["default/g GangPreempted: preempting to accommodate a higher priority pod"]
+
+
+def test_a_gang_with_members_to_spare_is_not(gang: Preempted) -> None:
+    gang.terminating.go(gang.members[:1])
+    assert not any("GangPreempted" in verdict for verdict in gang.world.verdicts)
 
 
 def test_an_eviction_that_fails_leaves_the_rest_as_it_was(gang: Preempted) -> None:

@@ -12,11 +12,12 @@ from extender.api import corev1
 from extender.api.codec import convert
 from extender.api.schedulingv1alpha1 import PodGroupStatus
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.dependencies import CONDITION, Verdict
+from extender.plugins.coscheduling.dependencies import Verdict
 from extender.plugins.coscheduling.report.priority_remark import RemarkedVerdicts, priorities_differ, remark_is_stale
 from extender.plugins.coscheduling.state.group import Group
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import group, member
+from tests.unit.plugins.coscheduling.stories.test_in_tree_groups import in_tree, named
 
 Make = Callable[..., World]
 
@@ -58,7 +59,7 @@ def test_whether_it_matters(priorities: list[int], asked: dict[str, Any], differ
 )
 def test_whether_a_condition_is_stale(priorities: list[int], message: str, stale: bool, world: Make) -> None:
     w, found = gang(world, priorities)
-    told = convert({"conditions": [{"type": CONDITION, "status": "False", "message": message}]}, PodGroupStatus)
+    told = convert({"conditions": [{"type": "Scheduled", "status": "False", "message": message}]}, PodGroupStatus)
     w.plugin.on_pod_group(found.pod_group, structs.replace(group(), status=told))
     assert remark_is_stale(w.plugin.manager, found) == stale
 
@@ -90,3 +91,25 @@ def test_a_member_of_a_group_that_is_gone_is_told_nothing(world: Make) -> None:
         None, "default/g", Verdict(False, "NoRoom", "x"), member("stranger")
     )
     assert heard.messages == []
+
+
+def of_scheduler(name: str) -> corev1.Pod:
+    made = named(name)
+    return structs.replace(made, spec=structs.replace(made.spec, scheduler_name=name))
+
+
+def test_of_pods_of_another_scheduler_kube_scheduler_says_itself(world: Make) -> None:
+    """The conditions of a PodGroup of its own kind; those of the CRD are ours alone."""
+    w = world([node("n1")], in_tree_pod_groups=True)
+    w.plugin.manager.labels = w.plugin.manager.labels.serving(lambda pod: pod.spec.scheduler_name == "ours")
+    w.plugin.on_pod_group(None, in_tree("g", 2))
+    w.create(of_scheduler("theirs"))
+    heard, found = Heard(), w.plugin.manager.groups["default/g"]
+    verdicts = RemarkedVerdicts(heard, w.plugin.manager)
+    verdicts.decided(found.object, "default/g", Verdict(False, "NoRoom", "not told"))
+    w.plugin.on_pod_group(None, group())
+    verdicts.decided(found.object, "default/g", Verdict(False, "NoRoom", "by the CRD's"))
+    w.plugin.on_pod_group(group(), None)
+    w.create(of_scheduler("ours"))
+    verdicts.decided(found.object, "default/g", Verdict(False, "NoRoom", "one is ours"))
+    assert heard.messages == ["by the CRD's", "one is ours"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from extender.api.schedulingv1alpha1 import PodGroup
+from extender.client.interface import OwnPodGroup
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.dependencies import Verdict
 from tests.unit.plugins.coscheduling.conftest import World, node
@@ -21,7 +21,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """(group, reason of the condition), as they are told."""
     made: list[tuple[str, str]] = []
 
-    def decided(self: World, pod_group: PodGroup | None, key: str, verdict: Verdict, *more: object) -> None:
+    def decided(self: World, pod_group: OwnPodGroup | None, key: str, verdict: Verdict, *more: object) -> None:
         made.append((key, verdict.why))
 
     monkeypatch.setattr(World, "decided", decided)

@@ -17,7 +17,7 @@ from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.scheduling.tree_request import tree_of
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, member
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, member, on_node
 
 NewWorld = Callable[..., World]
 
@@ -50,7 +50,7 @@ class Trees(KubeScheduler):
 
     def parts(self, *groups: PodGroup) -> None:
         for each in groups:
-            self.plugin.on_in_tree_pod_group(None, each)
+            self.plugin.on_pod_group(None, each)
 
     def members(self, *groups: str, count: int = 2, **more: Any) -> None:
         self.create(*(named(group, number, **more) for group in groups for number in range(count)))
@@ -202,4 +202,19 @@ def test_a_group_that_was_not_chosen_is_planned_once_the_tree_has_started(trees:
     kube.plugin.tick()
     kube.run()
     assert flat(kube.starts) == {"a", "b", "c"}
+    assert list(broken(kube)) == []
+
+
+def test_a_start_that_a_restart_has_cut_short_goes_on_with_the_group_that_it_was_of(
+    trees: Callable[[int], Trees],
+) -> None:
+    """Which groups were chosen is known no more; one of them has a member on a node."""
+    kube = trees(3)
+    kube.composite(composite("root", 1))
+    kube.parts(part("a", "root"), part("b", "root"), part("c", "root"))
+    kube.create(on_node(named("c", 0), "n1"))
+    kube.members("a", "b")
+    kube.create(named("c", 1))
+    kube.run()
+    assert flat(kube.starts) == {"c"}
     assert list(broken(kube)) == []

@@ -76,6 +76,18 @@ LONG = "x" * 400
     [
         pytest.param(
             NEW,
+            {"schedulingPolicy": {"later": {}}},
+            "spec.schedulingPolicy: Invalid value: must specify exactly one of: `basic`, `gang`",
+            id="a policy of a later Kubernetes",
+        ),
+        pytest.param(
+            OLD,
+            {"schedulingPolicy": {"basic": {}, "gang": {"minCount": 2}}},
+            "spec.schedulingPolicy: Invalid value: must specify exactly one of: `basic`, `gang`",
+            id="two policies",
+        ),
+        pytest.param(
+            NEW,
             {"schedulingPolicy": {"gang": {"minCount": 0}}},
             "spec.schedulingPolicy.gang.minCount: Invalid value: 0: must be greater than or equal to 1",
             id="no member",

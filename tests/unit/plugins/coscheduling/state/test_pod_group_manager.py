@@ -255,7 +255,7 @@ def in_tree(name: str, count: int) -> InTreePodGroup:
 Told = Callable[[PodGroupManager, Any], Group | None]
 OBJECTS = [
     pytest.param(pod_group, PodGroupManager.pod_group_changed, PodGroupManager.pod_group_gone, id="PodGroup"),
-    pytest.param(in_tree, PodGroupManager.in_tree_changed, PodGroupManager.in_tree_gone, id="in-tree PodGroup"),
+    pytest.param(in_tree, PodGroupManager.pod_group_changed, PodGroupManager.pod_group_gone, id="in-tree PodGroup"),
 ]
 
 
@@ -289,7 +289,7 @@ def test_without_its_object_a_group_of_members_waits_for_it(
 
 
 def test_our_own_object_counts_before_kube_schedulers(manager: PodGroupManager) -> None:
-    group = manager.in_tree_changed(in_tree("g", 5))
+    group = manager.pod_group_changed(in_tree("g", 5))
     manager.pod_group_changed(pod_group("g", 2))
     spec = manager.spec(group)
     assert spec is not None
@@ -307,13 +307,13 @@ def test_with_labels_alone_the_pods_say_it(manager: PodGroupManager) -> None:
 
 def test_a_group_of_which_something_is_left_is_kept(manager: PodGroupManager) -> None:
     group = manager.pod_group_changed(pod_group("g", 2))
-    manager.in_tree_changed(in_tree("g", 2))
+    manager.pod_group_changed(in_tree("g", 2))
     manager.pod_changed(POD)
     manager.pod_gone(POD)
     assert manager.groups == {KEY: group}
     manager.pod_group_gone(pod_group("g", 2))
     assert manager.groups == {KEY: group}
-    manager.in_tree_gone(in_tree("g", 2))
+    manager.pod_group_gone(in_tree("g", 2))
     assert manager.groups == {}
 
 

@@ -42,7 +42,7 @@ def named(name: str, group_name: str = "g", **more: Any) -> corev1.Pod:
 
 
 def apply(kube: KubeScheduler, old: PodGroup | None, new: PodGroup | None) -> None:
-    kube.plugin.on_in_tree_pod_group(old, new)
+    kube.plugin.on_pod_group(old, new)
     kube.run()
 
 
@@ -59,7 +59,7 @@ def test_min_count_pods_start_together(kube: KubeScheduler) -> None:
 
 def test_a_kube_scheduler_that_does_not_know_the_field_sends_members_without_it(world: Make) -> None:
     w = world([node("n1", "4")], in_tree_pod_groups=True)
-    w.plugin.on_in_tree_pod_group(None, in_tree())
+    w.plugin.on_pod_group(None, in_tree())
     w.create(named("p0"))
     assert "cannot find enough sibling pods" in w.filter(member("p0", ""))
     assert w.filter(member("stranger", "")) == "any"
@@ -97,10 +97,10 @@ def test_the_crd_s_object_of_the_same_name_comes_first(kube: KubeScheduler) -> N
 
 def test_nothing_is_left_when_it_is_gone(kube: KubeScheduler) -> None:
     kube.create(named("p0", gated=True), named("p1", gated=True))
-    kube.plugin.on_in_tree_pod_group(None, in_tree())
+    kube.plugin.on_pod_group(None, in_tree())
     kube.world.run_tasks()
     assert len(kube.plugin.manager.slots) == 2
-    kube.plugin.on_in_tree_pod_group(in_tree(), None)
+    kube.plugin.on_pod_group(in_tree(), None)
     assert not len(kube.plugin.manager.slots)
     kube.delete(named("p0"), named("p1"))
     assert list(broken(kube)) == []
