@@ -168,6 +168,8 @@ def _shortfall(short: Shortfall) -> Iterator[str]:
     if short.domains:
         best = ", ".join(f"{domain.name} holds {domain.holds}" for domain in short.domains[:SHOWN_DOMAINS])
         yield f"by {short.level}: {best}"
+    if short.slices:
+        yield short.slices
 
 
 def _members(members: Sequence[Member]) -> Iterator[str]:

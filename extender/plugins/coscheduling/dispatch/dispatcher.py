@@ -242,11 +242,14 @@ class Dispatcher:
     def _free_slot(self, group: Group, uid: str, offered: frozenset[str], turn: int | None) -> Slot | None:
         """For the member: one that is kept for a member to come, else one whose member is not on its way there, else any. Lock held."""
         manager, info = self._manager, group.members[uid].info
-        fits = is_for_shape_of if manager.slots.get(uid) is not None else partial(manager.may_take, group)
+        own = manager.slots.get(uid)
+        fits = is_for_shape_of if own is not None else partial(manager.may_take, group)
         sent: Slot | None = None
         for slot in chain(manager.slots.to_come(group.key), manager.slots.of_group_on(group.key, offered)):
             other = group.members.get(slot.uid)
             if slot.uid == uid or slot.node_name not in offered or (other is not None and other.state in TAKING):
+                continue
+            if own is not None and slot.ranks != own.ranks:
                 continue
             on_its_way = other is not None and other.nomination is not None
             if (turn is not None and slot.wave > turn) or (on_its_way and sent is not None) or not fits(slot, info):

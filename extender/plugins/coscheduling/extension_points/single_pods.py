@@ -28,10 +28,9 @@ from extender.plugins.coscheduling.planner.room import IntColumn
 from extender.plugins.coscheduling.scheduling.overlay import BELOW_ANY_PRIORITY, Overlays
 from extender.plugins.coscheduling.scheduling.topology import (
     Position,
-    confining_level,
+    confinements,
     places_of,
     position_in,
-    shared_topologies,
 )
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
@@ -78,22 +77,26 @@ class SinglePods:
         self, pod: corev1.Pod, nodes: Sequence[NodeInfo], snapshot: NodeInfoLister
     ) -> tuple[str, frozenset[str] | None]:
         """(the level of which a placed gang may not leave its domain, those of the nodes that are in it); None: all."""
-        confined: list[tuple[Topology, int, list[str]]] = []
         with self._manager.lock:
             group = self._manager.group_of(pod)
-            for asked, groups in shared_topologies(self._manager, group, planned=False) if group is not None else ():
-                confining = confining_level(self._topology, asked)
-                places = [name for each in groups for name in places_of(self._manager, each)] if confining else []
-                if confining is not None and places:
-                    confined.append((*confining, places))
+            confined = (
+                list(confinements(self._manager, self._topology, group, pod.uid, planned=False))
+                if group is not None
+                else []
+            )
         if not confined:
             return "", None
         rows, position = _rows_of(nodes, snapshot, position_in(snapshot)), position_in(snapshot)
         name = ""
-        for topology, level, places in confined:
-            domains = self._domains.of(snapshot, topology.levels)
-            inside = np.isin(domains.ids[level][rows], sorted(domains.with_nodes(level, _counted(places, position))))
-            name = name if inside.all() and name else domains.levels[level].name
+        for each in confined:
+            domains = self._domains.of(snapshot, each.topology.levels)
+            own = each.domains(domains, position)
+            inside = np.isin(domains.ids[each.level][rows], sorted(own))
+            if not own and each.size:
+                continue  # all slices are full
+            if each.size and not inside.any():
+                continue  # the slices that are not full are in another of the wider domains
+            name = name if inside.all() and name else domains.levels[each.level].name
             rows = rows[inside]
         known = snapshot.list()
         return name, frozenset(known[at].name for at in rows.tolist())

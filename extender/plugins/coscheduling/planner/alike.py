@@ -8,8 +8,9 @@ holds the rest, so that few are broken up and what stays free stays whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -20,7 +21,9 @@ from extender.plugins.coscheduling.planner.domains import NONE, Domains
 from extender.plugins.coscheduling.planner.gang import Gang
 from extender.plugins.coscheduling.planner.members import MemberClass, Shape
 from extender.plugins.coscheduling.planner.request import DomainFit, Placement
-from extender.plugins.coscheduling.planner.room import IntColumn, Room
+from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Room
+from extender.plugins.coscheduling.planner.slicing.parts import Part
+from extender.plugins.coscheduling.planner.slicing.ranks import with_members
 
 
 def fewest(capacity: IntColumn, count: int) -> IntColumn:
@@ -81,8 +84,20 @@ def split(
 
 TRIES = 32  # domains of one level that are tried for a gang of several sizes
 
-Takes = list[tuple[int, int, int]]
-"""(class, node, how many)."""
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """So many members of a class on a node. part: the slice that they are of; None for members of none."""
+
+    number: int
+    node: int
+    count: int
+    part: Part | None = None
+
+
+Takes = list[Take]
+Packed = tuple[Room, Takes]
+"""What is left, and what has been taken."""
 
 
 class AlikeGang(Gang):
@@ -95,6 +110,7 @@ class AlikeGang(Gang):
         self._best: Takes = []
         self._best_at: IntColumn = self.scope.everywhere[:0]
         self._holds: list[DomainFit] = []
+        self.slice_up(self._shapes)
 
     def _judged(self) -> list[Shape]:
         """Members of one shape are judged once, whichever nodes they are kept to. Of one shape, those that may go anywhere are
@@ -120,14 +136,21 @@ class AlikeGang(Gang):
     # Placing
 
     def place(self) -> Placement | None:
-        takes = self._all()
+        takes: Takes | None = None
+        for parts in self.choices:
+            self.choose(parts)
+            if (takes := self._all()) is not None:
+                break
         if takes is None:
             takes = self._most()
         if count_of(takes) < self.needed:
             return None
-        nodes = places(takes, self._shapes, self.scope.node_names)
-        domain = self.scope.domains.narrowest_with([node for _, node, _ in takes])
-        return Placement(nodes, (frozenset(nodes),) if nodes else (), domain)
+        steps = [(take.number, take.part, take.node) for take in takes for _ in range(take.count)]
+        members = [shape.members.members for shape in self._shapes]
+        found = with_members(steps, members, self.layout, self.scope.domains, self.request)
+        names, at = self.scope.node_names, [node for *_, node in steps]
+        nodes = {info.pod.metadata.uid: names[node] for info, node in zip(found, at, strict=True)}
+        return Placement(nodes, (frozenset(nodes),) if nodes else (), self.scope.domains.narrowest_with(at))
 
     def _all(self) -> Takes | None:
         """Places for every member: in one domain, the narrowest that can be, or across domains where that is allowed."""
@@ -138,23 +161,60 @@ class AlikeGang(Gang):
         for level in self.scope.levels_to_try():
             for at in islice(self.scope.holding(level, capacities, counts), TRIES):
                 self.deadline.check()
-                if takes := self._whole(self.room.copy(), at, level + 1):
+                if takes := self._slices_first(at, level + 1):
                     return takes
         if self.scope.required is not None:
             return None
-        return self._whole(self.room.copy(), self.scope.everywhere, 0)
+        return self._slices_first(self.scope.everywhere, 0)
 
-    def _whole(self, room: Room, at: IntColumn, level: int) -> Takes | None:
-        """All classes among these nodes: together in one narrower domain, or class by class. Lessens the room."""
-        if len(self._counts) > 1 and level < len(self.scope.domains.levels):
+    def _slices_first(self, at: IntColumn, level: int) -> Takes | None:
+        """All members among these nodes: the slices, each in a domain of its own level, then those of none."""
+        laid: Packed | None = self.nothing()
+        if self.layout.parts:
+            laid = self.layout.all(laid, self.scope.mask(at))
+        loose = self._whole(laid[0].copy(), at, level, self._loose) if laid is not None else None
+        return [*laid[1], *loose] if laid is not None and loose is not None else None
+
+    @property
+    def _loose(self) -> list[int]:
+        """How many of each class are in no slice."""
+        return self._counted(self.kinds.keys() - {uid for part in self.layout.parts for uid in part.uids})
+
+    def _counted(self, uids: Iterable[str]) -> list[int]:
+        counts = Counter(self.kinds[uid] for uid in uids)
+        return [counts[number] for number in range(len(self._shapes))]
+
+    def nothing(self) -> Packed:
+        return self.room, []
+
+    def capacity(self, state: Packed, kind: int) -> IntColumn:
+        return self._shapes[kind].capacity(state[0])
+
+    def put(self, state: Packed, part: Part, at: BoolColumn, *, whole: bool) -> Packed | None:
+        room, nodes, counts = state[0].copy(), np.flatnonzero(at), self._counted(part.uids)
+        takes = self._whole(room, nodes, part.level + 1, counts)
+        if takes is None and whole:
+            return None
+        if takes is None:
+            room = state[0].copy()
+            takes = self._as_many(room, nodes, part.level + 1, counts, range(len(counts)))
+        return room, [*state[1], *(replace(take, part=part) for take in takes)]
+
+    def _whole(self, room: Room, at: IntColumn, level: int, counts: Sequence[int]) -> Takes | None:
+        """All of them among these nodes: together in one narrower domain, or class by class. Lessens the room."""
+        if sum(map(bool, counts)) > 1 and level < len(self.scope.domains.levels):
             inside = self.scope.mask(at)
             capacities = [np.where(inside, shape.capacity(room), 0) for shape in self._shapes]
-            for narrower in islice(self.scope.holding(level, capacities, self._counts), TRIES):
+            for narrower in islice(self.scope.holding(level, capacities, counts), TRIES):
                 self.deadline.check()
-                if takes := self._whole(room.copy(), np.intersect1d(narrower, at), level + 1):
+                inner = room.copy()
+                if takes := self._whole(inner, np.intersect1d(narrower, at), level + 1, counts):
+                    room.become(inner)
                     return takes
         result: Takes = []
-        for number, count in enumerate(self._counts):
+        for number, count in enumerate(counts):
+            if not count:
+                continue
             capacity = self._shapes[number].capacity(room)
             if int(capacity[at].sum()) < count:
                 return None
@@ -166,49 +226,57 @@ class AlikeGang(Gang):
         if shares:
             index, amounts = np.array(shares, dtype=np.int64).T
             room.take(index, self._shapes[number].asked, amounts)
-        return [(number, node, taken) for node, taken in shares]
+        return [Take(number, node, taken) for node, taken in shares]
 
     # As many as fit
 
     def _most(self) -> Takes:
-        for at, takes in self._most_in_each():
+        for at, takes, missing in self._most_in_each():
             count = count_of(takes)
             if not self._holds or count > self.placed:
                 self._best, self._best_at, self.placed = takes, at, count
+                self.without_place = missing
             if self.scope.required is not None:
                 name = self.scope.domains.name_of(self.scope.required, at)
                 self._holds.append(DomainFit(name, count))
         return self._best
 
-    def _most_in_each(self) -> Iterator[tuple[IntColumn, Takes]]:
+    def _most_in_each(self) -> Iterator[tuple[IntColumn, Takes, Part | None]]:
         """As many members as there is room for in the whole cluster, or in each domain of the required level, of which
-        those with the most room are tried."""
+        those with the most room are tried; and the first slice that found no domain."""
         capacities = [shape.capacity(self.room) for shape in self._shapes]
 
         def at_most(at: IntColumn) -> int:
             return sum(min(n, int(capacity[at].sum())) for n, capacity in zip(self._counts, capacities, strict=True))
 
         for at in sorted(self.scope.widest(), key=at_most, reverse=True)[:TRIES]:
-            yield at, self._most_among(at)
+            yield at, *self._most_among(at)
 
-    def _most_among(self, at: IntColumn) -> Takes:
-        """In the order of classes that places more."""
+    def _most_among(self, at: IntColumn) -> tuple[Takes, Part | None]:
+        """Slices first, then in the order of classes that places more."""
+        (room, sliced), missing = self.nothing(), None
+        if self.layout.parts:
+            (room, sliced), missing = self.layout.most((room, sliced), self.scope.mask(at))
         best: Takes = []
         orders = [range(len(self._shapes)), range(len(self._shapes) - 1, -1, -1)]
         for order in orders[: len(self._shapes)]:
-            room = self.room.copy()
-            takes: Takes = []
-            for number in order:
-                capacity = self._shapes[number].capacity(room)
-                count = min(self._counts[number], int(capacity[at].sum()))
-                takes += self._take(room, number, capacity, at, self.scope.level_below, count)
+            takes = self._as_many(room.copy(), at, self.scope.level_below, self._loose, order)
             self.deadline.check()
             if count_of(takes) > count_of(best):
                 best = takes
-        return best
+        return [*sliced, *best], missing
+
+    def _as_many(self, room: Room, at: IntColumn, level: int, counts: Sequence[int], order: Iterable[int]) -> Takes:
+        """As many of each class as still fit, in this order. Lessens the room."""
+        takes: Takes = []
+        for number in order:
+            capacity = self._shapes[number].capacity(room)
+            count = min(counts[number], int(capacity[at].sum()))
+            takes += self._take(room, number, capacity, at, level, count)
+        return takes
 
     def fits(self) -> bool:
-        return any(count_of(takes) >= self.needed for _, takes in self._most_in_each())
+        return any(count_of(takes) >= self.needed for _, takes, _ in self._most_in_each())
 
     def domains(self) -> Sequence[DomainFit]:
         return self._holds
@@ -216,9 +284,9 @@ class AlikeGang(Gang):
     def explain(self) -> tuple[str, int]:
         room = self.room.copy()
         placed = [0] * len(self._shapes)
-        for number, node, taken in self._best:
-            room.take(node, self._shapes[number].asked, taken)
-            placed[number] += taken
+        for take in self._best:
+            room.take(take.node, self._shapes[take.number].asked, take.count)
+            placed[take.number] += take.count
         for shape, count in zip(self._shapes, placed, strict=True):
             if count < len(shape.members):
                 inside = self.scope.mask(self._best_at)
@@ -228,14 +296,4 @@ class AlikeGang(Gang):
 
 
 def count_of(takes: Takes) -> int:
-    return sum(taken for _, _, taken in takes)
-
-
-def places(takes: Takes, shapes: Sequence[Shape], node_names: Sequence[str]) -> dict[str, str]:
-    """UID -> node name: the members of a class in their order, on its nodes in theirs."""
-    result: dict[str, str] = {}
-    waiting = [iter(shape.members.members) for shape in shapes]
-    for number, node, taken in takes:
-        for member in islice(waiting[number], taken):
-            result[member.pod.metadata.uid] = node_names[node]
-    return result
+    return sum(take.count for take in takes)

@@ -8,6 +8,7 @@ several are made, until one places all, or the time is up.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -60,6 +61,22 @@ class Attempt:
         self._on_node = np.zeros(len(self.nodes), dtype=np.int64)  # members that this attempt has placed
         self._left = [len(shape.members) for shape in self.shapes]
         self._judged_at = [0] * len(self.shapes)  # how many were placed when all nodes were judged last
+
+    def on(self, region: BoolColumn) -> Attempt:
+        """A copy with what has been placed, that goes on among these nodes."""
+        other = copy(self)
+        other.nodes, other.room, other.sequence = list(self.nodes), self.room.copy(), list(self.sequence)
+        other.regions = [region] * len(self.shapes)
+        other._trials = [trial.clone() for trial in self._trials]
+        other._passing = [shape.passing & region for shape in self.shapes]
+        other._capacity = [column.copy() for column in self._capacity]
+        other._on_node, other._left = self._on_node.copy(), list(self._left)
+        other._judged_at = [0] * len(self.shapes)
+        return other
+
+    def capacity(self, number: int) -> IntColumn:
+        """For each node how many of a shape it takes at most, if they do not mind each other."""
+        return np.where(self.shapes[number].open_, self._capacity[number], 0)
 
     def run(self, order: Sequence[tuple[int, PodInfo]]) -> None:
         """Places as many as it can. A member that finds nothing is tried again after others were placed."""

@@ -106,6 +106,13 @@ class Domains:
         """Of the domain of the level that these nodes are in."""
         return self.names[level][int(self.ids[level][at[0]])]
 
+    def outer(self, level: int, wider: int) -> IntColumn:
+        """For each domain of the level, the domain of a wider one that it is in, or NONE."""
+        result = np.full(len(self.names[level]), NONE, dtype=np.int64)
+        inside = self.ids[level] != NONE
+        result[self.ids[level][inside]] = self.ids[wider][inside]
+        return result
+
     def nodes_of(self, level: int, domain: int) -> IntColumn:
         return np.flatnonzero(self.ids[level] == domain)
 
@@ -164,10 +171,14 @@ class DomainCache:
 
 
 class UnknownLevelError(Exception):
-    """The group names a level that is not configured. `text` is for the group's owner."""
+    """The group names a level that is not configured, or that is not inside of another. The text is for the group's owner."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f'topology level "{name}" is not configured')
+    def __init__(self, name: str, inside: str = "") -> None:
+        super().__init__(
+            f'topology level "{name}" is not inside of "{inside}"'
+            if inside
+            else f'topology level "{name}" is not configured'
+        )
 
 
 def level_of(topology: Topology, name: str) -> int | None:
@@ -260,10 +271,7 @@ class Scope:
         domains = self.domains
         if self.required is None:
             return np.ones(len(domains.names[level]), dtype=np.bool_)
-        outer = np.full(len(domains.names[level]), NONE, dtype=np.int64)
-        inside = domains.ids[level] != NONE
-        outer[domains.ids[level][inside]] = domains.ids[self.required][inside]
-        return np.isin(outer, sorted(self.required_domains()))
+        return np.isin(domains.outer(level, self.required), sorted(self.required_domains()))
 
     def widest(self) -> list[IntColumn]:
         """The nodes among which the gang has to stay: all, or those of each domain of the required level."""

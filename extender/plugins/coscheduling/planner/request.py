@@ -116,6 +116,32 @@ Tree = Leaf | Branch
 
 
 @dataclass(frozen=True, slots=True)
+class Sliced:
+    """Members that are placed in slices, each of them in one domain of its level, or by rank alone where there are no sizes.
+
+    uids: of those without a place. sizes: (a level's name or label, members of a slice), each slice of a narrower level inside of one
+    of a wider; 0 members: all of them. ranks: of those with and without a place, by UID; of all of them, or of none: then any member
+    will do for any slice. placed: (UID, node) of those that have a place. balanced: as many slices in each domain, of as few
+    domains as can be. name: whose they are, for verdicts; empty for the only ones.
+    """
+
+    uids: frozenset[str]
+    sizes: tuple[tuple[str, int], ...] = ()
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    placed: Sequence[tuple[str, str]] = ()
+    balanced: bool = False
+    name: str = ""
+
+    def ranks_beside(self, uid: str) -> range | None:
+        """The ranks of the narrowest slice that this member is in; None where no rank is kept to its slice."""
+        size = next((size for _, size in reversed(self.sizes) if size), 0)
+        if uid not in self.ranks or not size:
+            return None
+        first = self.ranks[uid] // size * size
+        return range(first, first + size)
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """What is to be planned.
 
@@ -127,6 +153,7 @@ class Request:
     minima: where there is more to meet than `needed`: of roles, and of groups that start together.
     tree: groups of which not all have to start; then it says what is needed, and `needed` is no more than the least of it.
     foreseen: room that has to be found beside the members'.
+    sliced: the members that have to be near some others of the gang, or are in an order. No member is in two.
     """
 
     members: Sequence[PodInfo]
@@ -141,6 +168,7 @@ class Request:
     minima: Sequence[Minimum] = ()
     tree: Branch | None = None
     foreseen: Foreseen | None = None
+    sliced: Sequence[Sliced] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +214,7 @@ class Verdict:
     level: what the group requires. domains: the best ones of that level, best first.
     fits_at: the narrowest wider level that would do ("cluster": without any); empty if none would.
     composite: the CompositePodGroup of which too few groups fit.
+    slices: which slice found no domain, and how many domains have room for one like it; empty where no slice is what is short.
     """
 
     reason: str
@@ -198,6 +227,7 @@ class Verdict:
     domains: tuple[DomainFit, ...] = ()
     fits_at: str = ""
     composite: str = ""
+    slices: str = ""
 
     @property
     def short(self) -> int:

@@ -80,6 +80,10 @@ class Room:
     def copy(self) -> Room:
         return Room({name: column.copy() for name, column in self._free.items()})
 
+    def become(self, other: Room) -> None:
+        """The same free amounts as the other, which is not used any more."""
+        self._free = other._free
+
     def capacity(self, asked: Amounts) -> IntColumn:
         """How many pods that ask for so much each node still takes."""
         least = self._free[PODS]

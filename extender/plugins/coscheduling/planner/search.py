@@ -7,14 +7,15 @@ fewest nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice, product
 
 import numpy as np
 
 from extender.config.types import Packing
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.planner.constrained import Attempt, Preference
+from extender.plugins.coscheduling.planner.constrained import Attempt, Preference, Step
 from extender.plugins.coscheduling.planner.domains import coarse_groups, nodes_by_value
 from extender.plugins.coscheduling.planner.gang import Gang
 from extender.plugins.coscheduling.planner.members import Shape, asks_for, may_be_first, topology_keys
@@ -24,6 +25,8 @@ from extender.plugins.coscheduling.planner.request import (
     Placement,
 )
 from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn
+from extender.plugins.coscheduling.planner.slicing.parts import Part, members_by_part
+from extender.plugins.coscheduling.planner.slicing.ranks import with_members
 from extender.plugins.coscheduling.planner.waves import waves
 
 TRIES = 32  # domains of one level
@@ -48,17 +51,30 @@ class ConstrainedGang(Gang):
         preferred = Preference.EVEN if self.scope.packing is Packing.MOST_EVEN else Preference.FEW
         self._preferences = list(dict.fromkeys((preferred, Preference.FULLEST, Preference.EVEN)))
         self._best: Attempt | None = None
+        self.slice_up(self._shapes)
 
     def place(self) -> Placement | None:
-        attempt = self._run()
+        attempt: Attempt | None = None
+        for parts in self.choices:
+            self.choose(parts)
+            if (attempt := self._run()) is not None:
+                break
         if attempt is None:
             return None
         names = self.scope.node_names
+        sequence = self._by_rank(attempt.sequence) if self.request.sliced else attempt.sequence
         return Placement(
-            {member.pod.metadata.uid: names[at] for _, member, at in attempt.sequence},
-            waves(self.snapshot.list(), self._shapes, attempt.sequence, self.deadline),
-            self.scope.domains.narrowest_with([at for _, _, at in attempt.sequence]),
+            {member.pod.metadata.uid: names[at] for _, member, at in sequence},
+            waves(self.snapshot.list(), self._shapes, sequence, self.deadline),
+            self.scope.domains.narrowest_with([at for _, _, at in sequence]),
         )
+
+    def _by_rank(self, sequence: Sequence[Step]) -> list[Step]:
+        part_of = members_by_part(self.layout.parts)
+        steps = [(number, part_of.get(member.pod.metadata.uid), at) for number, member, at in sequence]
+        members = [shape.members.members for shape in self._shapes]
+        found = with_members(steps, members, self.layout, self.scope.domains, self.request)
+        return [(number, member, at) for (number, _, at), member in zip(steps, found, strict=True)]
 
     def fits(self) -> bool:
         self._best, self.placed = None, 0
@@ -85,6 +101,8 @@ class ConstrainedGang(Gang):
     def _run(self) -> Attempt | None:
         """The first attempt that places all, else the one that places most, if that is `needed`. The best stays for
         explanations. Raises OutOfTimeError where the time ended the search before that."""
+        if self.layout.parts:
+            return self._run_in_slices()
         try:
             for narrow in self._narrow():
                 attempt = self._attempt(narrow, self._orders[0], self._preferences[0])
@@ -105,9 +123,65 @@ class ConstrainedGang(Gang):
     def _enough(self) -> bool:
         return self._best is not None and self.placed >= self.needed
 
-    def _attempt(self, regions: Sequence[BoolColumn], order: Order, preference: Preference) -> Attempt:
+    def _run_in_slices(self) -> Attempt | None:
+        """Slices first, each in a domain of its own level, then the members of none."""
+        sliced = {uid for part in self.layout.parts for uid in part.uids}
+        widest = min(part.level for part in self.layout.parts)
+        if len(sliced) < sum(self._counts):
+            widest = len(self.scope.domains.levels)
+        tight = [
+            at
+            for level in self.scope.levels_to_try()
+            if level < widest  # slices keep to few domains of their own level by themselves
+            for at in islice(self.scope.holding(level, self._bounds, self._counts), TRIES)
+        ]
+        wide = self.scope.widest()
+        for at in [*tight, *wide]:
+            laid = self.layout.all(self.nothing(), self.scope.mask(at))
+            attempt = self._with_the_loose(laid, sliced, at) if laid is not None else None
+            if attempt is not None and not attempt.unplaced:
+                self._best, self.placed = attempt, len(attempt.sequence)
+                return attempt
+        for at in sorted(wide, key=self._could_place, reverse=True)[:TRIES]:
+            some, missing = self.layout.most(self.nothing(), self.scope.mask(at))
+            attempt = self._with_the_loose(some, sliced, at)
+            if self._best is None or len(attempt.sequence) > self.placed:
+                self._best, self.placed, self.without_place = attempt, len(attempt.sequence), missing
+        return self._best if self._enough else None
+
+    def _with_the_loose(self, state: Attempt, sliced: Collection[str], at: IntColumn) -> Attempt:
+        """With the members of no slice, and what is missing of all."""
+        attempt = state.on(self.scope.mask(at))
+        attempt.run([step for step in self._orders[0] if step[1].pod.metadata.uid not in sliced])
+        placed = Counter(number for number, *_ in attempt.sequence)
+        attempt.unplaced = [n for n, count in enumerate(self._counts) for _ in range(count - placed[n])]
+        return attempt
+
+    def nothing(self) -> Attempt:
+        return self._beginning([self.scope.mask(self.scope.everywhere)] * len(self._shapes), self._preferences[0])
+
+    def capacity(self, state: Attempt, kind: int) -> IntColumn:
+        return state.capacity(kind)
+
+    def put(self, state: Attempt, part: Part, at: BoolColumn, *, whole: bool) -> Attempt | None:
+        uids = frozenset(part.uids)
+        best: Attempt | None = None
+        for order, preference in product(self._orders, self._preferences):
+            attempt = state.on(at)
+            attempt.preference = preference
+            attempt.run([step for step in order if step[1].pod.metadata.uid in uids])
+            if not attempt.unplaced:
+                return attempt
+            if best is None or len(attempt.sequence) > len(best.sequence):
+                best = attempt
+        return best if not whole else None
+
+    def _beginning(self, regions: Sequence[BoolColumn], preference: Preference) -> Attempt:
         nodes = list(self.snapshot.list())
-        attempt = Attempt(self._shapes, nodes, self.room.copy(), regions, self._groups, preference, self.deadline)
+        return Attempt(self._shapes, nodes, self.room.copy(), regions, self._groups, preference, self.deadline)
+
+    def _attempt(self, regions: Sequence[BoolColumn], order: Order, preference: Preference) -> Attempt:
+        attempt = self._beginning(regions, preference)
         try:
             attempt.run(order)
         finally:

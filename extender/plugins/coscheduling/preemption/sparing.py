@@ -51,7 +51,7 @@ class RoomEstimate:
         """Whether members are alike, mind nothing but room, and may go anywhere."""
         if request.allowed or request.excluded or request.topology.required or request.minima or not request.members:
             return False
-        if any(looks_at_others(member) for member in request.members):
+        if any(looks_at_others(member) for member in request.members) or any(each.sizes for each in request.sliced):
             return False
         return len({shape_of(member) for member in request.members}) == 1
 

@@ -118,4 +118,5 @@ def _shortfall(verdict: planner.Verdict) -> Shortfall:
         missing=str(verdict.missing or "") if counted else amount_text(verdict.resource, verdict.missing),
         level=verdict.level,
         domains=tuple(Domain(fit.name, fit.holds) for fit in verdict.domains),
+        slices=verdict.slices,
     )

@@ -50,7 +50,7 @@ class Domain(Shown, frozen=True):
 class Shortfall(Shown, frozen=True):
     """`placed` of `needed` members would find a place. resource: what runs out first; missing: of it, as a quantity.
 
-    level: of the topology, where the group requires one; domains: its best, best first.
+    level: of the topology, where the group requires one; domains: its best, best first. slices: which slice finds none of them.
     """
 
     placed: int
@@ -59,6 +59,7 @@ class Shortfall(Shown, frozen=True):
     missing: str = ""
     level: str = ""
     domains: tuple[Domain, ...] = ()
+    slices: str = ""
 
 
 class Relaxation(Shown, frozen=True):

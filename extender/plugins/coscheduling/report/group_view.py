@@ -12,7 +12,6 @@ from datetime import datetime
 
 from extender.plugins.coscheduling.report.gang_status import KeptFree, Member, MemberState, RoleCount, RoomKept
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservation
-from extender.plugins.coscheduling.spec.reading import Reading
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of, missing_group
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -36,13 +35,13 @@ def count_members(manager: PodGroupManager, group: Group) -> dict[str, int]:
 
 
 def members_by_name(manager: PodGroupManager, group: Group) -> tuple[Member, ...]:
-    """By their index in the gang, where they have one, else by name."""
-    key = spec.index if (spec := manager.spec(group)) is not None else None
+    """By their rank in the gang, where they have one, else by name."""
+    spec = manager.spec(group)
     found = sorted(_members(manager, group), key=lambda member: member.name)
-    if key is None:
+    if spec is None:
         return tuple(found)
-    ranks = {each.pod.name: Reading().value(each.pod.metadata, key) for each in group.members.values()}
-    return tuple(sorted(found, key=lambda member: _last_without(ranks[member.name])))
+    ranks = {each.pod.name: spec.rank_of(each.pod) for each in group.members.values()}
+    return tuple(sorted(found, key=lambda member: (ranks[member.name] is None, ranks[member.name] or (0, 0))))
 
 
 def _members(manager: PodGroupManager, group: Group) -> Iterator[Member]:
@@ -54,10 +53,6 @@ def _members(manager: PodGroupManager, group: Group) -> Iterator[Member]:
             node=member.node_name or (place.node_name if place is not None else ""),
             gates=tuple(gate.name for gate in member.pod.spec.scheduling_gates),
         )
-
-
-def _last_without(rank: int | None) -> tuple[bool, int]:
-    return rank is None, rank or 0
 
 
 def starts_with(manager: PodGroupManager, group: Group) -> tuple[str, ...]:

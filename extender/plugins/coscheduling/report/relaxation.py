@@ -122,7 +122,9 @@ class _Relaxing:
 
     def _wider_topology(self) -> Iterator[Relaxation]:
         required, wider = self._request.topology.required, self.verdict.fits_at
-        if required and wider:
+        if self.verdict.slices and wider:
+            yield Relaxation("Topology", f"its members in any {self.verdict.level}, without slices")
+        elif required and wider:
             text = f"without topology-required {required}"
             if wider != ANYWHERE:
                 text = f"topology-required {wider} instead of {required}"
@@ -180,11 +182,12 @@ class _Relaxing:
         return trial.filter(empty).success
 
     def _in_best_domain(self) -> Sequence[NodeInfo]:
-        topology, domains = self._request.topology, self.verdict.domains
-        if not topology.required or not domains:
+        level, domains = self.verdict.level, self.verdict.domains
+        if not level or not domains:
             return self._nodes
-        of, level = Domains(self._cluster, topology.levels), level_of(topology, topology.required)
-        best = of.nodes_of(level, of.names[level].index(domains[0].name)) if level is not None else ()
+        levels = self._request.topology.levels
+        of, at_level = Domains(self._cluster, levels), level_of(self._request.topology, level)
+        best = of.nodes_of(at_level, of.names[at_level].index(domains[0].name)) if at_level is not None else ()
         return [self._nodes[at] for at in best]
 
     def _count_of(self, template: NodeInfo, member: PodInfo, most: int) -> int:

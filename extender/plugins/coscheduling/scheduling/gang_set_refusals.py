@@ -123,7 +123,8 @@ def waits_for(
 ) -> WaitsFor:
     """anything: kube-scheduler's refusals have a part in it; they, time and other gangs' turns may change with any event."""
     topology = request.topology
-    keys = frozenset(level.key for level in topology.levels) if topology.required else frozenset[str]()
+    confined = topology.required or any(sliced.sizes for sliced in request.sliced)
+    keys = frozenset(level.key for level in topology.levels) if confined else frozenset[str]()
     with manager.lock:
         priority = min(map(manager.priority_of, gang_set))
     anything = anything or stop.reason not in SAID_BY_THE_CLUSTER or request.foreseen is not None

@@ -19,7 +19,7 @@ from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.members_to_come.foreseen import foreseen
 from extender.plugins.coscheduling.planner.trees import least_needed
 from extender.plugins.coscheduling.scheduling.overlay import Overlays
-from extender.plugins.coscheduling.scheduling.topology import places_of, topology_of
+from extender.plugins.coscheduling.scheduling.topology import places_of, sliced_of, topology_of
 from extender.plugins.coscheduling.scheduling.tree_request import tree_of
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
@@ -114,9 +114,11 @@ class PlanRequests:
     ) -> planner.Request:
         members: list[PodInfo] = []
         minima: list[planner.Minimum] = []
+        sliced: list[planner.Sliced] = []
         needed = 0
         for group in gang_set:
             unplaced, own = self._of_group(group, scheduler_name, alone=len(gang_set) == 1)
+            sliced += sliced_of(self._manager, group, unplaced, group.key if len(gang_set) > 1 else "")
             members += unplaced
             minima += own
             needed += own[-1].needed if own else 0
@@ -133,6 +135,7 @@ class PlanRequests:
             placed=[node for group in gang_set for node in self._nodes(group)],
             minima=minima if len(minima) > 1 or any(len(each.uids) < len(members) for each in minima) else (),
             foreseen=foreseen(self._manager, alone) if alone is not None and tree is None else None,
+            sliced=sliced,
         )
 
     def _leaf(self, scheduler_name: str, group: Group) -> planner.Leaf:
@@ -286,7 +289,10 @@ def note_places(
             firm, priority = info.pod.uid in manager.left_behind(group), manager.priority_of(group)
             member = group.members[info.pod.uid]
             wave, member.turn = wave_of(info.pod.uid, member.turn), None
-            manager.slots.reserve(Slot(info, group.key, node_name, expires, firm, priority, wave))
+            ranks = next(
+                (each.ranks_beside(info.pod.uid) for each in request.sliced if info.pod.uid in each.uids), None
+            )
+            manager.slots.reserve(Slot(info, group.key, node_name, expires, firm, priority, wave, ranks=ranks))
     if placement.kept:
         manager.keep_for_members_to_come(gang_set[0], placement.kept, manager.clock() + manager.to_come_seconds)
     for group in gang_set:

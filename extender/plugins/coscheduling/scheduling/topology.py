@@ -6,16 +6,17 @@ the planner, by its name. No counterpart upstream.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from extender.config.types import TopologyLevel
 from extender.framework.columnar import table_of
 from extender.framework.listers import NodeInfoLister
-from extender.plugins.coscheduling.planner import Topology
-from extender.plugins.coscheduling.planner.domains import DomainCache, UnknownLevelError, level_of
-from extender.plugins.coscheduling.spec.topology import AskedTopology, is_elsewhere, layer_name, tier_number
+from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.planner import Sliced, Topology
+from extender.plugins.coscheduling.planner.domains import NONE, DomainCache, Domains, UnknownLevelError, level_of
+from extender.plugins.coscheduling.spec.topology import AskedTopology, Slicing, is_elsewhere, layer_name, tier_number
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -27,15 +28,42 @@ Position = Callable[[str], int | None]
 def places_of(manager: PodGroupManager, group: Group, but: str = "") -> Iterator[str]:
     """The node of each member that has one, but for one (a UID): bound, held or promised. Lock held."""
     seen = {but}
-    places = [
-        *((uid, member.node_name) for uid, member in group.members.items() if member.node_name),
-        *group.held.items(),
-        *((slot.uid, slot.node_name) for slot in manager.slots.of_group(group.key)),
-    ]
-    for uid, node_name in places:
+    for uid, node_name in _places_by_uid(manager, group):
         if uid not in seen:
             seen.add(uid)
             yield node_name
+
+
+def sliced_of(manager: PodGroupManager, group: Group, unplaced: Iterable[PodInfo], name: str) -> list[Sliced]:
+    """The group's members by what they ask for: those of one role that say the same, those with a rank apart from those without.
+    name: the group, where it is one of several. Lock held."""
+    spec = manager.spec(group)
+    if spec is None or spec.invalid:
+        return []
+    known = {info.pod.metadata.uid: info.pod for info in unplaced}
+    places = {uid: node for uid, node in _places_by_uid(manager, group) if uid in group.members and uid not in known}
+    pods = {**known, **{uid: group.members[uid].pod for uid in places}}
+    kinds: dict[tuple[str, Slicing | None, bool], dict[str, tuple[int, int]]] = {}
+    for uid, pod in pods.items():
+        rank, slicing = spec.rank_of(pod), spec.slicing_of(pod)
+        if rank is not None or slicing is not None:
+            kinds.setdefault((spec.roles.role_of(pod), slicing, rank is not None), {})[uid] = rank or (0, 0)
+    found = []
+    for (role, slicing, ranked), ranks in kinds.items():
+        jobs = 1 + max(index for _, index in ranks.values())
+        sizes, balanced = (slicing.sizes, slicing.balanced) if slicing is not None else ((), False)
+        whose = " of ".join(filter(None, (f"role {role}" if role else "", name)))
+        numbers = {uid: job * jobs + index for uid, (job, index) in ranks.items()} if ranked else {}
+        placed = [(uid, places[uid]) for uid in ranks if uid in places]
+        found.append(Sliced(frozenset(ranks.keys() & known.keys()), sizes, numbers, placed, balanced, whose))
+    return found
+
+
+def _places_by_uid(manager: PodGroupManager, group: Group) -> Iterator[tuple[str, str]]:
+    """(UID, node) of each member that has one, and of each slot."""
+    yield from ((uid, member.node_name) for uid, member in group.members.items() if member.node_name)
+    yield from group.held.items()
+    yield from ((slot.uid, slot.node_name) for slot in manager.slots.of_group(group.key))
 
 
 def position_in(snapshot: NodeInfoLister) -> Position:
@@ -48,17 +76,21 @@ def position_in(snapshot: NodeInfoLister) -> Position:
 def topology_of(configured: Topology, asked: Iterable[AskedTopology]) -> Topology:
     """Groups that start together share one answer, whichever asks: the narrowest level that any of them names."""
     known = list(asked)
-    configured = _with_labels(configured, {each.node_label for each in known if each.node_label})
+    slicings = [slicing for each in known for slicing in (each.slicing, *dict(each.by_pods).values()) if slicing]
+    labels = [label for each in known for label in (each.node_label, each.preferred_label)]
+    labels += [label for each in slicings for label in each.node_labels]
+    configured = _with_labels(configured, dict.fromkeys(label for label in labels if label))
     needed = (level for each in known for level in (_named(configured, each.required), each.node_label))
     required = _narrowest(configured, needed)
     preferred = _narrowest(configured, (_preferred(configured, each.preferred) for each in known))
     return replace(configured, required=required, preferred=preferred) if required or preferred else configured
 
 
-def _with_labels(configured: Topology, labels: AbstractSet[str]) -> Topology:
+def _with_labels(configured: Topology, labels: Iterable[str]) -> Topology:
     """With a level for each of these node labels that has none. It is the widest, so that the label's value alone makes its
-    domain; the configured ones go on to say how the gang is packed inside."""
-    unknown = sorted(labels - {level.key for level in configured.levels})
+    domain; the configured ones go on to say how the gang is packed inside. Of several the first is the widest."""
+    known = {level.key for level in configured.levels}
+    unknown = [label for label in labels if label not in known]
     if not unknown:
         return configured
     return replace(configured, levels=(*(TopologyLevel(label, label) for label in unknown), *configured.levels))
@@ -114,6 +146,60 @@ def shared_topologies(
             yield [AskedTopology(node_label=composite.node_label)], known
 
 
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """A member has to be in a domain of this level that some of these nodes are in; only where there are any.
+
+    size: of slices whose members have no rank: then in one that has some of a slice which is not full, if there is one.
+    """
+
+    topology: Topology
+    level: int
+    nodes: Sequence[str]
+    size: int = 0
+
+    def domains(self, domains: Domains, position: Position) -> frozenset[int]:
+        """Those that it may go to; empty where it may go to any."""
+        at = [row for name in self.nodes if (row := position(name)) is not None]
+        if not self.size:
+            return domains.with_nodes(self.level, at)
+        there = Counter(int(domains.ids[self.level][row]) for row in at)
+        return frozenset(domain for domain, count in there.items() if count % self.size) - {NONE}
+
+
+def confinements(
+    manager: PodGroupManager, configured: Topology, group: Group, uid: str, *, planned: bool
+) -> Iterator[Confinement]:
+    """Of a member that comes to its node by itself, from wide to narrow. planned: as in shared_topologies. Lock held."""
+    for asked, groups in shared_topologies(manager, group, planned=planned):
+        confining = confining_level(configured, asked)
+        nodes = [name for each in groups for name in places_of(manager, each, but=uid)] if confining else []
+        if confining is not None and nodes:
+            yield Confinement(*confining, nodes)
+    spec, member = manager.spec(group), group.members.get(uid)
+    if spec is None or spec.invalid or member is None or spec.slicing_of(member.pod) is None:
+        return
+    topology = topology_of(configured, [spec.topology])
+    for sliced in sliced_of(manager, group, [member.info], ""):
+        if uid in sliced.uids:
+            yield from _of_slices(topology, sliced, uid)
+
+
+def _of_slices(topology: Topology, sliced: Sliced, uid: str) -> Iterator[Confinement]:
+    for name, size in sliced.sizes:
+        try:
+            level = level_of(topology, name)
+        except UnknownLevelError:
+            return
+        own = sliced.ranks.get(uid)
+        if own is None or not size:
+            nodes = [node for _, node in sliced.placed]
+        else:
+            nodes = [node for other, node in sliced.placed if sliced.ranks[other] // size == own // size]
+        if level is not None and nodes:
+            yield Confinement(topology, level, nodes, size if own is None else 0)
+
+
 class GangSetDomains:
     """Everything here runs under the manager's lock. topology: the levels that are configured."""
 
@@ -129,19 +215,9 @@ class GangSetDomains:
         here = position(node_name)
         if here is None:
             return ""
-        for asked, groups in shared_topologies(self._manager, group, planned=planned):
-            confining = confining_level(self._topology, asked)
-            if confining is None:
-                continue
-            topology, level = confining
-            domains = self._domains.of(snapshot, topology.levels)
-            others = [at for name in self._places(groups, uid) if (at := position(name)) is not None]
-            own = domains.with_nodes(level, others)
+        for confinement in confinements(self._manager, self._topology, group, uid, planned=planned):
+            level, domains = confinement.level, self._domains.of(snapshot, confinement.topology.levels)
+            own = confinement.domains(domains, position)
             if own and domains.ids[level][here] not in own:
                 return domains.levels[level].name
         return ""
-
-    def _places(self, gang_set: Sequence[Group], uid: str) -> Iterator[str]:
-        """The nodes of all other members of the gang set that have one."""
-        for group in gang_set:
-            yield from places_of(self._manager, group, but=uid)

@@ -8,7 +8,7 @@ Koordinator's.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from extender.api.koordinatorv1alpha1 import PodGroup as KoordinatorPodGroup
@@ -19,13 +19,13 @@ from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.api.volcanov1beta1 import PodGroup as VolcanoPodGroup
 from extender.plugins.coscheduling.spec import keys
 from extender.plugins.coscheduling.spec.counts import NO_PATIENCE, Patience, patience_of
-from extender.plugins.coscheduling.spec.field_errors import quoted
+from extender.plugins.coscheduling.spec.field_errors import quoted, too_many
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.named_groups import Keys, peers
 from extender.plugins.coscheduling.spec.reading import Reading
 from extender.plugins.coscheduling.spec.roles import NO_ROLES, ROLE_LABEL, Roles
 from extender.plugins.coscheduling.spec.sources.source import Source
-from extender.plugins.coscheduling.spec.topology import NO_TOPOLOGY, AskedTopology
+from extender.plugins.coscheduling.spec.topology import NO_TOPOLOGY, AskedTopology, Slicing
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class Asked:
 
 
 NOTHING = Asked()
+MAX_SLICINGS = 64  # that the pods of one group ask for
 _ASKING = frozenset(keys.ASKING)
 
 
@@ -81,12 +82,14 @@ def asked_by(metadata: ObjectMeta, own_key: str, source: Source | None = None) -
     preferred = reading.value(metadata, keys.TOPOLOGY_PREFERRED)
     koordinators = reading.value(metadata, keys.KOORDINATOR_TOPOLOGY)
     patience = _patience(reading, metadata)
+    slicing, kueue_preferred = _slicing(reading, metadata)
     if reading.invalid:
         return Asked(invalid=reading.invalid)
     roles = (
         Roles(minima, label or (source.role_label if source is not None else "") or ROLE_LABEL) if minima else NO_ROLES
     )
     levels = AskedTopology(required or "", preferred or "") if required or preferred else koordinators or NO_TOPOLOGY
+    levels = with_slices(levels, slicing, kueue_preferred)
     return Asked(policy or default.match_policy, groups, groups_key if groups else "", roles, seconds, levels, patience)
 
 
@@ -108,9 +111,48 @@ def asked_beside(
     merged: dict[str, str] = {}
     for texts in beside:
         for key, text in zip(keys.ASKING, map(str.strip, texts), strict=True):
-            if text and merged.setdefault(key, text) != text:
+            if text and key not in keys.BY_POD and merged.setdefault(key, text) != text:
                 return Asked(invalid=f"{key.source} {key}: its pods differ: {quoted(merged[key])} and {quoted(text)}")
-    return asked_by(ObjectMeta(annotations=merged), own_key, source)
+    asked = asked_by(ObjectMeta(annotations=merged), own_key, source)
+    return with_slices_of_pods(asked, beside)
+
+
+def with_slices_of_pods(asked: Asked, beside: Collection[tuple[str, ...]]) -> Asked:
+    """beside: as of asked_beside. What one pod says of slices is for those that say the same."""
+    reading, found, preferred = Reading(), dict[tuple[str, ...], Slicing](), ""
+    different = {texts[-len(keys.BY_POD) :] for texts in beside if any(texts[-len(keys.BY_POD) :])}
+    if len(different) > MAX_SLICINGS:
+        return replace(
+            asked, invalid=f"annotation {keys.TOPOLOGY_SLICE}: {too_many(MAX_SLICINGS, 'values among its pods')}"
+        )
+    for texts in sorted(different):
+        annotations = {str(key): text for key, text in zip(keys.BY_POD, texts, strict=True) if text}
+        slicing, its_preferred = _slicing(reading, ObjectMeta(annotations=annotations))
+        preferred = preferred or its_preferred
+        if slicing is not None:
+            found[texts] = slicing
+    if reading.invalid or asked.invalid:
+        return replace(asked, invalid=asked.invalid or reading.invalid)
+    return replace(asked, topology=replace(with_slices(asked.topology, None, preferred), by_pods=tuple(found.items())))
+
+
+def with_slices(topology: AskedTopology, slicing: Slicing | None, preferred: str) -> AskedTopology:
+    """preferred: Kueue's label; the level that is asked for by a key of ours comes first."""
+    if not preferred or topology.preferred:
+        return replace(topology, slicing=slicing)
+    return replace(topology, slicing=slicing, preferred=preferred, preferred_label=preferred)
+
+
+def _slicing(reading: Reading, metadata: ObjectMeta) -> tuple[Slicing | None, str]:
+    """(the slices that are asked for; the label of the level that Kueue's key prefers, or ""). Our own keys come before Kueue's."""
+    sizes, balanced = reading.value(metadata, keys.TOPOLOGY_SLICE), reading.value(metadata, keys.TOPOLOGY_SPREAD)
+    required, preferred = reading.value(metadata, keys.KUEUE_REQUIRED), reading.value(metadata, keys.KUEUE_PREFERRED)
+    level, size = reading.value(metadata, keys.KUEUE_SLICE), reading.value(metadata, keys.KUEUE_SLICE_SIZE)
+    of_kueue = (((required, 0),) if required else ()) + (((level, size),) if level and size else ())
+    if not sizes and not of_kueue:
+        return None, preferred or ""
+    labels = tuple(name for name, _ in of_kueue) if not sizes else ()
+    return Slicing(sizes or of_kueue, labels, bool(balanced)), preferred or ""
 
 
 def _groups(reading: Reading, metadata: ObjectMeta, key: Key[Keys], own_key: str) -> Keys:

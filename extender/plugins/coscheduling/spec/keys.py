@@ -12,7 +12,7 @@ from typing import Any
 from extender.api import koordinatorv1alpha1, volcanov1beta1
 from extender.api.metadata_keys import LIST, NAME, QUALIFIED_NAME, WORD, Key, Record, Source
 from extender.api.schedulingv1alpha1 import LIGHTWEIGHT_MIN_AVAILABLE_LABEL, LIGHTWEIGHT_NAME_LABEL
-from extender.plugins.coscheduling.spec.counts import parse_minimum, parse_patience, parse_when_broken
+from extender.plugins.coscheduling.spec.counts import parse_count, parse_minimum, parse_patience, parse_when_broken
 from extender.plugins.coscheduling.spec.match_policy import parse_match_policy
 from extender.plugins.coscheduling.spec.named_groups import (
     check_group_name,
@@ -28,12 +28,13 @@ from extender.plugins.coscheduling.spec.sources.koordinator import (
     parse_waiting_time,
 )
 from extender.plugins.coscheduling.spec.start_record import parse_start
-from extender.plugins.coscheduling.spec.topology import parse_level
+from extender.plugins.coscheduling.spec.topology import parse_level, parse_sizes, parse_spread
 
 POD = ("Pod",)
 BOTH = ("Pod", "PodGroup")
 _ANNOTATION, _LABEL = Source.ANNOTATION, Source.LABEL
 _KOORDINATOR = "gang.scheduling.koordinator.sh"
+_KUEUE = "kueue.x-k8s.io"
 _OURS = "gang-extender.dev"
 
 
@@ -57,6 +58,22 @@ WHEN_BROKEN = Key(f"{_OURS}/when-broken", _ANNOTATION, BOTH, WORD, parse_when_br
 GIVE_UP_AFTER = Key(f"{_OURS}/give-up-after", _ANNOTATION, BOTH, WORD, parse_patience)
 TOPOLOGY_REQUIRED = Key(f"{_OURS}/topology-required", _ANNOTATION, BOTH, QUALIFIED_NAME, parse_level)
 TOPOLOGY_PREFERRED = Key(f"{_OURS}/topology-preferred", _ANNOTATION, BOTH, QUALIFIED_NAME, parse_level)
+
+TOPOLOGY_SLICE = Key(f"{_OURS}/topology-slice", _ANNOTATION, BOTH, LIST, parse_sizes)
+TOPOLOGY_SPREAD = Key(f"{_OURS}/topology-spread", _ANNOTATION, BOTH, WORD, parse_spread)
+
+KUEUE_REQUIRED = Key(f"{_KUEUE}/podset-required-topology", _ANNOTATION, BOTH, QUALIFIED_NAME, check_label_key)
+KUEUE_PREFERRED = Key(f"{_KUEUE}/podset-preferred-topology", _ANNOTATION, BOTH, QUALIFIED_NAME, check_label_key)
+KUEUE_SLICE = Key(f"{_KUEUE}/podset-slice-required-topology", _ANNOTATION, BOTH, QUALIFIED_NAME, check_label_key)
+KUEUE_SLICE_SIZE = Key(f"{_KUEUE}/podset-slice-size", _ANNOTATION, BOTH, WORD, parse_minimum)
+
+JOB_INDEX: Key[int | None] = Key("batch.kubernetes.io/job-completion-index", _LABEL, POD, WORD, parse_count)
+WORKER_INDEX: Key[int | None] = Key("leaderworkerset.sigs.k8s.io/worker-index", _LABEL, POD, WORD, parse_count)
+POD_INDEX: Key[int | None] = Key("apps.kubernetes.io/pod-index", _LABEL, POD, WORD, parse_count)
+INDICES = (JOB_INDEX, WORKER_INDEX, POD_INDEX)
+"""Where a member's rank is, if its source has no index: the first that it has."""
+JOBSET_INDEX: Key[int | None] = Key("jobset.sigs.k8s.io/job-global-index", _LABEL, POD, WORD, parse_count)
+"""Of a JobSet: the ranks of one Job come after those of the Job before."""
 
 KOORDINATOR_NAME = Key(f"{_KOORDINATOR}/name", _ANNOTATION, POD, NAME, check_group_name)
 KOORDINATOR_MIN_AVAILABLE = Key(f"{_KOORDINATOR}/min-available", _ANNOTATION, POD, WORD, parse_minimum)
@@ -94,5 +111,14 @@ ASKING: tuple[Key[Any], ...] = (
     KOORDINATOR_WAITING_TIME,
     KOORDINATOR_MODE,
     KOORDINATOR_TOPOLOGY,
+    TOPOLOGY_SLICE,
+    TOPOLOGY_SPREAD,
+    KUEUE_REQUIRED,
+    KUEUE_PREFERRED,
+    KUEUE_SLICE,
+    KUEUE_SLICE_SIZE,
 )
 """What says more of a group than its name and its minimum."""
+
+BY_POD: tuple[Key[Any], ...] = ASKING[-6:]
+"""Those that one pod may say otherwise than another: they are of the pods that say the same."""

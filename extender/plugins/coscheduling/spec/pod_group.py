@@ -21,15 +21,21 @@ from extender.api.volcanov1beta1 import PodGroup as VolcanoPodGroup
 from extender.framework.resource import Resource
 from extender.plugins.coscheduling.spec.counts import NO_PATIENCE, Patience, check_minimum, check_wait_seconds
 from extender.plugins.coscheduling.spec.field_errors import invalid, too_many
-from extender.plugins.coscheduling.spec.group_annotations import Asked, asked_beside, asked_by, relevant
-from extender.plugins.coscheduling.spec.keys import LIGHTWEIGHT_MIN_AVAILABLE
+from extender.plugins.coscheduling.spec.group_annotations import (
+    Asked,
+    asked_beside,
+    asked_by,
+    relevant,
+    with_slices_of_pods,
+)
+from extender.plugins.coscheduling.spec.keys import BY_POD, INDICES, JOBSET_INDEX, LIGHTWEIGHT_MIN_AVAILABLE
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.membership import GroupRef
 from extender.plugins.coscheduling.spec.named_groups import MAX_GROUPS, Keys, check_label_key
 from extender.plugins.coscheduling.spec.reading import Reading
 from extender.plugins.coscheduling.spec.roles import NO_ROLES, Roles
 from extender.plugins.coscheduling.spec.sources.source import LIGHTWEIGHT, Source
-from extender.plugins.coscheduling.spec.topology import NO_TOPOLOGY, AskedTopology
+from extender.plugins.coscheduling.spec.topology import NO_TOPOLOGY, AskedTopology, Slicing
 
 MAX_RESOURCES = 64  # in minResources
 TOGETHER = "groups that start together"
@@ -75,6 +81,23 @@ class GroupSpec:
         """minMember as users know it."""
         return self.min_member + self.been + self.to_come
 
+    def rank_of(self, pod: corev1.Pod) -> tuple[int, int] | None:
+        """(of a JobSet the number of its Job, else 0; its index there); None for a member without an index."""
+        metadata, reading = pod.metadata, Reading()
+        if not metadata.labels:
+            return None
+        found = (reading.value(metadata, key) for key in (*((self.index,) if self.index else ()), *INDICES))
+        index = next((each for each in found if each is not None), None)
+        job = reading.value(metadata, JOBSET_INDEX)
+        return (job or 0, index) if index is not None else None
+
+    def slicing_of(self, pod: corev1.Pod) -> Slicing | None:
+        """What the member's slices are: its PodGroup says it, or it says it itself."""
+        if not self.topology.by_pods:
+            return self.topology.slicing
+        texts = relevant(pod.metadata)[-len(BY_POD) :]
+        return next((slicing for known, slicing in self.topology.by_pods if known == texts), None)
+
 
 def spec_of_pod_group(
     pod_group: PodGroup | KoordinatorPodGroup, source: Source | None = None, beside: Collection[tuple[str, ...]] = ()
@@ -119,12 +142,13 @@ def spec_of_labels(key: str, members: Iterable[tuple[corev1.Pod, GroupRef]]) -> 
     reading = Reading()
     source = ref.source or LIGHTWEIGHT
     minimum = reading.required(first.metadata, source.minimum or LIGHTWEIGHT_MIN_AVAILABLE)
-    asked = asked_by(first.metadata, key, source)
+    asked = with_slices_of_pods(asked_by(first.metadata, key, source), {relevant(pod.metadata) for pod, _ in known})
     return completed(replace(spec, min_member=minimum or 0, index=source.index), reading.invalid, asked, "group")
 
 
 def _wishes(pod: corev1.Pod, ref: GroupRef) -> tuple[object, ...]:
-    return ref.source.name if ref.source is not None else "", *relevant(pod.metadata)
+    texts = relevant(pod.metadata)
+    return ref.source.name if ref.source is not None else "", any(texts[: -len(BY_POD)]) and texts[: -len(BY_POD)]
 
 
 def completed(spec: GroupSpec, invalid: str, asked: Asked, kind: str) -> GroupSpec:

@@ -254,9 +254,12 @@ class PodGroupManager:
 
     def may_take(self, group: Group, slot: Slot, info: PodInfo) -> bool:
         """Whether a slot of its group that is for another member, or for one to come, will do for this one, which has none. The quorum
-        has to be as good as before: no other role, no lower priority, and what finishes a start is for those that it left behind."""
+        has to be as good as before: no other role or slice, no lower priority, and what finishes a start is for those that it left
+        behind."""
         spec = self.spec(group)
         if spec is None or info.pod.priority < slot.pod.priority:
+            return False
+        if slot.ranks is not None and (spec.rank_of(info.pod) or (1, 0)) not in ((0, rank) for rank in slot.ranks):
             return False
         if spec.roles.minima and spec.roles.role_of(info.pod) != spec.roles.role_of(slot.pod):
             return False
