@@ -1,4 +1,4 @@
-"""Racks on the real control plane: a gang goes to one that holds it, or says that none does; single pods leave free ones alone."""
+"""Racks on the real control plane: a gang, or each slice of one, goes to one that holds it; single pods leave free ones alone."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ import pytest
 
 from tests.e2e import api as paths
 from tests.e2e.cluster import Cluster
-from tests.e2e.control_plane import ControlPlane
+from tests.e2e.control_plane import SCHEDULER_NAME, ControlPlane
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 
 RACK = "example.com/rack"
 TOPOLOGY = [{"name": "rack", "nodeLabel": RACK}]
+LWS = {"name": "Coscheduling", "args": {"groupSources": [{"preset": "lws"}]}}
+SLICE = "gang-extender.dev/topology-slice"
+INDEX = "batch.kubernetes.io/job-completion-index"
 
 
 def packing_decides(config: dict[str, Any]) -> None:
@@ -23,7 +26,8 @@ def packing_decides(config: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def with_racks(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    made = Pair.of(plane, tmp_path_factory.mktemp("racks"), settings={"topology": TOPOLOGY}, change=packing_decides)
+    settings = {"topology": TOPOLOGY, "profiles": [{"schedulerName": SCHEDULER_NAME, "pluginConfig": [LWS]}]}
+    made = Pair.of(plane, tmp_path_factory.mktemp("racks"), settings=settings, change=packing_decides)
     with made.running() as pair:
         yield pair
 
@@ -96,3 +100,55 @@ def test_single_pods_and_extra_members_leave_a_free_rack_alone(cluster: Cluster,
     assert racks_of(cluster, *singles, "train-extra") == {rack}
     free = 'gang_extender_largest_gang_members{level="rack"}'
     eventually(lambda: with_racks.extender.metric(free) == 16, within=5, what="one rack is free as a whole")
+
+
+def rack_of(cluster: Cluster, name: str) -> str:
+    (rack,) = racks_of(cluster, name)
+    return rack
+
+
+def test_ranks_of_an_indexed_job_are_in_slices_and_a_replaced_one_goes_back_to_its_rack(
+    cluster: Cluster, with_racks: Pair
+) -> None:
+    """r3 has the most room, and none of it is a whole slice's."""
+    racks(cluster, r1=(2, 2), r2=(2, 3), r3=(3, 1))
+    cluster.pod_group("ranks", 8, annotations={SLICE: "rack=4"})
+    for rank in (5, 2, 7, 0, 3, 6, 1, 4):
+        cluster.pod(f"ranks-{rank}", group="ranks", labels={INDEX: str(rank)}, requests={"cpu": "1"})
+    names = [f"ranks-{rank}" for rank in range(8)]
+    cluster.recorder.await_bound(*names, within=5)
+    assert [rack_of(cluster, name) for name in names] == ["r1"] * 4 + ["r2"] * 4
+    cluster.delete_pod("ranks-5")
+    cluster.recorder.wait(lambda: cluster.recorder.pod("ranks-5") is None, within=5, what="the pod is gone")
+    cluster.pod("ranks-5-again", group="ranks", labels={INDEX: "5"}, requests={"cpu": "1"})
+    cluster.recorder.await_bound("ranks-5-again", within=5)
+    assert rack_of(cluster, "ranks-5-again") == "r2"
+
+
+def test_slices_of_which_one_finds_no_rack_wait_until_there_is_one(cluster: Cluster, with_racks: Pair) -> None:
+    racks(cluster, r1=(2, 2), r2=(2, 1))
+    cluster.pod_group("ranks", 8, annotations={SLICE: "rack=4"})
+    names = [f"ranks-{rank}" for rank in range(8)]
+    for rank, name in enumerate(names):
+        cluster.pod(name, group="ranks", labels={INDEX: str(rank)}, requests={"cpu": "1"})
+    cluster.recorder.await_message(names[-1], "no single rack takes a slice of 4: Insufficient cpu", within=5)
+    assert cluster.recorder.bound() == set()
+    racks(cluster, r3=(1, 4))
+    cluster.recorder.await_bound(*names, within=10)
+    assert [rack_of(cluster, name) for name in names] == ["r1"] * 4 + ["r3"] * 4
+
+
+def test_a_leader_and_its_workers_are_in_slices_by_their_index(cluster: Cluster, with_racks: Pair) -> None:
+    """As LeaderWorkerSet makes them, without a PodGroup."""
+    racks(cluster, r1=(2, 1), r2=(2, 2))
+    lws = "leaderworkerset.sigs.k8s.io"
+    for index, cpu in ((3, "1"), (1, "1"), (2, "1"), (0, "2")):
+        cluster.pod(
+            f"serve-{index}",
+            labels={f"{lws}/group-key": "abc", f"{lws}/worker-index": str(index)},
+            annotations={f"{lws}/size": "4", SLICE: "rack=2"},
+            requests={"cpu": cpu},
+        )
+    names = [f"serve-{index}" for index in range(4)]
+    cluster.recorder.await_bound(*names, within=5)
+    assert [rack_of(cluster, name) for name in names] == ["r2", "r2", "r1", "r1"]

@@ -66,6 +66,10 @@ ENDS = {
     "koordinator-gather": End({"Pending": 4}, "no single rack takes it: Insufficient cpu"),
     "koordinator-prefer": End({"Scheduled": 4}),
     "pytorch-short-of-room": End({"Pending": 6}, "deny: resource gap: cpu"),
+    "slices": End({"Scheduled": 4}, racks=2),
+    "slices-uneven": End({"Scheduled": 5}, racks=2),
+    "slices-short": End({"Pending": 5}, "no single rack takes a slice of 5: Insufficient cpu"),
+    "kueue-slices": End({"Scheduled": 4}, racks=2),
     "topology": End({"Pending": 4}, "minMember of 4 does not fit: no single rack takes it: Insufficient cpu"),
     "other-kinds": End(
         {"Scheduled": 1}, warned="other-kinds.yaml:2: ClusterQueue default/all, "
@@ -109,6 +113,19 @@ def test_what_becomes_of_a_controller_s_objects(name: str, capsys: pytest.Captur
     assert not end.racks or {len(racks) for racks in groups.values()} == {end.racks}
     assert bool(report["warnings"]) is bool(end.warned)
     assert any(end.warned in warning for warning in report["warnings"]) or not end.warned
+
+
+@pytest.mark.parametrize(
+    ("name", "racks"),
+    [
+        pytest.param("slices", "aabb", id="two and two"),
+        pytest.param("slices-uneven", "bbbaa", id="three where three nodes are"),
+        pytest.param("kueue-slices", "aabb", id="by Kueue's annotations"),
+    ],
+)
+def test_ranks_of_one_slice_are_in_one_rack(name: str, racks: str, capsys: pytest.CaptureFixture[str]) -> None:
+    report = simulate(OBJECTS / f"{name}.yaml", capsys)
+    assert "".join(RACKS[pod["node"]] for pod in sorted(report["pods"], key=lambda pod: pod["name"])) == racks
 
 
 def test_each_file_has_its_row() -> None:
