@@ -191,6 +191,8 @@ def forget(group: Group, uid: str) -> Effects:
             group.spec = None
     if not (group.assigned() or group.starting):
         group.whole_of = 0  # those that come next start anew
+        if group.ended:  # without a controller they need a sibling on a node
+            group.ended = {uid: each for uid, each in group.ended.items() if controller_of(each)}
     if group.start is not None:
         group.start = replace(group.start, members=group.start.members - {uid})
     _left_the_line(group, uid)

@@ -184,6 +184,18 @@ def test_bare_pods_that_have_ended_count_beside_one_that_runs(sibling: str, worl
     assert made.running == ({"b", "d"} if sibling else set())
 
 
+def test_bare_pods_that_have_ended_count_no_more_when_the_one_that_runs_goes(world: Make) -> None:
+    made = Job(world)
+    made.kube.create(*(on_node(member(name), f"n{number}") for number, name in enumerate("ab")))
+    made.succeeds("a")
+    made.kube.create(member("d", cpu=2))
+    made.run()
+    found = made.kube.plugin.manager.groups["default/g"]
+    assert found.ended.keys() == {"default/a"}
+    made.kube.delete(made.kube.pods["default/b"])
+    assert found.ended == {}
+
+
 def test_a_fraction_that_never_was_whole_waits(world: Make) -> None:
     made = Job(world)
     made.kube.create(on_node(of(member("a"), "job"), "n0"))

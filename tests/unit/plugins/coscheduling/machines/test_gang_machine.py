@@ -31,9 +31,10 @@ UNSAID = ("", "NotTried", "OrderedAfterOthers")
 class Starts:
     """What a start has to be, told from pods and PodGroups alone."""
 
-    def __init__(self, kube: KubeScheduler) -> None:
+    def __init__(self, kube: Watched) -> None:
         self._kube = kube
         self._whole: set[str] = set()  # groups that have been whole since their first member ran
+        self._whole_of: dict[str, int] = {}  # those -> the largest minMember that was met
         self._units_whole: set[frozenset[str]] = set()
         self._begun: set[str] = set()  # UIDs of those whose batch has started already
         self.wrong: list[str] = []
@@ -55,8 +56,11 @@ class Starts:
         for key, uids in bound.items():
             if self._minima_met(key, uids):
                 self._whole.add(key)
+                asked = self._kube.groups[key].spec.min_member
+                self._whole_of[key] = max(asked, self._whole_of.get(key, 0))
             elif not uids:
                 self._whole.discard(key)
+                self._whole_of.pop(key, None)
         for gang_set in {self._unit(key) for key in self._kube.groups}:
             if all(key in bound and self._minima_met(key, bound[key]) for key in gang_set):
                 self._units_whole.add(gang_set)
@@ -77,7 +81,15 @@ class Starts:
             known = self._kube.plugin.manager.groups[key].started
             with_others = mine <= known and (not mine or self._minima_met(key, mine | known) or len(mine) == 1)
             return with_others or self._minima_met(key, mine)
-        return self._minima_met(key, bound | mine)
+        ended = {uid for uid, pod in self._kube.ended.items() if bound and self._key(pod) == key}
+        return self._minima_met(key, bound | mine | ended) or self._all_there_is(key, bound | mine)
+
+    def _all_there_is(self, key: str, uids: set[str]) -> bool:
+        """Of a gang that has been whole, and of which fewer than minMember are left: whether these are all of them."""
+        if self._whole_of.get(key, 0) < self._kube.groups[key].spec.min_member:
+            return False
+        left = {uid for uid, pod in self._kube.pods.items() if self._key(pod) == key}
+        return left <= uids and len(left) < self._kube.groups[key].spec.min_member
 
     def _is_free(self, key: str) -> bool:
         """Whether its members are on their own by now, whatever it is asked to start with later."""
@@ -90,7 +102,8 @@ class Starts:
         if pod_group is None:
             return False
         asked = asked_by(pod_group.metadata, key)
-        roles = [asked.roles.role_of(self._kube.pods[uid]) for uid in uids if uid in self._kube.pods]
+        pods = {**self._kube.ended, **self._kube.pods}
+        roles = [asked.roles.role_of(pods[uid]) for uid in uids if uid in pods]
         enough = len(uids) >= max(pod_group.spec.min_member, asked.roles.total)
         return enough and all(roles.count(role) >= minimum for role, minimum in asked.roles.minima)
 
@@ -113,6 +126,10 @@ class Starts:
 class Watched(KubeScheduler):
     starts_judged: Starts
 
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.ended: dict[str, corev1.Pod] = {}
+
     def _settle(self, starting: Mapping[str, str] | None = None) -> None:
         super()._settle(starting)
         self.starts_judged.follow()
@@ -129,6 +146,7 @@ class GangMachine(RuleBasedStateMachine):
         super().__init__()
         self.kube = Watched(World([node("n1", "3"), node("n2", "2")]))
         self.kube.starts_judged = Starts(self.kube)
+        self.kube.world.connect(succeeded_pods=self._succeeded)
         self.count = 0
 
     @initialize(
@@ -157,6 +175,17 @@ class GangMachine(RuleBasedStateMachine):
     def pods_are_created(self, name: str, count: int, gated: bool) -> None:
         for _ in range(count):
             self.pod_is_created(name, 1, gated, "")
+
+    def _succeeded(self, namespace: str, found: Callable[[Iterable[corev1.Pod]], None]) -> None:
+        found(list(self.kube.ended.values()))
+
+    @precondition(lambda self: any(pod.node_name for pod in self.kube.pods.values()))
+    @rule(data=st.data())
+    def pod_succeeds(self, data: st.DataObject) -> None:
+        """Its watch ends with it; some of these machines have no list that shows it."""
+        uid = data.draw(st.sampled_from(sorted(uid for uid, pod in self.kube.pods.items() if pod.node_name)))
+        self.kube.ended[uid] = self.kube.pods[uid]
+        self.kube.delete(self.kube.pods[uid])
 
     @precondition(lambda self: self.kube.pods)
     @rule(data=st.data())
