@@ -14,13 +14,14 @@ from extender.config.validation import qualified_name
 
 MAX_SOURCES = 16
 MAX_NAME = 63  # of a source
+LWS_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
 
 PRESETS: Mapping[str, GroupSource] = {
     "lws": GroupSource(
         "lws",
         group_label="leaderworkerset.sigs.k8s.io/group-key",
         min_member_annotation="leaderworkerset.sigs.k8s.io/size",
-        index_label="leaderworkerset.sigs.k8s.io/worker-index",
+        index_label=LWS_INDEX,
     ),
     "kueue": GroupSource(
         "kueue",

@@ -42,7 +42,7 @@ class Cluster:
 def load_cluster(paths: Sequence[Path | str], now: Callable[[], str], gang_scheduler: str = GANG_SCHEDULER) -> Cluster:
     """Raises DecodeError with file, line and field, or OSError. gang_scheduler: as operators with a flag for it would name it."""
     api = EmbeddedAPI(now=now)
-    loaded = load_files(api, paths, gang_scheduler)
+    loaded = load_files(api, paths, gang_scheduler, all_at_once=False)
     pods = api.list_page(PODS, limit=_EVERYTHING).items
     pod_groups = len(api.list_page(POD_GROUPS, limit=_EVERYTHING).items)
     return Cluster(api, pods, pod_groups, (*_of_files(loaded), *_of_claims(pods)), loaded.later)

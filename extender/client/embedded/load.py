@@ -66,23 +66,31 @@ class Loaded:
     pods_made: int = 0
 
 
-def load_files(api: EmbeddedAPI, paths: Sequence[Path | str], gang_scheduler: str = GANG_SCHEDULER) -> Loaded:
+def load_files(
+    api: EmbeddedAPI, paths: Sequence[Path | str], gang_scheduler: str = GANG_SCHEDULER, *, all_at_once: bool = True
+) -> Loaded:
     """Creates everything in the files, what others refer to first. Raises DecodeError or OSError; then nothing was created.
 
-    gang_scheduler: the scheduler's name that operators with a flag for it are taken to run with.
+    gang_scheduler: the scheduler's name that operators with a flag for it are taken to run with. all_at_once: no pod of a workload waits
+    for others; otherwise such pods are not created, and are in Loaded.later.
     """
     with collected_afterwards():
-        return _load(api, [document for path in paths for document in read_documents(Path(path))], gang_scheduler)
+        return _load(
+            api, [document for path in paths for document in read_documents(Path(path))], gang_scheduler, all_at_once
+        )
 
 
-def _load(api: EmbeddedAPI, documents: Sequence[Document], gang_scheduler: str) -> Loaded:
+def _load(api: EmbeddedAPI, documents: Sequence[Document], gang_scheduler: str, all_at_once: bool) -> Loaded:
     loaded = Loaded()
     objects = []
     there = _There.of(documents)
     for document in documents:
-        for resource, obj in _objects(document, loaded, there, gang_scheduler):
-            _check(document, resource, obj)
-            objects.append((document, resource, obj))
+        for made in _objects(document, loaded, there, gang_scheduler):
+            _check(document, made.resource, made.object)
+            if made.after is None or all_at_once:
+                objects.append((document, made.resource, made.object))
+            else:
+                loaded.later.append(made)
     if loaded.unknown and not objects and not loaded.ignored:
         raise DecodeError(f"{documents[0].place}: $.kind: {next(iter(loaded.unknown))} is not known here")
     objects.sort(key=lambda entry: _rank(entry[1]))
@@ -129,9 +137,7 @@ class _There:
         return cls(owners, pod_groups, templates)
 
 
-def _objects(
-    document: Document, loaded: Loaded, there: _There, gang_scheduler: str
-) -> Iterable[tuple[ResourceType[Any], Raw]]:
+def _objects(document: Document, loaded: Loaded, there: _There, gang_scheduler: str) -> Iterator[Made]:
     obj = without_nulls(document.object)
     kind, version = obj["kind"], str(obj.get("apiVersion", ""))
     resource, is_workload = BY_KIND.get((version, kind)), (version, kind) in CONTROLLERS
@@ -144,17 +150,12 @@ def _objects(
     if not _from_a_cluster(obj):
         loaded.misspelt += [f"{document.place}: {each}" for each in unknown_fields(obj)]
     if resource is not None:
-        yield resource, obj
+        yield Made(resource, obj)
     if not is_workload or _from_a_cluster(obj) or (kind, *_key(obj)) in there.owners:
         return
     for made in _made_of(document, obj, loaded, there, gang_scheduler):
-        if made.resource is POD_GROUPS and _key(made.object) in there.pod_groups:
-            continue
-        if made.after is not None:
-            _check(document, made.resource, made.object)
-            loaded.later.append(made)
-        else:
-            yield made.resource, made.object
+        if made.resource is not POD_GROUPS or _key(made.object) not in there.pod_groups:
+            yield made
 
 
 def _key(obj: Raw) -> tuple[str, str]:

@@ -46,6 +46,9 @@ def not_enough_siblings(pod_name: str, current: int, minimum: int) -> str:
     )
 
 
+LEADER_ALONE = "; the leader alone is there: with startupPolicy LeaderReady its workers are made only once it runs"  # LeaderWorkerSet
+
+
 def gated_siblings(pod_name: str) -> str:
     return f"pre-filter pod {pod_name} cannot proceed due to gated pods in the same PodGroup"
 

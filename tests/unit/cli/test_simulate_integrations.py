@@ -38,6 +38,7 @@ def short(there: int, minimum: int) -> str:
 
 
 ENDS = {
+    "stateful-set-in-order": End({"Pending": 1}, short(1, 3), warned="run, which they do not: default/db-1, default/db-2"),
     "trainer": End({"Scheduled": 3}),
     "trainer-initializers": End({"Scheduled": 5}),
     "mpi": End({"Scheduled": 3}, racks=1),
@@ -48,7 +49,10 @@ ENDS = {
     "spark": End({"Scheduled": 1}),
     "spark-two": End({"Pending": 1, "Scheduled": 1}, "minMember of 1 does not fit: Insufficient cpu"),
     "lws-volcano": End({"Pending": 2}, short(2, 3)),
-    "lws-leader-ready": End({"Pending": 1}, short(1, 3), warned="run, which they do not: default/serve-0-1, default/serve-0-2"),
+    "lws-leader-ready": End(
+        {"Pending": 1}, f"{short(1, 3)}; the leader alone is there: with startupPolicy LeaderReady",
+        warned="run, which they do not: default/serve-0-1, default/serve-0-2",
+    ),
     "lws-keys": End({"Pending": 3, "Scheduled": 3}, "minMember of 3 does not fit: Insufficient cpu"),
     "jobset-label": End({"Scheduled": 4}),
     "jobset-in-tree": End({"Scheduled": 3}, racks=1),

@@ -143,6 +143,14 @@ def test_files_make_a_cluster_with_the_pods_of_its_workloads(tmp_path: Path) -> 
     assert api.get(NODES, "n1").status.allocatable["cpu"].milli_value == 4000
 
 
+def test_all_pods_of_a_workload_are_made_where_none_would_run_for_others_to_come(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text("apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec: {replicas: 2}\n")
+    api = EmbeddedAPI()
+    load_files(api, [file])
+    assert [pod.name for pod in api.list_page(PODS).items] == ["db-0", "db-1"]
+
+
 NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n---\n"
 UNKNOWN = """
 apiVersion: kubeflow.org/v1

@@ -34,36 +34,38 @@ def _replicas(workload: Workload, revision: str) -> Iterator[Made]:
 
 
 def stateful_set(workload: Workload) -> Iterator[Made]:
-    start = workload.spec.section("ordinals").number("start", 0)
-    yield from ordered_pods(
-        workload, workload.name, workload.spec.section("template"), workload.spec.number("replicas"), start
-    )
+    """One after the other, unless it says that they may come all at once."""
+    spec = workload.spec
+    start, parallel = spec.section("ordinals").number("start", 0), spec.text("podManagementPolicy") == "Parallel"
+    after: After | None = None
+    for index in range(spec.number("replicas")):
+        made = ordered_pod(workload, workload.name, spec.section("template"), start + index, after=after)
+        after = None if parallel else After((made.key,))
+        yield made
 
 
-def ordered_pods(
+def ordered_pod(
     workload: Workload,
-    name: str,
+    set_name: str,
     template: Section,
-    replicas: int,
-    start: int = 0,
+    ordinal: int,
     *,
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
     after: After | None = None,
-) -> Iterator[Made]:
+) -> Made:
     """Of a StatefulSet of that name. labels, annotations: what its controller writes on the template."""
-    owner = owner_reference("apps/v1", "StatefulSet", workload.namespace, name)
-    for index in range(start, start + replicas):
-        own = {"statefulset.kubernetes.io/pod-name": f"{name}-{index}", "apps.kubernetes.io/pod-index": str(index)}
-        yield workload.pod(
-            template,
-            f"{name}-{index}",
-            labels={**(labels or {}), **own},
-            annotations=annotations,
-            owner=owner,
-            after=after,
-            hostname=f"{name}-{index}",
-        )
+    name = f"{set_name}-{ordinal}"
+    own = {"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": str(ordinal)}
+    return workload.pod(
+        template,
+        name,
+        labels={**(labels or {}), **own},
+        annotations=annotations,
+        owner=owner_reference("apps/v1", "StatefulSet", workload.namespace, set_name),
+        after=after,
+        hostname=name,
+    )
 
 
 def job(workload: Workload) -> Iterator[Made]:

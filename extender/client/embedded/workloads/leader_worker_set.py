@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from extender.client.embedded.workloads.built_in import ordered_pods
+from extender.client.embedded.workloads.built_in import ordered_pod
 from extender.client.embedded.workloads.workload import After, Made, Workload
 
 PREFIX = "leaderworkerset.sigs.k8s.io/"
@@ -30,15 +30,12 @@ def leader_worker_set(workload: Workload) -> Iterator[Made]:
         labels = {PREFIX + label: value for label, value in labels.items()}
         annotations = {f"{PREFIX}size": str(size)}
         index = f"{PREFIX}worker-index"
-        [leader] = ordered_pods(
-            workload, workload.name, leaders, 1, replica, labels={**labels, index: "0"}, annotations=annotations
+        leader = ordered_pod(
+            workload, workload.name, leaders, replica, labels={**labels, index: "0"}, annotations=annotations
         )
         yield leader
         of_workers = {**annotations, f"{PREFIX}leader-name": name}
         after = After((leader.key,)) if ready_first else None
         for worker in range(1, size):
-            [made] = ordered_pods(
-                workload, name, workers, 1, worker,
-                labels={**labels, index: str(worker)}, annotations=of_workers, after=after,
-            )  # fmt: skip
-            yield made
+            indexed = {**labels, index: str(worker)}
+            yield ordered_pod(workload, name, workers, worker, labels=indexed, annotations=of_workers, after=after)

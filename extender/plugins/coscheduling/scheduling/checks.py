@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from extender.config.group_sources import LWS_INDEX
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.dependencies import SCHEDULED, WAITING, Verdict
@@ -140,8 +141,9 @@ def _quorum_check(spec: GroupSpec, missing: Needs, pod_name: str, *, strangers: 
     minima = dict(spec.roles.minima)
     if not missing.roles or missing.total > sum(number for _, number in missing.roles):
         current = spec.asked - missing.total
-        cause = messages.waiting_for_members(spec.asked, strangers)
-        refusal = messages.not_enough_siblings(pod_name, current, spec.asked)
+        remark = messages.LEADER_ALONE if spec.index == LWS_INDEX and current == 1 else ""
+        cause = messages.waiting_for_members(spec.asked, strangers) + remark
+        refusal = messages.not_enough_siblings(pod_name, current, spec.asked) + remark
         return FailedCheck(UnschedulableReason.QUORUM_MISSING, cause, refusal, told=f"{current}")
     role, short = missing.roles[0]
     cause = messages.waiting_for_role(role, minima[role], strangers)

@@ -23,7 +23,7 @@ class Cluster:
 
     def load(self, text: str) -> Cluster:
         self._file.write_text(text)
-        self.loaded = load_files(self.api, [self._file], "our-scheduler")
+        self.loaded = load_files(self.api, [self._file], "our-scheduler", all_at_once=False)
         return self
 
     @property

@@ -50,12 +50,17 @@ def test_a_suspended_job_has_no_pods_and_a_warning_says_so(load: Load) -> None:
 
 
 def test_pods_of_a_stateful_set_are_numbered_from_its_first_ordinal(load: Load) -> None:
-    pods = load(
-        "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec: {replicas: 2, ordinals: {start: 3}}"
-    ).pods
+    spec = "{replicas: 2, ordinals: {start: 3}, podManagementPolicy: Parallel}"
+    pods = load(f"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {{name: db}}\nspec: {spec}").pods
     assert list(pods) == ["db-3", "db-4"]
     assert [pod.labels["apps.kubernetes.io/pod-index"] for pod in pods.values()] == ["3", "4"]
     assert {owner.kind for pod in pods.values() for owner in pod.metadata.owner_references} == {"StatefulSet"}
+
+
+def test_pods_of_a_stateful_set_come_one_after_the_other_unless_it_says_otherwise(load: Load) -> None:
+    cluster = load("apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec: {replicas: 3}")
+    assert list(cluster.pods) == ["db-0"]
+    assert cluster.later == {"db-1": ("default/db-0",), "db-2": ("default/db-1",)}
 
 
 @pytest.mark.parametrize(
