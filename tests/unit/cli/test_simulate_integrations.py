@@ -41,6 +41,7 @@ ENDS = {
     "stateful-set-in-order": End({"Pending": 1}, short(1, 3), warned="run, which they do not: default/db-1, default/db-2"),
     "trainer": End({"Scheduled": 3}),
     "trainer-initializers": End({"Scheduled": 5}),
+    "trainer-initializers-short": End({"Pending": 2}, "deny: resource gap: nvidia.com/gpu"),
     "mpi": End({"Scheduled": 3}, racks=1),
     "mpi-workers-ready": End({"Scheduled": 3}),
     "kuberay": End({"Scheduled": 5}),
