@@ -120,6 +120,7 @@ class CoschedulingArgs:
     in_tree_pod_groups: groups of kube-scheduler's own API (scheduling.k8s.io) count too, by spec.schedulingGroup.
     group_sources: keys of pods that make gangs without an object, in order, after PodGroups.
     members_to_come_seconds: how long room is kept for members that a job makes in a later phase; 0: a gang waits for all its members.
+    in_part_after_seconds: how long after its newest member came an incomplete gang is taken for one that comes in phases; 0: never.
     """
 
     permit_waiting_time_seconds: int = 60
@@ -131,6 +132,7 @@ class CoschedulingArgs:
     in_tree_pod_groups: bool = False
     group_sources: tuple[GroupSource, ...] = ()
     members_to_come_seconds: int = 600
+    in_part_after_seconds: int = 0
 
 
 PluginArgs = (

@@ -179,6 +179,7 @@ def _coscheduling(args: Section) -> CoschedulingArgs:
         args.flag("inTreePodGroups", default.in_tree_pod_groups),
         read_group_sources(args, labels),
         args.integer("membersToComeSeconds", default.members_to_come_seconds, high=86400),
+        args.integer("inPartAfterSeconds", default.in_part_after_seconds, high=86400),
     )
 
 

@@ -105,6 +105,7 @@ class Coscheduling(
             clock=handle.clock,
             gate=args.scheduling_gate,
             to_come_seconds=float(args.members_to_come_seconds),
+            in_part_after_seconds=float(args.in_part_after_seconds),
         )
 
     @classmethod
@@ -403,6 +404,7 @@ class Coscheduling(
 
     def _look_at_what_is_due(self) -> None:
         with self.manager.lock:
+            self.manager.note_in_part()
             active = self.manager.queue.flush()
         if active:
             self.rounds.schedule_planning()

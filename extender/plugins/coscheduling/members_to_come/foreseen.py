@@ -48,7 +48,7 @@ def foreseen(manager: PodGroupManager, group: Group) -> planner.Foreseen | None:
 def give_back(manager: PodGroupManager, group: Group) -> bool:
     """Ends the slots for members to come that none will come for any more. Returns whether there were any. Lock held."""
     slots = list(manager.slots.to_come(group.key))
-    if not slots or not (group.steps or group.early or not group.members):
+    if not slots or not (group.steps or group.early or group.in_part or not group.members):
         return False
     spec = manager.spec(group)
     surplus = []

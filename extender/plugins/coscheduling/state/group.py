@@ -186,6 +186,7 @@ class Group:
         default_factory=Counter
     )  # how many members say that they are at each step of their job
     early: int = 0  # how many initializers have started
+    in_part: bool = False  # no member has come for so long that those which are missing are taken to be made later
     phased: tuple[GroupSpec, int, GroupSpec] | None = (
         None  # a spec, `changes`, and what of it holds in the phase that it is in
     )

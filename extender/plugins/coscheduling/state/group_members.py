@@ -113,9 +113,8 @@ def upsert(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> Effects:
             group.ended = {uid: each for uid, each in group.ended.items() if controller_of(each) == controller_of(pod)}
     group.priorities[pod.priority] += 1
     _follow_wish(group, wish_of(known, before), wish_of(pod, ref))
+    _follow_step(group, known, pod)
     group.roles.add(pod)
-    if (step := step_of(pod)) is not None:
-        group.steps[step] += 1
     group.standing = None
     if known is not None and known.spec.scheduler_name != pod.spec.scheduler_name:
         _leave_scheduler(group, known)
@@ -186,6 +185,7 @@ def forget(group: Group, uid: str) -> Effects:
     if member is not None:
         _follow_wish(group, wish_of(member.pod, member.ref), None)
         _uncount(group, member.pod)
+        _follow_step(group, member.pod, None)
         _leave_scheduler(group, member.pod)
         if member.ref.lightweight:
             group.spec = None
@@ -232,12 +232,19 @@ def _follow_wish(group: Group, before: Wish | None, now: Wish | None) -> None:
             group.spec = None
 
 
+def _follow_step(group: Group, before: corev1.Pod | None, now: corev1.Pod | None) -> None:
+    if before is not None and now is not None and before.metadata.labels == now.metadata.labels:
+        return
+    for pod, by in ((before, -1), (now, 1)):
+        step = step_of(pod) if pod is not None else None
+        if step is not None:
+            group.steps[step] += by
+            if not group.steps[step]:
+                del group.steps[step]
+
+
 def _uncount(group: Group, pod: corev1.Pod) -> None:
     group.roles.remove(pod)
-    if (step := step_of(pod)) is not None:
-        group.steps[step] -= 1
-        if not group.steps[step]:
-            del group.steps[step]
     group.priorities[pod.priority] -= 1
     if not group.priorities[pod.priority]:
         del group.priorities[pod.priority]

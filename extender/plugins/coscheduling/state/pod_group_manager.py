@@ -75,6 +75,7 @@ class PodGroupManager:
         clock: Callable[[], float],
         gate: str = GANG_GATE,
         to_come_seconds: float = 0.0,
+        in_part_after_seconds: float = 0.0,
         wall: Callable[[], datetime] = wall_clock,
     ) -> None:
         self.lock = threading.RLock()  # guards everything below
@@ -82,9 +83,11 @@ class PodGroupManager:
         self.gate = gate
         self.clock = clock
         self.wall = wall
-        self.to_come_seconds = (
-            to_come_seconds  # how long room is kept for members that are made later; 0: no gang starts without them
-        )
+        # how long room is kept for members that are made later; 0: no gang starts without them
+        self.to_come_seconds = to_come_seconds
+        # how long after its newest member came an incomplete gang is taken for one that comes in phases; 0: never
+        self.in_part_after_seconds = in_part_after_seconds
+        self._quiet_at: dict[str, float] = {}  # keys of groups that members have joined -> when that is
         self.max_held_binds = math.inf  # the most bind calls that are held at a time
         self.groups: dict[str, Group] = {}
         # by API group and key: every PodGroup of another system; one that no member of ours names is no group
@@ -181,6 +184,9 @@ class PodGroupManager:
         if group.spec is None and (names or group.planned):
             self._asks_anew(group)
         if new:
+            group.in_part = False
+            if self.in_part_after_seconds:
+                self._quiet_at[group.key] = self.clock() + self.in_part_after_seconds
             self._claim_slot(group, group.members[pod.uid].info)
             if group.whole_of:  # it waits for those that exist, of which there is one more
                 self.follow_places(group)
@@ -423,6 +429,16 @@ class PodGroupManager:
         if group.spec is None or group.pod_group is None or not self.to_come_seconds:
             return group.spec
         return in_phase(group, group.spec)
+
+    def note_in_part(self) -> None:
+        """Incomplete gangs that no member has joined for so long are taken for ones that come in phases. Lock held."""
+        now = self.clock()
+        for key in [key for key, at in self._quiet_at.items() if at <= now]:
+            del self._quiet_at[key]
+            if (group := self.groups.get(key)) is not None:
+                group.in_part = True
+                group.changes += 1
+                self.wake((key,))
 
     def siblings(self, group: Group, scheduler_name: str) -> AbstractSet[str]:
         """UIDs of the members that count towards the quorum: those on a node, and those that will come to this scheduler."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from extender.api import corev1
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
-from extender.plugins.coscheduling.spec.sources.steps import Step, rest_of
+from extender.plugins.coscheduling.spec.sources.steps import Rest, Step, rest_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import Start
 
@@ -35,14 +35,17 @@ class Needs:
 
 def in_phase(group: Group, spec: GroupSpec) -> GroupSpec:
     """What the members that there are have to wait for: less than the object asks for where the rest has been, or comes later."""
-    if not (group.steps or group.early):
+    if not (group.steps or group.early or group.in_part):
         return spec
     if spec.invalid or spec.roles.minima or spec.groups or spec.match_policy is MatchPolicy.ONLY_WAITING:
         return spec
     known = group.phased
     if known is None or known[0] is not spec or known[1] != group.changes:
         ended = max(0, group.early - group.steps[Step.INITIALIZER])
-        rest = rest_of(group.steps, len(group.members), spec.min_member - len(group.members), ended)
+        missing = spec.min_member - len(group.members)
+        rest = rest_of(group.steps, len(group.members), missing, ended)
+        if group.in_part and group.members and missing > rest.been:
+            rest = Rest(rest.been, missing - rest.been)
         minimum = max(1, spec.min_member - rest.been - rest.to_come)
         found = replace(spec, min_member=minimum, been=rest.been, to_come=rest.to_come)
         known = group.phased = spec, group.changes, found

@@ -205,7 +205,7 @@ def _asked(manager: PodGroupManager, group: Group) -> GroupSpec | None:
 
 def cloned(group: Group) -> Group:
     """Of which nothing is remembered."""
-    return Group(group.key, members=group.members, steps=group.steps, early=group.early)
+    return Group(group.key, members=group.members, steps=group.steps, early=group.early, in_part=group.in_part)
 
 
 def _phased(manager: PodGroupManager, group: Group) -> Iterable[str]:
@@ -298,6 +298,7 @@ GROUP_RULES: Mapping[str, Rule] = {
         "steps", lambda _, group: Counter(filter(None, (step_of(each.pod) for each in group.members.values())))
     ),
     "early": _nothing,
+    "in_part": _nothing,
     "phased": _phased,
     "wishes": _exactly(
         "wishes",
@@ -463,6 +464,8 @@ MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
     "wall": _no_rule,
     "max_held_binds": _no_rule,
     "to_come_seconds": _no_rule,
+    "in_part_after_seconds": _no_rule,
+    "_quiet_at": _no_rule,
     "groups": _no_rule,  # their own rules
     "foreign": _no_rule,  # every object of those kinds, whether a group is made of it or not
     "slots": _slots,

@@ -294,6 +294,40 @@ def test_a_plain_gang_that_lacks_a_member_waits(world: Make) -> None:
     assert kept(kube) == []
 
 
+# Where no label says so: by time, if that is configured
+
+
+def test_what_there_is_starts_once_no_member_has_come_for_so_long(world: Make) -> None:
+    kube = KubeScheduler(world([node("n0", "3"), node("n1", "2")], in_part_after_seconds=60))
+    kube.apply(asking(group(minimum=3), cpu="5"))
+    first, second, last = member("a", cpu=2), member("b", cpu=2), member("c")
+    kube.create(first)
+    kube.run()
+    kube.world.clock.now += 59
+    kube.create(second)
+    kube.run()
+    kube.world.clock.now += 59
+    seconds_pass(kube)
+    assert kube.starts == [{"a", "b"}]
+    assert kept(kube) == ["n0"]
+    kube.create(last)
+    kube.run()
+    assert kube.pods[last.uid].node_name == "n0"
+    assert kept(kube) == []
+
+
+def test_not_before_and_not_without_that(world: Make) -> None:
+    for seconds in (60, 0):
+        kube = KubeScheduler(world([node("n0", "9")], in_part_after_seconds=seconds))
+        kube.apply(asking(group(minimum=3), cpu="5"))
+        kube.create(member("a", cpu=2), member("b", cpu=2))
+        kube.run()
+        kube.world.clock.now += 55 if seconds else 10_000
+        seconds_pass(kube)
+        assert kube.starts == []
+        assert "current pods number: 2, minMember of group: 3" in kube.told["a"]
+
+
 # Spark: a driver, and executors that only minResources speaks of
 
 
