@@ -293,7 +293,6 @@ class PodGroupManager:
         group = self.groups.get(pod_group.key)
         if group is not None:
             group.take(pod_group)
-            group.early = group.early if group.pod_group is not None else 0
             self._asks_anew(group)
             self.drop_if_empty(group)
         return group

@@ -13,8 +13,10 @@ from extender.framework.resource import Resource
 from extender.plugins.coscheduling.members_to_come.foreseen import foreseen, give_back
 from extender.plugins.coscheduling.planner import Foreseen
 from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.member import MemberEvent
+from extender.plugins.coscheduling.state.slots import Slot
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, on_node
 from tests.unit.plugins.coscheduling.stories.test_jobs_in_phases import (
     asking,
     driver,
@@ -135,3 +137,36 @@ def test_others_hear_of_what_is_given_back(kube: KubeScheduler) -> None:
     kube.create(large)
     assert list(kube.plugin.manager.slots.to_come(KEY)) == []
     assert kube.plugin.manager.epoch > epoch
+
+
+def test_what_is_kept_for_a_later_phase_is_no_place_for_a_member_of_this_one(kube: KubeScheduler) -> None:
+    kube.apply(asking(group(minimum=3), cpu="5"))
+    kube.create(worker("a"), worker("b"))
+    gang = keep(kube, 1000)
+    with kube.plugin.manager.lock:
+        assert kube.plugin.manager.lacks(gang, frozenset()).total == 2
+        assert not kube.plugin.manager.lacks(gang, {"default/a", "default/b"})
+
+
+def test_a_member_that_is_larger_than_each_piece_may_have_the_room_of_several(world: Make) -> None:
+    kube = KubeScheduler(world([node("n0", "5")]))
+    kube.apply(asking(group(minimum=1), cpu="5"))
+    kube.create(on_node(driver("a", "g"), "n0"))
+    keep(kube, 2000, 2000)
+    snapshot = kube.world.snapshot()
+    for pod, passes in ((member("b", cpu=4), True), (member("other", "", cpu=1), False)):
+        room = kube.plugin.room.kept_from(pod, snapshot)
+        assert (room is None or kube.plugin.room.judge(room, pod, snapshot.get("n0")).success) is passes
+
+
+def test_room_for_later_members_keeps_none_of_a_later_wave_waiting(kube: KubeScheduler) -> None:
+    kube.apply(asking(group(minimum=3), cpu="5"))
+    kube.create(worker("a"), worker("b"))
+    gang, manager = keep(kube, 1000), kube.plugin.manager
+    with manager.lock:
+        for wave, uid in enumerate(("default/a", "default/b")):
+            manager.slots.reserve(Slot(gang.members[uid].info, KEY, "n0", 1000.0, wave=wave))
+        assert kube.plugin.dispatcher.too_early(gang, "default/b")
+        gang.happened("default/a", MemberEvent.HELD, "n0")
+        assert not kube.plugin.dispatcher.too_early(gang, "default/b")
+        gang.happened("default/a", MemberEvent.BIND_FAILED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 
 import pytest
 from msgspec import structs
@@ -11,6 +12,7 @@ from extender.api import corev1
 from extender.api.metav1 import Condition
 from extender.api.quantity import parse_quantity
 from extender.api.schedulingv1alpha1 import PodGroup
+from extender.plugins.coscheduling.state.pod_group_manager import wall_clock
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, group, member, on_node
 
@@ -184,6 +186,22 @@ def test_a_restart_knows_how_many_have_ended_and_keeps_the_room_on(kube: KubeSch
     )
 
 
+@pytest.mark.parametrize(("away", "left"), [(400, 200), (601, 0)])
+def test_after_a_restart_the_room_is_kept_for_what_is_left_of_its_time(
+    kube: KubeScheduler, world: Make, away: int, left: int
+) -> None:
+    kube.apply(TRAIN_JOB)
+    kube.create(*INITIALIZERS)
+    kube.run()
+    later = world([node(f"n{number}", "3") for number in range(3)])
+    later.plugin.manager.wall = lambda: wall_clock() + timedelta(seconds=away)
+    kube.extender_restarts(later)
+    kube.plugin.rounds.finish_begun()
+    expire = {slot.expires - later.clock.now for slot in kube.plugin.manager.slots.to_come("default/g")}
+    assert len(expire) == bool(left)
+    assert all(abs(each - left) < 60 for each in expire)
+
+
 def test_initializers_that_are_made_again_have_not_ended(kube: KubeScheduler) -> None:
     kube.apply(TRAIN_JOB)
     for attempt in range(3):
@@ -328,6 +346,22 @@ def test_not_before_and_not_without_that(world: Make) -> None:
         assert "current pods number: 2, minMember of group: 3" in kube.told["a"]
 
 
+def test_members_of_the_next_phase_wait_for_each_other_whatever_the_match_policy(world: Make) -> None:
+    kube = KubeScheduler(world([node("n0", "9")], in_part_after_seconds=60))
+    kube.apply(group(minimum=4, match_policy="once-satisfied"))
+    kube.create(member("a"), member("b"))
+    kube.run()
+    kube.world.clock.now += 60
+    seconds_pass(kube)
+    assert kube.starts == [{"a", "b"}]
+    kube.create(member("c"))
+    kube.run()
+    assert len(kube.starts) == 1
+    kube.create(member("d"))
+    kube.run()
+    assert kube.starts[1:] == [{"c", "d"}]
+
+
 # Spark: a driver, and executors that only minResources speaks of
 
 
@@ -353,6 +387,21 @@ def test_two_applications_that_do_not_fit_side_by_side_start_one_after_the_other
     sparks.delete(*executors, sparks.pods["default/a-driver"])
     sparks.run()
     assert sparks.pods["default/b-driver"].node_name
+
+
+def test_what_an_executor_leaves_of_a_piece_is_kept_for_the_next(world: Make) -> None:
+    kube = KubeScheduler(world([node("n0", "9")]))
+    kube.apply(asking(group("a", minimum=1), cpu="5"))
+    kube.create(driver("a-driver", "a"))
+    kube.run()
+    assert kept(kube, "default/a") == ["n0"]
+    kube.create(executor("a-0", "a"))
+    kube.run()
+    (rest,) = kube.plugin.manager.slots.to_come("default/a")
+    assert rest.pod_info.requests.milli_cpu == 2000
+    kube.create(executor("a-1", "a"))
+    kube.run()
+    assert kept(kube, "default/a") == []
 
 
 def test_the_room_goes_with_the_driver(sparks: KubeScheduler) -> None:
