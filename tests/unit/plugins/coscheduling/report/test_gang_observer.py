@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from extender.api.metav1 import Condition
 from extender.api.schedulingv1alpha1 import PodGroupStatus
+from extender.cli import explain_text
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.events import scheduler_feedback
 from extender.plugins.coscheduling.report import gang_observer
@@ -183,6 +184,8 @@ def test_a_gang_that_has_waited_for_too_long_says_so_once_and_stands_behind_othe
     assert found is not None
     assert young is not None
     assert (found.gave_up, found.gang.place, young.gave_up, young.gang.place) == (messages.GAVE_UP, 2, "", 1)
+    pages = ["\n".join(explain_text.page(each, now)) for each in (found, young)]
+    assert [messages.GAVE_UP in page.partition("in line")[2] for page in pages] == [True, False]
     with manager.lock:
         w.plugin.observer.tell_anew()
     assert any("GangGaveUp" in verdict for verdict in looked(w)), "a new leader says it once more"
