@@ -74,11 +74,13 @@ def _rights(configuration: ExtenderConfiguration, args: CoschedulingArgs) -> Ite
     yield Right(("create",), kinds.PODS, "no pod is bound", subresource="binding")
     parked = "members that kube-scheduler has parked are not woken: all but the last wait"
     yield Right(("patch",), kinds.PODS, parked, subresource="status")
-    yield Right(("patch",), kinds.POD_GROUPS, "a gang's conditions are not written", WARNING, subresource="status")
+    unwritten = "a gang's conditions are not written"
+    yield Right(("patch",), kinds.POD_GROUPS, unwritten, WARNING, subresource="status")
     yield Right(("create", "patch"), EVENTS, "no event says why a gang waits", WARNING)
     if args.in_tree_pod_groups:
         for kind in (kinds.IN_TREE_POD_GROUPS, kinds.COMPOSITE_POD_GROUPS):
             yield Right(READ, kind, "pods with spec.schedulingGroup wait for a group that is not seen")
+        yield Right(("patch",), kinds.IN_TREE_POD_GROUPS, unwritten, WARNING, subresource="status")
     if (lease := configuration.leader_lease) is not None:
         told = "the extender stands by for ever: nothing is scheduled"
         yield Right(READ, kinds.LEASES, told, namespace=lease.namespace, name=lease.name)

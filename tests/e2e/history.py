@@ -50,7 +50,8 @@ class Change:
 def seen(pod: Json) -> Seen:
     metadata, spec = pod["metadata"], pod["spec"]
     labels, namespace = metadata.get("labels", {}), metadata["namespace"]
-    group = labels.get(POD_GROUP_LABEL) or labels.get(LIGHTWEIGHT_NAME_LABEL)
+    in_tree = spec.get("schedulingGroup", {}).get("podGroupName")
+    group = labels.get(POD_GROUP_LABEL) or labels.get(LIGHTWEIGHT_NAME_LABEL) or in_tree
     return Seen(
         uid=metadata["uid"],
         name=f"{namespace}/{metadata['name']}",

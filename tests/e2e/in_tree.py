@@ -80,6 +80,7 @@ class Groups:
         self.api_version = cluster.plane.in_tree_api
         self.newer = self.api_version.endswith("v1beta1")
         self.scheduled = "PodGroupInitiallyScheduled" if self.newer else "PodGroupScheduled"
+        self.min_counts: dict[str, int] = {}  # namespace/name -> as it was last
 
     def _path(self, api_version: str, kind: str) -> str:
         return f"/apis/{api_version}/namespaces/default/{kind.lower()}s"
@@ -90,6 +91,7 @@ class Groups:
         if parent:
             body |= {"parentCompositePodGroupName": parent, "workloadRef": _made_from("group")}
         self._create(self.api_version, "PodGroup", name, body)
+        self.min_counts[f"default/{name}"] = minimum
 
     def composite(self, name: str, minimum: int, *, level: str = "", parent: str = "", **spec: Any) -> None:
         body = {"schedulingPolicy": {"gang": {"minGroupCount": minimum}}, **_constraint(level), **spec}
@@ -105,6 +107,7 @@ class Groups:
     def change_min_count(self, name: str, minimum: int) -> None:
         spec = {"schedulingPolicy": {"gang": {"minCount": minimum}}}
         self._cluster.api.patch(f"{self._path(self.api_version, 'PodGroup')}/{name}", {"spec": spec})
+        self.min_counts[f"default/{name}"] = minimum
 
     def disrupted(self, *, whole: bool) -> Json:
         """The field disruptionMode of this version."""
@@ -131,7 +134,15 @@ class Groups:
 
         eventually(said, within=10, what=f"{group} is told {status} {reason} {text}")
 
-    def clean(self) -> None:
+    def end(self) -> None:
+        """No history may show a fraction of these groups either."""
+        try:
+            assert self._cluster.violations(known=self.min_counts) == []
+        finally:
+            self._cluster.delete_all_pods()
+            self._clean()
+
+    def _clean(self) -> None:
         """With the finalizer that admission gives each PodGroup, and that a controller takes off which does not run here."""
         kinds = [(self.api_version, "PodGroup"), *([(f"{GROUP}/v1alpha3", "CompositePodGroup")] if self.newer else [])]
         for path in (self._path(*each) for each in kinds):

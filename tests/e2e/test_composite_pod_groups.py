@@ -35,8 +35,7 @@ def module_programs(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
 def groups(cluster: Cluster, module_programs: Pair) -> Iterator[Groups]:
     made = Groups(cluster)
     yield made
-    cluster.delete_all_pods()
-    made.clean()
+    made.end()
 
 
 def racks(cluster: Cluster, **sizes: int) -> None:

@@ -31,8 +31,7 @@ def module_programs(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
 def groups(cluster: Cluster, module_programs: Pair) -> Iterator[Groups]:
     made = Groups(cluster)
     yield made
-    cluster.delete_all_pods()
-    made.clean()
+    made.end()
 
 
 def await_gone(cluster: Cluster, *names: str) -> None:

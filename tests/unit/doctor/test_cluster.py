@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,7 +14,8 @@ from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ForbiddenError, NotFoundError
 from extender.client.interface import LEASES, NODES, POD_GROUPS, PODS, ResourceType
 from extender.config.load import load_extender_configuration
-from extender.config.types import ExtenderConfiguration
+from extender.config.plugin_args import CoschedulingArgs
+from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile
 from extender.doctor import cluster
 from extender.doctor.findings import Finding
 from tests.documented import PROJECT
@@ -81,6 +83,14 @@ def test_the_rights_that_are_asked_for_are_those_of_the_manifests() -> None:
     found(api)
     assert api.asked == {rule for file in ("rbac", "preemption") for rule in _rules(file)} - BESIDE
     assert api.users == {ACCOUNT}
+
+
+def test_in_tree_groups_want_the_rights_of_their_overlay() -> None:
+    profile = KubeSchedulerProfile(plugin_config={"Coscheduling": CoschedulingArgs(in_tree_pod_groups=True)})
+    api, without = Asked(), Asked()
+    found(api, replace(CONFIGURATION, profiles=(profile,)))
+    found(without)
+    assert api.asked - without.asked == set(_rules("in-tree-groups"))
 
 
 BESIDE = {("create", "storage.k8s.io csistoragecapacities"), ("patch", "storage.k8s.io csistoragecapacities")}

@@ -222,3 +222,11 @@ def test_a_group_without_an_object_is_judged_by_its_pods_own_label() -> None:
 def test_a_commit_takes_a_second_and_ten_milliseconds_a_member() -> None:
     assert commit_seconds(512, killed=False) == pytest.approx(6.12)
     assert commit_seconds(512, killed=True) == 15
+
+
+def test_a_pod_names_its_group_by_label_or_in_its_spec() -> None:
+    spec = {"containers": [], "schedulingGroup": {"podGroupName": "in-tree"}}
+    metadata = {"name": "a", "namespace": "default", "uid": "a"}
+    assert seen({"metadata": metadata, "spec": spec}).group == "default/in-tree"
+    labelled = {**metadata, "labels": {"scheduling.x-k8s.io/pod-group": "by-label"}}
+    assert seen({"metadata": labelled, "spec": spec}).group == "default/by-label"
