@@ -83,12 +83,13 @@ class GroupSpec:
 
     def rank_of(self, pod: corev1.Pod) -> tuple[int, int] | None:
         """(of a JobSet the number of its Job, else 0; its index there); None for a member without an index."""
-        metadata, reading = pod.metadata, Reading()
-        if not metadata.labels:
+        metadata = pod.metadata
+        there = [key for key in (self.index, *INDICES) if key is not None and key.on(metadata)]
+        if not there:
             return None
-        found = (reading.value(metadata, key) for key in (*((self.index,) if self.index else ()), *INDICES))
-        index = next((each for each in found if each is not None), None)
-        job = reading.value(metadata, JOBSET_INDEX)
+        reading = Reading()
+        found = (reading.value(metadata, key) for key in there)
+        index, job = next((each for each in found if each is not None), None), reading.value(metadata, JOBSET_INDEX)
         return (job or 0, index) if index is not None else None
 
     def slicing_of(self, pod: corev1.Pod) -> Slicing | None:

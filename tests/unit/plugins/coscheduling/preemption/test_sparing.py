@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from extender.framework.hypothetical import HypotheticalSnapshot
-from extender.plugins.coscheduling.planner import Placement, Request
+from extender.plugins.coscheduling.planner import Placement, Request, Sliced
 from extender.plugins.coscheduling.planner.request import Minimum
 from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind
 from extender.plugins.coscheduling.preemption.sparing import RoomEstimate, Sparing
@@ -50,6 +50,8 @@ def test_the_sum_of_what_is_free_and_what_victims_give(gone: Sequence[PodBuilder
         pytest.param(member(), {"topology": topology(required="rack")}, False, id="one rack"),
         pytest.param(member(), {"excluded": frozenset({("m0", "n1")})}, False, id="a node is left out"),
         pytest.param(member(), {"minima": [Minimum(frozenset({"m0"}), 1)]}, False, id="a role's minimum"),
+        pytest.param(member(), {"sliced": [Sliced(frozenset({"m0"}), (("rack", 1),))]}, False, id="in slices"),
+        pytest.param(member(), {"sliced": [Sliced(frozenset({"m0"}), (), {"m0": 0})]}, True, id="by rank alone"),
     ],
 )
 def test_where_a_sum_is_enough(of: PodBuilder, asked: dict[str, Any], applies: bool) -> None:

@@ -13,6 +13,7 @@ from extender.api.codec import convert
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.config.types import TopologyLevel
 from extender.framework.cycle_state import CycleState
+from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.spec.keys import (
     INDICES,
@@ -237,3 +238,28 @@ def test_a_member_takes_no_slot_of_another_slice(world: NewWorld) -> None:
     slots = {slot.uid: slot for slot in made.plugin.manager.slots.of_group("default/g")}
     assert [slots[f"m{rank}"].node_name[0] for rank in range(4)] == ["b", "b", "a", "a"]
     assert [slots[f"m{rank}"].ranks for rank in range(4)] == [range(2), range(2), range(2, 4), range(2, 4)]
+
+
+def test_a_member_without_a_slot_takes_none_of_another_slice(world: NewWorld) -> None:
+    """It has come in place of one of rank 1, whose slot is free; one of rank 3 has none to take there."""
+    made = started(world, racks(a=1, b=1), {TOPOLOGY_SLICE: "rack=2"})
+    made.create(*(member(rank) for rank in range(4)))
+    made.filter(member(0))
+    manager = made.plugin.manager
+    group = manager.groups["default/g"]
+    slot = manager.slots.get("m1")
+    assert slot is not None
+    for rank, may in ((0, True), (1, True), (2, False), (3, False)):
+        assert manager.may_take(group, slot, PodInfo(member(rank))) is may, rank
+    assert not manager.may_take(group, slot, PodInfo(member(1, {}))), "without a rank"
+
+
+def test_a_node_that_comes_into_another_rack_may_help(world: NewWorld) -> None:
+    made = started(world, [node("a0", 1), node("b0", 1)], {TOPOLOGY_SLICE: "rack=2"}, minimum=2)
+    assert "no single rack takes a slice of 2" in ask(made, member(0), member(1))
+    old = made.nodes["b0"]
+    labels = {**old.metadata.labels, "example.com/rack": "a"}
+    made.nodes["b0"] = new = replace(old, metadata=replace(old.metadata, labels=labels))
+    made.plugin.on_node(old, new)
+    made.run_tasks()
+    assert made.plugin.manager.slots.uids_of("default/g") == {"m0", "m1"}

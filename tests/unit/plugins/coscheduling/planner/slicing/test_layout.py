@@ -121,6 +121,20 @@ def test_roles_have_levels_of_their_own() -> None:
     assert len({ZONE_OF[found[f"s{i}"][0]] for i in range(2)}) == 1
 
 
+def test_slices_that_differ_are_placed_otherwise_where_the_first_way_leads_nowhere() -> None:
+    """Three and three would fill the first rack but for one, and leave four slices of two for seven places."""
+    threes, twos = gang(6, member(), "t"), gang(8, member())
+    found = placed(
+        plan(
+            racks(a=[7], b=[7]),
+            [*threes, *twos],
+            topology=topology(),
+            sliced=[sliced(threes, ("rack", 3)), sliced(twos, ("rack", 2))],
+        )
+    )
+    assert Counter(name[0] for name in found.values()) == {"a": 7, "b": 7}
+
+
 def test_a_level_that_is_not_configured_or_not_inside_of_the_other_is_refused_by_its_name() -> None:
     members = gang(4, member())
     for sizes, told in (
