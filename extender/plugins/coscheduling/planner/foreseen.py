@@ -24,6 +24,7 @@ from extender.plugins.coscheduling.planner.request import (
     Request,
     Verdict,
 )
+from extender.plugins.coscheduling.planner.room import Room, asked_of
 
 PlanOne = Callable[[Request], Placement | Verdict]
 """A plan of a request that foresees nothing."""
@@ -33,14 +34,19 @@ MOST_PIECES = 256  # of the room for members that are still to be made, whatever
 NUMBERS_OF_PIECES = (1, 2, 4, 8, 16, 32, 64)  # that are tried where it is not known
 
 
-def plan_foreseen(request: Request, foreseen: Foreseen, plan: PlanOne) -> Placement | Verdict:
-    """The members, and the room for those that are still to be made beside them; the verdict is that of the smallest pieces."""
+def plan_foreseen(request: Request, foreseen: Foreseen, plan: PlanOne, room: Room) -> Placement | Verdict:
+    """The members, and the room for those that are still to be made beside them; the verdict is that of the smallest pieces. Where their
+    number is not known those are not tried for which counting alone shows that there is no room. room: what all nodes have left.
+    """
     deadline = Deadline.of(request)
     result: Placement | Verdict | None = None
-    for number in (min(foreseen.pieces, MOST_PIECES),) if foreseen.pieces else NUMBERS_OF_PIECES:
+    numbers = (min(foreseen.pieces, MOST_PIECES),) if foreseen.pieces else NUMBERS_OF_PIECES
+    for number in numbers:
         if result is not None and deadline.spent(1.0):
             break
         pieces = list(_pieces(foreseen, number))
+        if number != numbers[-1] and room.capacity(asked_of(pieces[0].requests)).sum() < number:
+            continue
         uids = {info.pod.uid for info in request.members}
         minima = request.minima or (Minimum(frozenset(uids), request.needed),)
         kept = Minimum(frozenset(info.pod.uid for info in pieces), number, "members that come later", number)

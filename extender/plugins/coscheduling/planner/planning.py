@@ -10,7 +10,7 @@ from extender.framework.hypothetical import Cluster, with_pods
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling.planner.alike import AlikeGang
 from extender.plugins.coscheduling.planner.domains import UnknownLevelError
-from extender.plugins.coscheduling.planner.foreseen import plan_foreseen
+from extender.plugins.coscheduling.planner.foreseen import NATIVE, plan_foreseen
 from extender.plugins.coscheduling.planner.gang import Gang
 from extender.plugins.coscheduling.planner.members import classes, looks_at_others, plan_minima, relevant_labels
 from extender.plugins.coscheduling.planner.request import (
@@ -22,6 +22,7 @@ from extender.plugins.coscheduling.planner.request import (
     Request,
     Verdict,
 )
+from extender.plugins.coscheduling.planner.room import Room
 from extender.plugins.coscheduling.planner.search import ConstrainedGang
 from extender.plugins.coscheduling.planner.trees import plan_tree
 
@@ -37,7 +38,9 @@ def plan(cluster: Cluster, request: Request, judge: Judge) -> Placement | Verdic
         if request.tree is not None:
             return plan_tree(with_pods(cluster, ()), request, lambda part: plan(cluster, part, judge))
         if request.foreseen is not None:
-            return plan_foreseen(request, request.foreseen, lambda part: plan(cluster, part, judge))
+            names = {*NATIVE, *request.foreseen.total.scalar}
+            room = Room.of(with_pods(cluster, request.promised), names)
+            return plan_foreseen(request, request.foreseen, lambda part: plan(cluster, part, judge), room)
         if request.minima:
             return plan_minima(request, lambda part: plan(cluster, part, judge))
         if len(request.members) < request.needed:

@@ -7,11 +7,26 @@ from dataclasses import replace
 
 import pytest
 
+from extender.framework.hypothetical import with_pods
 from extender.framework.resource import Resource
 from extender.plugins.coscheduling.planner import Cause, Foreseen, Placement, Request, Verdict
-from extender.plugins.coscheduling.planner.foreseen import MOST_PIECES, NUMBERS_OF_PIECES, asking_for, plan_foreseen
+from extender.plugins.coscheduling.planner.foreseen import (
+    MOST_PIECES,
+    NATIVE,
+    NUMBERS_OF_PIECES,
+    asking_for,
+    plan_foreseen,
+)
+from extender.plugins.coscheduling.planner.room import Room
 from tests.objects import make_pod
 from tests.unit.plugins.coscheduling.planning import gang, member, node, plan
+
+
+def room_of(*cpus: int) -> Room:
+    """What nodes of so many CPUs have left."""
+    nodes = [node(f"n{number}", cpu=cpu).info() for number, cpu in enumerate(cpus)]
+    return Room.of(with_pods(nodes, ()), NATIVE)
+
 
 LIKE = make_pod().name("later").uid("later").info()
 
@@ -75,7 +90,7 @@ def test_a_request_of_room_alone() -> None:
     assert nodes_of(result) == ["n0"] * 3
 
 
-@pytest.mark.parametrize(("pieces", "numbers"), [(2_000_000_000, [MOST_PIECES]), (0, list(NUMBERS_OF_PIECES))])
+@pytest.mark.parametrize(("pieces", "numbers"), [(2_000_000_000, [MOST_PIECES]), (0, [NUMBERS_OF_PIECES[-1]])])
 def test_what_is_asked_for_without_measure_costs_no_more(pieces: int, numbers: list[int]) -> None:
     asked: list[int] = []
 
@@ -83,7 +98,7 @@ def test_what_is_asked_for_without_measure_costs_no_more(pieces: int, numbers: l
         asked.append(len(request.members))
         return Verdict("Insufficient cpu", 0, request.needed, Cause.ROOM)
 
-    plan_foreseen(Request((), 0), replace(room(10**27), pieces=pieces), no_room)
+    plan_foreseen(Request((), 0), replace(room(10**27), pieces=pieces), no_room, room_of(0))
     assert asked == numbers
 
 
@@ -94,8 +109,19 @@ def test_no_smaller_pieces_are_tried_where_room_is_not_what_is_missing() -> None
         asked.append(len(request.members))
         return Verdict("node(s) had taints", 0, request.needed, Cause.NODES)
 
-    plan_foreseen(Request((), 0), room(8), no_node)
+    plan_foreseen(Request((), 0), room(8), no_node, room_of(8))
     assert asked == [1]
+
+
+def test_only_numbers_of_pieces_are_tried_for_which_there_may_be_room() -> None:
+    asked: list[int] = []
+
+    def no_room(request: Request) -> Verdict:
+        asked.append(len(request.members))
+        return Verdict("Insufficient cpu", 0, request.needed, Cause.ROOM)
+
+    plan_foreseen(Request((), 0), room(11), no_room, room_of(3, 3, 3, 3))
+    assert asked == [4, 8, 16, 32, 64], "each of four nodes takes none of 11 or 5.5 CPUs"
 
 
 def test_a_piece_tolerates_what_is_named_after_what_it_asks_for() -> None:
