@@ -63,7 +63,7 @@ class Gang(ABC):
         if any(sliced.sizes for sliced in self.request.sliced) and ids:
             for number, shape in enumerate(shapes):
                 reach[number] = tuple(np.unique(ids[-1][shape.but_for_room]).tolist())
-        self.choices = choices_of(self.request, self.scope, lambda uid: reach[self.kinds[uid]])
+        self.choices = choices_of(self.request, self.scope, lambda uid: reach.get(self.kinds[uid], ()))
         self.choose(self.choices[0])
 
     def choose(self, parts: Sequence[Part]) -> None:

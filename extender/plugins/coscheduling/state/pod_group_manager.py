@@ -265,7 +265,8 @@ class PodGroupManager:
         spec = self.spec(group)
         if spec is None or info.pod.priority < slot.pod.priority:
             return False
-        if slot.ranks is not None and (spec.rank_of(info.pod) or (1, 0)) not in ((0, rank) for rank in slot.ranks):
+        rank = spec.rank_of(info.pod) if slot.ranks is not None else None
+        if slot.ranks is not None and (rank is None or rank[0] or rank[1] not in slot.ranks):
             return False
         if spec.roles.minima and spec.roles.role_of(info.pod) != spec.roles.role_of(slot.pod):
             return False

@@ -52,7 +52,8 @@ def choices_of(request: Request, scope: Scope, reach: Reach) -> list[list[Part]]
     """The parts of the request's members, in each way that is worth a try: several where members without ranks may not all go to the
     same domains. Raises UnknownLevelError."""
     asked = [sliced for sliced in request.sliced if sliced.sizes]
-    loose = {reach(uid) for sliced in asked if not sliced.ranks for uid in sliced.uids}
+    here = {info.pod.metadata.uid for info in request.members} if asked else frozenset[str]()
+    loose = {reach(uid) for sliced in asked if not sliced.ranks for uid in sliced.uids & here}
     return [_parts_of(request, asked, scope, reach, number) for number in range(min(CHOICES, max(1, len(loose))))]
 
 

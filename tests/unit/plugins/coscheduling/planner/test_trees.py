@@ -12,7 +12,17 @@ from extender.config.types import TopologyLevel
 from extender.framework.hypothetical import snapshot_of
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.planner import Branch, Cause, Leaf, Placement, Request, Topology, Verdict, plan
+from extender.plugins.coscheduling.planner import (
+    Branch,
+    Cause,
+    Leaf,
+    Placement,
+    Request,
+    Sliced,
+    Topology,
+    Verdict,
+    plan,
+)
 from extender.plugins.coscheduling.planner.request import OutOfTimeError
 from extender.plugins.coscheduling.planner.trees import least_needed, plan_tree
 from tests.fakes.planning import planning_judge
@@ -191,3 +201,18 @@ def test_what_was_found_until_time_ran_out_is_taken() -> None:
 )
 def test_how_many_members_are_needed_whichever_groups_are_chosen(tree: Leaf | Branch, needed: int) -> None:
     assert least_needed(tree) == needed
+
+
+def test_a_group_of_a_tree_is_in_slices_of_its_own_and_members_that_come_after_them_are_in_them_too() -> None:
+    """minCount is three of four: the fourth completes the second slice."""
+    members, leaves = pods("a", 4), []
+    leaves.append(leaf("a", members, 3, ZONE))
+    ranks = {f"a-{number}": number for number in range(4)}
+    sliced = [Sliced(frozenset(ranks), (("rack", 2),), ranks)]
+    levels = (TopologyLevel("zone", "zone"), TopologyLevel("rack", "rack"))
+    leaves[0] = replace(leaves[0], topology=Topology(levels, required="zone"))
+    nodes = [node("x1", 3, "x"), node("y1", 2, "y"), node("y2", 2, "y"), node("y3", 1, "y")]
+    tree = Branch("p", leaves, 1)
+    found = plan(nodes, Request(members, 3, tree=tree, sliced=sliced, topology=Topology(levels)), JUDGE)
+    assert isinstance(found, Placement), found
+    assert [found.nodes[f"a-{number}"] for number in range(4)] == ["y1", "y1", "y2", "y2"]

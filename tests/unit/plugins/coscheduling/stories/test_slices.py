@@ -15,7 +15,9 @@ from extender.config.types import TopologyLevel
 from extender.framework.cycle_state import CycleState
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.spec.counts import MAX_MEMBERS
 from extender.plugins.coscheduling.spec.keys import (
+    GROUPS,
     INDICES,
     JOBSET_INDEX,
     KUEUE_REQUIRED,
@@ -174,6 +176,24 @@ def test_roles_are_in_slices_of_their_own(world: NewWorld) -> None:
     assert ask(made, *members) in ("abab", "baba")
 
 
+@pytest.mark.parametrize("labels", [None, {}], ids=["by rank", "without ranks"])
+def test_where_no_level_is_configured_that_is_said(world: NewWorld, labels: dict[str, str] | None) -> None:
+    made = started(world, racks(a=4), {TOPOLOGY_SLICE: "rack=2"})
+    made.connect(topology=planner.Topology(()))
+    told = ask(made, *(member(number, labels) for number in range(4)))
+    assert told.endswith('minMember of 4 does not fit: topology level "rack" is not configured')
+
+
+def test_a_slice_may_be_as_large_as_a_number_can_be(world: NewWorld) -> None:
+    """Nothing is counted out."""
+    made = started(world, racks(a=1, b=2), {TOPOLOGY_SLICE: f"rack={MAX_MEMBERS}"})
+    assert ask(made, *map(member, range(4))) == "bbbb"
+    manager, slot = made.plugin.manager, made.plugin.manager.slots.get("m1")
+    assert slot is not None
+    assert manager.may_take(manager.groups["default/g"], slot, PodInfo(member(MAX_MEMBERS - 1)))
+    assert not manager.may_take(manager.groups["default/g"], slot, PodInfo(member(MAX_MEMBERS)))
+
+
 # After the start
 
 
@@ -263,3 +283,21 @@ def test_a_node_that_comes_into_another_rack_may_help(world: NewWorld) -> None:
     made.plugin.on_node(old, new)
     made.run_tasks()
     assert made.plugin.manager.slots.uids_of("default/g") == {"m0", "m1"}
+
+
+def test_groups_that_start_together_have_levels_of_their_own(world: NewWorld) -> None:
+    """Each in one rack, which one rack would not hold."""
+    made = started(world, racks(a=1, b=1), {TOPOLOGY_SLICE: "rack", GROUPS: "other"}, minimum=2)
+    metadata = {"name": "other", "namespace": "default", "annotations": {TOPOLOGY_SLICE: "rack"}}
+    made.plugin.on_pod_group(None, convert({"metadata": metadata, "spec": {"minMember": 2}}, PodGroup))
+    others = [pod(f"o{number}", "other") for number in range(2)]
+    found = ask(made, member(0), member(1), *others)
+    assert found in ("aabb", "bbaa")
+
+
+def test_of_groups_that_start_together_the_one_that_finds_no_rack_is_named(world: NewWorld) -> None:
+    made = started(world, racks(a=1), {TOPOLOGY_SLICE: "rack", GROUPS: "other"}, minimum=2)
+    metadata = {"name": "other", "namespace": "default", "annotations": {TOPOLOGY_SLICE: "rack=2"}}
+    made.plugin.on_pod_group(None, convert({"metadata": metadata, "spec": {"minMember": 2}}, PodGroup))
+    others = [pod(f"o{number}", "other") for number in range(2)]
+    assert "no single rack takes" in ask(made, member(0), member(1), *others)
