@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from extender.api import corev1
 from extender.api.codec import convert
 from extender.api.schedulingv1alpha1 import PodGroup
+from extender.cli import explain_text
 from extender.config.types import TopologyLevel
 from extender.framework.cycle_state import CycleState
 from extender.framework.pod_info import PodInfo
@@ -139,6 +141,18 @@ def test_what_has_no_room_names_the_slice_and_the_racks(world: NewWorld) -> None
     assert status.gang.reason == UnschedulableReason.INSUFFICIENT_RESOURCES
     assert status.shortfall.slices == "slice 1 (ranks 2 to 3) finds no rack; racks have room for 1 of 2 slices of 2"
     assert [(each.name, each.holds) for each in status.shortfall.domains] == [("x/a", 2)]
+    page = "\n".join(explain_text.page(status, datetime.now(UTC)))
+    assert status.shortfall.slices in page
+    assert "2 more nodes with cpu 1 in rack x/a, like a0" in page
+
+
+def test_what_would_fit_without_slices_is_said(world: NewWorld) -> None:
+    made = started(world, [node(f"{rack}0", 1) for rack in "abcd"], {TOPOLOGY_SLICE: "rack=2"})
+    ask(made, *map(member, range(4)))
+    status = made.plugin.report.status("default/g")
+    assert status is not None
+    assert status.gang.reason == UnschedulableReason.TOPOLOGY_UNSATISFIABLE
+    assert "its members in any rack, without slices" in [each.text for each in status.relaxations]
 
 
 @pytest.mark.parametrize(
