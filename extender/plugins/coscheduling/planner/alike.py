@@ -178,6 +178,8 @@ class AlikeGang(Gang):
     @property
     def _loose(self) -> list[int]:
         """How many of each class are in no slice."""
+        if not self.layout.parts:
+            return self._counts
         return self._counted(self.kinds.keys() - {uid for part in self.layout.parts for uid in part.uids})
 
     def _counted(self, uids: Iterable[str]) -> list[int]:
