@@ -306,7 +306,8 @@ def pod_reference(pod: corev1.Pod) -> corev1.ObjectReference:
 
 
 def resource_of(group: OwnPodGroup) -> ResourceType[Any]:
-    return next(each for each in (POD_GROUPS, *IN_TREE_GROUPS) if each.type is type(group))
+    """Also of one that cannot be read (client/unreadable), which is of a type of its own. That of 1.37 is one of 1.36's too."""
+    return next(each for each in (POD_GROUPS, *IN_TREE_GROUPS) if isinstance(group, each.type))
 
 
 def pod_group_reference(group: OwnPodGroup) -> corev1.ObjectReference:

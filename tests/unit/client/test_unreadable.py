@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from extender.api import codec, corev1, schedulingv1alpha1, schedulingv1alpha2
+from extender.client.interface import IN_TREE_GROUPS, POD_GROUPS, ResourceType, pod_group_reference, resource_of
 from extender.client.unreadable import convert, decode
 
 Kinds = schedulingv1alpha1.PodGroup | schedulingv1alpha2.PodGroup
@@ -66,3 +67,10 @@ def test_anything_else_is_a_mistake(type_: type[Any], written: dict[str, Any]) -
         decode(codec.encode(written), type_)
     with pytest.raises(codec.DecodeError):
         convert(written, type_)
+
+
+@pytest.mark.parametrize("resource", [POD_GROUPS, *IN_TREE_GROUPS], ids=str)
+@pytest.mark.parametrize("spec", [pytest.param({}, id="readable"), pytest.param("spec", id="unreadable")])
+def test_what_is_told_of_it_goes_to_the_object_that_it_is(resource: ResourceType[Any], spec: Any) -> None:
+    group = convert({"metadata": NAMED, "spec": spec}, resource.type)
+    assert (resource_of(group), pod_group_reference(group).api_version) == (resource, resource.api_version)
