@@ -185,6 +185,8 @@ class PodGroupManager:
             self._asks_anew(group)
         if new:
             group.in_part = False
+            if group.steps:  # fewer of its members come later: a plan without this one may refuse what fits with it
+                self.epoch += 1
             if self.in_part_after_seconds:
                 self._quiet_at[group.key] = self.clock() + self.in_part_after_seconds
             self._claim_slot(group, group.members[pod.uid].info)

@@ -129,6 +129,25 @@ def test_initializers_wait_while_not_all_of_the_job_fits(world: Make) -> None:
     assert kube.starts == [{"dataset", "model"}]
 
 
+def test_an_initializer_that_comes_while_the_first_is_planned_without_it(world: Make) -> None:
+    """Of four members to come each is thought to be larger than a node is: they are three, and an initializer."""
+    kube = KubeScheduler(world([node(f"n{number}", "4") for number in range(3)]))
+    late = [INITIALIZERS[1]]
+
+    def plan_meanwhile(function: Callable[..., object], *args: object) -> object:
+        found = function(*args)
+        while late:
+            kube.create(late.pop())
+        return found
+
+    kube.world.connect(offload=plan_meanwhile)
+    kube.apply(asking(group(minimum=5), cpu="11"))
+    kube.create(INITIALIZERS[0])
+    kube.run()
+    assert {name for start in kube.starts for name in start} == {"dataset", "model"}
+    assert len(kept(kube)) == 3
+
+
 def test_nodes_wait_for_their_room_where_it_has_gone_meanwhile(kube: KubeScheduler) -> None:
     kube.apply(TRAIN_JOB)
     kube.create(*INITIALIZERS)
