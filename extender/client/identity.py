@@ -16,10 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Protocol
-
-from kubernetes import client as kubernetes_client
-from kubernetes import config as kubernetes_config
+from typing import Any, Protocol
 
 from extender.client.credentials import Credentials, IdentityError, Pem, Route, http_url
 from extender.client.errors import ConnectionFailedError
@@ -163,7 +160,7 @@ class KubeconfigSource:
         self._now = now
         self._read: tuple[object, Kubeconfig] | None = None
         self._answer: tuple[Kubeconfig, PluginStatus] | None = None
-        self._provider: tuple[Kubeconfig, kubernetes_client.Configuration] | None = None
+        self._provider: tuple[Kubeconfig, Any] | None = None  # the Configuration of the kubernetes package
 
     def read(self, refused: bool) -> Credentials:
         config = self._kubeconfig()
@@ -209,7 +206,13 @@ class KubeconfigSource:
         return self._of_auth_provider(config, refused) if config.auth_provider else ""
 
     def _of_auth_provider(self, config: Kubeconfig, refused: bool) -> str:
-        """The kubernetes package renews its token by itself when it expires."""
+        """The kubernetes package renews its token by itself when it expires.
+
+        It is imported here: its models take as long to load as half of all else that a start loads, and 40 MB.
+        """
+        from kubernetes import client as kubernetes_client
+        from kubernetes import config as kubernetes_config
+
         try:
             if self._provider is None or self._provider[0] is not config or refused:
                 made = kubernetes_client.Configuration()

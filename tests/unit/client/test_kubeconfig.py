@@ -247,7 +247,7 @@ VALUES: list[Any] = [
         "é",
         "\u2028",
         "\x7f",
-        "x" * 100_000,
+        "x" * 5_000,  # a longer one shows no more, and the parser of YAML is slow
         "a" * 300,
         "a=b",
         "%zz",

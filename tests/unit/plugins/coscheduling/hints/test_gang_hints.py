@@ -1,4 +1,4 @@
-"""What an event costs while a thousand gangs wait: it asks the kinds of members that it may concern, and visits gangs that it helps."""
+"""What an event costs while hundreds of gangs wait: it asks the kinds of members that it may concern, and visits gangs that it helps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.objects import HOSTNAME, ZONE, NodeBuilder, PodBuilder, make_node, ma
 from tests.unit.plugins.coscheduling.conftest import Rooms, World
 from tests.unit.plugins.coscheduling.hints.test_wake_ups import GATE
 
-GANGS = 1000
+GANGS = 200  # enough to tell asking each of them from asking the ten, or the one, that it is about
 JUDGE = planning_judge()
 Change = Callable[[PodBuilder], PodBuilder]
 
@@ -85,11 +85,11 @@ class Waiting:
 
 def by_zone(base: PodBuilder, number: int) -> PodBuilder:
     """Ten ask for zone a, the others for zone b."""
-    return base.node_selector({ZONE: "a" if number % 100 == 0 else "b"}).req(cpu=2)
+    return base.node_selector({ZONE: "a" if number % 20 == 0 else "b"}).req(cpu=2)
 
 
 def by_size(base: PodBuilder, number: int) -> PodBuilder:
-    """Of a thousand sizes, all above what a pod that goes leaves free but ten."""
+    """Each of a size of its own, all above what a pod that goes leaves free but ten."""
     return base.req(cpu=f"{1001 + number}m").req(memory="1Gi")
 
 
@@ -102,7 +102,7 @@ def test_a_pod_s_deletion_visits_the_gangs_that_its_node_is_for(monkeypatch: pyt
     story = Waiting(monkeypatch, by_zone)
     story.on_pods.on_delete(story.running("a"))
     story.plugin.rounds._wake_ups.judge()
-    assert story.names() == {f"g{number:04}" for number in range(0, GANGS, 100)}
+    assert story.names() == {f"g{number:04}" for number in range(0, GANGS, 20)}
     assert len(story.asked) == 1, "they are alike: they are asked about once"
 
 
