@@ -144,7 +144,7 @@ def _gang(manager: PodGroupManager, group: Group, journal: Journal) -> GangRepor
         return shown
     namespace, _, name = group.key.partition("/")
     return GangReport(
-        namespace, name, QUARANTINED, len(group.members), len(group.assigned()), None, messages.INTERNAL_ERROR
+        namespace, name, QUARANTINED, len(group.members), len(group.assigned), None, messages.INTERNAL_ERROR
     )
 
 
@@ -153,7 +153,7 @@ def _report(manager: PodGroupManager, group: Group, journal: Journal) -> GangRep
     namespace, _, name = group.key.partition("/")
     state, message = _state_of(group, spec, journal.verdicts.get(group.key))
     minimum = spec.min_member if spec is not None and state != INVALID else None
-    return GangReport(namespace, name, state, len(group.members), len(group.assigned()), minimum, message)
+    return GangReport(namespace, name, state, len(group.members), len(group.assigned), minimum, message)
 
 
 def _state_of(group: Group, spec: GroupSpec | None, verdict: Verdict | None) -> tuple[str, str]:
@@ -162,7 +162,7 @@ def _state_of(group: Group, spec: GroupSpec | None, verdict: Verdict | None) -> 
         return GATHERING, "PodGroup not found"
     if spec.invalid:
         return INVALID, spec.invalid
-    if len(group.assigned()) >= spec.min_member or is_running(group, spec):
+    if len(group.assigned) >= spec.min_member or is_running(group, spec):
         return "Bound", messages.not_honoured(spec.ignored)
     if verdict is not None and not verdict.scheduled:
         return _STATES.get(verdict.reason, "Denied"), verdict.message

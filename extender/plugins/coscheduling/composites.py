@@ -10,7 +10,7 @@ Kubernetes: KEP-6012, pkg/scheduler/framework (validation of the layout at run t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from extender.framework.index import Index
 from extender.plugins.coscheduling.spec.field_errors import FieldError, invalid, too_many
@@ -23,15 +23,11 @@ MAX_DEPTH = 4  # of CompositePodGroups one inside the other
 class Composites:
     def __init__(self) -> None:
         self._specs: dict[str, CompositeSpec] = {}
-        self._parents: dict[str, str] = {}  # group -> composite
+        self.parents: dict[str, str] = {}  # group -> the composite that it names, of each that is in a tree
         self._groups = Index()  # composite, which need not be there -> groups that name it
         self._composites = Index()  # likewise -> composites that name it
         self._chosen: dict[str, frozenset[str]] = {}  # root -> groups
         self._started: set[str] = set()  # roots
-
-    def __bool__(self) -> bool:
-        """Whether any group is in a tree."""
-        return bool(self._parents)
 
     # What objects say
 
@@ -51,7 +47,7 @@ class Composites:
     def adopt(self, group: str, parent: str) -> Sequence[str]:
         """The group names this composite, or none: empty. Returns the groups of a tree that has become too large by it, or is so no
         longer."""
-        before = self._parents.get(group, "")
+        before = self.parents.get(group, "")
         if before == parent:
             return ()
         concerned: list[str] = []
@@ -59,12 +55,12 @@ class Composites:
             root = self.root_of(group)
             too_large = len(self.groups_of(root)) > MAX_GROUPS
             self._leave_choice(root, group)
-            del self._parents[group]
+            del self.parents[group]
             self._groups.discard(before, group)
             if too_large and len(left := self.groups_of(root)) <= MAX_GROUPS:
                 concerned += left
         if parent:
-            self._parents[group] = parent
+            self.parents[group] = parent
             root = self.root_of(group)
             too_large = len(self.groups_of(root)) > MAX_GROUPS
             self._groups.add(parent, group)
@@ -90,7 +86,7 @@ class Composites:
     def ancestors(self, group: str) -> Sequence[CompositeSpec]:
         """The composites above the group, the narrowest first, as far as they are there."""
         found: list[CompositeSpec] = []
-        key = self._parents.get(group, "")
+        key = self.parents.get(group, "")
         while len(found) <= MAX_DEPTH and (spec := self._specs.get(key)) is not None:
             found.append(spec)
             key = spec.parent
@@ -99,7 +95,7 @@ class Composites:
     def root_of(self, group: str) -> str:
         """The key of the widest composite that the group is in, which need not be there; empty for a group of none."""
         above = self.ancestors(group)
-        return (above[-1].parent or above[-1].key) if above else self._parents.get(group, "")
+        return (above[-1].parent or above[-1].key) if above else self.parents.get(group, "")
 
     def missing(self, group: str) -> str:
         """The key of a composite above the group that is not there; empty where none is missing."""
@@ -177,10 +173,6 @@ class Composites:
             return ""
         told = f"{having} of {len(own) + len(composites)} groups of CompositePodGroup {key} are ready, {spec.min_groups} are needed"
         return next(filter(None, lacking), told)
-
-    def parents(self) -> Mapping[str, str]:
-        """Group -> the composite that it names."""
-        return self._parents
 
     # Choices
 

@@ -247,7 +247,7 @@ class Coscheduling(
             spec = self.manager.spec(group) if group is not None else None
             if group is None or spec is None or spec.invalid:
                 return unschedulable("can not find pod group")
-            missing = needs(group, spec, group.assigned() | group.waiting()).total
+            missing = needs(group, spec, group.assigned | group.waiting()).total
             if missing <= spec.min_member * self._args.pod_group_reject_percentage / 100:
                 return unschedulable()
             self._back_off(group)
@@ -291,7 +291,7 @@ class Coscheduling(
 
     def unreserve(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:
         """Releases the whole group: none of it can start now."""
-        with self.manager.quarantine.blame(self.manager.key_of(pod)):
+        with self.manager.quarantine.blame(partial(self.manager.key_of, pod)):
             self._unreserve(state, pod)
         self.dispatcher.send_those_that_wait()
 
@@ -324,7 +324,7 @@ class Coscheduling(
 
     def pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         """A preemptor is here within moments of its victim's end: our watch is given the time to show it as well."""
-        with self.manager.quarantine.blame(self.manager.key_of(pod)):
+        with self.manager.quarantine.blame(partial(self.manager.key_of, pod)):
             return self._pre_bind(state, pod, node_name)
 
     def _pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
@@ -337,7 +337,7 @@ class Coscheduling(
         return status
 
     def post_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:
-        with self.manager.quarantine.blame(self.manager.key_of(pod)):
+        with self.manager.quarantine.blame(partial(self.manager.key_of, pod)):
             self.gang_permit.bound(pod, node_name)
             self.dispatcher.on_waiting_or_bound(pod)
 
@@ -352,18 +352,18 @@ class Coscheduling(
 
     def _on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         pod = new or old
-        with self.manager.quarantine.blame(self.manager.key_of(pod) if pod is not None else ""):
+        with self.manager.quarantine.blame(lambda: self.manager.key_of(pod) if pod is not None else ""):
             try:
                 self.room.on_pod(old, new)
             finally:
                 self.events.on_pod(old, new)
 
     def on_pod_group(self, old: OwnPodGroup | None, new: OwnPodGroup | None) -> None:
-        with self.manager.quarantine.blame(_key(old, new)):
+        with self.manager.quarantine.blame(partial(_key, old, new)):
             self.events.on_pod_group(old, new)
 
     def on_foreign_pod_group(self, old: ForeignPodGroup | None, new: ForeignPodGroup | None) -> None:
-        with self.manager.quarantine.blame(_key(old, new)):
+        with self.manager.quarantine.blame(partial(_key, old, new)):
             self.events.on_foreign_pod_group(old, new)
 
     def on_composite_pod_group(self, old: CompositePodGroup | None, new: CompositePodGroup | None) -> None:

@@ -74,7 +74,9 @@ class Quarantine:
 
         key: empty for a pod of no gang: then the exception is only counted. where: a name out of few, for the metric.
         """
-        if key and key in self:
+        with self._lock:
+            aside = key in self._faults and key in self
+        if aside:
             return otherwise
         try:
             return step()
@@ -84,12 +86,14 @@ class Quarantine:
             return otherwise
 
     @contextmanager
-    def blame(self, key: str) -> Iterator[None]:
-        """Around what has to be done for a gang that is set aside, too, and whose caller tries again: the exception goes on."""
+    def blame(self, key: Callable[[], str]) -> Iterator[None]:
+        """Around what has to be done for a gang that is set aside, too, and whose caller tries again: the exception goes on.
+
+        key: asked only where something is raised."""
         try:
             yield
         except Exception:
-            self.set_aside(key)
+            self.set_aside(key())
             raise
 
     def set_aside(self, key: str) -> None:

@@ -17,7 +17,6 @@ from dataclasses import replace
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.member import MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import needs
 
@@ -85,7 +84,7 @@ class BindSlots:
         left = 0 if self._waiting else self._limit - self._taken()
         for uid, key in list(self._extra.items()):
             group = self._manager.groups.get(key)
-            if group is None or uid not in group.members or uid in group.assigned():
+            if group is None or uid not in group.members or uid in group.assigned:
                 del self._extra[uid]
             elif left > 0 or not self._is_extra(group, uid):
                 left -= 1
@@ -111,7 +110,7 @@ class BindSlots:
         """Members that are held, or on their way to be: each has a call, or takes one."""
         now = self._manager.clock()
         passed = {uid for uid in group.members if self._passed.get(uid, now) > now} if self._passed else set[str]()
-        return (_held(group) | (group.admitted & group.members.keys()) | passed) - group.assigned() - group.started
+        return (group.in_permit | (group.admitted & group.members.keys()) | passed) - group.assigned - group.started
 
     def _calls_of(self, gang_set: Sequence[Group]) -> int:
         return sum(self._calls(group, gang_set) for group in gang_set)
@@ -120,7 +119,7 @@ class BindSlots:
         """How many of its members have to be held until the gang set starts: of a plan; without one those that are held still."""
         spec = self._manager.spec(group)
         if not group.planned or spec is None or spec.invalid:
-            return 0 if group.planned else len(_held(group))
+            return 0 if group.planned else len(group.in_permit)
         if _held_beyond(self._manager, gang_set) and any(_missing(self._manager, each) for each in gang_set):
             return _reserved(group, spec, self._coming(group))
         return _missing(self._manager, group)
@@ -189,14 +188,9 @@ def _held_beyond(manager: PodGroupManager, gang_set: Sequence[Group]) -> bool:
 
 def _reserved(group: Group, spec: GroupSpec, coming: AbstractSet[str]) -> int:
     """The calls of those that are coming, and of those that are needed beside them."""
-    return len(coming) + needs(group, spec, group.assigned() | group.started | coming).total
+    return len(coming) + needs(group, spec, group.assigned | group.started | coming).total
 
 
 def _missing(manager: PodGroupManager, group: Group) -> int:
     spec = manager.spec(group)
-    return needs(group, spec, group.assigned() | group.started).total if spec is not None and not spec.invalid else 0
-
-
-def _held(group: Group) -> AbstractSet[str]:
-    """Those whose start has not begun."""
-    return group.in_state(MemberState.WAITING)
+    return needs(group, spec, group.assigned | group.started).total if spec is not None and not spec.invalid else 0

@@ -22,7 +22,7 @@ from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import WITH_NODE, Group
 from extender.plugins.coscheduling.state.member import MemberEvent, MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.quorum import needs, schedules_alone
+from extender.plugins.coscheduling.state.quorum import schedules_alone
 from extender.plugins.coscheduling.state.slots import Slot, is_for_shape_of
 
 TAKING = WITH_NODE | {MemberState.ADMITTED}  # states of members whose slots are taken
@@ -100,7 +100,7 @@ class Dispatcher:
         filters would refuse the one that comes, and no patch of ours would wake it.
         """
         return self.in_waves(group) and any(
-            each.members.keys() - each.assigned() - each.held.keys() - each.admitted - each.gated - but
+            each.members.keys() - each.assigned - each.held.keys() - each.admitted - each.gated - but
             for each in gang_set_of(self._manager, group)
         )
 
@@ -156,7 +156,8 @@ class Dispatcher:
 
     def in_waves(self, group: Group) -> bool:
         """Whether members of its gang set are sent one wave after the other. Lock held."""
-        return any(self._manager.slots.in_waves(each.key) for each in gang_set_of(self._manager, group))
+        waves = self._manager.slots.waves
+        return bool(waves) and any(each.key in waves for each in gang_set_of(self._manager, group))
 
     def _turn(self, group: Group, *, asked: bool = False) -> int | None:
         """The first wave of which not all are in place: its members and those before may come. None where all may.
@@ -167,7 +168,7 @@ class Dispatcher:
             return None
         waves: set[int] = set()
         for each in gang_set_of(self._manager, group):
-            there = each.assigned() | each.held.keys() | (each.admitted if asked else set())
+            there = each.assigned | each.held.keys() | (each.admitted if asked else set())
             slots = self._manager.slots.of_group(each.key)
             waves.update(slot.wave for slot in slots if slot.uid not in there and not slot.to_come)
             waves.update(
@@ -187,23 +188,12 @@ class Dispatcher:
     def on_waiting_or_bound(self, pod: corev1.Pod) -> None:
         """A member is held or bound: the next wave may be due."""
         with self._manager.lock:
-            group = self._manager.find(pod)
+            group = self._manager.find(pod) if self._manager.slots.waves else None
             if group is None or not self.in_waves(group):
                 return
             gang_set = gang_set_of(self._manager, group)
         for each in gang_set:
             self.dispatch(each)
-
-    def on_joined(self, pod: corev1.Pod) -> None:
-        """A member has come: where a slot was kept for it, it is sent there, with those that have waited for it."""
-        with self._manager.lock:
-            group = self._manager.find(pod)
-            spec = self._manager.spec(group) if group is not None else None
-            if group is None or spec is None or self._manager.slots.get(pod.uid) is None:
-                return
-            if needs(group, spec, group.members.keys()) or not (group.gated or group.refused):
-                return
-        self.dispatch(group)
 
     def clear_nominations(self, group: Group) -> None:
         """Takes back the nominations that no place stands behind any more."""

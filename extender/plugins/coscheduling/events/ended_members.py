@@ -126,7 +126,7 @@ def _is_sibling(group: Group, ended: corev1.Pod) -> bool:
         return False
     if owner:
         return True
-    return bool(group.assigned()) and _is_as_young(group, ended)
+    return bool(group.assigned) and _is_as_young(group, ended)
 
 
 def _is_as_young(group: Group, ended: corev1.Pod) -> bool:

@@ -7,7 +7,9 @@ thread. scheduler-plugins has queueing hints in this place: here a group that an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import TypeVar
 
 from extender.api import corev1
@@ -28,13 +30,27 @@ from extender.plugins.coscheduling.scheduling.rejected_in_tree import refused_un
 from extender.plugins.coscheduling.spec.group_annotations import asks_for, relevant
 from extender.plugins.coscheduling.spec.in_tree import spec_of_composite
 from extender.plugins.coscheduling.spec.membership import GroupLabels
-from extender.plugins.coscheduling.spec.sources.foreign import ForeignPodGroup, kind_of
-from extender.plugins.coscheduling.state.gang_sets import gang_set_of, missing_group, update_once_satisfied
+from extender.plugins.coscheduling.spec.sources.foreign import ForeignPodGroup
+from extender.plugins.coscheduling.state.gang_sets import gang_set_of, is_linked, missing_group, update_once_satisfied
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, in_parts
+from extender.plugins.coscheduling.state.quorum import needs
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Consequences:
+    """Of one event of a pod. void: keys of groups whose plan is. look: whether groups that wait are to be planned. due: groups of which
+    members are to be sent."""
+
+    void: Sequence[str] = ()
+    look: bool = False
+    due: Sequence[Group] = ()
+
+
+NOTHING = Consequences()
 
 
 class GroupEvents:
@@ -64,60 +80,74 @@ class GroupEvents:
         That room is free whatever is raised about the pod's own gang.
         """
         happened = of_pod(old, new)
-        void: list[str] = []
+        found = NOTHING
         try:
-            void, look = self._follow(old, new)
-            self._drop(void)
-            if new is not None and new.node_name:
-                self._for_gang_of(new, partial(self._dispatcher.on_waiting_or_bound, new), None)
-            elif new is not None and (old is None or old.metadata.labels != new.metadata.labels):
-                self._for_gang_of(new, partial(self._dispatcher.on_joined, new), None)
+            found = self._follow(old, new)
+            if found.void:
+                self._drop(found.void)
+            for group in found.due:
+                self._for_gang(group.key, partial(self._dispatcher.dispatch, group), None)
         finally:
-            if void:
+            if found.void:
                 self.on_capacity_freed()
             if happened is not None:
                 self._rounds.happened(happened)
-        lost = partial(self._lost_nomination, old, new)
-        if not void and (look or (new is not None and self._for_gang_of(new, lost, otherwise=False))):
+        if not found.void and (found.look or self._is_refused(old, new)):
             self._rounds.schedule_planning()
 
-    def _follow(self, old: corev1.Pod | None, new: corev1.Pod | None) -> tuple[list[str], bool]:
-        """Keeps the members. Returns the groups whose plan is void, and whether groups that wait are to be looked at."""
+    def _follow(self, old: corev1.Pod | None, new: corev1.Pod | None) -> Consequences:
+        """Keeps the members, and says what follows."""
         manager = self._manager
         with manager.lock:
-            before = manager.groups.get(ref.key) if old is not None and (ref := manager.labels.group_of(old)) else None
-            concerned = self._gang_sets([before])
+            before = manager.group_known_of(old) if old is not None else None
+            spec = before.spec if before is not None else None
+            concerned = gang_set_of(manager, before) if before is not None else ()
             group = manager.pod_changed(new) if new is not None else manager.pod_gone(old) if old is not None else None
             if before is not None and new is not None and not new.deleting and new.uid not in before.members:
                 self._holds.reject(before, new.uid, messages.MEMBER_GONE)
             if group is None:
-                return self._void(concerned), False
-            concerned |= self._gang_sets([group])
+                return Consequences(self._void(concerned)) if concerned else NOTHING
+            if group is not before or group.spec is None or group.spec is not spec:  # it may start with others now
+                concerned = self._together(group, concerned)
             step = partial(self._look_at_change, group, concerned, old, new)
-            nothing: tuple[list[str], bool] = [], False
-            return manager.quarantine.for_gang(group.key, "events", step, nothing)
+            return manager.quarantine.for_gang(group.key, "events", step, NOTHING)
 
     def _look_at_change(
-        self, group: Group, concerned: set[str], old: corev1.Pod | None, new: corev1.Pod | None
-    ) -> tuple[list[str], bool]:
-        """What follows for the pod's group, and those that it starts with (concerned: their keys). Lock held.
+        self, group: Group, concerned: Sequence[Group], old: corev1.Pod | None, new: corev1.Pod | None
+    ) -> Consequences:
+        """What follows for the pod's group, and those that it starts with (concerned). Lock held.
 
         Not done while it is set aside: it has no plan then, and SetAside makes up for the rest.
         """
-        manager = self._manager
+        manager, void, look = self._manager, list[str](), False
         membership = _membership_changed(manager.labels, old, new)
         if membership:
-            if _on_a_node(old) or _on_a_node(new) or group.start is not None:
+            on_node = (old is not None and old.node_name) or (new is not None and new.node_name)
+            if on_node or group.start is not None:
                 update_once_satisfied(manager, group)
-            for key in concerned:
-                manager.forget_notes(key)
-        look = membership and self._matters(group, new)
-        if membership and give_back(manager, group):
-            look = True
+            for each in concerned:
+                manager.forget_notes(each.key)
+            look = give_back(manager, group) or self._matters(group, new)
         look = self._parked_unasked(group, old, new) or look
         if look:
-            manager.queue.move_to_active(key for key in concerned & manager.groups.keys() if key not in manager.denied)
-        return self._void(concerned), look
+            manager.queue.move_to_active(
+                each.key for each in concerned if each.key in manager.groups and each.key not in manager.denied
+            )
+        if membership:
+            void = self._void(concerned)
+        return Consequences(void, look, self._due(group, old, new) if new is not None else ())
+
+    def _due(self, group: Group, old: corev1.Pod | None, new: corev1.Pod) -> Sequence[Group]:
+        """Groups of which members may be sent now: the next wave, or one that has come and that a slot was kept for. Lock held."""
+        manager, slots = self._manager, self._manager.slots
+        if new.node_name:
+            return gang_set_of(manager, group) if slots.waves and self._dispatcher.in_waves(group) else ()
+        came = old is None or old.metadata.labels != new.metadata.labels
+        if not (came and (group.gated or group.refused) and slots.get(new.uid) is not None):
+            return ()
+        spec = manager.spec(group)
+        waits = spec is None or needs(group, spec, group.members.keys())
+        return () if waits else (group,)  # with those that have waited for it
 
     def tick(self) -> None:
         """About once a second: members that calls have shown, and for too long no watch, count no longer. One that comes after
@@ -127,7 +157,7 @@ class GroupEvents:
             unseen = manager.unseen()
             fitting = manager.gang_set_index.fitting()
         for pod in unseen:
-            self._for_gang_of(pod, partial(self._forget_unseen, pod), None)
+            self._for_gang(manager.key_of(pod), partial(self._forget_unseen, pod), None)
         for key in fitting:
             change = partial(self._object_changed, key, partial(manager.try_names_again, key), gone=False)
             manager.quarantine.for_gang(key, "events", change, None)
@@ -140,24 +170,29 @@ class GroupEvents:
     def on_pod_group(self, old: OwnPodGroup | None, new: OwnPodGroup | None) -> None:
         """Of the CRD, or kube-scheduler's own where that is watched. Our own conditions are no news."""
         manager = self._manager
-        if new is not None and old is not None and asks_for(old) == asks_for(new):
-            with manager.lock:
-                manager.pod_group_changed(new)
-        elif new is not None:
-            self._object_changed(new.key, lambda: manager.pod_group_changed(new), gone=False)
-        elif old is not None:
-            self._object_changed(old.key, lambda: manager.pod_group_gone(old), gone=True)
+        self._on_object(old, new, manager.pod_group_changed, manager.pod_group_gone, manager.pod_group_changed)
 
     def on_foreign_pod_group(self, old: ForeignPodGroup | None, new: ForeignPodGroup | None) -> None:
         """Another system's object; its status is that system's."""
         manager = self._manager
+        self._on_object(old, new, manager.foreign_changed, manager.foreign_gone, manager.renew_foreign)
+
+    def _on_object(
+        self,
+        old: OwnPodGroup | ForeignPodGroup | None,
+        new: OwnPodGroup | ForeignPodGroup | None,
+        changed: Callable[..., Group | None],
+        gone: Callable[..., Group | None],
+        renewed: Callable[..., object],
+    ) -> None:
+        """renewed: takes in an object that asks for the same as before."""
         if new is not None and old is not None and asks_for(old) == asks_for(new):
-            with manager.lock:
-                manager.foreign[kind_of(new)][new.key] = new
+            with self._manager.lock:
+                renewed(new)
         elif new is not None:
-            self._object_changed(new.key, lambda: manager.foreign_changed(new), gone=False)
+            self._object_changed(new.key, partial(changed, new), gone=False)
         elif old is not None:
-            self._object_changed(old.key, lambda: manager.foreign_gone(old), gone=True)
+            self._object_changed(old.key, partial(gone, old), gone=True)
 
     def on_composite_pod_group(self, old: CompositePodGroup | None, new: CompositePodGroup | None) -> None:
         """All groups below it ask for something else."""
@@ -177,12 +212,12 @@ class GroupEvents:
         manager = self._manager
         with manager.lock:
             manager.quarantine.try_now(key)
-            concerned = self._gang_sets([manager.groups.get(key)])
+            before = manager.groups.get(key)
+            concerned = gang_set_of(manager, before) if before is not None else ()
             group = change()
             if group is None:
                 return
-            concerned |= self._gang_sets([group])
-            groups = [group, *(manager.groups[each] for each in sorted(concerned - {key}) if each in manager.groups)]
+            groups = self._together(group, concerned)
             update_once_satisfied(manager, group)
             for each in groups:
                 if gone:
@@ -191,7 +226,7 @@ class GroupEvents:
                     self._holds.recheck(each)
                 manager.forget_notes(each.key)
             manager.queue.move_to_active(each.key for each in groups if each.key in manager.groups)
-            void = [key] if gone else self._void(concerned)
+            void = [key] if gone else self._void(groups)
             for each in groups:
                 parked = [each.members[uid].pod for uid in each.refused - each.gated if uid in each.members]
                 self._dispatcher.steering.activate(each.key, parked)
@@ -238,17 +273,23 @@ class GroupEvents:
 
     # Under the manager's lock
 
-    def _gang_sets(self, groups: Sequence[Group | None]) -> set[str]:
-        """The keys of these groups, and of those that they start together with."""
-        return {each.key for group in groups if group is not None for each in gang_set_of(self._manager, group)}
+    def _together(self, group: Group, before: Sequence[Group]) -> Sequence[Group]:
+        """The group, those that it starts with now, and those that are there of what it was to start with before."""
+        known = self._manager.groups
+        others = {each.key for each in (*before, *gang_set_of(self._manager, group))} - {group.key}
+        return (group, *(known[key] for key in sorted(others) if key in known)) if others else (group,)
 
-    def _void(self, keys: Iterable[str]) -> list[str]:
+    def _void(self, groups: Sequence[Group]) -> list[str]:
         """Groups whose plan cannot come to a start any more: one of the gang set lost its quorum, or is gone; and those that have
         places left of one."""
-        groups, slots = self._manager.groups, self._manager.slots
-        known = [group for key in sorted(keys) if (group := groups.get(key)) is not None]
-        planned = [group for group in known if group.planned or slots.of_group(group.key)]
-        return [group.key for group in planned if not self._may_start(group)]
+        known, slots = self._manager.groups, self._manager.slots
+        return [
+            group.key
+            for group in sorted(groups, key=attrgetter("key"))
+            if known.get(group.key) is group
+            and (group.planned or slots.uids_of(group.key))
+            and not self._may_start(group)
+        ]
 
     def _may_start(self, group: Group) -> bool:
         manager = self._manager
@@ -256,13 +297,15 @@ class GroupEvents:
             spec = manager.spec(each)
             if spec is None or spec.invalid or manager.lacks(each, each.members.keys()):
                 return False
-        return not missing_group(manager, group) and not manager.composites.missing(group.key)
+        return not is_linked(manager, group) or not (
+            missing_group(manager, group) or manager.composites.missing(group.key)
+        )
 
     def _matters(self, group: Group, new: corev1.Pod | None) -> bool:
         """Whether a group that waits may have a plan after this: not if the pod has its place or its node already."""
-        if not any(each.refused or each.gated for each in gang_set_of(self._manager, group)):
+        if new is not None and (new.node_name or self._manager.slots.get(new.uid) is not None):
             return False
-        return new is None or (not new.node_name and self._manager.slots.get(new.uid) is None)
+        return any(each.refused or each.gated for each in gang_set_of(self._manager, group))
 
     def _parked_unasked(self, group: Group, old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
         """Whether kube-scheduler has refused a member before it asked us, by its own filters: its gang gets its verdict
@@ -285,20 +328,22 @@ class GroupEvents:
 
     def _drop(self, keys: Iterable[str]) -> None:
         for key in keys:
-            self._manager.quarantine.for_gang(key, "events", partial(self._rounds.drop_plan, key), None)
+            self._for_gang(key, partial(self._rounds.drop_plan, key), None)
 
-    def _for_gang_of(self, pod: corev1.Pod, step: Callable[[], T], otherwise: T) -> T:
-        return self._manager.quarantine.for_gang(self._manager.key_of(pod), "events", step, otherwise)
+    def _for_gang(self, key: str, step: Callable[[], T], otherwise: T) -> T:
+        return self._manager.quarantine.for_gang(key, "events", step, otherwise)
 
-    def _lost_nomination(self, old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
-        """Whether the group has to be planned again because the member's nomination was cleared, and not by us."""
+    def _is_refused(self, old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
+        """Whether the group has to be planned again because kube-scheduler has refused the member, or has cleared its nomination."""
         if old is None or new is None or old.uid != new.uid or new.node_name:
             return False
         if old.status.nominated_node_name and not new.status.nominated_node_name:
-            return self._feedback.on_nomination_cleared(old, new)
-        if old.status.conditions != new.status.conditions:
-            return self._feedback.on_unschedulable(old, new)
-        return False
+            step = self._feedback.on_nomination_cleared
+        elif old.status.conditions != new.status.conditions:
+            step = self._feedback.on_unschedulable
+        else:
+            return False
+        return self._for_gang(self._manager.key_of(new), partial(step, old, new), otherwise=False)
 
 
 def _claims_of(old: object | None, new: object | None) -> frozenset[str] | None:
@@ -315,19 +360,17 @@ def _claims_of(old: object | None, new: object | None) -> frozenset[str] | None:
     return frozenset(found)
 
 
-def _on_a_node(pod: corev1.Pod | None) -> bool:
-    return pod is not None and bool(pod.node_name)
-
-
 def _membership_changed(labels: GroupLabels, old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
     """Came, went, is going, lost a gate, asks for something else, or got to a node: what can change a verdict on the group."""
     if old is None or new is None:
         return True
-    return (
+    if (
         old.metadata.labels != new.metadata.labels
-        or relevant(old.metadata) != relevant(new.metadata)
-        or labels.group_of(old) != labels.group_of(new)
         or old.deleting != new.deleting
         or (old.spec is not new.spec and old.spec != new.spec)
         or old.terminal != new.terminal
+    ):
+        return True
+    return old.metadata.annotations != new.metadata.annotations and (
+        relevant(old.metadata) != relevant(new.metadata) or labels.group_of(old) != labels.group_of(new)
     )

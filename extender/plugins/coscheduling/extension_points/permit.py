@@ -33,7 +33,7 @@ from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason, diagnosis_of_hold
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of, is_complete, missing_group, update_once_satisfied
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.member import Commit, MemberEvent, MemberState
+from extender.plugins.coscheduling.state.member import Commit, MemberEvent
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import needs, note_early, note_start, schedules_alone
 from extender.plugins.coscheduling.state.starts import record_start
@@ -79,7 +79,7 @@ class GangPermit:
             spec = manager.spec(group)
             if pod.uid not in group.members:  # it went after its call had been looked at
                 return unschedulable(messages.MEMBER_DELETED), 0
-            if pod.uid in group.assigned():  # likewise, and it was bound
+            if pod.uid in group.assigned:  # likewise, and it was bound
                 return unschedulable(messages.ALREADY_BOUND), 0
             if spec is None:
                 return unschedulable(messages.POD_GROUP_NOT_FOUND), 0
@@ -323,4 +323,4 @@ def _not_ending(gang_set: Sequence[Group]) -> list[Member]:
 
 def _waiting(gang_set: Sequence[Group]) -> list[Member]:
     """Held members whose start has not begun."""
-    return [(group, uid) for group in gang_set for uid in group.held if uid in group.in_state(MemberState.WAITING)]
+    return [(group, uid) for group in gang_set for uid in group.held if uid in group.in_permit]

@@ -136,7 +136,7 @@ class ReservedRoom:
                 self._found = True
         if new is not None and new.node_name and (old is None or not old.node_name):
             self.arrived(new, new.node_name)
-        if old is not None and self._gave_up_nomination(old, new):
+        if old is not None and old.status.nominated_node_name and self._gave_up_nomination(old, new):
             with self._manager.lock:
                 self._manager.on_capacity_freed()
             self._schedule_planning()
@@ -145,16 +145,16 @@ class ReservedRoom:
         """Room that kube-scheduler kept for a preemptor is free now, and no pod has gone from any node. What we keep ourselves
         ends with its slot."""
         kept = old.status.nominated_node_name
-        if not kept or old.node_name or was_sent(old):
+        if old.node_name or was_sent(old):
             return False
         return new is None or kept not in (new.node_name, new.status.nominated_node_name)
 
     def arrived(self, pod: corev1.Pod, node_name: str) -> None:
         """A pod is on a node, bound or assumed. One that took its own place, or its gang's, has taken no other's."""
         with self._manager.lock:
-            ref = self._manager.labels.group_of(pod)
-            own = ref.key if ref is not None else None
-            if all(place.group == own for place in self._manager.slots.on_node(node_name)):
+            others = [place for place in self._manager.slots.on_node(node_name) if place.pod_info.pod.uid != pod.uid]
+            own = self._manager.group_known_of(pod) if others else None
+            if all(own is not None and place.group == own.key for place in others):
                 return
         self._recheck(node_name)
 

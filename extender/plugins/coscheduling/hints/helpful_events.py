@@ -42,7 +42,8 @@ class Happened:
 def of_pod(old: corev1.Pod | None, new: corev1.Pod | None) -> Happened | None:
     """None for what concerns no other pod: one that waits, the status of one that runs. A pod that has ended is gone, and one that is
     being deleted counts for no spread constraint any more."""
-    was, is_ = _on_its_node(old), _on_its_node(new)
+    was = old if old is not None and old.node_name and not old.terminal else None
+    is_ = new if new is not None and new.node_name and not new.terminal else None
     if was is None and is_ is None:
         return None
     if was is None:
@@ -61,10 +62,6 @@ def of_node(old: corev1.Node | None, new: corev1.Node | None) -> Happened | None
         return Happened((NODE_ADD if old is None else NODE_DELETE,), old, new, may_help=new is not None)
     events = node_scheduling_properties_change(old, new)
     return Happened(events, old, new, may_help=node_may_help(old, new)) if events else None
-
-
-def _on_its_node(pod: corev1.Pod | None) -> corev1.Pod | None:
-    return pod if pod is not None and pod.node_name and not pod.terminal else None
 
 
 def frees_room(old: corev1.Pod | None, new: corev1.Pod | None) -> bool:

@@ -147,7 +147,7 @@ class BrokenGangs:
 
 def _on_nodes(group: Group) -> list[corev1.Pod]:
     """By name. Lock held."""
-    return sorted((group.members[uid].pod for uid in group.assigned()), key=_name)
+    return sorted((group.members[uid].pod for uid in group.assigned), key=_name)
 
 
 def _name(pod: corev1.Pod) -> str:

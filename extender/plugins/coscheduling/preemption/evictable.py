@@ -211,7 +211,7 @@ def running_gang(manager: PodGroupManager, group: Group) -> RunningGang | None:
 
 def _running(group: Group) -> dict[str, tuple[PodInfo, str]]:
     """By UID: the member, and its node."""
-    uids = group.assigned() | group.starting
+    uids = group.assigned | group.starting
     return {uid: (member.info, member.node_name) for uid, member in group.members.items() if uid in uids}
 
 
@@ -239,7 +239,7 @@ def _disrupted_together(manager: PodGroupManager, group: Group, spec: GroupSpec)
         return []
     keys = manager.composites.groups_of(above[-1]) if above else (group.key,)
     groups = [each for key in sorted(keys) if (each := manager.groups.get(key)) is not None]
-    return [each for each in groups if each.assigned() or each.starting] if _running(group) else []
+    return [each for each in groups if each.assigned or each.starting] if _running(group) else []
 
 
 def starting_members(groups: Iterable[Group]) -> set[str]:

@@ -83,7 +83,7 @@ class GangPreemption:
             or self.dependencies.assumed()
         ):
             return True
-        mixed = (each for each in manager.groups.values() if len(each.priorities) > 1 and each.assigned())
+        mixed = (each for each in manager.groups.values() if len(each.priorities) > 1 and each.assigned)
         at = (
             manager.quarantine.for_gang(each.key, "preempt", partial(manager.priority_of, each), None) for each in mixed
         )

@@ -75,7 +75,7 @@ class Preemption:
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         """An exception sets the pod's gang aside, and the event is brought again (client/deliveries)."""
         pod = new or old
-        with self._manager.quarantine.blame(self._manager.key_of(pod) if pod is not None else ""):
+        with self._manager.quarantine.blame(lambda: self._manager.key_of(pod) if pod is not None else ""):
             every(*(partial(hears, old, new) for hears in self._observers))
 
     def _follow_priorities(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:

@@ -170,7 +170,7 @@ class GangReport:
         """Only what cannot raise."""
         since = self.manager.quarantine.since(group.key)
         namespace, _, name = group.key.partition("/")
-        bound = len(group.assigned())
+        bound = len(group.assigned)
         return GangSummary(
             namespace=namespace,
             name=name,
@@ -199,7 +199,7 @@ class GangReport:
         if spec is None or any(self.dependencies.ours(pod) for pod in to_come):
             return ""
         elsewhere = {pod.spec.scheduler_name for pod in to_come}
-        return not_asked(len(group.assigned()), spec.min_member, elsewhere)
+        return not_asked(len(group.assigned), spec.min_member, elsewhere)
 
     def _summary(self, group: Group, why: GangDiagnosis, line: Line) -> GangSummary:
         seen = self.observer.see(group)

@@ -19,7 +19,7 @@ from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManage
 
 def member_state(manager: PodGroupManager, group: Group, uid: str) -> MemberState:
     """The strongest that holds."""
-    if uid in group.assigned():
+    if uid in group.assigned:
         return MemberState.BOUND
     if uid in group.held:
         return MemberState.HELD

@@ -26,7 +26,7 @@ from extender.plugins.coscheduling.state.diagnosis import (
     FailedCheck,
     UnschedulableReason,
 )
-from extender.plugins.coscheduling.state.gang_sets import choice, gang_set_of, missing_group
+from extender.plugins.coscheduling.state.gang_sets import choice, gang_set_of, is_linked, missing_group
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import Needs, needs, schedules_alone
@@ -45,11 +45,11 @@ def failed_check(
     if _too_large(manager, group, uid):
         text = messages.EXCEEDS_HELD_BINDS
         return FailedCheck(UnschedulableReason.EXCEEDS_HELD_BINDS, text, text, told=text)
-    if manager.composites and (root := manager.composites.root_of(group.key)):
+    if not is_linked(manager, group):
+        return None
+    if root := manager.composites.root_of(group.key):
         text = _waits_in_tree(manager, group, root, scheduler_name)
         return FailedCheck(UnschedulableReason.COMPANION_NOT_READY, text, text, told=text) if text else None
-    if not manager.gang_set_index:
-        return None
     if other := missing_group(manager, group):
         text = messages.waiting_for_group(other)
         return FailedCheck(UnschedulableReason.COMPANION_NOT_READY, text, text, told=text)
@@ -83,6 +83,8 @@ def _waits_in_tree(manager: PodGroupManager, group: Group, root: str, scheduler_
 
 def missing_peer_gang(manager: PodGroupManager, group: Group) -> str:
     """Why no member of the group can start, whichever come: one that it starts with is not there, or asks for nonsense. Lock held."""
+    if not is_linked(manager, group):
+        return ""
     if missing := manager.composites.missing(group.key):
         return messages.waiting_for_composite(missing)
     if other := missing_group(manager, group):
@@ -122,7 +124,7 @@ def _own_check(
     if missing := needs(group, spec, siblings):
         return _quorum_check(spec, missing, pod_name, strangers=len(group.members.keys() - siblings))
     if not group.planned:
-        ready = group.assigned() | {info.pod.uid for info in manager.plannable(group, scheduler_name)}
+        ready = group.assigned | {info.pod.uid for info in manager.plannable(group, scheduler_name)}
         if needs(group, spec, ready):
             return FailedCheck(
                 UnschedulableReason.GATED,

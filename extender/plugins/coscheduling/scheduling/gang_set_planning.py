@@ -306,7 +306,7 @@ class GangSetPlanning:
         snapshot = self._with.newest_snapshot()
         with manager.lock:
             left = manager.to_come_seconds - seconds_since_start(group, manager.wall())
-            members = group.members.keys() <= group.assigned()
+            members = group.members.keys() <= group.assigned
             room = foreseen(manager, group) if left > 0 and members else None
             if room is None:
                 return

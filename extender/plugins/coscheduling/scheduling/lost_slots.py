@@ -138,7 +138,7 @@ def time_for_siblings(
     coming = (
         group.members[uid].pod
         for group in gang_set
-        for uid in group.claiming - group.assigned() - group.held.keys() - {arriving}
+        for uid in group.claiming - group.assigned - group.held.keys() - {arriving}
         if uid not in group.refused or manager.slots.get(uid) is not None
     )
     return _pre_bind_seconds(coming, has_unbound_claims)

@@ -281,7 +281,7 @@ def note_places(
     if request.tree is not None:
         manager.composites.choose(request.tree.name, [group.key for group in gang_set])
     wave_of = _wave_of(manager, gang_set, waves)
-    settled = {uid for each in gang_set for uid in each.assigned()}
+    settled = {uid for each in gang_set for uid in each.assigned}
     for info in request.members:
         node_name = placement.nodes.get(info.pod.uid)
         group = next((each for each in gang_set if info.pod.uid in each.members), None)
@@ -310,7 +310,7 @@ def _wave_of(
     """The wave of a member's new slot, by its UID and the turn that it had. The waves of a plan come before those that there are; one
     that is planned again alone keeps its turn, and one that had none comes last.
     """
-    in_waves = any(manager.slots.in_waves(group.key) for group in gang_set)
+    in_waves = any(group.key in manager.slots.waves for group in gang_set)
     known = [slot.wave for group in gang_set for slot in manager.slots.of_group(group.key)] if in_waves else []
     first, last = min(known, default=len(waves)) - len(waves), max(known, default=-1) + 1
     planned = {uid: first + number for number, wave in enumerate(waves) for uid in wave}

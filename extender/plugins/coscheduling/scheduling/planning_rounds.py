@@ -127,7 +127,7 @@ class PlanningRounds:
         """Of gangs whose other members come later."""
         manager = self._manager
         with manager.lock:
-            groups = [group for group in manager.groups.values() if group.steps and group.assigned()]
+            groups = [group for group in manager.groups.values() if group.steps and group.assigned]
         for group in groups:
             with self.planning:
                 manager.quarantine.for_gang(group.key, "begun", partial(self._gang_sets.keep_room, group), None)

@@ -136,7 +136,7 @@ def shared_topologies(
     group itself and all groups of each composite above it. planned: by the gang set's plan; else the group is on its own. Lock held.
     """
     composites = manager.composites
-    above = composites.ancestors(group.key) if composites else ()
+    above = composites.ancestors(group.key) if group.key in composites.parents else ()
     gang_set = gang_set_of(manager, group) if planned and not above else (group,)
     yield [spec.topology for each in gang_set if (spec := manager.spec(each)) is not None], gang_set
     for composite in above:

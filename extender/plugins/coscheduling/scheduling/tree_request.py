@@ -31,7 +31,7 @@ def tree_of(
 ) -> Branch | None:
     """None for a gang set of no tree. topology: the levels that are configured. Lock held."""
     composites = manager.composites
-    root = composites.root_of(gang_set[0].key) if composites and gang_set else ""
+    root = composites.root_of(gang_set[0].key) if composites.parents and gang_set else ""
     spec = composites.spec(root) if root else None
     if spec is None:
         return None

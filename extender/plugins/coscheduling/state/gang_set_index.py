@@ -33,18 +33,14 @@ class GangSetIndex:
 
     def __init__(self, most: int = MAX_GROUPS) -> None:
         self._most = most
-        self._named: dict[str, Keys] = {}  # by those that are refused, too
+        self.named: dict[str, Keys] = {}  # by those that are refused, too
         self._peers = Index()  # the links that count, from both of their ends
-        self._sets: dict[str, Keys] = {}  # of groups that have peers: all of their set
+        self.sets: dict[str, Keys] = {}  # of groups that have peers: all of their set
         self._whole: set[Keys] = set()
         self._refused: dict[str, tuple[int, int]] = {}  # which refusal it was, and how many groups the set would have
         self._refusals = count()
         self._kept_out = Index()  # group -> the refused ones of its own namespace that name it
         self._tried_again: set[str] = set()  # refused groups of which a set has become smaller since
-
-    def __bool__(self) -> bool:
-        """Whether any group names another."""
-        return bool(self._named)
 
     def name(self, key: str, others: Keys) -> bool:
         """Takes in the groups that a group names. Returns whether that has changed."""
@@ -62,11 +58,11 @@ class GangSetIndex:
 
     def names(self, key: str) -> Keys:
         """The groups that this one names itself."""
-        return self._named.get(key, ())
+        return self.named.get(key, ())
 
     def gang_set(self, key: str) -> Keys:
         """The keys of all groups that start together with this one, its own among them, sorted."""
-        return self._sets.get(key) or (key,)
+        return self.sets.get(key) or (key,)
 
     def refused(self, key: str) -> int:
         """How many groups its set would have had; 0 for a group that is not refused."""
@@ -92,7 +88,7 @@ class GangSetIndex:
         touched = {self.gang_set(each) for each in (key, *self.names(key), *others)}
         self._withdraw(key)
         if others:
-            self._named[key] = others
+            self.named[key] = others
             self._link(key)
         for gang_set in touched:
             if len(gang_set) > 1:
@@ -104,7 +100,7 @@ class GangSetIndex:
         joined = self._joined(key, others)
         if len(joined) > self._most:
             self._refused[key] = next(self._refusals), len(joined)
-            for other in self._named[key]:
+            for other in self.named[key]:
                 if namespace_of(other) == namespace_of(key):
                     self._kept_out.add(other, key)
             return
@@ -116,7 +112,7 @@ class GangSetIndex:
 
     def _withdraw(self, key: str) -> None:
         """The group names no other any more."""
-        names = self._named.pop(key, ())
+        names = self.named.pop(key, ())
         if self._refused.pop(key, None) is not None:
             self._tried_again.discard(key)
             for other in names:
@@ -153,7 +149,7 @@ class GangSetIndex:
 
     def _would_link(self, key: str) -> set[str]:
         """The groups that it names and is linked with, unless it is refused."""
-        return {other for other in self._named[key] if self._agreed(key, other)}
+        return {other for other in self.named[key] if self._agreed(key, other)}
 
     def _links(self, namer: str, named: str) -> bool:
         """Whether the one makes a link to the other by itself: its name is enough in its own namespace."""
@@ -184,9 +180,9 @@ class GangSetIndex:
         gang_set = tuple(sorted(keys))
         for key in keys:
             if len(gang_set) > 1:
-                self._sets[key] = gang_set
+                self.sets[key] = gang_set
             else:
-                self._sets.pop(key, None)
+                self.sets.pop(key, None)
 
     # Sets that have been whole
 

@@ -22,17 +22,23 @@ def gang_set_of(manager: PodGroupManager, group: Group) -> Sequence[Group]:
 
     In a tree of composites: the chosen groups; all, while none are chosen. One that was not chosen is alone, and waits.
     """
-    if manager.composites and (root := manager.composites.root_of(group.key)):
-        return _in_tree(manager, group, root)
-    keys = manager.gang_set_index.gang_set(group.key)
-    if len(keys) == 1:
+    if group.key in manager.composites.parents:
+        return _in_tree(manager, group, manager.composites.root_of(group.key))
+    keys = manager.gang_set_index.sets.get(group.key)
+    if keys is None:
         return (group,)
     groups = [manager.groups[key] for key in keys if key in manager.groups]
     if manager.gang_set_index.was_whole(keys):
-        if any(each.assigned() or each.starting for each in groups):
+        if any(each.assigned or each.starting for each in groups):
             return (group,)
         manager.gang_set_index.start_anew(keys)
     return (group, *(each for each in groups if each is not group))
+
+
+def is_linked(manager: PodGroupManager, group: Group) -> bool:
+    """Whether other groups have a say in its start: it names some, or some name it, or it is in a tree of composites."""
+    key, index = group.key, manager.gang_set_index
+    return key in index.sets or key in index.named or key in manager.composites.parents
 
 
 def _in_tree(manager: PodGroupManager, group: Group, root: str) -> Sequence[Group]:
@@ -40,7 +46,7 @@ def _in_tree(manager: PodGroupManager, group: Group, root: str) -> Sequence[Grou
     if len(groups) > MAX_GROUPS or manager.composites.problem(group.key):
         return (group,)
     if manager.composites.has_started(root):
-        if any(each.assigned() or each.starting for each in groups):
+        if any(each.assigned or each.starting for each in groups):
             return (group,)
         manager.composites.start_anew(root)
     if chosen := choice(manager, root):
@@ -52,7 +58,7 @@ def choice(manager: PodGroupManager, root: str) -> Collection[str]:
     """The keys of the groups of the tree that start together; empty where none are chosen, or nothing is left of what was planned."""
     chosen = manager.composites.chosen(root)
     groups = [each for key in chosen if (each := manager.groups.get(key)) is not None]
-    if len(groups) == len(chosen) and any(each.planned or each.held or each.assigned() for each in groups):
+    if len(groups) == len(chosen) and any(each.planned or each.held or each.assigned for each in groups):
         return chosen
     return ()
 
@@ -71,9 +77,7 @@ def chosen_groups(manager: PodGroupManager, gang_set: Sequence[Group], uids: Col
 
 def missing_group(manager: PodGroupManager, group: Group) -> str:
     """The key of a group that the gang set needs and that is not there, or that does not name this one back; or empty."""
-    if manager.composites and manager.composites.root_of(group.key):
-        return ""
-    if not manager.gang_set_index:
+    if group.key in manager.composites.parents or not is_linked(manager, group):
         return ""
     gang_set = gang_set_of(manager, group)
     if len(gang_set) == 1 and manager.gang_set_index.was_whole(manager.gang_set_index.gang_set(group.key)):
@@ -90,29 +94,30 @@ def is_complete(manager: PodGroupManager, group: Group) -> bool:
     spec = manager.spec(group)
     if spec is None or spec.invalid:
         return False
-    at_most = len(group.assigned()) + len(group.held) + len(group.ended)
+    at_most = len(group.assigned) + len(group.held) + len(group.ended)
     if at_most < spec.min_member and not group.whole_of:
         return False  # counting will do: asked for each member that arrives, this is to cost the same for all of them
-    return not needs(group, spec, group.assigned() | group.waiting())
+    return not needs(group, spec, group.assigned | group.in_permit | group.starting).total
 
 
 def is_whole(manager: PodGroupManager, group: Group) -> bool:
     """Whether its minMember is on nodes: with only-waiting too, where those of earlier starts count for no other."""
     spec = manager.spec(group)
-    return spec is not None and not spec.invalid and not minima_missed(group, spec, group.assigned())
+    return spec is not None and not spec.invalid and not minima_missed(group, spec, group.assigned)
 
 
 def update_once_satisfied(manager: PodGroupManager, group: Group) -> None:
     """A member came to a node, or left: notes what of match policy and gang set follows from it."""
-    update_once_whole(group, manager.spec(group))
+    spec = manager.spec(group)
+    update_once_whole(group, spec)
     manager.follow_start(group)
     manager.follow_places(group)
     manager.follow_broken(group)
-    if manager.composites and (root := manager.composites.root_of(group.key)):
-        _start_tree(manager, root)
+    if group.key in manager.composites.parents:
+        _start_tree(manager, manager.composites.root_of(group.key))
         return
-    keys = manager.gang_set_index.gang_set(group.key)
-    if len(keys) == 1 or manager.gang_set_index.was_whole(keys):
+    keys = manager.gang_set_index.sets.get(group.key)
+    if keys is None or manager.gang_set_index.was_whole(keys):
         return
     if all(key in manager.groups and is_whole(manager, manager.groups[key]) for key in keys):
         manager.gang_set_index.mark_whole(keys)
@@ -158,4 +163,4 @@ def may_preempt(manager: PodGroupManager, pod: corev1.Pod) -> bool:
 def has_started(manager: PodGroupManager, group: Group) -> bool:
     """Whether its minMember runs, or begins to. The manager's lock is held."""
     spec = manager.spec(group)
-    return spec is not None and not needs(group, spec, group.assigned() | group.started)
+    return spec is not None and not needs(group, spec, group.assigned | group.started)

@@ -26,12 +26,11 @@ from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.roles import ROLE_LABEL, Roles, role_of
 from extender.plugins.coscheduling.spec.sources.steps import Step
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis
-from extender.plugins.coscheduling.state.member import Effect, Member, MemberEvent, MemberState, Start, transition
+from extender.plugins.coscheduling.state.member import TRANSITIONS, Effect, Member, MemberEvent, MemberState, Start
 from extender.plugins.coscheduling.state.refutations import ErrorBackOffs, Refutations
 
 log = logging.getLogger(__name__)
 
-NONE: frozenset[str] = frozenset()
 HOLDING = frozenset((MemberState.WAITING, MemberState.STARTING))
 WITH_NODE = HOLDING | {MemberState.BOUND}
 
@@ -181,7 +180,7 @@ class Group:
     spec: GroupSpec | None = None  # None: not computed since the last change
     priorities: Counter[int] = field(default_factory=Counter)  # how many members have each
     wishes: Counter[Wish] = field(default_factory=Counter)  # how many members say each, of those that say something
-    roles: RoleCounts = field(default_factory=RoleCounts)  # how many members have each
+    roles: RoleCounts | None = None  # how many members have each; None until that is asked
     steps: Counter[Step] = field(
         default_factory=Counter
     )  # how many members say that they are at each step of their job
@@ -195,7 +194,23 @@ class Group:
     on_waiting: Callable[[bool], None] = lambda waits: (
         None
     )  # told whether the gang waits whenever that may have changed
-    _by_state: dict[MemberState, set[str]] = field(default_factory=dict)  # UIDs; without states that no member is in
+    # UIDs of the members in each state, as they are now: a caller that moves members meanwhile takes a copy
+    assigned: set[str] = field(default_factory=set)  # members on a node: by the API's word or by our own binding
+    refused: set[str] = field(default_factory=set)
+    admitted: set[str] = field(default_factory=set)
+    starting: set[str] = field(default_factory=set)
+    in_permit: set[str] = field(default_factory=set)  # held, and their start has not begun
+    _by_state: dict[MemberState, set[str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        named = {
+            MemberState.BOUND: self.assigned,
+            MemberState.UNSCHEDULABLE: self.refused,
+            MemberState.ADMITTED: self.admitted,
+            MemberState.STARTING: self.starting,
+            MemberState.WAITING: self.in_permit,
+        }
+        self._by_state = {state: set() for state in MemberState} | named
 
     @property
     def object(self) -> OwnPodGroup | None:
@@ -227,7 +242,15 @@ class Group:
             member.state, member.node = MemberState.WAITING, node_name
         self.members[uid] = member
         self.changes += 1
-        self._by_state.setdefault(member.state, set()).add(uid)
+        self._by_state[member.state].add(uid)
+
+    def role_counts(self) -> RoleCounts:
+        """Counted with each change of a member from now on."""
+        if self.roles is None:
+            self.roles = RoleCounts()
+            for member in self.members.values():
+                self.roles.add(member.info.pod)
+        return self.roles
 
     def happened(self, uid: str, event: MemberEvent, node_name: str = "") -> tuple[Effect, ...]:
         """Applies the table to a member, and returns what follows for others; nothing for a pod that is no member.
@@ -237,7 +260,7 @@ class Group:
         member = self.members.get(uid)
         if member is None:
             return ()
-        found = transition(member.state, event)
+        found = TRANSITIONS[member.state, event]
         if not found.possible:
             metrics.impossible_transitions.labels(member.state, event).inc()
             log.warning("impossible transition pod=%s state=%s event=%s", member.pod.key, member.state, event)
@@ -248,10 +271,7 @@ class Group:
 
     def _move(self, uid: str, member: Member, to: MemberState | None, node_name: str) -> None:
         self.changes += 1
-        uids = self._by_state[member.state]
-        uids.discard(uid)
-        if not uids:
-            del self._by_state[member.state]
+        self._by_state[member.state].discard(uid)
         self.unconfirmed.discard(uid)
         if member.state is MemberState.UNSCHEDULABLE:
             self.on_waiting(self.waits_for_room())
@@ -261,7 +281,7 @@ class Group:
                 self.end_hold(uid)
             return
         member.state = to
-        self._by_state.setdefault(to, set()).add(uid)
+        self._by_state[to].add(uid)
         if to is MemberState.UNSCHEDULABLE:
             self.on_waiting(True)
         member.node = node_name or (member.node if to in WITH_NODE else "")
@@ -269,9 +289,9 @@ class Group:
             member.commit = None
         if to in HOLDING:
             self.held[uid] = member.node
-        else:
+        elif uid in self.held:
             self.end_hold(uid)
-        if to is MemberState.BOUND and not member.pod.node_name:
+        if to is MemberState.BOUND and not member.info.pod.node_name:
             self.unconfirmed.add(uid)
 
     def end_hold(self, uid: str) -> None:
@@ -281,38 +301,22 @@ class Group:
     def set_gated(self, uid: str, gated: bool) -> None:
         """Whether our gate alone holds the member back, as the watch shows it."""
         (self.gated.add if gated else self.gated.discard)(uid)
-        self.on_waiting(self.waits_for_room())
+        self.on_waiting(bool(self.refused or self.gated))
 
     def in_state(self, state: MemberState) -> AbstractSet[str]:
-        """UIDs, as they are now; a caller that moves members meanwhile takes a copy."""
-        return self._by_state.get(state, NONE)
-
-    @property
-    def refused(self) -> AbstractSet[str]:
-        return self.in_state(MemberState.UNSCHEDULABLE)
-
-    @property
-    def admitted(self) -> AbstractSet[str]:
-        return self.in_state(MemberState.ADMITTED)
-
-    @property
-    def starting(self) -> AbstractSet[str]:
-        return self.in_state(MemberState.STARTING)
-
-    def assigned(self) -> AbstractSet[str]:
-        """Members on a node: by the API's word or by our own binding."""
-        return self.in_state(MemberState.BOUND)
+        """UIDs."""
+        return self._by_state[state]
 
     def waiting(self) -> AbstractSet[str]:
         """Held members, those that start among them; the hold of one that has gone ends of itself."""
-        return self.in_state(MemberState.WAITING) | self.in_state(MemberState.STARTING)
+        return self.in_permit | self.starting
 
     def pending(self) -> list[PodInfo]:
         return [each.info for each in self.members.values() if each.state is not MemberState.BOUND]
 
     def on_node(self) -> AbstractSet[str]:
         """UIDs of the members that the API shows on a node."""
-        return self.assigned() - self.unconfirmed
+        return self.assigned - self.unconfirmed
 
     def place_lost(self, uid: str) -> None:
         """The place that was kept for it is given up."""

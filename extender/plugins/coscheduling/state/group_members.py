@@ -99,34 +99,63 @@ class KnownPods:
 Effects = tuple[Effect, ...]
 
 
-def upsert(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str) -> Effects:
-    """The member as it is now, new or changed. gate: the name of ours. Returns what follows for others."""
+def upsert(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str, *, alike: bool = False) -> Effects:
+    """The member as it is now, new or changed. gate: the name of ours. alike: `counts_alike` has said so. Returns what follows for
+    others."""
     member = group.members.get(pod.uid)
-    known, before = (member.pod, member.ref) if member is not None else (None, None)
-    if member is not None:
-        _uncount(group, member.pod)
+    if member is None:
+        member = Member(PodInfo(pod), ref)
+        group.add(pod.uid, member)
+        _recount(group, None, None, pod, ref)
+    else:
+        known, before = member.info.pod, member.ref
         member.info, member.ref = PodInfo(pod), ref
         group.changes += 1
+        if not alike:
+            _recount(group, known, before, pod, ref)
+    if pod.gated or pod.uid in group.gated:
+        _follow_gate(group, pod, gate)
+    if pod.node_name:
+        return _came_to_node(group, pod.uid, member)
+    unbound = member.state is MemberState.BOUND and not member.node
+    return group.happened(pod.uid, MemberEvent.SEEN_UNBOUND) if unbound else ()
+
+
+def counts_alike(known: corev1.Pod, pod: corev1.Pod) -> bool:
+    """Whether a member names its group, and is counted, as before: nearly every change is one of its gates, its status or its node."""
+    before, now = known.metadata, pod.metadata
+    return (
+        before.labels == now.labels
+        and before.annotations == now.annotations
+        and before.creation_timestamp == now.creation_timestamp
+        and known.spec.scheduling_group == pod.spec.scheduling_group
+        and known.spec.scheduler_name == pod.spec.scheduler_name
+        and known.priority == pod.priority
+    )
+
+
+def _recount(group: Group, known: corev1.Pod | None, before: GroupRef | None, pod: corev1.Pod, ref: GroupRef) -> None:
+    """The member counts by what it is now, and no longer by what it was."""
+    if known is not None:
+        _uncount(group, known)
+        if known.spec.scheduler_name != pod.spec.scheduler_name:
+            _leave_scheduler(group, known)
     else:
-        group.add(pod.uid, Member(PodInfo(pod), ref))
         if group.ended:  # another controller's pods are another gang of that name
             group.ended = {uid: each for uid, each in group.ended.items() if controller_of(each) == controller_of(pod)}
+        if any(claim_uses(pod)):
+            group.claiming.add(pod.uid)
     group.priorities[pod.priority] += 1
-    _follow_wish(group, wish_of(known, before), wish_of(pod, ref))
     _follow_step(group, known, pod)
-    group.roles.add(pod)
-    group.standing = None
-    if known is not None and known.spec.scheduler_name != pod.spec.scheduler_name:
-        _leave_scheduler(group, known)
+    if group.roles is not None:
+        group.roles.add(pod)
     group.of_scheduler.setdefault(pod.spec.scheduler_name, set()).add(pod.uid)
-    if known is None and any(claim_uses(pod)):
-        group.claiming.add(pod.uid)
+    group.standing = None
+    _follow_wish(group, wish_of(known, before) if known is not None else None, wish_of(pod, ref))
     if (ref.lightweight or (before is not None and before.lightweight)) and (
         known is None or before != ref or relevant(known.metadata) != relevant(pod.metadata)
     ):
         group.spec = None  # what its pods say is what it asks for
-    _follow_gate(group, pod, gate)
-    return _follow_node(group, pod)
 
 
 def controller_of(pod: corev1.Pod) -> str:
@@ -154,19 +183,15 @@ def restore(group: Group, pod: corev1.Pod) -> None:
         group.members[pod.uid].nomination = ""
 
 
-def _follow_node(group: Group, pod: corev1.Pod) -> Effects:
+def _came_to_node(group: Group, uid: str, member: Member) -> Effects:
     """Once it is on a node, what was noted of its way there has served."""
-    member = group.members[pod.uid]
-    if not pod.node_name:
-        unbound = member.state is MemberState.BOUND and not member.node
-        return group.happened(pod.uid, MemberEvent.SEEN_UNBOUND) if unbound else ()
-    effects = group.happened(pod.uid, MemberEvent.SEEN_BOUND)
+    effects = group.happened(uid, MemberEvent.SEEN_BOUND)
     member.node = ""
-    group.unconfirmed.discard(pod.uid)
+    group.unconfirmed.discard(uid)
     member.forget_dispatch()
     member.rejected_in_tree = None
     member.last_rejection = ""
-    _left_the_line(group, pod.uid)
+    _left_the_line(group, uid)
     return effects
 
 
@@ -189,7 +214,7 @@ def forget(group: Group, uid: str) -> Effects:
         _leave_scheduler(group, member.pod)
         if member.ref.lightweight:
             group.spec = None
-    if not (group.assigned() or group.starting):
+    if not (group.assigned or group.starting):
         group.whole_of = 0  # those that come next start anew
         if group.ended:  # without a controller they need a sibling on a node
             group.ended = {uid: each for uid, each in group.ended.items() if controller_of(each)}
@@ -244,7 +269,8 @@ def _follow_step(group: Group, before: corev1.Pod | None, now: corev1.Pod | None
 
 
 def _uncount(group: Group, pod: corev1.Pod) -> None:
-    group.roles.remove(pod)
+    if group.roles is not None:
+        group.roles.remove(pod)
     group.priorities[pod.priority] -= 1
     if not group.priorities[pod.priority]:
         del group.priorities[pod.priority]

@@ -157,11 +157,7 @@ def _transitions() -> Iterator[tuple[tuple[MemberState, MemberEvent], Transition
 
 
 TRANSITIONS: Mapping[tuple[MemberState, MemberEvent], Transition] = dict(_transitions())
-
-
-def transition(state: MemberState, event: MemberEvent) -> Transition:
-    """What becomes of a member that is in the state. Pure, and total."""
-    return TRANSITIONS[state, event]
+"""What becomes of a member that is in the state. Total."""
 
 
 @dataclass(slots=True)

@@ -43,9 +43,9 @@ from extender.plugins.coscheduling.state.denials import Denials
 from extender.plugins.coscheduling.state.gang_queue import GangQueue
 from extender.plugins.coscheduling.state.gang_set_index import GangSetIndex
 from extender.plugins.coscheduling.state.group import Group, Standing, standing_of
-from extender.plugins.coscheduling.state.group_members import KnownPods
+from extender.plugins.coscheduling.state.group_members import KnownPods, counts_alike
 from extender.plugins.coscheduling.state.member import Effect
-from extender.plugins.coscheduling.state.quorum import Needs, in_phase, is_broken, left_behind, needs, unmade
+from extender.plugins.coscheduling.state.quorum import NOTHING, Needs, in_phase, is_broken, left_behind, needs, unmade
 from extender.plugins.coscheduling.state.slots import Slot, Slots, holds, is_for_shape_of
 from extender.plugins.coscheduling.state.starts import follow_start, recall_once_whole, recall_start
 from extender.plugins.coscheduling.waits_for import brings_volumes
@@ -121,7 +121,7 @@ class PodGroupManager:
             return self._as_watched(pod)
         if self._pods.may_join_by_call(pod, ref.key):
             self._forget(pod.uid)
-            self._put(self._group(ref.key), pod, ref, by_call=True)
+            self._put(self.groups.get(ref.key) or self._new_group(ref.key), pod, ref, by_call=True)
         return self.groups.get(ref.key) or Group(ref.key)
 
     def find(self, pod: corev1.Pod) -> Group | None:
@@ -132,6 +132,10 @@ class PodGroupManager:
     def _as_watched(self, pod: corev1.Pod) -> Group | None:
         """A kube-scheduler that is older than a field of pods, such as schedulingGroup, sends them without it."""
         return self.groups.get(self._pods.group_of(pod.uid))
+
+    def group_known_of(self, pod: corev1.Pod) -> Group | None:
+        """The group that the watch or a call has shown the pod in; of a pod that is not known, the one that it names."""
+        return self.groups.get(self._pods.group_of(pod.uid)) or self.find(pod)
 
     def key_of(self, pod: corev1.Pod) -> str:
         """The key of the pod's group, which need not be known yet; empty for a pod of no group. Takes the lock."""
@@ -169,19 +173,17 @@ class PodGroupManager:
         groups = {uid: self.groups[self._pods.group_of(uid)] for uid in self._pods.unseen()}
         return [group.members[uid].pod for uid, group in groups.items() if uid not in group.held]
 
-    def _group(self, key: str) -> Group:
-        group = self.groups.get(key)
-        if group is None:
-            group = self.groups[key] = Group(key, on_waiting=partial(self.queue.follow, key))
+    def _new_group(self, key: str) -> Group:
+        group = self.groups[key] = Group(key, on_waiting=partial(self.queue.follow, key))
         return group
 
-    def _put(self, group: Group, pod: corev1.Pod, ref: GroupRef, *, by_call: bool = False) -> None:
+    def _put(self, group: Group, pod: corev1.Pod, ref: GroupRef, *, alike: bool = False, by_call: bool = False) -> None:
         new = pod.uid not in group.members
-        effects = group_members.upsert(group, pod, ref, self.gate)
+        effects = group_members.upsert(group, pod, ref, self.gate, alike=alike)
         self._pods.joins(pod.uid, group.key, by_call=by_call)
-        self.carry_out(effects, group, pod.uid, node_name=pod.node_name)
-        names = self.gang_set_index.names(group.key) or names_groups(pod.metadata)
-        if group.spec is None and (names or group.planned):
+        if effects:
+            self.carry_out(effects, group, pod.uid, node_name=pod.node_name)
+        if group.spec is None and (group.planned or self.gang_set_index.names(group.key) or names_groups(pod.metadata)):
             self._asks_anew(group)
         if new:
             group.in_part = False
@@ -189,22 +191,25 @@ class PodGroupManager:
                 self.epoch += 1
             if self.in_part_after_seconds:
                 self._quiet_at[group.key] = self.clock() + self.in_part_after_seconds
-            self._claim_slot(group, group.members[pod.uid].info)
+            if self.slots.to_come(group.key):
+                self._claim_slot(group, group.members[pod.uid].info)
             if group.whole_of:  # it waits for those that exist, of which there is one more
                 self.follow_places(group)
 
     def pod_changed(self, pod: corev1.Pod) -> Group | None:
         """Takes in a pod of the watch; a deleting or terminal one counts no longer. Returns its group."""
-        ref = self.labels.group_of(pod)
+        known = self._pods.group_of(pod.uid)
+        member = self.groups[known].members[pod.uid] if known else None
+        alike = member is not None and counts_alike(member.info.pod, pod)
+        ref = member.ref if member is not None and alike else self.labels.group_of(pod)
         if pod.deleting or pod.terminal or pod.uid in self.terminating:
             return self.pod_gone(pod) or (self.groups.get(ref.key) if ref is not None else None)
-        known = self._pods.group_of(pod.uid)
-        if ref is None or ref.key != known:
+        if known and (ref is None or ref.key != known):
             self._forget(pod.uid)
         if ref is None:
             return None
-        group = self._group(ref.key)
-        self._put(group, pod, ref)
+        group = self.groups.get(ref.key) or self._new_group(ref.key)
+        self._put(group, pod, ref, alike=alike)
         if not known:
             group_members.restore(group, pod)
         return group
@@ -285,7 +290,7 @@ class PodGroupManager:
         self.follow_places(group)
 
     def pod_group_changed(self, pod_group: OwnPodGroup) -> Group:
-        group = self._group(pod_group.key)
+        group = self.groups.get(pod_group.key) or self._new_group(pod_group.key)
         if group.pod_group is None:
             group.early = started_early(pod_group.status.conditions)
         group.put(pod_group)
@@ -308,6 +313,10 @@ class PodGroupManager:
             return None
         self._asks_anew(group)
         return group
+
+    def renew_foreign(self, pod_group: ForeignPodGroup) -> None:
+        """It asks for the same as before."""
+        self.foreign[kind_of(pod_group)][pod_group.key] = pod_group
 
     def foreign_gone(self, pod_group: ForeignPodGroup) -> Group | None:
         """Returns the group that was what this object says."""
@@ -444,7 +453,7 @@ class PodGroupManager:
 
     def siblings(self, group: Group, scheduler_name: str) -> AbstractSet[str]:
         """UIDs of the members that count towards the quorum: those on a node, and those that will come to this scheduler."""
-        return group.assigned() | group.of_scheduler.get(scheduler_name, set())
+        return group.assigned | group.of_scheduler.get(scheduler_name, set())
 
     def plannable(self, group: Group, scheduler_name: str) -> list[PodInfo]:
         """Members that can be given a place: pending, ours, and held back by no gate but ours."""
@@ -468,13 +477,18 @@ class PodGroupManager:
 
     def left_behind(self, group: Group) -> AbstractSet[str]:
         """The members that would complete a start that was cut short. Their places are firm, and no others."""
-        spec = self.spec(group)
+        spec = self.spec(group) if group.start is not None else None
         return left_behind(group, spec) if spec is not None else frozenset()
 
     def follow_start(self, group: Group) -> None:
         """Members came to nodes, or went: is the last start over, and which places does it take to finish it?"""
-        follow_start(group, self.spec(group))
-        changed = (self.left_behind(group) & self.slots.uids_of(group.key)) ^ self.slots.firm_of(group.key)
+        firm = self.slots.firm_of(group.key)
+        if group.start is None and not firm:
+            return
+        spec = self.spec(group)
+        follow_start(group, spec)
+        behind = left_behind(group, spec) if group.start is not None and spec is not None else frozenset()
+        changed = (behind & self.slots.uids_of(group.key)) ^ firm
         for slot in filter(None, map(self.slots.get, changed)):
             self.slots.reserve(replace(slot, firm=not slot.firm))
 
@@ -515,10 +529,10 @@ class PodGroupManager:
 
     def standing(self, group: Group) -> Standing:
         """The gang's priority and age; of groups that start together the lowest priority, and the age of the last quorum."""
-        if self.composites and (root := self.composites.root_of(group.key)):
-            return self._standing_in_tree(group, root)
-        keys = self.gang_set_index.gang_set(group.key)
-        if len(keys) == 1 or self.gang_set_index.was_whole(keys):
+        if group.key in self.composites.parents:
+            return self._standing_in_tree(group, self.composites.root_of(group.key))
+        keys = self.gang_set_index.sets.get(group.key)
+        if keys is None or self.gang_set_index.was_whole(keys):
             return self._own_standing(group)
         found = [self._own_standing(each) for key in keys if (each := self.groups.get(key)) is not None]
         since = max((each.since or _FAR_FUTURE for each in found), default=_FAR_FUTURE)
@@ -576,13 +590,13 @@ class PodGroupManager:
     def placed(self, group: Group) -> AbstractSet[str]:
         """Members with a place: on a node, held, or planned."""
         planned = self.slots.uids_of(group.key) & group.members.keys()
-        return group.assigned() | group.waiting() | planned
+        return group.assigned | group.in_permit | group.starting | planned
 
     def lacks(self, group: Group, placed: AbstractSet[str]) -> Needs:
         """What the group still needs if these members have a place, beside the slots for members that are still to come."""
         spec = self.spec(group)
         if spec is None:
-            return Needs()
+            return NOTHING
         to_come = [slot.pod for slot in self.slots.to_come(group.key)]
         return needs(group, spec, placed, to_come[: unmade(group, spec)])
 
@@ -591,7 +605,7 @@ class PodGroupManager:
         if not group.planned:
             return
         spec = self.spec(group)
-        group.planned = spec is not None and not spec.invalid and not self.lacks(group, self.placed(group))
+        group.planned = spec is not None and not spec.invalid and not self.lacks(group, self.placed(group)).total
         if not group.planned and group.key in self.groups and group.waits_for_room():
             self.queue.move_to_active((group.key,))
 

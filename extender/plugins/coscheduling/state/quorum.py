@@ -33,6 +33,9 @@ class Needs:
         return self.total > 0
 
 
+NOTHING = Needs()
+
+
 def in_phase(group: Group, spec: GroupSpec) -> GroupSpec:
     """What the members that there are have to wait for: less than the object asks for where the rest has been, or comes later."""
     if not (group.steps or group.early or group.in_part):
@@ -69,9 +72,8 @@ def needs(group: Group, spec: GroupSpec, having: AbstractSet[str], to_come: Coll
     to_come: the likenesses of members that do not exist yet, and are to count.
     """
     if spec.match_policy is MatchPolicy.ONCE_SATISFIED and group.once_whole:
-        return Needs()
-    settled = settled_members(group, spec)
-    counted = having - settled if settled else having
+        return NOTHING
+    counted = having - settled_members(group, spec) if spec.match_policy is MatchPolicy.ONLY_WAITING else having
     if has_been_whole(group, spec):
         return minima_missed(group, _of_those_that_exist(group, spec, to_come), counted, to_come)
     return minima_missed(group, spec, counted, [*to_come, *group.ended.values()] if group.ended else to_come)
@@ -87,7 +89,7 @@ def is_broken(group: Group, spec: GroupSpec) -> bool:
     """Whether the gang has been whole, and fewer than it asks for run, or have ended well."""
     if group.starting or not has_been_whole(group, spec):
         return False
-    return bool(minima_missed(group, spec, group.assigned(), group.ended.values()))
+    return bool(minima_missed(group, spec, group.assigned, group.ended.values()))
 
 
 def _of_those_that_exist(group: Group, spec: GroupSpec, to_come: Collection[corev1.Pod]) -> GroupSpec:
@@ -100,7 +102,7 @@ def _of_those_that_exist(group: Group, spec: GroupSpec, to_come: Collection[core
         return spec
     if not spec.roles.minima:
         return replace(spec, min_member=existing)
-    there = Counter(group.roles.among(group.members.keys(), group.members, spec.roles))
+    there = Counter(group.role_counts().among(group.members.keys(), group.members, spec.roles))
     there.update(map(spec.roles.role_of, to_come))
     gone, minima = spec.min_member - existing, []
     for role, minimum in spec.roles.minima:
@@ -116,8 +118,8 @@ def minima_missed(
     """What these members, of whatever start, are short of minMember and of the roles' minima."""
     total = max(0, spec.min_member - len(counted) - len(to_come))
     if not spec.roles.minima:
-        return Needs(total)
-    present = Counter(group.roles.among(counted, group.members, spec.roles))
+        return Needs(total) if total else NOTHING
+    present = Counter(group.role_counts().among(counted, group.members, spec.roles))
     present.update(map(spec.roles.role_of, to_come))
     roles = tuple((role, minimum - present[role]) for role, minimum in spec.roles.minima if minimum > present[role])
     return Needs(max(total, sum(number for _, number in roles)), roles)
@@ -131,7 +133,7 @@ def settled_members(group: Group, spec: GroupSpec) -> AbstractSet[str]:
     """
     if spec.match_policy is not MatchPolicy.ONLY_WAITING:
         return NO_UIDS
-    settled = group.assigned() | group.started
+    settled = group.assigned | group.started
     if len(settled) < spec.min_member:
         return NO_UIDS
     start = group.start
@@ -145,9 +147,9 @@ def left_behind(group: Group, spec: GroupSpec) -> AbstractSet[str]:
     start = group.start
     if start is None or spec.invalid:
         return NO_UIDS
-    if len(group.assigned()) + len(group.starting) == len(group.members):
+    if len(group.assigned) + len(group.starting) == len(group.members):
         return NO_UIDS  # by counting: this is asked with each member's event
-    bound = group.assigned() | group.starting
+    bound = group.assigned | group.starting
     waiting = (start.members & group.members.keys()) - bound
     counted, asked = _counted(start, spec, bound), _as_of(start, spec)
     if (
@@ -162,7 +164,7 @@ def left_behind(group: Group, spec: GroupSpec) -> AbstractSet[str]:
 
 def is_over(group: Group, spec: GroupSpec, start: Start) -> bool:
     """Whether the start's quorum is on nodes, or it can be finished no more."""
-    if not minima_missed(group, _as_of(start, spec), _counted(start, spec, group.assigned())):
+    if not minima_missed(group, _as_of(start, spec), _counted(start, spec, group.assigned)):
         return True
     return start.members.isdisjoint(group.starting) and not left_behind(group, spec)
 
@@ -189,7 +191,7 @@ def schedules_alone(group: Group, spec: GroupSpec, uid: str) -> bool:
 
 def is_running(group: Group, spec: GroupSpec) -> bool:
     """Whether no member of it waits for the others any more. With only-waiting a batch that waits is a gang of its own."""
-    assigned = group.assigned()
+    assigned = group.assigned
     if spec.match_policy is MatchPolicy.ONLY_WAITING and settled_members(group, spec):
         return group.members.keys() <= assigned | group.started
     return bool(assigned) and not needs(group, spec, assigned)
@@ -197,14 +199,14 @@ def is_running(group: Group, spec: GroupSpec) -> bool:
 
 def note_start(group: Group, uids: AbstractSet[str]) -> None:
     """These start now, with all that were planned together with them."""
-    group.started |= uids - group.assigned()
+    group.started |= uids - group.assigned
 
 
 def update_once_whole(group: Group, spec: GroupSpec | None) -> None:
     """Members came to nodes, or left them: has the gang been whole by now? With none left it is to start anew."""
     if spec is None or spec.invalid:
         return
-    assigned = group.assigned()
+    assigned = group.assigned
     group.ran = group.ran or bool(assigned)
     if not assigned and not group.starting:
         group.once_whole = False

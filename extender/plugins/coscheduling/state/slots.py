@@ -12,7 +12,7 @@ restart or a preemption, so they are only the hint and this is the truth.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Collection, Iterator, Set
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import TypeVar
@@ -90,7 +90,7 @@ class Slots:
         self._by_group: dict[str, dict[str, Slot]] = {}
         self._to_come: dict[str, dict[str, Slot]] = {}  # by group: those for members that are still to come
         self._firm: dict[str, dict[str, Slot]] = {}  # by group
-        self._waves: Counter[str] = Counter()  # group -> how many of its slots are of another wave than the first
+        self.waves: Counter[str] = Counter()  # group -> how many of its slots are of another wave than the first
         self._priorities: Counter[int] = Counter()  # of the slots that are not firm
         self._given_up = False
         self._followers: list[set[str]] = []
@@ -127,7 +127,7 @@ class Slots:
         """The slot that is for this pod."""
         return self._by_uid.get(uid)
 
-    def on_node(self, node_name: str) -> Iterable[Slot]:
+    def on_node(self, node_name: str) -> Collection[Slot]:
         return self._by_node.get(node_name, {}).values()
 
     def of_group(self, group: str) -> list[Slot]:
@@ -145,17 +145,13 @@ class Slots:
         """Of the members that have a slot, and of those to come. Not to be changed, nor kept."""
         return self._by_group.get(group, {}).keys()
 
-    def to_come(self, group: str) -> Iterable[Slot]:
+    def to_come(self, group: str) -> Collection[Slot]:
         """The group's slots for members that are still to come."""
         return self._to_come.get(group, {}).values()
 
     def firm_of(self, group: str) -> Set[str]:
         """UIDs of the members whose slots are firm. Not to be changed, nor kept."""
         return self._firm.get(group, {}).keys()
-
-    def in_waves(self, group: str) -> bool:
-        """Whether the group's members come in more than one wave."""
-        return group in self._waves
 
     def reserve(self, slot: Slot) -> None:
         """Keeps a new slot, or changes the one that the same pod has."""
@@ -198,7 +194,7 @@ class Slots:
         if not slot.firm:
             _add(self._priorities, slot.priority, by)
         if slot.wave:
-            _add(self._waves, slot.group, by)
+            _add(self.waves, slot.group, by)
 
     def give(self, slot: Slot, info: PodInfo) -> None:
         """The slot is for this member now; the slot that it leaves, if it had one, is for the member that the other was for."""

@@ -40,6 +40,8 @@ def follow_start(group: Group, spec: GroupSpec | None) -> None:
     start = group.start
     if start is None or spec is None or spec.invalid:
         return
+    if len(group.assigned) < min(spec.min_member, start.record.quorum) and start.members & group.starting:
+        return  # by counting alone: this is asked with each member that comes to its node
     if is_over(group, spec, start):
         group.start = None
 

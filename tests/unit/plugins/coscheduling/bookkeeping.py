@@ -93,7 +93,7 @@ def _of_pending(name: str) -> Rule:
 
     def rule(manager: PodGroupManager, group: Group) -> Iterable[str]:
         yield from _of_members(name)(manager, group)
-        yield from (f"{uid} is on its node" for uid in sorted(set(getattr(group, name)) & group.assigned()))
+        yield from (f"{uid} is on its node" for uid in sorted(set(getattr(group, name)) & group.assigned))
 
     return rule
 
@@ -159,8 +159,16 @@ def _by_state(manager: PodGroupManager, group: Group) -> Iterable[str]:
         of_an_earlier_run = member.nomination == "" and was_sent(member.pod)  # until its gang is planned anew
         if member.state is MemberState.DISPATCHED and manager.slots.get(uid) is None and not of_an_earlier_run:
             yield f"{uid} is Dispatched, and has no place"
-    if group._by_state != counted:
-        yield f"{group._by_state} is noted, {counted} counted"
+    if (noted := {state: uids for state, uids in group._by_state.items() if uids}) != counted:
+        yield f"{noted} is noted, {counted} counted"
+
+
+def _in_state(state: MemberState) -> Rule:
+    """The field is the set of `_by_state`, under a name of its own."""
+    field = {BOUND: "assigned", MemberState.UNSCHEDULABLE: "refused", MemberState.WAITING: "in_permit"}.get(
+        state, state.lower()
+    )
+    return lambda _, group: () if getattr(group, field) is group._by_state[state] else (f"{field} is a set of its own",)
 
 
 def _gated(manager: PodGroupManager, group: Group) -> object:
@@ -190,7 +198,7 @@ def _refuted(manager: PodGroupManager, group: Group) -> Iterable[str]:
 def _recounted(manager: PodGroupManager, group: Group, spec: GroupSpec) -> Needs:
     """What is missing by the slots themselves, and by the members on nodes and in holds."""
     slots = [slot for slot in manager.slots if slot.group == group.key]
-    having = {slot.uid for slot in slots if not slot.to_come} | group.waiting() | group.assigned()
+    having = {slot.uid for slot in slots if not slot.to_come} | group.waiting() | group.assigned
     to_come = [slot.pod for slot in slots if slot.to_come]
     return needs(group, spec, having, to_come[: unmade(group, spec)])
 
@@ -242,7 +250,9 @@ def _start(manager: PodGroupManager, group: Group) -> Iterable[str]:
 
 
 def _roles(manager: PodGroupManager, group: Group) -> Iterable[str]:
-    """Under the label that was asked for last."""
+    """Under the label that was asked for last, if roles were asked for."""
+    if group.roles is None:
+        return
     counted = Counter(role_of(each.pod, group.roles._label) for each in group.members.values())
     if group.roles._counts != counted:
         yield f"{group.roles._counts} is noted, {counted} counted"
@@ -256,7 +266,7 @@ def _standing(manager: PodGroupManager, group: Group) -> Iterable[str]:
 
 def _whole_of(manager: PodGroupManager, group: Group) -> Iterable[str]:
     """Of a gang that runs: with none left it starts anew."""
-    if group.whole_of and not (group.assigned() or group.starting):
+    if group.whole_of and not (group.assigned or group.starting):
         yield f"{group.whole_of} members are said to have run, and none does"
 
 
@@ -268,6 +278,11 @@ GROUP_RULES: Mapping[str, Rule] = {
     "of_scheduler": _exactly("of_scheduler", _of_scheduler),
     "held": _held,
     "_by_state": _by_state,
+    "assigned": _in_state(BOUND),
+    "refused": _in_state(MemberState.UNSCHEDULABLE),
+    "admitted": _in_state(MemberState.ADMITTED),
+    "starting": _in_state(MemberState.STARTING),
+    "in_permit": _in_state(MemberState.WAITING),
     "unconfirmed": _exactly(
         "unconfirmed",
         lambda _, group: {u for u, each in group.members.items() if each.state is BOUND and not each.pod.node_name},
@@ -344,8 +359,8 @@ def _indexes(slots: Slots) -> Iterable[str]:
         yield "a place is not found by its UID"
     if len({place.id for place in places} - {0}) != len(places):
         yield "two slots are one"
-    if slots._waves != Counter(place.group for place in places if place.wave):
-        yield f"{slots._waves} slots of later waves are noted"
+    if slots.waves != Counter(place.group for place in places if place.wave):
+        yield f"{slots.waves} slots of later waves are noted"
     to_come = [place for place in places if place.to_come]
     for name, index, key, these in (
         ("node", slots._by_node, _node_of, places),
@@ -372,7 +387,7 @@ def _group_of(place: Slot) -> str:
 
 def _gang_groups(manager: PodGroupManager) -> Iterable[str]:
     """Those that a group names whose pods say it may be known a moment later, when its spec is asked for."""
-    named = manager.gang_set_index._named
+    named = manager.gang_set_index.named
     for key, group in manager.groups.items():
         spec = spec_of(group, manager.foreign_of(group))
         asked = spec.groups if spec is not None else ()
@@ -436,7 +451,7 @@ def _composites(manager: PodGroupManager) -> Iterator[str]:
     named = {
         key: group.spec.parent for key, group in manager.groups.items() if group.spec is not None and group.spec.parent
     }
-    kept = {key: parent for key, parent in manager.composites.parents().items() if manager.groups[key].spec is not None}
+    kept = {key: parent for key, parent in manager.composites.parents.items() if manager.groups[key].spec is not None}
     if named != kept:
         yield f"{kept} are in trees, and {named} should be"
     for root in manager.composites.decided():

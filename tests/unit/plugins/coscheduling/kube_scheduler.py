@@ -322,4 +322,4 @@ def lacking(kube: KubeScheduler, key: str) -> bool:
     with manager.lock:
         each = manager.groups[key]
         spec = manager.spec(each)
-        return spec is not None and bool(needs(each, spec, each.assigned()))
+        return spec is not None and bool(needs(each, spec, each.assigned))

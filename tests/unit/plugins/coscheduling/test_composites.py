@@ -140,5 +140,5 @@ def test_nothing_is_left_of_a_tree_that_has_gone() -> None:
     made.adopt(A, "")
     made.remove("ns/inner")
     made.remove("ns/root")
-    assert not made
+    assert not made.parents
     assert [getattr(made, name) for name in vars(made)] == [{}, {}, {}, {}, {}, set()]

@@ -98,20 +98,20 @@ def test_further_faults_of_a_gang_that_is_set_aside_prolong_nothing(quarantine: 
     """A handler of events is called for each of its pods."""
     fault(quarantine)
     for _ in range(100):
-        with pytest.raises(KeyError), quarantine.blame("default/bad"):
+        with pytest.raises(KeyError), quarantine.blame(lambda: "default/bad"):
             fails()
     assert quarantine.until("default/bad") - clock.now == 1.0
 
 
 def test_what_has_to_be_done_all_the_same_goes_on_to_its_caller(quarantine: Quarantine) -> None:
-    with pytest.raises(KeyError), quarantine.blame("default/bad"):
+    with pytest.raises(KeyError), quarantine.blame(lambda: "default/bad"):
         fails()
     assert list(quarantine) == ["default/bad"]
 
 
 def test_a_pod_of_no_gang_sets_nothing_aside(quarantine: Quarantine) -> None:
     assert fault(quarantine, "") == "otherwise"
-    with pytest.raises(KeyError), quarantine.blame(""):
+    with pytest.raises(KeyError), quarantine.blame(str):
         fails()
     assert len(quarantine) == 0
 

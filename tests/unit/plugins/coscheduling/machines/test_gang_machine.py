@@ -276,7 +276,7 @@ class GangMachine(RuleBasedStateMachine):
         for each in list(self.kube.groups.values()):
             self.kube.remove(each)
         manager = self.kube.plugin.manager
-        assert (manager.groups, len(manager.slots), bool(manager.gang_set_index)) == ({}, 0, False)
+        assert (manager.groups, len(manager.slots), bool(manager.gang_set_index.named)) == ({}, 0, False)
 
 
 GangMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)

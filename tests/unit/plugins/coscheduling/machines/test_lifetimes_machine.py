@@ -240,7 +240,7 @@ class LifetimesMachine(RuleBasedStateMachine):
         self.books_are_in_order()
         manager = self.plugin.manager
         assert manager.groups == {}
-        assert (len(manager.slots), bool(manager.gang_set_index), manager._pods._unseen, manager.terminating) == (
+        assert (len(manager.slots), bool(manager.gang_set_index.named), manager._pods._unseen, manager.terminating) == (
             0,
             False,
             {},

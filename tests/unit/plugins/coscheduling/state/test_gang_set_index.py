@@ -59,8 +59,8 @@ def test_the_sets_are_those_of_a_count_from_scratch_after_every_change(drawn: li
         ], "a set of the same groups has been whole, and no other has"
     for key in KEYS:
         groups.name(key, ())
-    assert not groups
-    left = (groups._peers, groups._sets, groups._kept_out, groups._refused, groups._tried_again)
+    assert not groups.named
+    left = (groups._peers, groups.sets, groups._kept_out, groups._refused, groups._tried_again)
     assert not any(left), "nothing is left over"
 
 

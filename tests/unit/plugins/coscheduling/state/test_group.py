@@ -69,7 +69,7 @@ def test_a_member_is_counted_in_one_state(
 
 def test_what_is_bound_is_on_its_node_before_the_watch_says_so(group: Group) -> None:
     happen(group, (HELD, "n1"), (BEGUN, ""), (CONFIRMED, "n1"))
-    assert (group.members["a"].node_name, group.assigned(), group.on_node()) == ("n1", {"a"}, set())
+    assert (group.members["a"].node_name, group.assigned, group.on_node()) == ("n1", {"a"}, set())
     happen(group, (MemberEvent.GONE, ""))
     assert group.unconfirmed == set()
 
@@ -154,7 +154,7 @@ def test_each_question_is_answered_by_the_states(group: Group, events: list[Memb
         "refused": group.refused,
         "admitted": group.admitted,
         "starting": group.starting,
-        "assigned": group.assigned(),
+        "assigned": group.assigned,
         "waiting": group.waiting(),
         "pending": {info.pod.uid for info in group.pending()},
     }

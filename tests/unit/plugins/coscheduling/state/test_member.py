@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.plugins.coscheduling.state.member import Effect, MemberEvent, MemberState, Transition, transition
+from extender.plugins.coscheduling.state.member import TRANSITIONS, Effect, MemberEvent, MemberState, Transition
 
 ARCHITECTURE = (Path(__file__).parents[5] / "docs" / "architecture.md").read_text()
 
@@ -56,13 +56,13 @@ def expected() -> Iterator[tuple[str, MemberState, MemberEvent, Transition]]:
     ],
 )
 def test_every_event_in_every_state(state: MemberState, event: MemberEvent, wanted: Transition) -> None:
-    found = transition(state, event)
+    found = TRANSITIONS[state, event]
     assert (found.state, found.possible) == (wanted.state, wanted.possible)
 
 
 @pytest.mark.parametrize("state", MemberState)
 def test_a_member_may_go_at_any_time(state: MemberState) -> None:
-    found = transition(state, MemberEvent.GONE)
+    found = TRANSITIONS[state, MemberEvent.GONE]
     assert (found.state, found.possible) == (None, True)
 
 
@@ -80,11 +80,11 @@ EFFECTS = {
 def test_what_follows_for_others(state: MemberState, event: MemberEvent) -> None:
     ends = event in (MemberEvent.SEEN_BOUND, MemberEvent.GONE)
     wanted = EFFECTS.get((state, event), {Effect.RELEASE_PLACE} if ends else set())
-    assert set(transition(state, event).effects) == wanted
+    assert set(TRANSITIONS[state, event].effects) == wanted
 
 
 def test_an_impossible_event_has_no_effects() -> None:
-    all_of_them = [transition(state, event) for state in MemberState for event in MemberEvent]
+    all_of_them = [TRANSITIONS[state, event] for state in MemberState for event in MemberEvent]
     assert not [each for each in all_of_them if not each.possible and each.effects]
 
 
@@ -104,7 +104,7 @@ def test_the_drawing_is_of_this_table() -> None:
         (state.value, event.value, to.value)
         for state in MemberState
         for event in MemberEvent
-        if (to := transition(state, event).state) is not None and to is not state
+        if (to := TRANSITIONS[state, event].state) is not None and to is not state
         if event not in ends or state is MemberState.STARTING
     }
     assert sorted(drawn()) == sorted(moves)
