@@ -10,9 +10,9 @@ Kubernetes: KEP-6012, pkg/scheduler/framework (validation of the layout at run t
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Collection, Iterator, Sequence
 
-from extender.framework.index import Index
 from extender.plugins.coscheduling.spec.field_errors import FieldError, invalid, too_many
 from extender.plugins.coscheduling.spec.in_tree import PARENT, CompositeSpec
 from extender.plugins.coscheduling.spec.named_groups import MAX_GROUPS
@@ -24,8 +24,8 @@ class Composites:
     def __init__(self) -> None:
         self._specs: dict[str, CompositeSpec] = {}
         self.parents: dict[str, str] = {}  # group -> the composite that it names, of each that is in a tree
-        self._groups = Index()  # composite, which need not be there -> groups that name it
-        self._composites = Index()  # likewise -> composites that name it
+        self._groups: dict[str, list[str]] = {}  # composite, which need not be there -> groups that name it, in order
+        self._composites: dict[str, list[str]] = {}  # likewise -> composites that name it
         self._chosen: dict[str, frozenset[str]] = {}  # root -> groups
         self._started: set[str] = set()  # roots
 
@@ -35,13 +35,13 @@ class Composites:
         self.remove(spec.key)
         self._specs[spec.key] = spec
         if spec.parent:
-            self._composites.add(spec.parent, spec.key)
+            insort(self._composites.setdefault(spec.parent, []), spec.key)
 
     def remove(self, key: str) -> None:
         """The groups that name it wait for it."""
         known = self._specs.pop(key, None)
         if known is not None and known.parent:
-            self._composites.discard(known.parent, key)
+            _discard(self._composites, known.parent, key)
         self._forget_root(key)
 
     def adopt(self, group: str, parent: str) -> Sequence[str]:
@@ -56,14 +56,14 @@ class Composites:
             too_large = len(self.groups_of(root)) > MAX_GROUPS
             self._leave_choice(root, group)
             del self.parents[group]
-            self._groups.discard(before, group)
+            _discard(self._groups, before, group)
             if too_large and len(left := self.groups_of(root)) <= MAX_GROUPS:
                 concerned += left
         if parent:
             self.parents[group] = parent
             root = self.root_of(group)
             too_large = len(self.groups_of(root)) > MAX_GROUPS
-            self._groups.add(parent, group)
+            insort(self._groups.setdefault(parent, []), group)
             if not too_large and len(joined := self.groups_of(root)) > MAX_GROUPS:
                 concerned += joined
         return concerned
@@ -128,10 +128,7 @@ class Composites:
 
     def children(self, key: str) -> tuple[Sequence[str], Sequence[str]]:
         """(groups, composites that are there) directly below; at most one more than MAX_GROUPS of each, in order."""
-        groups, composites = self._groups[key], self._composites[key]
-        if max(len(groups), len(composites)) > MAX_GROUPS:
-            return sorted(groups)[: MAX_GROUPS + 1], sorted(composites)[: MAX_GROUPS + 1]
-        return sorted(groups), sorted(composites)
+        return self._groups.get(key, [])[: MAX_GROUPS + 1], self._composites.get(key, [])[: MAX_GROUPS + 1]
 
     def groups_of(self, key: str) -> Sequence[str]:
         """All groups below, of any depth; more than MAX_GROUPS where the tree is too large."""
@@ -198,3 +195,11 @@ class Composites:
     def start_anew(self, root: str) -> None:
         """Nothing of it runs, or is to start, any more."""
         self._forget_root(root)
+
+
+def _discard(of: dict[str, list[str]], key: str, value: str) -> None:
+    """Takes the value away; a key without values is forgotten."""
+    values = of[key]
+    del values[bisect_left(values, value)]
+    if not values:
+        del of[key]

@@ -112,6 +112,23 @@ def test_a_walk_over_a_hostile_tree_is_bounded() -> None:
     assert (len(groups), len(composites)) == (MAX_GROUPS + 1, MAX_GROUPS + 1)
 
 
+def test_a_group_more_costs_the_same_in_a_tree_that_is_far_too_large() -> None:
+    """A tenant may make thousands of PodGroups that name one composite; each is compared with a few of its siblings alone."""
+
+    class Key(str):
+        compared = 0
+        __slots__ = ()
+
+        def __lt__(self, other: str) -> bool:
+            Key.compared += 1
+            return str.__lt__(self, other)
+
+    made = tree({}, root=(1, ""))
+    for number in range(2000):
+        made.adopt(Key(f"ns/g{number}"), "ns/root")
+    assert Key.compared < 2000 * 15
+
+
 def test_a_choice_is_forgotten_when_a_chosen_group_leaves_or_the_root_changes() -> None:
     made = tree({A: "root", B: "root"}, root=(1, ""))
     made.choose("ns/root", [A])
