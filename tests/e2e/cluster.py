@@ -142,15 +142,15 @@ class Cluster:
         }
         if priority:
             body["spec"]["priorityClassName"] = self.priority_class(priority, preempts=preempts)
-        uid: str = self._create_pod(body, namespace)["metadata"]["uid"]
+        uid: str = self.create(paths.PODS.format(namespace=namespace), body)["metadata"]["uid"]
         return uid
 
-    def _create_pod(self, body: Json, namespace: str) -> Json:
-        """Admission hears of a new PriorityClass a moment after it was made."""
+    def create(self, path: str, body: Json) -> Json:
+        """An object that may name a PriorityClass: admission hears of a new one a moment after it was made."""
         deadline = time.monotonic() + 5
         while True:
             try:
-                return self.api.create(paths.PODS.format(namespace=namespace), body)
+                return self.api.create(path, body)
             except Refused as refused:
                 if "no PriorityClass" not in refused.message or time.monotonic() > deadline:
                     raise

@@ -102,7 +102,7 @@ class Groups:
 
     def _create(self, api_version: str, kind: str, name: str, spec: Json) -> None:
         body = {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec}
-        self._cluster.api.create(self._path(api_version, kind), body)
+        self._cluster.create(self._path(api_version, kind), body)
 
     def change_min_count(self, name: str, minimum: int) -> None:
         spec = {"schedulingPolicy": {"gang": {"minCount": minimum}}}
