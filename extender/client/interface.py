@@ -285,6 +285,20 @@ class API(Protocol):
         ...
 
 
+def list_all(
+    api: API, resource: ResourceType[T], *, namespace: str = "", field_selector: str = "", limit: int = 500
+) -> Iterator[T]:
+    """The objects of a list, page by page. Go: pager.ListPager.EachListItem"""
+    token = ""
+    while True:
+        page = api.list_page(
+            resource, namespace=namespace, field_selector=field_selector, limit=limit, continue_token=token
+        )
+        yield from page.items
+        if not (token := page.next):
+            return
+
+
 class EventRecorder(Protocol):
     """Writes Events in the background; never blocks, never raises. Go: events.EventRecorder."""
 

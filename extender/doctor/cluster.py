@@ -12,12 +12,11 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
-from extender.api import corev1
 from extender.api.metav1 import Object, ObjectMeta
 from extender.client import interface as kinds
 from extender.client.errors import ApiError, ForbiddenError, NotFoundError
 from extender.client.informer import NON_TERMINAL_PODS
-from extender.client.interface import API, ResourceType
+from extender.client.interface import API, ResourceType, list_all
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration, LeaseRef
 from extender.doctor.findings import Finding, Severity
@@ -183,31 +182,23 @@ class _Cluster:
 
     def strangers(self) -> Iterator[Finding]:
         """Groups with pods that name a scheduler which is not ours."""
-        labels = GroupLabels.of(self.args)
-        others: dict[str, Counter[str]] = defaultdict(Counter)
         ours: set[str] = set()
-        list_page = partial(self.api.list_page, kinds.PODS, field_selector=NON_TERMINAL_PODS)
-        token = ""
-        while True:
-            page, forbidden = self._read("pods", partial(list_page, continue_token=token))
-            yield from forbidden
-            if page is None:
-                return
-            for pod in page.items:
-                self._count(pod, labels, ours, others)
-            if not (token := page.next):
-                break
-        yield from self._mixed(ours, others)
+        others: dict[str, Counter[str]] = defaultdict(Counter)
+        _, forbidden = self._read("pods", partial(self._count_members, ours, others))
+        yield from forbidden or self._mixed(ours, others)
 
-    def _count(self, pod: corev1.Pod, labels: GroupLabels, ours: set[str], others: Mapping[str, Counter[str]]) -> None:
-        ref = labels.group_of(pod)
-        if ref is None:
-            return
-        if self.configuration.serves(pod.spec.scheduler_name):
-            ours.add(ref.key)
-        elif (ref.source is None or ref.lightweight) and not pod.spec.scheduling_group:
-            # Another system's object, or kube-scheduler's own, with that system's scheduler is well.
-            others[ref.key][pod.spec.scheduler_name] += 1
+    def _count_members(self, ours: set[str], others: Mapping[str, Counter[str]]) -> None:
+        """Keys of groups with members of ours; of groups with others, how many are of which scheduler."""
+        labels = GroupLabels.of(self.args)
+        for pod in list_all(self.api, kinds.PODS, field_selector=NON_TERMINAL_PODS):
+            ref = labels.group_of(pod)
+            if ref is None:
+                continue
+            if self.configuration.serves(pod.spec.scheduler_name):
+                ours.add(ref.key)
+            elif (ref.source is None or ref.lightweight) and not pod.spec.scheduling_group:
+                # Another system's object, or kube-scheduler's own, with that system's scheduler is well.
+                others[ref.key][pod.spec.scheduler_name] += 1
 
     def _mixed(self, ours: set[str], others: Mapping[str, Counter[str]]) -> Iterator[Finding]:
         served = ", ".join(self.configuration.scheduler_names)

@@ -32,6 +32,7 @@ from extender.client.interface import (
     PODS,
     STORAGE_CLASSES,
     ResourceType,
+    list_all,
 )
 from extender.plugins.csi_translation import BY_NAME
 from extender.plugins.pod_claims import claim_use
@@ -92,12 +93,7 @@ class _Pass:
         return self._wrote
 
     def _list(self, resource: ResourceType[T]) -> Sequence[T]:
-        page = self._api.list_page(resource, limit=_PAGE)
-        items = list(page.items)
-        while page.next:
-            page = self._api.list_page(resource, limit=_PAGE, continue_token=page.next)
-            items += page.items
-        return items
+        return list(list_all(self._api, resource, limit=_PAGE))
 
     # Claims of ephemeral volumes
 
