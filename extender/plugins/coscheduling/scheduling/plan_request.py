@@ -282,11 +282,13 @@ def note_places(
         manager.composites.choose(request.tree.name, [group.key for group in gang_set])
     wave_of = _wave_of(manager, gang_set, waves)
     settled = {uid for each in gang_set for uid in each.assigned}
+    behind = {uid for each in gang_set for uid in manager.left_behind(each)}
+    priorities = {each.key: manager.priority_of(each) for each in gang_set}
+    group_of = {uid: each for each in gang_set for uid in each.members}
     for info in request.members:
-        node_name = placement.nodes.get(info.pod.uid)
-        group = next((each for each in gang_set if info.pod.uid in each.members), None)
+        node_name, group = placement.nodes.get(info.pod.uid), group_of.get(info.pod.uid)
         if node_name is not None and group is not None and info.pod.uid not in settled:
-            firm, priority = info.pod.uid in manager.left_behind(group), manager.priority_of(group)
+            firm, priority = info.pod.uid in behind, priorities[group.key]
             member = group.members[info.pod.uid]
             wave, member.turn = wave_of(info.pod.uid, member.turn), None
             ranks = next(
