@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from extender.config.plugin_args import PluginArgs
+from extender.config.plugin_args import CoschedulingArgs, PluginArgs
 
 EXTENSION_POINTS = (
     "pre_enqueue",
@@ -61,6 +61,12 @@ class KubeSchedulerProfile:
     plugins: Plugins = Plugins()
     plugin_config: Mapping[str, PluginArgs | Mapping[str, Any]] = field(default_factory=dict)
     percentage_of_nodes_to_score: int | None = None
+
+    @property
+    def coscheduling_args(self) -> CoschedulingArgs:
+        """The default ones where the file has none."""
+        args = self.plugin_config.get("Coscheduling")
+        return args if isinstance(args, CoschedulingArgs) else CoschedulingArgs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +177,11 @@ class ExtenderConfiguration:
     shadow_max_nodes_percent: int = 25
     wake_by: str = "auto"
     ungate_refused: bool = False
+
+    @property
+    def coscheduling_args(self) -> CoschedulingArgs:
+        """Of the first profile, as everywhere: they count for all."""
+        return self.profiles[0].coscheduling_args if self.profiles else CoschedulingArgs()
 
     def serves(self, scheduler_name: str) -> bool:
         """Whether pods that name this scheduler are ours."""

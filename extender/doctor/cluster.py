@@ -94,7 +94,7 @@ def examine(
 ) -> Iterator[Finding]:
     """source: how the cluster was reached, the `file` of the findings. user: whose rights are asked; empty: our own. now: the time to
     hold the Lease against. What the API server refuses to us is a finding too; a server that does not answer is an ApiError."""
-    args = next(_arguments(configuration), CoschedulingArgs())
+    args = configuration.coscheduling_args
     cluster = _Cluster(api, configuration, args, source)
     yield from cluster.pod_groups()
     for right in _rights(configuration, args):
@@ -102,11 +102,6 @@ def examine(
     if configuration.leader_lease is not None:
         yield from cluster.lease(configuration.leader_lease, now or datetime.now(UTC))
     yield from cluster.strangers()
-
-
-def _arguments(configuration: ExtenderConfiguration) -> Iterator[CoschedulingArgs]:
-    found = (profile.plugin_config.get("Coscheduling") for profile in configuration.profiles)
-    return (args for args in found if isinstance(args, CoschedulingArgs))
 
 
 @dataclass(frozen=True, slots=True)

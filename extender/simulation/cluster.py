@@ -71,7 +71,7 @@ def _of_claims(pods: Sequence[corev1.Pod]) -> Iterator[str]:
 def whole_configuration(cluster: Cluster, configuration: ExtenderConfiguration | None) -> KubeSchedulerConfiguration:
     """Every in-tree plugin, and gangs where there are any, for the schedulers that the configuration or the pods name."""
     scheduler_names = _scheduler_names(cluster, configuration)
-    args = coscheduling_args(configuration)
+    args = (configuration or ExtenderConfiguration()).coscheduling_args
     gangs = args if configuration is not None or _has_gangs(cluster, args) else None
     profiles = tuple(whole_profile(name, coscheduling=gangs) for name in scheduler_names)
     return KubeSchedulerConfiguration(profiles)
@@ -85,9 +85,11 @@ def unserved(cluster: Cluster, configuration: KubeSchedulerConfiguration) -> tup
     )
     warnings = [f"no profile schedules for {name!r}: {count} pods are left alone" for name, count in others.items()]
     with_gangs = [profile for profile in configuration.profiles if enables(profile, names.COSCHEDULING)]
-    warnings += _of_presets(cluster, GroupLabels.of(_args_of(with_gangs[0]) if with_gangs else CoschedulingArgs()))
+    warnings += _of_presets(
+        cluster, GroupLabels.of(with_gangs[0].coscheduling_args if with_gangs else CoschedulingArgs())
+    )
     if with_gangs:
-        warnings += _of_groups(cluster, _args_of(with_gangs[0]))
+        warnings += _of_groups(cluster, with_gangs[0].coscheduling_args)
         return tuple(warnings)
     warnings += _of_in_tree(cluster, GroupLabels())
     if members := _members(cluster, served):
@@ -147,17 +149,6 @@ def _scheduler_names(cluster: Cluster, configuration: ExtenderConfiguration | No
     named = {pod.spec.scheduler_name for pod in cluster.pods if not pod.node_name}
     named |= {each.object["spec"].get("schedulerName") or DEFAULT_SCHEDULER for each in cluster.later}
     return sorted(named) or [DEFAULT_SCHEDULER]
-
-
-def coscheduling_args(configuration: ExtenderConfiguration | None) -> CoschedulingArgs:
-    """Of the first profile, as everywhere: they count for all."""
-    profiles = configuration.profiles if configuration is not None else ()
-    return _args_of(profiles[0]) if profiles else CoschedulingArgs()
-
-
-def _args_of(profile: KubeSchedulerProfile) -> CoschedulingArgs:
-    args = profile.plugin_config.get(names.COSCHEDULING)
-    return args if isinstance(args, CoschedulingArgs) else CoschedulingArgs()
 
 
 def _has_gangs(cluster: Cluster, args: CoschedulingArgs) -> bool:

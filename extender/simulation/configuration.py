@@ -25,7 +25,7 @@ from extender.config.types import (
 )
 from extender.plugins import names
 from extender.scheduler.in_process import http_extender
-from extender.simulation.cluster import Cluster, coscheduling_args, enables, whole_configuration
+from extender.simulation.cluster import Cluster, enables, whole_configuration
 from extender.simulation.extenders import SortedExtenders, sort_extenders
 
 POST_FILTER = "post_filter"
@@ -120,7 +120,7 @@ def _with_coscheduling(
     profile: KubeSchedulerProfile, settings: ExtenderConfiguration, weight: int
 ) -> KubeSchedulerProfile:
     """Last of all, as an extender is asked about the nodes that the plugins leave. weight: of its scores, as in the entry."""
-    args = {**profile.plugin_config, names.COSCHEDULING: coscheduling_args(settings)}
+    args = {**profile.plugin_config, names.COSCHEDULING: settings.coscheduling_args}
     coscheduling = Plugins(PluginSet((PluginRef(names.COSCHEDULING, weight),)))
     plugins = _with(profile.plugins, coscheduling, {names.COSCHEDULING})
     return _as_extender(replace(profile, plugins=plugins, plugin_config=args))

@@ -20,7 +20,6 @@ from extender.framework.runtime.registry import Registry
 from extender.plugins import names
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.spec.membership import GroupLabels
-from extender.simulation.cluster import coscheduling_args
 from extender.simulation.gangs import Gangs, Members, PodGroup, new_coscheduling
 from extender.simulation.scenario_fields import Json, ScenarioError, converted, listed, many
 
@@ -79,9 +78,8 @@ def settings_of(scenario: Json, path: str) -> ExtenderConfiguration | None:
 def _args(framework: Framework, configuration: ExtenderConfiguration) -> CoschedulingArgs:
     """The profile's, where it has the plugin; else the extender's."""
     if names.COSCHEDULING in framework.plugins:
-        args = framework.profile.plugin_config.get(names.COSCHEDULING)
-        return args if isinstance(args, CoschedulingArgs) else CoschedulingArgs()
-    return coscheduling_args(configuration)
+        return framework.profile.coscheduling_args
+    return configuration.coscheduling_args
 
 
 def _may_evict(scenario: Json, path: str) -> bool:
