@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from extender.cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from extender.config.types import ExtenderConfiguration
     from extender.doctor.findings import Finding
 
 
@@ -47,30 +48,25 @@ def _examine(args: argparse.Namespace) -> Iterator[Finding]:
 
     if args.kube_scheduler_config is None and args.config is None and args.kubeconfig is None:
         raise UsageError("doctor: wanted one or more of --kube-scheduler-config FILE, --config FILE, --kubeconfig FILE")
-    yield from configuration.examine(args.kube_scheduler_config, args.config)
+    examined = configuration.examine(args.kube_scheduler_config, args.config)
+    yield from examined.findings
     if args.kubeconfig is not None:
-        yield from _of_cluster(args)
+        yield from _of_cluster(args, examined.ours)
 
 
-def _of_cluster(args: argparse.Namespace) -> Iterator[Finding]:
+def _of_cluster(args: argparse.Namespace, ours: ExtenderConfiguration | None) -> Iterator[Finding]:
     from extender.client.connection import Connection
     from extender.client.credentials import IdentityError
     from extender.client.errors import ApiError
-    from extender.config.load import load_extender_configuration
     from extender.config.types import ExtenderConfiguration
-    from extender.config.yaml_file import ConfigurationError
     from extender.doctor import cluster
 
-    try:
-        ours = load_extender_configuration(args.config) if args.config is not None else ExtenderConfiguration()
-    except ConfigurationError:  # said already
-        ours = ExtenderConfiguration()
     try:
         api = Connection.from_kubeconfig(args.kubeconfig)
     except IdentityError as error:
         raise UsageError(str(error)) from error
     try:
-        yield from cluster.examine(api, ours, args.kubeconfig, args.user)
+        yield from cluster.examine(api, ours or ExtenderConfiguration(), args.kubeconfig, args.user)
     except ApiError as error:
         yield cluster.unreachable(args.kubeconfig, error)
     finally:

@@ -5,10 +5,11 @@ Each file alone is checked by `config`; here are the rules between fields that a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Generic, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from extender.config.durations import go_duration
@@ -18,6 +19,7 @@ from extender.config.types import ExtenderConfig, ExtenderConfiguration, KubeSch
 from extender.config.yaml_file import ConfigurationError, Document, read_document
 from extender.doctor.findings import Finding, Severity, finding
 
+T = TypeVar("T")
 ERROR, WARNING, INFO = Severity
 
 LONGEST_ANSWER_SECONDS = 10.0
@@ -28,44 +30,51 @@ OPS_PORT = 8889
 
 
 @dataclass(frozen=True, slots=True)
-class KubeSchedulerFile:
+class ConfigFile(Generic[T]):
+    """A file that its process starts with."""
+
     document: Document
-    read: KubeSchedulerConfiguration
+    read: T
+
+
+KubeSchedulerFile = ConfigFile[KubeSchedulerConfiguration]
+ExtenderFile = ConfigFile[ExtenderConfiguration]
 
 
 @dataclass(frozen=True, slots=True)
-class ExtenderFile:
-    document: Document
-    read: ExtenderConfiguration
+class Examined:
+    """findings: of both files. ours: what the extender's file says; None where there is none, or it is refused."""
+
+    findings: tuple[Finding, ...]
+    ours: ExtenderConfiguration | None
 
 
-def examine(kube_scheduler_file: Path | str | None, extender_file: Path | str | None) -> list[Finding]:
-    """All findings about the two files, or about the one that is given. Raises OSError for a file that cannot be read."""
+def examine(kube_scheduler_file: Path | str | None, extender_file: Path | str | None) -> Examined:
+    """The two files, or the one that is given. Raises OSError for a file that cannot be read."""
     findings: list[Finding] = []
-    kube_scheduler = ours = None
-    try:
-        if kube_scheduler_file is not None:
-            document = read_document(kube_scheduler_file)
-            kube_scheduler = KubeSchedulerFile(document, read_kube_scheduler_configuration(document))
-    except ConfigurationError as error:
-        findings += _mistakes(error)
-    try:
-        if extender_file is not None:
-            document = read_document(extender_file)
-            ours = ExtenderFile(document, read_extender_configuration(document))
-    except ConfigurationError as error:
-        findings += _mistakes(error)
+    kube_scheduler = _load(kube_scheduler_file, read_kube_scheduler_configuration, findings)
+    ours = _load(extender_file, read_extender_configuration, findings)
     if kube_scheduler is not None:
         findings += of_kube_scheduler(kube_scheduler)
     if kube_scheduler is not None and ours is not None:
         findings += of_both(kube_scheduler, ours)
-    return findings
+    return Examined(tuple(findings), ours.read if ours is not None else None)
 
 
-def _mistakes(error: ConfigurationError) -> Iterator[Finding]:
-    for each in error.mistakes:
+def _load(file: Path | str | None, read: Callable[[Document], T], findings: list[Finding]) -> ConfigFile[T] | None:
+    """What is wrong with the file by itself is added to the findings."""
+    if file is None:
+        return None
+    try:
+        document = read_document(file)
+        return ConfigFile(document, read(document))
+    except ConfigurationError as error:
         fix = "the process does not start with this file: mend the field"
-        yield Finding(ERROR, "InvalidConfiguration", each.file, each.line, each.field, each.text, fix)
+        findings += [
+            Finding(ERROR, "InvalidConfiguration", each.file, each.line, each.field, each.text, fix)
+            for each in error.mistakes
+        ]
+        return None
 
 
 def of_kube_scheduler(file: KubeSchedulerFile) -> Iterator[Finding]:

@@ -32,7 +32,7 @@ class Files:
         (self._folder / name).write_text(text.replace(old, new, 1))
 
     def found(self) -> list[Finding]:
-        return examine(self._folder / KUBE_SCHEDULER, self._folder / OURS)
+        return list(examine(self._folder / KUBE_SCHEDULER, self._folder / OURS).findings)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def files(tmp_path: Path) -> Files:
 
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: str(folder.name))
 def test_nothing_is_wrong_with_what_is_shipped(folder: Path) -> None:
-    assert examine(folder / KUBE_SCHEDULER, folder / OURS) == []
+    assert examine(folder / KUBE_SCHEDULER, folder / OURS).findings == ()
 
 
 ENTRY = "  - urlPrefix: http://127.0.0.1:8888\n"
@@ -223,5 +223,5 @@ def test_another_extender_beside_ours_is_not_judged(files: Files) -> None:
 
 def test_one_file_alone_is_examined_too(files: Files, tmp_path: Path) -> None:
     files.replace(KUBE_SCHEDULER, "ignorable: false", "ignorable: true")
-    assert [each.code for each in examine(tmp_path / KUBE_SCHEDULER, None)] == ["Ignorable"]
-    assert examine(None, tmp_path / OURS) == []
+    assert [each.code for each in examine(tmp_path / KUBE_SCHEDULER, None).findings] == ["Ignorable"]
+    assert examine(None, tmp_path / OURS).findings == ()
