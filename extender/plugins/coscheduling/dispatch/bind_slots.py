@@ -34,12 +34,10 @@ class BindSlots:
         # keys of groups that were let in; those that have started go when they are counted
         self._let_in: set[str] = set()
         self._waiting: dict[str, None] = {}  # one key of each gang set that was refused, in order
-        self._extra: dict[
-            str, str
-        ] = {}  # UID -> key of its group: was refused, and the gang set needs others than this one
-        self._passed: dict[
-            str, float
-        ] = {}  # UID of such a one that was let in -> until when it may be on its way to bind
+        # UID -> key of its group: was refused, and the gang set needs others than this one
+        self._extra: dict[str, str] = {}
+        # UID of such a one that was let in -> until when it may be on its way to bind
+        self._passed: dict[str, float] = {}
 
     def lets_in(self, group: Group) -> bool:
         """Whether the gang set's members may come to bind; one that may not is asked about again by `next_gang_sets`."""

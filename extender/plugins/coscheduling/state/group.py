@@ -173,22 +173,19 @@ class Group:
     once_whole: bool = False  # minMember of them have run since the first came to a node
     whole_of: int = 0  # as once_whole, whatever the match policy: the largest minMember that was met
     ran: bool = False  # members of it have been on nodes
-    ended: dict[str, corev1.Pod] = field(
-        default_factory=dict
-    )  # UID -> a member that has Succeeded, and counts as a sibling
+    # UID -> a member that has Succeeded, and counts as a sibling
+    ended: dict[str, corev1.Pod] = field(default_factory=dict)
     last_diagnosis: Diagnosis | None = None  # what the last attempt came to, if that was nothing; None after a plan
     spec: GroupSpec | None = None  # None: not computed since the last change
     priorities: Counter[int] = field(default_factory=Counter)  # how many members have each
     wishes: Counter[Wish] = field(default_factory=Counter)  # how many members say each, of those that say something
     roles: RoleCounts | None = None  # how many members have each; None until that is asked
-    steps: Counter[Step] = field(
-        default_factory=Counter
-    )  # how many members say that they are at each step of their job
+    # how many members say that they are at each step of their job
+    steps: Counter[Step] = field(default_factory=Counter)
     early: int = 0  # how many initializers have started
     in_part: bool = False  # no member has come for so long that those which are missing are taken to be made later
-    phased: tuple[GroupSpec, int, GroupSpec] | None = (
-        None  # a spec, `changes`, and what of it holds in the phase that it is in
-    )
+    # a spec, `changes`, and what of it holds in the phase that it is in
+    phased: tuple[GroupSpec, int, GroupSpec] | None = None
     changes: int = 0  # grows with each change of a member
     standing: Standing | None = None  # None: not computed since the last change of a member or of the spec
     on_waiting: Callable[[bool], None] = lambda waits: (

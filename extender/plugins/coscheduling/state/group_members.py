@@ -37,9 +37,8 @@ class KnownPods:
         self._groups: dict[str, str] = {}  # UID -> key of the group that it is in
         self._gone: TTLCache[str, bool] = TTLCache(MAX_GONE, GONE_SECONDS, timer=clock)
         self._unseen: dict[str, float] = {}  # UID -> until when the watch has to show it
-        self._left_held: dict[
-            str, str
-        ] = {}  # UID -> key of the group that it left, and that holds it until its call ends
+        # UID -> key of the group that it left, and that holds it until its call ends
+        self._left_held: dict[str, str] = {}
 
     def __contains__(self, uid: object) -> bool:
         """Whether the pod is a member of a group."""

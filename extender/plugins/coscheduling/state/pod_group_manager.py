@@ -100,14 +100,12 @@ class PodGroupManager:
         self.quarantine = Quarantine(self.lock, clock)
         self.permitted: TTLCache[str, bool] = TTLCache(MAX_NOTES, permitted_seconds, timer=clock)
         self.on_dropped: list[Callable[[str], None]] = []  # told the keys of groups that are gone, under the lock
-        self.broken: dict[
-            str, float
-        ] = {}  # keys of gangs that ask what becomes of them when broken, and are -> since when
+        # keys of gangs that ask what becomes of them when broken, and are -> since when
+        self.broken: dict[str, float] = {}
         self.epoch = 0  # grows with every event that can help a denied group
         self.cluster_epoch = 0  # likewise, but not with what we give up ourselves
-        self.terminating: dict[
-            str, tuple[corev1.Pod, float]
-        ] = {}  # preemption/leaving's: UID -> victim, and until when
+        # preemption/terminating_victims: UID -> victim, and until when
+        self.terminating: dict[str, tuple[corev1.Pod, float]] = {}
         self._pods = KnownPods(clock)
 
     def group_of(self, pod: corev1.Pod) -> Group | None:
