@@ -5,13 +5,16 @@ kube-scheduler: pkg/scheduler/util/utils.go (PatchPodStatus)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 from extender.api import codec, corev1
 from extender.api.metav1 import Condition
 from extender.client.interface import API, POD_GROUPS, PODS, OwnPodGroup, PatchType, resource_of
+
+NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 
 
 def now() -> datetime:
@@ -59,18 +62,19 @@ def annotate_pod(api: API, pod: corev1.Pod, key: str, value: str) -> corev1.Pod:
     return api.patch(PODS, pod.name, body, namespace=pod.namespace)
 
 
-def patch_pod_group_conditions(api: API, group: OwnPodGroup, conditions: Sequence[Condition]) -> OwnPodGroup:
-    """Sets these conditions by their types. A custom resource has no merge by type: all of them are written, the others as we know
-    them."""
+def patch_pod_group_status(
+    api: API, group: OwnPodGroup, conditions: Sequence[Condition], fields: Mapping[str, Any] = NO_FIELDS
+) -> OwnPodGroup:
+    """Sets these conditions by their types, and fields of the status by their names; None takes one out. A custom resource has no
+    merge of conditions by type: where there are any all of them are written, the others as we know them."""
     resource, meta = resource_of(group), group.metadata
     patch_type = PatchType.STRATEGIC
     if resource is POD_GROUPS:
         patch_type, types = PatchType.MERGE, {condition.type for condition in conditions}
-        conditions = [*(known for known in group.status.conditions if known.type not in types), *conditions]
-    body = {
-        "metadata": {"uid": meta.uid},
-        "status": {"conditions": [codec.to_builtins(condition) for condition in conditions]},
-    }
+        if conditions:
+            conditions = [*(known for known in group.status.conditions if known.type not in types), *conditions]
+    status = {"conditions": [codec.to_builtins(condition) for condition in conditions]} if conditions else {}
+    body = {"metadata": {"uid": meta.uid}, "status": {**fields, **status}}
     found: OwnPodGroup = api.patch(
         resource, meta.name, body, namespace=meta.namespace, subresource="status", patch_type=patch_type
     )

@@ -16,10 +16,10 @@ from extender import metrics
 from extender.api import corev1, policyv1
 from extender.backend.cache.cache import Cache
 from extender.backend.queue.nominator import Nominator
+from extender.client.ended_pods import ENDED_PODS, SUCCEEDED_PODS, hand_over_ended_pods
 from extender.client.events import Recorder
 from extender.client.informer import InformerFactory
 from extender.client.interface import API, LEASES, NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS
-from extender.client.succeeded_pods import hand_over_succeeded_pods
 from extender.config.defaults import behind_profile
 from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile
 from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND
@@ -49,7 +49,18 @@ from extender.scheduler.event_handlers import NodeHandlers, ObjectHandlers, PodH
 from extender.scheduler.filter_health import FilterHealth
 from extender.scheduler.in_flight import InFlight
 from extender.scheduler.leadership import Leadership, LeaseHandlers
-from extender.scheduler.live_metrics import LiveMetrics, of_cache, of_gangs, of_informers, of_leadership, of_room
+from extender.scheduler.live_metrics import (
+    LiveMetrics,
+    of_cache,
+    of_gangs,
+    of_informers,
+    of_leadership,
+    of_pod_groups,
+    of_room,
+)
+from extender.scheduler.pod_groups.controller import PodGroupController
+from extender.scheduler.pod_groups.line import line_of
+from extender.scheduler.pod_groups.records import Records
 from extender.scheduler.preemption_cycle import PreemptionCycle
 from extender.scheduler.scheduler import Scheduler, SchedulerDependencies
 from extender.scheduler.scheduling_cycle import SchedulingCycle
@@ -141,6 +152,7 @@ class _Assembly:
         by_eviction_api = configuration.evict_through == "eviction"
         self._evictor = ApiEvictor(api, self._recorder, self._leads, self._clock, by_eviction_api=by_eviction_api)
         self._once = _OnceSynced(settled, self._informers.has_synced)
+        self._pod_groups = self._new_pod_group_controller()
         self._background = Background(self._ticks())
         self._planning = Background(name="planning")
         self._coscheduling.connect(self._coscheduling_dependencies())
@@ -178,7 +190,31 @@ class _Assembly:
         ).configured(configuration)
 
     def _list_succeeded_pods(self, namespace: str, found: Callable[[Iterable[corev1.Pod]], None]) -> None:
-        self._steering.background(partial(hand_over_succeeded_pods, self._api, namespace, found))
+        self._steering.background(partial(hand_over_ended_pods, SUCCEEDED_PODS, self._api, namespace, found))
+
+    def _new_pod_group_controller(self) -> PodGroupController:
+        coscheduling = self._coscheduling
+
+        def bound_by_us(pod: corev1.Pod) -> bool:
+            """Or, for all that we know, by the replica that led before us."""
+            ours = self._cache.was_assumed(pod) or coscheduling.shows_its_start(pod)
+            return ours or not self._pod_groups.leads_for_long()
+
+        return PodGroupController(
+            self._verdicts.writer,
+            self._informers.informer(POD_GROUPS, optional=True).store,
+            Records(coscheduling.manager.key_of, self._configuration.serves, bound_by_us),
+            coscheduling.manager.key_of,
+            lambda: line_of(coscheduling.report),
+            self._list_ended_pods,
+            self._recorder,
+            self._verdicts.forget,
+            lambda: self._leads() and self._informers.has_synced(),
+            self._clock,
+        )
+
+    def _list_ended_pods(self, namespace: str, found: Callable[[Iterable[corev1.Pod]], None]) -> None:
+        self._steering.background(partial(hand_over_ended_pods, ENDED_PODS, self._api, namespace, found))
 
     def _ticks(self) -> dict[str, Callable[[], None]]:
         return {
@@ -190,6 +226,7 @@ class _Assembly:
             "verdicts": self._verdicts.tick,
             "unconfirmed-bindings": self._unconfirmed().tick,
             "coscheduling": self._coscheduling.tick,
+            "pod-groups": self._pod_groups.tick,
         }
 
     def _unconfirmed(self) -> UnconfirmedBindings:
@@ -210,9 +247,11 @@ class _Assembly:
         watch_foreign_groups(informers, coscheduling)
         watch_volumes(informers, coscheduling.on_volumes)
         informers.informer(PODS).add_handler(pods)
+        informers.informer(PODS).add_handler(ObjectHandlers(self._pod_groups.on_pod))
         informers.informer(NODES).add_handler(NodeHandlers(self._cache, coscheduling.on_node))
-        pod_groups = ObjectHandlers(coscheduling.on_pod_group)
-        informers.informer(POD_GROUPS, optional=True).add_handler(pod_groups)
+        pod_groups = informers.informer(POD_GROUPS, optional=True)
+        pod_groups.add_handler(ObjectHandlers(coscheduling.on_pod_group))
+        pod_groups.add_handler(ObjectHandlers(self._pod_groups.on_pod_group))
         informers.informer(NAMESPACES)
         informers.informer(POD_DISRUPTION_BUDGETS, optional=True)
         lease = self._configuration.leader_lease
@@ -245,12 +284,20 @@ class _Assembly:
             evictor=self._evictor,
             recorder=self._recorder,
             verdicts=self._verdicts,
+            pod_groups=self._pod_groups,
             live_metrics=self._live_metrics(),
         )
 
     def _live_metrics(self) -> LiveMetrics:
         own = (*of_leadership(self._leadership), *of_cache(self._cache), *of_informers(self._informers))
-        return LiveMetrics([*own, *of_gangs(self._coscheduling.report), *of_room(self._coscheduling.report.largest)])
+        return LiveMetrics(
+            [
+                *own,
+                *of_gangs(self._coscheduling.report),
+                *of_pod_groups(self._pod_groups.foreign),
+                *of_room(self._coscheduling.report.largest),
+            ]
+        )
 
 
 def _most_nodes_offered(configuration: ExtenderConfiguration) -> int:

@@ -144,6 +144,14 @@ def of_gangs(report: GangReport) -> Iterable[Gauge]:
     return gangs, quarantined
 
 
+def of_pod_groups(foreign: Callable[[], int]) -> Iterable[Gauge]:
+    def gangs() -> GaugeMetricFamily:
+        text = "PodGroups with pods that another scheduler has bound, or is to: what starts them keeps no gang whole."
+        return _family("gang_extender_foreign_scheduler_gangs", text, (), [((), foreign())])
+
+    return (gangs,)
+
+
 def of_room(largest: Callable[[], Largest]) -> Iterable[Gauge]:
     def members() -> GaugeMetricFamily:
         counts = {(level,): count for level, count in largest().members.items()}

@@ -40,6 +40,7 @@ from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooM
 from extender.scheduler.interface import GANG, GANGS, Caller, Check, NotCacheCapableError, NotSyncedError, Page
 from extender.scheduler.leadership import Leadership
 from extender.scheduler.live_metrics import LiveMetrics
+from extender.scheduler.pod_groups.controller import PodGroupController
 from extender.scheduler.preemption_cycle import PreemptionCycle
 from extender.scheduler.scheduling_cycle import NOT_CACHE_CAPABLE, SchedulingCycle
 
@@ -74,6 +75,7 @@ class SchedulerDependencies:
     evictor: ApiEvictor
     recorder: Recorder
     verdicts: GroupVerdicts
+    pod_groups: PodGroupController
     live_metrics: LiveMetrics
 
 
@@ -202,10 +204,13 @@ class Scheduler:
         served = self._dependencies.informers.informer(POD_GROUPS).state.served
         if not served:
             checks.append(Check("podgroup-crd", True, "not served: groups come from labels only"))
-        if self._dependencies.verdicts.events_only:
+        if not self._dependencies.verdicts.writer.conditions_kept:
             checks.append(
                 Check("podgroup-conditions", True, "the CRD has no status.conditions: verdicts are events only")
             )
+        if others := self._dependencies.pod_groups.other_managers:
+            text = f"phases are left to another controller of PodGroups: {', '.join(sorted(others))}"
+            checks.append(Check("podgroup-status", True, text))
         checks.append(self._filter_check(READINESS_SECONDS))
         return [*checks, Check("draining", not self._stopped, "draining" if self._stopped else "")]
 
@@ -266,6 +271,7 @@ class Scheduler:
         self._dependencies.planning.stop()
         self._dependencies.steering.stop()
         self._dependencies.informers.stop()
+        self._dependencies.pod_groups.stop()
         self._dependencies.verdicts.stop()
         self._dependencies.recorder.stop()
         self._dependencies.api.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.e2e import api as paths
 from tests.e2e.cluster import Cluster
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
@@ -35,3 +36,64 @@ def test_a_gang_is_rejected_for_want_of_room_and_starts_when_there_is_some(
         return {event["reason"] for event in cluster.api.items(EVENTS) if event["regarding"]["kind"] == "PodGroup"}
 
     eventually(lambda: {"GangRejected", "GangScheduled"} <= reasons(), within=5, what="events say both")
+
+
+def test_kubectl_get_podgroup_tells_of_a_gang_from_its_start_to_its_end(
+    cluster: Cluster, module_programs: Pair
+) -> None:
+    """A start, a member that is lost, a preemption, a finish, and a gang that something else has bound in part."""
+
+    def line(name: str) -> tuple[str, ...]:
+        columns = cluster.plane.kubectl("get", "podgroups.scheduling.x-k8s.io", name, "--no-headers").split()
+        return tuple(columns[1:-1])
+
+    def says(name: str, *columns: str) -> None:
+        try:
+            eventually(lambda: line(name) == columns, within=15, what=f"{name} says {columns}")
+        except AssertionError:
+            assert line(name) == columns
+
+    def conditions(name: str) -> dict[str, str]:
+        path = f"{paths.POD_GROUPS.format(namespace='default')}/{name}"
+        found = cluster.api.get(path).get("status", {}).get("conditions", [])
+        return {each["type"]: f"{each['status']} {each['reason']}" for each in found}
+
+    def phase(name: str, phase: str) -> None:
+        cluster.api.patch(f"{paths.PODS.format(namespace='default')}/{name}/status", {"status": {"phase": phase}})
+
+    cluster.node("node-1", cpu="3")
+    cluster.pod_group("job", min_member=3)
+    names = [f"job-{number}" for number in range(3)]
+    for name in names[:2]:
+        cluster.pod(name, group="job", requests={"cpu": "1"})
+    says("job", "Pending", "0/3", "QuorumMissing")
+    cluster.pod(names[2], group="job", requests={"cpu": "1"})
+    cluster.recorder.await_bound(*names, within=5)
+    says("job", "Scheduled", "3/3", "GangScheduled")
+    for name in names:
+        phase(name, "Running")
+    says("job", "Running", "3/3", "GangScheduled")
+
+    cluster.delete_pod(names[2])
+    eventually(lambda: conditions("job").get("Degraded") == "True BelowMinMember", within=15, what="it is degraded")
+    cluster.pod("job-3", group="job", requests={"cpu": "1"})
+    cluster.recorder.await_bound("job-3", within=15)
+    eventually(lambda: conditions("job").get("Degraded") == "False MinMember", within=15, what="it is whole again")
+
+    cluster.pod_group("urgent", min_member=3)
+    urgent = [f"urgent-{number}" for number in range(3)]
+    for name in urgent:
+        cluster.pod(name, group="urgent", requests={"cpu": "1"}, priority=1000)
+    cluster.recorder.await_bound(*urgent, within=30)
+    says("job", "Pending", "0/3", "GangPreempted")
+    assert conditions("job")["DisruptionTarget"] == "True PreemptionByScheduler"
+
+    for name in urgent:
+        phase(name, "Succeeded")
+    says("urgent", "Finished", "3/3", "GangScheduled")
+    assert conditions("urgent")["Finished"] == "True Succeeded"
+
+    cluster.pod_group("part", min_member=3)
+    cluster.pod("part-0", group="part", requests={"cpu": "1"})
+    cluster.pod("part-1", group="part", requests={"cpu": "1"}, scheduler_name="elsewhere")
+    eventually(lambda: conditions("part").get("Degraded") == "True ForeignScheduler", within=15, what="it is told")

@@ -20,7 +20,15 @@ from extender.client.embedded import EmbeddedAPI
 from extender.client.informer import InformerFactory
 from extender.plugins.coscheduling.report.largest_gang import Largest
 from extender.scheduler.leadership import Leadership
-from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers, of_leadership, of_queue, of_room
+from extender.scheduler.live_metrics import (
+    of_cache,
+    of_gangs,
+    of_informers,
+    of_leadership,
+    of_pod_groups,
+    of_queue,
+    of_room,
+)
 from tests.unit.plugins.coscheduling.conftest import World
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
@@ -95,6 +103,7 @@ def exported() -> dict[str, tuple[str, ...]]:
         *of_informers(InformerFactory(EmbeddedAPI())),
         *of_leadership(Leadership("", time.monotonic, watched=False)),
         *of_gangs(World([]).plugin.report),
+        *of_pod_groups(lambda: 0),
         *of_room(lambda: Largest({}, {})),
     ]
     found |= dict(of_the_process())

@@ -29,6 +29,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from cachetools import LRUCache
 from msgspec.structs import replace
 
 from extender.api import corev1
@@ -43,6 +44,8 @@ from extender.framework.pod_info import PodInfo
 __all__ = ["Cache", "CacheError", "Dump"]
 
 log = logging.getLogger(__name__)
+
+REMEMBERED = 10_000  # pods that were assumed last
 
 
 @dataclass(slots=True)
@@ -69,6 +72,7 @@ class Cache:
         self._lock = threading.Lock()
         self._pods: dict[str, _Entry] = {}
         self._assumed: set[str] = set()
+        self._once_assumed: LRUCache[str, bool] = LRUCache(REMEMBERED)  # UIDs
         self._nodes: OrderedDict[str, NodeInfo] = OrderedDict()  # the most recently changed last
         self._tree = NodeTree()
         self._images = ImageStates()
@@ -87,6 +91,7 @@ class Cache:
         with self._lock:
             self._follow(pod, Action.ASSUME)
             self._put(info, PodState.ASSUMED)
+            self._once_assumed[pod.uid] = True
         return pod
 
     def finish_binding(self, pod: corev1.Pod) -> None:
@@ -165,6 +170,11 @@ class Cache:
     def is_assumed_pod(self, pod: corev1.Pod) -> bool:
         with self._lock:
             return pod.uid in self._assumed
+
+    def was_assumed(self, pod: corev1.Pod) -> bool:
+        """Whether its binding, if it has one, is ours: of the last 10,000 pods."""
+        with self._lock:
+            return pod.uid in self._once_assumed
 
     def assumed_uids(self) -> frozenset[str]:
         """Of all pods that are on their node by our word only."""

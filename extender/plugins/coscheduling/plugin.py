@@ -60,6 +60,7 @@ from extender.plugins.coscheduling.extension_points.single_pods import PackingSc
 from extender.plugins.coscheduling.hints.group_hints import GroupHints
 from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.preemption.preemption import Preemption
+from extender.plugins.coscheduling.spec.keys import START
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.spec.sources.foreign import ForeignPodGroup
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
@@ -146,6 +147,10 @@ class Coscheduling(
             return dict(victims)
         usable = self.preemption.guard.review(pod, [Candidate(name, found) for name, found in victims.items()])
         return {each.name: each.victims for each in usable}
+
+    def shows_its_start(self, pod: corev1.Pod) -> bool:
+        """Whether the pod bears the record of a start: it was bound with its gang."""
+        return START.on(pod.metadata)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return GroupHints(self.manager.labels).events_to_register()

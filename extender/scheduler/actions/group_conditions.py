@@ -21,8 +21,8 @@ ERRORS = frozenset(("InvalidPodGroup", "InternalError"))  # of UnschedulableReas
 def says(pod_group: OwnPodGroup, verdict: Verdict) -> bool:
     """Whether the group's conditions tell it already."""
     wanted = _wanted(pod_group, verdict)
-    known = _known(pod_group, wanted.type) if wanted is not None else None
-    if wanted is None or known is None:
+    known = _known(pod_group, wanted.type)
+    if known is None:
         return False
     return (known.status, known.reason, known.message) == (wanted.status, wanted.reason, wanted.message)
 
@@ -30,26 +30,24 @@ def says(pod_group: OwnPodGroup, verdict: Verdict) -> bool:
 def changes(pod_group: OwnPodGroup, verdict: Verdict, *, has_started: bool = False) -> list[Condition]:
     """The conditions to write. has_started: we have said so, though the object as we know it may not show it yet."""
     wanted = _wanted(pod_group, verdict)
-    if wanted is None:
-        return []
-    if isinstance(pod_group, schedulingv1alpha1.PodGroup) or verdict.disrupted:
+    if verdict.disrupted:
         return [wanted]
     known, target = _known(pod_group, wanted.type), _known(pod_group, DISRUPTION_TARGET)
-    final = has_started or (known is not None and known.status == "True")
-    found = [] if final or (known is None and verdict.reason == WAITING) else [wanted]
+    found = [wanted]
+    if not isinstance(pod_group, schedulingv1alpha1.PodGroup):
+        final = has_started or (known is not None and known.status == "True")
+        found = [] if final or (known is None and verdict.reason == WAITING) else [wanted]
     if verdict.scheduled and target is not None and target.status == "True":
         found.append(_condition(pod_group, DISRUPTION_TARGET, "False", SCHEDULED, verdict.message))
     return found
 
 
-def _wanted(pod_group: OwnPodGroup, verdict: Verdict) -> Condition | None:
+def _wanted(pod_group: OwnPodGroup, verdict: Verdict) -> Condition:
     status = "True" if verdict.scheduled else "False"
-    if isinstance(pod_group, schedulingv1alpha1.PodGroup):
-        if verdict.disrupted:
-            return None
-        return _condition(pod_group, pod_group.scheduled, status, verdict.why or verdict.reason, verdict.message)
     if verdict.disrupted:
         return _condition(pod_group, DISRUPTION_TARGET, "True", PREEMPTION_BY_SCHEDULER, verdict.message)
+    if isinstance(pod_group, schedulingv1alpha1.PodGroup):
+        return _condition(pod_group, pod_group.scheduled, status, verdict.why or verdict.reason, verdict.message)
     reason = SCHEDULED if verdict.scheduled else SCHEDULER_ERROR if verdict.why in ERRORS else UNSCHEDULABLE
     return _condition(pod_group, pod_group.scheduled, status, reason, verdict.message)
 

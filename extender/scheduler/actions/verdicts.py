@@ -19,18 +19,16 @@ from extender.api import corev1
 from extender.client.errors import ApiError, is_transient
 from extender.client.interface import (
     API,
-    POD_GROUPS,
     EventRecorder,
     OwnPodGroup,
     pod_group_reference,
     pod_reference,
     resource_of,
 )
-from extender.client.status_patch import patch_pod_group_conditions
 from extender.plugins.coscheduling.dependencies import Verdict
 from extender.retry import Retry
 from extender.scheduler.actions.group_conditions import changes, says
-from extender.scheduler.background import WorkerPool
+from extender.scheduler.pod_groups.writer import PodGroupStatusWriter
 
 log = logging.getLogger(__name__)
 
@@ -67,13 +65,13 @@ class GroupVerdicts:
         self._api = api
         self._recorder = recorder
         self._leading = leading
-        self._pool = WorkerPool("verdicts", 1)
+        self.writer = PodGroupStatusWriter(api)
+        self._pool = self.writer.pool
         self._clock = clock
         self._lock = threading.Lock()  # guards the three below
         self._last: LRUCache[Said, Verdict] = LRUCache(REMEMBERED)
         self._unwritten: dict[Said, _Unwritten] = {}
         self._started: LRUCache[str, bool] = LRUCache(REMEMBERED)  # UIDs of PodGroups whose gang we have said to start
-        self.events_only = False
 
     def decided(
         self, pod_group: OwnPodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None
@@ -103,7 +101,8 @@ class GroupVerdicts:
             self._pool.submit(lambda: self._write(pod_group, verdict), pod_group.metadata.namespace)
 
     def forget(self, key: str) -> None:
-        """That of a PodGroup is kept by its UID, which another of that name does not have."""
+        """key: of a gang without a PodGroup; or the UID of one of which the pods are gone, so that what was said holds no more. That
+        of a PodGroup is kept by its UID, which another of that name does not have."""
         with self._lock:
             self._last.pop((key, False), None)
 
@@ -115,6 +114,7 @@ class GroupVerdicts:
                 self._unwritten.clear()
                 self._last.clear()
                 self._started.clear()
+                self.writer.forget()
             due = [said for said, each in self._unwritten.items() if each.due <= now]
             again = [self._unwritten.pop(said) for said in due]
         for each in again:
@@ -163,19 +163,16 @@ class GroupVerdicts:
             self._unwritten[said] = _Unwritten(pod_group, verdict, failures + 1, self._clock() + seconds)
 
     def _patch(self, pod_group: OwnPodGroup, verdict: Verdict) -> None:
-        uid, of_crd = pod_group.metadata.uid, resource_of(pod_group) is POD_GROUPS
+        uid, pod_group = pod_group.metadata.uid, self.writer.newest(pod_group)
         with self._lock:
             has_started = uid in self._started
         conditions = changes(pod_group, verdict, has_started=has_started)
-        if not conditions or (of_crd and self.events_only):
+        if not conditions:
             return
-        answer = patch_pod_group_conditions(self._api, pod_group, conditions)
+        self.writer.write(pod_group, conditions)
         if verdict.scheduled:
             with self._lock:
                 self._started[uid] = True
-        if of_crd and not answer.status.conditions:
-            log.warning("the PodGroup CRD has no status.conditions: verdicts are events only")
-            self.events_only = True
 
     def flush(self) -> None:
         """Waits until what was decided by now is written, or given up."""

@@ -19,9 +19,9 @@ from extender.backend.queue.backoff import Backoff
 from extender.backend.queue.nominator import Nominator
 from extender.backend.queue.queueing_hints import QueueingHints, build_hints
 from extender.backend.queue.scheduling_queue import PriorityQueue
+from extender.client.ended_pods import SUCCEEDED_PODS, hand_over_ended_pods
 from extender.client.informer import InformerFactory
 from extender.client.interface import API, LEASES, NODES, PODS, RESOURCE_TYPES, EventRecorder
-from extender.client.succeeded_pods import hand_over_succeeded_pods
 from extender.config.types import ExtenderConfiguration, KubeSchedulerConfiguration
 from extender.framework.handle import Clock
 from extender.framework.runtime.framework import Framework, FrameworkDependencies
@@ -210,7 +210,7 @@ class _Assembly:
             may_commit=lambda: True,
             may_plan=self._informers.has_synced,
             succeeded_pods=lambda namespace, found: self._dependencies.spawn(
-                partial(hand_over_succeeded_pods, self._api, namespace, found)
+                partial(hand_over_ended_pods, SUCCEEDED_PODS, self._api, namespace, found)
             ),
             preemption=self._preemption(framework_dependencies),
         )

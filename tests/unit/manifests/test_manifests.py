@@ -23,7 +23,7 @@ from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.spec.sources.source import KOORDINATOR, LIGHTWEIGHT, OBJECTS, presets
 from extender.scheduler.actions.bell import NAME
 from extender.scheduler.leadership import Leadership
-from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers, of_leadership
+from extender.scheduler.live_metrics import of_cache, of_gangs, of_informers, of_leadership, of_pod_groups
 from extender.scheduler.scheduler import KUBE_SCHEDULER
 from extender.server.options import ServeOptions
 from tests.declared_keys import declared_keys
@@ -252,6 +252,7 @@ def test_every_alert_is_about_a_metric_that_there_is() -> None:
             *of_cache(Cache()),
             *of_informers(InformerFactory(EmbeddedAPI())),
             *of_gangs(World([]).plugin.report),
+            *of_pod_groups(lambda: 0),
             *leading,
         )
     }

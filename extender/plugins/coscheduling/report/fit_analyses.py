@@ -109,13 +109,24 @@ def _without_min_resources(analysis: Analysis) -> tuple[Relaxation, ...]:
     return (first, *analysis.relaxations)
 
 
-def _shortfall(verdict: planner.Verdict) -> Shortfall:
+def missing_of(verdict: planner.Verdict | None) -> dict[str, str]:
+    """Resource -> what there is too little of; empty where that is not what a plan has failed for."""
+    if verdict is None or not verdict.resource or not verdict.missing:
+        return {}
+    return {verdict.resource: _amount(verdict)}
+
+
+def _amount(verdict: planner.Verdict) -> str:
     counted = not verdict.resource or verdict.resource == PODS
+    return str(verdict.missing or "") if counted else amount_text(verdict.resource, verdict.missing)
+
+
+def _shortfall(verdict: planner.Verdict) -> Shortfall:
     return Shortfall(
         placed=verdict.placed,
         needed=verdict.needed,
         resource=verdict.resource,
-        missing=str(verdict.missing or "") if counted else amount_text(verdict.resource, verdict.missing),
+        missing=_amount(verdict),
         level=verdict.level,
         domains=tuple(Domain(fit.name, fit.holds) for fit in verdict.domains),
         slices=verdict.slices,

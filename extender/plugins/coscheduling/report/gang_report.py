@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from extender.client.short_steps import pause
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
-from extender.plugins.coscheduling.report.fit_analyses import FitAnalyses
+from extender.plugins.coscheduling.report.fit_analyses import FitAnalyses, missing_of
 from extender.plugins.coscheduling.report.gang_diagnosis import GangDiagnosis, diagnose, not_asked, would_open
 from extender.plugins.coscheduling.report.gang_observer import WAITING_PHASES, GangObserver
 from extender.plugins.coscheduling.report.gang_status import (
@@ -47,6 +47,14 @@ from extender.plugins.coscheduling.state.pod_group_manager import Order, PodGrou
 
 AFTER_THE_SHADOW = Relaxation(
     "BackfillReservation", "the nodes that are kept free for it, once it has started or its turn is over"
+)
+
+UNASKED = frozenset(
+    (
+        UnschedulableReason.NOT_TRIED,
+        UnschedulableReason.ORDERED_AFTER_OTHERS,
+        UnschedulableReason.FOREIGN_SCHEDULER,
+    )
 )
 
 Line = dict[str, int]
@@ -188,17 +196,22 @@ class GangReport:
 
     def _why(self, group: Group, line: Line) -> GangDiagnosis:
         place = line.get(group.key, 0)
-        return diagnose(self.manager, self.observer, group, place, self.denied_seconds)
+        why = diagnose(self.manager, self.observer, group, place, self.denied_seconds)
+        text = self._why_not_asked(group, why)
+        if text and not all(map(self.dependencies.ours, (each.pod for each in group.members.values()))):
+            return GangDiagnosis(UnschedulableReason.FOREIGN_SCHEDULER, text, since=why.since)
+        return why
 
     def _why_not_asked(self, group: Group, why: GangDiagnosis) -> str:
         """Why kube-scheduler asks about no member of it, where that is known: none is left to come to it."""
-        if why.reason not in (UnschedulableReason.NOT_TRIED, UnschedulableReason.ORDERED_AFTER_OTHERS):
+        if why.reason not in UNASKED:
             return ""
         spec = self.manager.spec(group)
         to_come = [info.pod for info in group.pending()]
         if spec is None or any(self.dependencies.ours(pod) for pod in to_come):
             return ""
-        elsewhere = {pod.spec.scheduler_name for pod in to_come}
+        pods = (each.pod for each in group.members.values())
+        elsewhere = {pod.spec.scheduler_name for pod in pods if not self.dependencies.ours(pod)}
         return not_asked(len(group.assigned), spec.min_member, elsewhere)
 
     def _summary(self, group: Group, why: GangDiagnosis, line: Line) -> GangSummary:
@@ -217,6 +230,7 @@ class GangReport:
             members=count_members(self.manager, group),
             waiting_since=oldest_waiting(group) if waiting else None,
             place=line.get(group.key, 0),
+            missing=missing_of(why.verdict),
         )
 
     def _status(self, group: Group, why: GangDiagnosis, line: Line) -> GangStatus:

@@ -91,7 +91,8 @@ class GangSummary(Shown, frozen=True):
 
     phase: one of Phase, since when; reason: one of UnschedulableReason, empty once the gang runs and no extra member waits;
     message: constant for one cause. members: how many are in each MemberState. waiting_since: of the oldest member without a
-    node. place: in line among the gangs that wait, from 1; 0 for one that does not.
+    node. place: in line among the gangs that wait, from 1; 0 for one that does not. missing: of a resource, how much, as the last plan
+    found it.
     """
 
     namespace: str
@@ -104,6 +105,7 @@ class GangSummary(Shown, frozen=True):
     members: dict[str, int]
     waiting_since: datetime | None = None
     place: int = 0
+    missing: dict[str, str] = {}
 
     @property
     def key(self) -> str:

@@ -48,6 +48,8 @@ class UnschedulableReason(StrEnum):
     MEMBERS_TO_COME = (
         "MembersToCome"  # the members that there are have started, and its controller makes the others later
     )
+    # no member is left to come to us: the others name another scheduler, or something else has bound them
+    FOREIGN_SCHEDULER = "ForeignScheduler"
     HOLD_ENDED = "HoldEnded"  # a member, a node or the caller went while members were held
 
 

@@ -77,11 +77,11 @@ def test_the_kind_of_1_36_has_another_name_for_it() -> None:
     assert short(of(IN_TREE_POD_GROUPS_1_36), STARTS) == [("PodGroupScheduled", "True", "Scheduled")]
 
 
-def test_the_crd_says_the_reason_itself_and_nothing_of_a_preemption() -> None:
+def test_the_crd_says_the_reason_itself_and_a_preemption_beside_it() -> None:
     group = of(POD_GROUPS)
     assert short(group, NO_ROOM) == [("Scheduled", "False", "InsufficientResources")]
     assert short(group, TOO_FEW) == [("Scheduled", "False", "QuorumMissing")]
-    assert short(group, EVICTED) == []
+    assert short(group, EVICTED) == [("DisruptionTarget", "True", "PreemptionByScheduler")]
 
 
 def test_the_time_of_a_condition_is_that_of_its_status() -> None:

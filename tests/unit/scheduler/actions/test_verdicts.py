@@ -78,7 +78,7 @@ def test_a_crd_without_conditions_leaves_the_events(told: Told, monkeypatch: pyt
 
     monkeypatch.setattr(told.api, "patch", pruned)
     told.say(NO_ROOM, STARTS)
-    assert told.verdicts.events_only
+    assert not told.verdicts.writer.conditions_kept
     assert len(told.api.events()) == 2
 
 

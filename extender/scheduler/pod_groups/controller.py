@@ -1,0 +1,318 @@
+"""Keeps the status of PodGroups: what their pods show, and the gangs' place in line, at most once in 5 s where no condition changes.
+
+Only the leader writes. Where another controller writes the phase of a PodGroup, it and its counters are left to that one. A group of
+which no pod has named a scheduler of ours is not ours to write, but for one thing: a fraction of it runs.
+scheduler-plugins: pkg/controllers/podgroup_controller.go
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+
+from extender.api import corev1
+from extender.api.metav1 import Condition
+from extender.api.schedulingv1alpha1 import PodGroup
+from extender.client.errors import ApiError, is_transient
+from extender.client.interface import EventRecorder, pod_group_reference
+from extender.client.transport import USER_AGENT
+from extender.framework.listers import Lister
+from extender.scheduler.background import WorkerPool
+from extender.scheduler.pod_groups.records import NONE_ENDED, Counts, Ended, Records
+from extender.scheduler.pod_groups.status import (
+    FOREIGN_SCHEDULER,
+    ITS,
+    NOT_IN_LINE,
+    OURS,
+    InLine,
+    conditions_of,
+    fields,
+    status_of,
+    strangers_said,
+)
+from extender.scheduler.pod_groups.writer import Fields, PodGroupStatusWriter
+
+log = logging.getLogger(__name__)
+
+BETWEEN_SECONDS = 5.0  # two writes of one status in which no condition changes
+FIRST_SECONDS = 2.0  # from a group's first event to its first write: most gangs come within it
+LIST_SECONDS = 5.0  # between two questions which pods of a gang have ended
+AGAIN_SECONDS = 60.0  # after a write that was refused
+LINE_SECONDS = 30.0  # between two looks at the line
+SLOW_AT_ONCE = 5  # statuses, a tick, that are written because the line has changed
+SURE_SECONDS = 30.0  # since we began to lead: until then a binding may be that of the replica that led before
+FRACTION_SECONDS = 30.0  # after which a fraction that another scheduler has started is no gang on its way
+SLOW = frozenset(("position", "missing", "wouldFit"))
+
+EndedPods = Callable[[str, Callable[[Iterable[corev1.Pod]], None]], None]
+Line = Callable[[], Mapping[str, InLine]]
+
+
+class PodGroupController:
+    """groups: the PodGroups of the CRD, by key. ended_pods: lists the pods of a namespace that have ended, in the background, and hands
+    them over. line: the gangs that wait.
+    unsaid: told the UID of a PodGroup of which the last verdict holds no more. clock: monotonic, in seconds."""
+
+    def __init__(
+        self,
+        writer: PodGroupStatusWriter,
+        groups: Lister[PodGroup],
+        records: Records,
+        key_of: Callable[[corev1.Pod], str],
+        line: Line,
+        ended_pods: EndedPods,
+        recorder: EventRecorder,
+        unsaid: Callable[[str], None],
+        leading: Callable[[], bool],
+        clock: Callable[[], float],
+    ) -> None:
+        self._writer, self._groups, self._records = writer, groups, records
+        self._key_of, self._line_now, self._ended_pods = key_of, line, ended_pods
+        self._recorder, self._unsaid = recorder, unsaid
+        self._leading, self._clock = leading, clock
+        self._readers = WorkerPool("pod-groups", 1)
+        self._lock = threading.Lock()  # guards all below
+        self._dirty: dict[str, bool] = {}  # keys -> whether the line alone has changed
+        self._due: dict[str, float] = {}  # keys -> when its status may be written next
+        self._refused: dict[str, float] = {}  # keys -> until when nothing is tried again
+        self._ask_at: dict[str, float] = {}  # keys -> when it may be asked anew which of its pods have ended
+        self._wanted: dict[
+            str, frozenset[tuple[str, str]]
+        ] = {}  # keys -> conditions that were to change at the last look
+        self._strange_since: dict[str, float] = {}
+        self._writing: set[str] = set()
+        self._foreign: set[str] = set()  # keys of groups that say so
+        self._line: Mapping[str, InLine] = {}
+        self._moved: dict[str, None] = {}  # keys of which the line says something else now, the longest first
+        self._line_at = 0.0
+        self._led_since: float | None = None
+        self.other_managers: frozenset[str] = frozenset()
+        writer.shown = self.shown
+
+    def leads_for_long(self) -> bool:
+        """Whether each binding that is seen now was made while we led."""
+        since = self._led_since
+        return since is not None and self._clock() - since >= SURE_SECONDS
+
+    def foreign(self) -> int:
+        """How many groups have pods that another scheduler has bound, or is to."""
+        return len(self._foreign)
+
+    def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        changed = self._records.on_pod(old, new)
+        with self._lock:
+            for key in changed:
+                self._dirty[key] = False
+
+    def on_pod_group(self, old: PodGroup | None, new: PodGroup | None) -> None:
+        """Our own counts, which come back by the watch, are no news."""
+        if new is None:
+            if old is not None:
+                self._forget(old.key)
+            return
+        if old is not None and _asks_and_says(old) == _asks_and_says(new):
+            return
+        with self._lock:
+            self._dirty[new.key] = False
+
+    def shown(self, pod_group: PodGroup) -> Fields:
+        """What its status is to say besides conditions."""
+        with self._lock:
+            in_line = self._line.get(pod_group.key, NOT_IN_LINE)
+        counts = self._records.counts(pod_group.key)
+        if not _is_ours(pod_group, counts):
+            return {}
+        others = pod_group.phase_managers - {USER_AGENT}
+        if others - self.other_managers:
+            self.other_managers |= others
+            log.warning("phases of PodGroups are left to another controller group=%s manager=%s", pod_group.key, others)
+        status = status_of(pod_group, counts, in_line, datetime.now(UTC).replace(microsecond=0))
+        return fields(status, OURS if others else (*ITS, *OURS))
+
+    def tick(self) -> None:
+        """About once a second. While nothing changes it costs nothing."""
+        if not self._leading():
+            with self._lock:
+                self._led_since = None
+                self._dirty.clear()
+            return
+        now = self._clock()
+        if self._led_since is None:
+            self._begin(now)
+        if now >= self._line_at:
+            self._line_at = now + LINE_SECONDS
+            self._readers.submit(self._look_at_line)
+        self._ask(self._take_moved(), now)
+        with self._lock:
+            keys = [key for key in self._dirty if key not in self._writing]
+        for key in keys:
+            self._look(key, now)
+
+    def flush(self) -> None:
+        """Waits until what was begun by now is written, or given up."""
+        self._readers.flush()
+        self._writer.pool.flush()
+
+    def stop(self) -> None:
+        self._readers.stop()
+
+    def _begin(self, now: float) -> None:
+        """We lead from now on: what another replica has written is in the objects."""
+        groups = list(self._groups.list())
+        for each in groups:
+            status = each.status
+            if status.bound and (status.scheduled or status.succeeded or status.failed):
+                self._records.ask(each.key)
+        with self._lock:
+            self._led_since = now
+            self._due.clear()
+            self._dirty |= dict.fromkeys((each.key for each in groups), False)
+
+    def _forget(self, key: str) -> None:
+        self._records.forget(key)
+        with self._lock:
+            for known in (
+                self._dirty,
+                self._due,
+                self._refused,
+                self._ask_at,
+                self._wanted,
+                self._strange_since,
+                self._moved,
+            ):
+                known.pop(key, None)
+            self._foreign.discard(key)
+
+    def _look_at_line(self) -> None:
+        """On a thread of its own: an analysis takes seconds."""
+        line = self._line_now()
+        with self._lock:
+            before, self._line = self._line, line
+            changed = [key for key in (*line, *(before.keys() - line.keys())) if before.get(key) != line.get(key)]
+            self._moved |= dict.fromkeys(changed)
+
+    def _take_moved(self) -> Collection[str]:
+        """Some of the groups whose place in line has changed are looked at now. Returns those of which more may have ended."""
+        with self._lock:
+            for key in list(self._moved)[:SLOW_AT_ONCE]:
+                del self._moved[key]
+                self._dirty.setdefault(key, True)
+            return tuple(self._dirty)
+
+    def _ask(self, keys: Collection[str], now: float) -> None:
+        """Which pods have ended, each namespace with one list."""
+        asked: dict[str, dict[str, int]] = {}
+        for key in keys:
+            counts = self._records.counts(key)
+            if not counts.sure and now >= self._ask_at.get(key, 0.0) and self._groups.get(key) is not None:
+                self._ask_at[key] = now + LIST_SECONDS
+                asked.setdefault(key.partition("/")[0], {})[key] = counts.leavings
+        for namespace, of in asked.items():
+            self._ended_pods(namespace, partial(self._have_ended, of))
+
+    def _have_ended(self, leavings: Mapping[str, int], pods: Iterable[corev1.Pod]) -> None:
+        """leavings: by the keys of the gangs that it was asked for."""
+        found = dict.fromkeys(leavings, NONE_ENDED)
+        for pod in pods:
+            key = self._key_of(pod) if pod.node_name else ""
+            if key in found:
+                before, succeeded = found[key], pod.status.phase == "Succeeded"
+                found[key] = Ended(before.succeeded + succeeded, before.failed + (not succeeded))
+        for key, ended in found.items():
+            self._records.have_ended(key, ended, leavings[key])
+        with self._lock:
+            self._dirty |= dict.fromkeys(leavings, False)
+
+    def _look(self, key: str, now: float) -> None:
+        """Writes it, if that is due; leaves it to be looked at again, if it will be."""
+        pod_group = self._groups.get(key)
+        if pod_group is None or pod_group.unreadable:
+            with self._lock:
+                self._dirty.pop(key, None)
+            return
+        known = self._writer.newest(pod_group)
+        counts = self._records.counts(key)
+        if not counts.sure:
+            return  # what has ended looks as if it had gone
+        conditions = self._conditions(known, counts, now) if isinstance(known, PodGroup) else []
+        kinds = frozenset((each.type, each.status) for each in conditions)
+        shown, written = self.shown(pod_group), self._writer.written(pod_group)
+        if written is None:
+            written = fields(pod_group.status, shown)
+        with self._lock:
+            slow = self._dirty.get(key, False)
+            differs = shown != written if slow else _fast(shown) != _fast(written)
+            settled = kinds == self._wanted.get(key, frozenset())  # what passes within a second is not said
+            self._wanted[key] = kinds
+            due = now >= self._due.setdefault(key, now + FIRST_SECONDS)
+            refused = now < self._refused.get(key, 0.0)
+            if (kinds and settled and not refused) or (differs and due):
+                self._due[key] = now + BETWEEN_SECONDS
+                self._writing.add(key)
+                write = True
+            else:
+                write = False
+                if not kinds and not differs and key not in self._strange_since:
+                    self._dirty.pop(key, None)
+        if write:
+            self._writer.pool.submit(partial(self._write, pod_group, bool(kinds)), pod_group.metadata.namespace)
+
+    def _conditions(self, pod_group: PodGroup, counts: Counts, now: float) -> list[Condition]:
+        """Of a group that is not ours only that a fraction of it runs, once that has lasted."""
+        key = pod_group.key
+        if _is_ours(pod_group, counts):
+            return conditions_of(pod_group, counts)
+        others = pod_group.phase_managers - {USER_AGENT}
+        if others or not strangers_said(counts, pod_group.spec.min_member):
+            self._strange_since.pop(key, None)
+            return conditions_of(pod_group, Counts()) if key in self._foreign else []
+        since = self._strange_since.setdefault(key, now)
+        if now - since < FRACTION_SECONDS:
+            return []
+        return [each for each in conditions_of(pod_group, counts) if each.reason == FOREIGN_SCHEDULER]
+
+    def _write(self, pod_group: PodGroup, conditions_change: bool) -> None:
+        """On the writer's thread."""
+        key = pod_group.key
+        try:
+            known = self._writer.newest(pod_group)
+            found: list[Condition] = []
+            if conditions_change and isinstance(known, PodGroup):
+                found = self._conditions(known, self._records.counts(key), self._clock())
+            self._writer.write(known, found)
+            self._tell(pod_group, found)
+        except ApiError as error:
+            log.info("PodGroup status not written group=%s error=%s", key, error)
+            with self._lock:
+                again = BETWEEN_SECONDS if is_transient(error) else AGAIN_SECONDS
+                self._due[key] = self._refused[key] = self._clock() + again
+        finally:
+            with self._lock:
+                self._writing.discard(key)
+
+    def _tell(self, pod_group: PodGroup, conditions: Iterable[Condition]) -> None:
+        for each in conditions:
+            if each.type == pod_group.scheduled:
+                self._unsaid(pod_group.metadata.uid)
+            if each.reason == FOREIGN_SCHEDULER:
+                self._foreign.add(pod_group.key)
+                reference = pod_group_reference(pod_group)
+                self._recorder.event(reference, "Warning", FOREIGN_SCHEDULER, "Scheduling", each.message)
+            elif each.type == "Degraded":
+                self._foreign.discard(pod_group.key)
+
+
+def _is_ours(pod_group: PodGroup, counts: Counts) -> bool:
+    return counts.ours or bool(pod_group.status.bound)
+
+
+def _asks_and_says(pod_group: PodGroup) -> object:
+    return pod_group.spec, pod_group.status.conditions, pod_group.phase_managers
+
+
+def _fast(found: Fields) -> Fields:
+    """What is written as soon as it may be."""
+    return {name: value for name, value in found.items() if name not in SLOW}

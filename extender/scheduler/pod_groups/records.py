@@ -1,0 +1,187 @@
+"""What the pods of each gang show: how many have a node, run, have ended. Kept by events, so that nothing is ever counted anew.
+
+No informer shows pods that have ended. Where a member has left its node the API server is asked which have, and the answer is kept
+here, until pods come that are not over. scheduler-plugins: pkg/controllers/podgroup_controller.go (syncHandler), which lists
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from extender.api import corev1
+
+RUNNING = "Running"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A pod that is neither over nor on its way out. node: empty without one. stranger: the scheduler that has bound it, or is to, where
+    that is none of ours; `elsewhere` where one of ours is named, and has not bound it."""
+
+    node: str
+    running: bool
+    owner: str
+    stranger: str = ""
+
+
+ELSEWHERE = "another scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    succeeded: int = 0
+    failed: int = 0
+
+
+NONE_ENDED = Ended()
+
+
+@dataclass(slots=True)
+class Record:
+    """members: by UID. ours: a member has named a scheduler of ours. ended is as it was when `answered` was `leavings`: the times that
+    something happened after which more, or fewer, may have ended.
+    """
+
+    members: dict[str, Member] = field(default_factory=dict)
+    ended: Ended = NONE_ENDED
+    ours: bool = False
+    leavings: int = 0
+    answered: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Of one gang at one moment. nodes, owners: each once. strangers: the schedulers of members that are not ours -> how many of these
+    have a node. sure: whether it is known which have ended, with the last of the leavings."""
+
+    alive: int = 0
+    scheduled: int = 0
+    running: int = 0
+    ended: Ended = NONE_ENDED
+    nodes: frozenset[str] = frozenset()
+    owners: frozenset[str] = frozenset()
+    strangers: Mapping[str, int] = field(default_factory=dict)
+    ours: bool = False
+    leavings: int = 0
+    sure: bool = True
+
+    @property
+    def bound(self) -> int:
+        """Members that have their node, or have had it and succeeded."""
+        return self.scheduled + self.ended.succeeded
+
+
+class Records:
+    """By the key of the gang. key_of: the gang that a pod is in, empty for none. serves: whether a scheduler's name is ours.
+    bound_by_us: whether a pod that has a node shows a binding of ours."""
+
+    def __init__(
+        self,
+        key_of: Callable[[corev1.Pod], str],
+        serves: Callable[[str], bool],
+        bound_by_us: Callable[[corev1.Pod], bool],
+    ) -> None:
+        self._key_of, self._serves, self._bound_by_us = key_of, serves, bound_by_us
+        self._lock = threading.Lock()  # guards both below
+        self._records: dict[str, Record] = {}
+        self._group_of: dict[str, str] = {}  # UID -> key
+
+    def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> Iterable[str]:
+        """The keys of the gangs that have changed by it."""
+        pod = new or old
+        if pod is None:
+            return ()
+        key = self._key_of(new) if new is not None and not new.terminal and not new.deleting else ""
+        member = self._member(old, new) if new is not None and key else None
+        with self._lock:
+            before = self._group_of.get(pod.uid, "")
+            known = self._records[before].members[pod.uid] if before else None
+            if before == key and (known == member or member is None):
+                return ()
+            if before and before != key:
+                self._leaves(before, pod.uid, known)
+            if member is not None:
+                self._comes(key, pod, member if known is None else _as_before(known, member))
+            return {key, before} - {""}
+
+    def _leaves(self, key: str, uid: str, known: Member | None) -> None:
+        """Lock held."""
+        record = self._records[key]
+        del record.members[uid], self._group_of[uid]
+        record.leavings += known is not None and bool(known.node)
+
+    def _comes(self, key: str, pod: corev1.Pod, member: Member) -> None:
+        """Lock held."""
+        record = self._records.setdefault(key, Record())
+        if pod.uid not in record.members and record.ended != NONE_ENDED:
+            record.leavings += 1  # a gang that was over begins anew, perhaps without those that have ended
+        record.members[pod.uid] = member
+        record.ours = record.ours or self._serves(pod.spec.scheduler_name)
+        self._group_of[pod.uid] = key
+
+    def _member(self, old: corev1.Pod | None, new: corev1.Pod) -> Member:
+        owner = new.metadata.controller
+        named = f"{new.namespace}/{owner.name}" if owner is not None else ""
+        return Member(new.node_name, new.status.phase == RUNNING, named, self._stranger(old, new))
+
+    def _stranger(self, old: corev1.Pod | None, new: corev1.Pod) -> str:
+        """Of a binding that was not seen nothing is said: it may have been ours, of a release that left no trace."""
+        if not self._serves(new.spec.scheduler_name):
+            return new.spec.scheduler_name
+        was_bound = new.node_name and old is not None and not old.node_name
+        return ELSEWHERE if was_bound and not self._bound_by_us(new) else ""
+
+    def ask(self, key: str) -> None:
+        """More may have ended than is known."""
+        with self._lock:
+            self._records.setdefault(key, Record()).leavings += 1
+
+    def have_ended(self, key: str, ended: Ended, leavings: int) -> None:
+        """leavings: of the counts by which it was asked."""
+        with self._lock:
+            record = self._records.setdefault(key, Record())
+            record.ended, record.answered = ended, leavings
+
+    def forget(self, key: str) -> None:
+        """What has ended of a gang without a PodGroup; members that are there stay known."""
+        with self._lock:
+            record = self._records.get(key)
+            if record is None:
+                return
+            record.ended, record.answered = NONE_ENDED, record.leavings
+            if not record.members:
+                del self._records[key]
+
+    def counts(self, key: str) -> Counts:
+        with self._lock:
+            record = self._records.get(key)
+            if record is None:
+                return Counts()
+            members = tuple(record.members.values())
+            ended, ours, leavings, sure = record.ended, record.ours, record.leavings, record.answered == record.leavings
+        strangers: dict[str, int] = {}
+        for each in members:
+            if each.stranger:
+                strangers[each.stranger] = strangers.get(each.stranger, 0) + bool(each.node)
+        placed = [each for each in members if each.node]
+        return Counts(
+            alive=len(members),
+            scheduled=len(placed),
+            running=sum(each.running for each in members),
+            ended=ended,
+            nodes=frozenset(each.node for each in placed),
+            owners=frozenset(each.owner for each in members if each.owner),
+            strangers=strangers,
+            ours=ours,
+            leavings=leavings,
+            sure=sure,
+        )
+
+
+def _as_before(known: Member, member: Member) -> Member:
+    """A later event of a pod does not show how it came to its node."""
+    if known.stranger and not member.stranger:
+        return Member(member.node, member.running, member.owner, known.stranger)
+    return member

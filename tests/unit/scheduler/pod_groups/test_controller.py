@@ -1,0 +1,373 @@
+"""PodGroups tell what becomes of their gangs: written by the leader alone, seldom, and beside no other controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from extender.api import codec, corev1
+from extender.api.schedulingv1alpha1 import ManagedFieldsEntry, OwnedFields, OwnedStatus, PodGroup
+from extender.client.embedded import EmbeddedAPI
+from extender.client.errors import ForbiddenError
+from extender.client.interface import POD_GROUPS
+from extender.client.store import Store
+from extender.plugins.coscheduling.dependencies import SCHEDULED, Verdict
+from extender.scheduler.actions.verdicts import GroupVerdicts
+from extender.scheduler.pod_groups.controller import AGAIN_SECONDS, BETWEEN_SECONDS, LINE_SECONDS, PodGroupController
+from extender.scheduler.pod_groups.records import Records
+from extender.scheduler.pod_groups.status import InLine
+from tests.unit.scheduler.pod_groups.test_records import LABEL, OURS, pod
+
+STARTS = Verdict(True, SCHEDULED, "minMember of 3 is complete: the gang starts")
+
+
+def key_of(each: corev1.Pod) -> str:
+    name = each.metadata.labels.get(LABEL, "")
+    return f"default/{name}" if name else ""
+
+
+class Cluster:
+    """PodGroups g and so on of three members; what is written of them is counted."""
+
+    def __init__(self) -> None:
+        self.api = EmbeddedAPI()
+        self.now = 100.0
+        self.leading = True
+        self.line: Mapping[str, InLine] = {}
+        self.ended: list[corev1.Pod] = []
+        self.lists = 0
+        self.answers = True
+        self.patches: list[Any] = []
+        self.events: list[tuple[str, str]] = []
+        self.store: Store[PodGroup] = Store()
+        self.pods: dict[str, corev1.Pod] = {}
+        self.by_us = True
+        self.refusal: Exception | None = None
+        patch = self.api.patch
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            if self.refusal is not None:
+                raise self.refusal
+            self.patches.append(args[2]["status"])
+            return patch(*args, **kwargs)
+
+        self.api.patch = counted  # type: ignore[method-assign]
+        self.verdicts = GroupVerdicts(self.api, self, lambda: self.leading, lambda: self.now)
+        self.controller = PodGroupController(
+            self.verdicts.writer,
+            self.store,
+            Records(key_of, lambda name: name == OURS, lambda _: self.by_us),
+            key_of,
+            lambda: self.line,
+            self._hand_over,
+            self,
+            self.verdicts.forget,
+            lambda: self.leading,
+            lambda: self.now,
+        )
+
+    def event(self, regarding: corev1.ObjectReference, event_type: str, reason: str, *_: object, **__: object) -> None:
+        self.events.append((regarding.name, reason))
+
+    def _hand_over(self, namespace: str, found: Callable[[Iterable[corev1.Pod]], None]) -> None:
+        self.lists += 1
+        if self.answers:
+            found(self.ended)
+
+    def group(self, name: str = "g", minimum: int = 3) -> None:
+        self.api.create(POD_GROUPS, {"metadata": {"name": name}, "spec": {"minMember": minimum}})
+        self.show(name)
+
+    def show(self, name: str = "g", manager: str = "") -> None:
+        """As the watch does. manager: of the status's phase."""
+        new = self.api.get(POD_GROUPS, name, "default")
+        if manager:
+            entry = ManagedFieldsEntry(manager, "status", OwnedFields(OwnedStatus({})))
+            new = replace(new, metadata=replace(new.metadata, managed_fields=(entry,)))
+        old = self.store.put(new)
+        self.controller.on_pod_group(old, new)
+
+    def put(self, *names: str, node: str = "", phase: str = "Pending", scheduler: str = OURS, group: str = "g") -> None:
+        for name in names:
+            new = pod(name, node and f"{node}-{name}", phase, scheduler, group)
+            self.controller.on_pod(self.pods.get(name), new)
+            self.pods[name] = new
+
+    def take(self, *names: str) -> None:
+        for name in names:
+            self.controller.on_pod(self.pods.pop(name), None)
+
+    def end(self, *names: str, phase: str = "Succeeded") -> None:
+        for name in names:
+            self.ended.append(replace(self.pods[name], status=corev1.PodStatus(phase=phase)))
+        self.take(*names)
+
+    def starts(self) -> None:
+        self.verdicts.decided(self.store.get("default/g"), "default/g", STARTS)
+        self.verdicts.flush()
+        self.show()
+
+    def passes(self, seconds: float = BETWEEN_SECONDS + 1) -> None:
+        for _ in range(int(seconds)):
+            self.now += 1.0
+            self.controller.tick()
+            self.controller.flush()
+            for name in [each.metadata.name for each in self.store.list()]:
+                self.show(name)
+
+    def status(self, name: str = "g") -> dict[str, Any]:
+        found: dict[str, Any] = codec.to_builtins(self.api.get(POD_GROUPS, name, "default").status)
+        return found
+
+    def conditions(self, name: str = "g") -> dict[str, str]:
+        return {each["type"]: f"{each['status']} {each['reason']}" for each in self.status(name).get("conditions", ())}
+
+    def stop(self) -> None:
+        self.controller.stop()
+        self.verdicts.stop()
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    made = Cluster()
+    made.controller.tick()
+    yield made
+    made.stop()
+
+
+def test_a_gang_from_its_first_pod_to_its_end(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.put("a", "b")
+    cluster.passes()
+    assert (cluster.status()["phase"], cluster.status()["bound"]) == ("Pending", "0/3")
+    cluster.put("c")
+    cluster.passes()
+    assert (cluster.status()["phase"], cluster.status()["occupiedBy"]) == ("Scheduling", "default/train")
+    cluster.starts()
+    cluster.put("a", "b", "c", node="n")
+    cluster.passes()
+    assert (cluster.status()["phase"], cluster.status()["bound"]) == ("Scheduled", "3/3")
+    cluster.put("a", "b", "c", node="n", phase="Running")
+    cluster.passes()
+    assert (cluster.status()["phase"], cluster.status()["running"]) == ("Running", 3)
+    cluster.end("a", "b", "c")
+    cluster.passes()
+    found = cluster.status()
+    assert (found["phase"], found["succeeded"], found["bound"]) == ("Finished", 3, "3/3")
+    assert cluster.conditions() == {"Scheduled": "True GangScheduled", "Finished": "True Succeeded"}
+
+
+def test_a_gang_that_is_deleted_after_its_start_is_scheduled_no_more(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.put("a", "b", "c")
+    cluster.starts()
+    cluster.put("a", "b", "c", node="n", phase="Running")
+    cluster.passes()
+    cluster.take("a")
+    cluster.passes()
+    assert cluster.conditions() == {"Scheduled": "True GangScheduled", "Degraded": "True BelowMinMember"}
+    cluster.take("b", "c")
+    cluster.passes()
+    assert cluster.conditions() == {"Scheduled": "False QuorumMissing", "Degraded": "False MinMember"}
+    assert cluster.status()["phase"] == "Pending"
+
+
+def test_a_gang_that_was_preempted_says_so_until_it_starts_again(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.put("a", "b", "c")
+    cluster.starts()
+    cluster.put("a", "b", "c", node="n", phase="Running")
+    disrupted = Verdict(False, "GangPreempted", "preempted by default/big", disrupted=True)
+    cluster.verdicts.decided(cluster.store.get("default/g"), "default/g", disrupted)
+    cluster.verdicts.flush()
+    cluster.show()
+    cluster.take("a", "b")
+    cluster.passes()
+    assert cluster.conditions() == {"Scheduled": "True GangScheduled", "DisruptionTarget": "True PreemptionByScheduler"}
+    cluster.take("c")
+    cluster.passes()
+    assert cluster.conditions()["Scheduled"] == "False GangPreempted"
+    cluster.put("d", "e", "f")
+    cluster.starts()
+    assert cluster.conditions() == {"Scheduled": "True GangScheduled", "DisruptionTarget": "False Scheduled"}
+
+
+def test_pods_that_have_ended_are_not_taken_for_deleted_while_that_is_being_asked(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.put("a", "b", "c")
+    cluster.starts()
+    cluster.put("a", "b", "c", node="n", phase="Running")
+    cluster.passes()
+    cluster.answers = False
+    cluster.end("a", "b", "c")
+    cluster.passes(12)
+    assert (cluster.status()["phase"], cluster.lists) == ("Running", 3)
+    cluster.answers = True
+    cluster.passes(12)
+    assert cluster.conditions() == {"Scheduled": "True GangScheduled", "Finished": "True Succeeded"}
+
+
+def test_counts_alone_are_written_at_most_once_in_five_seconds(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.put("a", "b", "c")
+    cluster.passes()
+    before = len(cluster.patches)
+    for name in ("a", "b", "c"):
+        cluster.put(name, node="n")
+        cluster.passes(1)
+    assert len(cluster.patches) <= before + 1
+    cluster.passes()
+    assert cluster.status()["bound"] == "3/3"
+    assert len(cluster.patches) <= before + 2
+
+
+def test_a_verdict_brings_the_counts_along(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.put("a", "b", "c")
+    cluster.starts()
+    (patch,) = cluster.patches
+    assert (patch["phase"], patch["conditions"][0]["reason"]) == ("Scheduling", "GangScheduled")
+
+
+def test_while_nothing_changes_nothing_is_written_nor_listed(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.put("a", "b", "c", node="n", phase="Running")
+    cluster.passes()
+    before = len(cluster.patches)
+    cluster.passes(60)
+    assert (len(cluster.patches), cluster.lists) == (before, 0)
+
+
+def test_conditions_of_both_writers_stand_side_by_side(cluster: Cluster) -> None:
+    """The verdict is decided on an object that is older than the last patch."""
+    cluster.group()
+    cluster.put("a", "b", "c", node="n", phase="Running")
+    cluster.passes()
+    old = cluster.store.get("default/g")
+    assert old is not None
+    cluster.end("a", "b", "c")
+    cluster.passes()
+    cluster.verdicts.decided(old, "default/g", STARTS)
+    cluster.verdicts.flush()
+    assert cluster.conditions() == {"Finished": "True Succeeded", "Scheduled": "True GangScheduled"}
+
+
+def test_a_replica_that_does_not_lead_writes_nothing_and_says_all_once_it_does(cluster: Cluster) -> None:
+    cluster.leading = False
+    cluster.group()
+    cluster.put("a", "b", "c")
+    cluster.passes()
+    assert cluster.patches == []
+    cluster.leading = True
+    cluster.passes()
+    assert cluster.status()["phase"] == "Scheduling"
+
+
+def test_after_a_restart_it_is_asked_which_pods_have_ended(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.put("a", "b", "c", node="n", phase="Running")
+    cluster.passes()
+    again = Cluster()
+    again.api, again.ended = (
+        cluster.api,
+        [replace(each, status=corev1.PodStatus(phase="Succeeded")) for each in cluster.pods.values()],
+    )
+    again.verdicts.writer._api = cluster.api
+    again.show()
+    again.passes()
+    assert (again.status()["phase"], again.status()["succeeded"]) == ("Finished", 3)
+    again.stop()
+
+
+def test_the_phase_is_left_to_another_controller_that_writes_it(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.show(manager="controller")
+    cluster.put("a", "b", "c", node="n", phase="Running")
+    for _ in range(4):
+        cluster.now += 1.0
+        cluster.controller.tick()
+        cluster.controller.flush()
+    assert cluster.controller.other_managers == {"controller"}
+    assert set(cluster.patches[-1]) == {"scheduled", "bound", "position", "missing", "wouldFit", "nodes"}
+
+
+def test_our_own_phase_is_none_of_another_controller(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.show(manager="gang-extender")
+    cluster.put("a", "b", "c", node="n", phase="Running")
+    cluster.passes()
+    assert cluster.controller.other_managers == frozenset()
+    assert cluster.status()["phase"] == "Running"
+
+
+def test_the_line_is_shown_to_a_few_groups_at_a_time(cluster: Cluster) -> None:
+    names = [f"g{number}" for number in range(20)]
+    for name in names:
+        cluster.group(name)
+        cluster.put(*(f"{name}-{member}" for member in "abc"), group=name)
+    cluster.passes()
+    before = len(cluster.patches)
+    cluster.line = {f"default/{name}": InLine(place, {"cpu": "2"}) for place, name in enumerate(names, 1)}
+    cluster.passes(LINE_SECONDS)
+    assert len(cluster.patches) == before + 20
+    cluster.passes(LINE_SECONDS)
+    assert len(cluster.patches) == before + 20
+    assert [cluster.status(name)["position"] for name in names] == list(range(1, 21))
+    assert cluster.status("g7")["missing"] == {"cpu": "2"}
+
+
+def test_a_group_of_another_scheduler_is_not_written(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.put("a", "b", "c", scheduler="other")
+    cluster.passes(60)
+    assert cluster.patches == []
+
+
+def test_a_fraction_that_another_scheduler_has_started_is_told_once_it_lasts(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.put("a", "b", node="n", phase="Running", scheduler="default")
+    cluster.passes(20)
+    assert cluster.events == []
+    cluster.passes(20)
+    assert cluster.conditions() == {"Degraded": "True ForeignScheduler"}
+    assert cluster.events == [("g", "ForeignScheduler")]
+    assert cluster.controller.foreign() == 1
+
+
+def test_a_member_that_something_else_has_bound_is_told_at_once(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.put("a", "b", "c")
+    cluster.passes()
+    cluster.by_us = False
+    cluster.put("a", node="n")
+    cluster.passes(3)
+    assert cluster.conditions() == {"Degraded": "True ForeignScheduler"}
+    assert cluster.events == [("g", "ForeignScheduler")]
+
+
+def test_a_refused_write_is_left_alone_for_a_while(cluster: Cluster) -> None:
+    cluster.refusal = ForbiddenError("podgroups/status is forbidden")
+    cluster.group()
+    cluster.put("a", "b", "c")
+    cluster.passes()
+    cluster.refusal = None
+    cluster.passes(AGAIN_SECONDS - 10)
+    assert cluster.patches == []
+    cluster.passes(12)
+    assert cluster.status()["phase"] == "Scheduling"
+
+
+def test_a_group_that_is_gone_leaves_nothing_behind(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.put("a", "b", "c", node="n")
+    cluster.passes()
+    cluster.take("a", "b", "c")
+    gone = cluster.store.remove("default/g")
+    cluster.controller.on_pod_group(gone, None)
+    cluster.passes(3)
+    kept = (cluster.controller._dirty, cluster.controller._due, cluster.controller._wanted)
+    assert [dict(each) for each in kept] == [{}, {}, {}]
+    assert cluster.controller._records._records == {}

@@ -1,0 +1,140 @@
+"""What the pods of each gang show, as their events come."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from extender.api import codec, corev1
+from extender.scheduler.pod_groups.records import ELSEWHERE, Ended, Records
+
+LABEL = "scheduling.x-k8s.io/pod-group"
+OURS = "default-scheduler"
+
+
+def pod(name: str, node: str = "", phase: str = "Pending", scheduler: str = OURS, group: str = "g") -> corev1.Pod:
+    owner = {"kind": "Job", "name": "train", "uid": "j", "controller": True}
+    body = {
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "uid": name,
+            "labels": {LABEL: group},
+            "ownerReferences": [owner],
+        },
+        "spec": {"nodeName": node, "schedulerName": scheduler},
+        "status": {"phase": phase},
+    }
+    return codec.convert(body, corev1.Pod)
+
+
+def records(*by_us: str) -> Records:
+    def key_of(each: corev1.Pod) -> str:
+        name = each.metadata.labels.get(LABEL, "")
+        return f"default/{name}" if name else ""
+
+    return Records(key_of, lambda name: name == OURS, lambda each: each.name in by_us)
+
+
+def test_a_pod_counts_from_its_creation_to_its_end() -> None:
+    kept = records("a")
+    waits, bound, runs = pod("a"), pod("a", "n1"), pod("a", "n1", "Running")
+    assert set(kept.on_pod(None, waits)) == {"default/g"}
+    assert (kept.counts("default/g").alive, kept.counts("default/g").scheduled) == (1, 0)
+    kept.on_pod(waits, bound)
+    kept.on_pod(bound, runs)
+    found = kept.counts("default/g")
+    assert (found.scheduled, found.running, found.nodes, found.owners) == (
+        1,
+        1,
+        frozenset(["n1"]),
+        frozenset(["default/train"]),
+    )
+    assert set(kept.on_pod(runs, None)) == {"default/g"}
+    assert kept.counts("default/g").alive == 0
+
+
+def test_an_event_that_changes_nothing_of_it_names_no_gang() -> None:
+    kept = records()
+    waits = pod("a")
+    kept.on_pod(None, waits)
+    told = replace(waits, status=replace(waits.status, nominated_node_name="n1"))
+    assert set(kept.on_pod(waits, told)) == set()
+    assert set(kept.on_pod(None, pod("single", group=""))) == set()
+
+
+def test_a_pod_that_is_being_deleted_counts_no_longer() -> None:
+    kept = records()
+    runs = pod("a", "n1", "Running")
+    kept.on_pod(None, runs)
+    going = codec.convert(
+        {
+            **codec.to_builtins(runs),
+            "metadata": {**codec.to_builtins(runs.metadata), "deletionTimestamp": "2026-03-02T12:00:00Z"},
+        },
+        corev1.Pod,
+    )
+    kept.on_pod(runs, going)
+    assert kept.counts("default/g").alive == 0
+
+
+def test_only_where_a_pod_has_left_its_node_it_is_asked_what_has_ended() -> None:
+    kept = records()
+    kept.on_pod(None, pod("a"))
+    kept.on_pod(pod("a"), None)
+    assert kept.counts("default/g").sure
+    kept.on_pod(None, pod("b", "n1"))
+    kept.on_pod(pod("b", "n1"), None)
+    before = kept.counts("default/g")
+    assert not before.sure
+    kept.on_pod(None, pod("c", "n1"))
+    kept.on_pod(pod("c", "n1"), None)
+    kept.have_ended("default/g", Ended(succeeded=1), before.leavings)
+    assert not kept.counts("default/g").sure, "one more has left since it was asked"
+    kept.have_ended("default/g", Ended(succeeded=2), kept.counts("default/g").leavings)
+    assert kept.counts("default/g").sure
+
+
+def test_a_gang_that_was_over_and_is_made_once_more_is_asked_about_anew() -> None:
+    kept = records()
+    kept.have_ended("default/g", Ended(succeeded=3), 0)
+    assert kept.counts("default/g").bound == 3
+    kept.on_pod(None, pod("a"))
+    assert not kept.counts("default/g").sure
+
+
+def test_a_pod_that_changes_its_group_counts_in_the_other_one() -> None:
+    kept = records()
+    kept.on_pod(None, pod("a"))
+    assert set(kept.on_pod(pod("a"), pod("a", group="h"))) == {"default/g", "default/h"}
+    assert (kept.counts("default/g").alive, kept.counts("default/h").alive) == (0, 1)
+
+
+def test_pods_of_other_schedulers_are_strangers_with_and_without_a_node() -> None:
+    kept = records()
+    kept.on_pod(None, pod("a", scheduler="other"))
+    kept.on_pod(None, pod("b", "n1", scheduler="other"))
+    assert dict(kept.counts("default/g").strangers) == {"other": 1}
+    assert not kept.counts("default/g").ours
+
+
+def test_a_binding_that_was_seen_and_is_not_ours_makes_a_stranger_for_good() -> None:
+    kept = records("ours")
+    for name in ("ours", "theirs"):
+        kept.on_pod(None, pod(name))
+        kept.on_pod(pod(name), pod(name, "n1"))
+        kept.on_pod(pod(name, "n1"), pod(name, "n1", "Running"))
+    assert dict(kept.counts("default/g").strangers) == {ELSEWHERE: 1}
+
+
+def test_of_a_binding_that_was_not_seen_nothing_is_said() -> None:
+    kept = records()
+    kept.on_pod(None, pod("a", "n1"))
+    assert dict(kept.counts("default/g").strangers) == {}
+
+
+def test_a_group_that_is_gone_leaves_its_pods() -> None:
+    kept = records()
+    kept.on_pod(None, pod("a"))
+    kept.have_ended("default/g", Ended(succeeded=1), 0)
+    kept.forget("default/g")
+    assert (kept.counts("default/g").alive, kept.counts("default/g").ended) == (1, Ended())
