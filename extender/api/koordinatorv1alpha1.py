@@ -7,7 +7,7 @@ Koordinator: vendor of sigs.k8s.io/scheduler-plugins, apis/thirdparty/scheduler-
 from __future__ import annotations
 
 from extender.api.metav1 import GroupObject
-from extender.api.schedulingv1alpha1 import PodGroupSpec
+from extender.api.schedulingv1alpha1 import PodGroupSpec, PodGroupStatus
 
 GROUP = "scheduling.sigs.k8s.io"
 VERSION = "v1alpha1"
@@ -16,3 +16,4 @@ POD_GROUP_LABEL = "pod-group.scheduling.sigs.k8s.io"
 
 class PodGroup(GroupObject, frozen=True, gc=False):
     spec: PodGroupSpec = PodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()

@@ -42,5 +42,10 @@ class PodGroupSpec(Object, frozen=True, gc=False):
     sub_group_policy: tuple[SubGroupPolicy, ...] = ()
 
 
+class PodGroupStatus(Object, frozen=True, gc=False):
+    phase: str = ""
+
+
 class PodGroup(GroupObject, frozen=True, gc=False):
     spec: PodGroupSpec = PodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()

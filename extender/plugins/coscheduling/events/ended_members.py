@@ -14,11 +14,13 @@ from extender.api import corev1
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.spec.named_groups import namespace_of
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.sources.steps import Step, step_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.group_members import controller_of
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import needs, note_early
+from extender.plugins.coscheduling.state.starts import note_replaced
 
 AGAIN_SECONDS = 30.0  # between two questions about one gang, while it is short
 
@@ -103,12 +105,14 @@ class EndedMembers:
         group = manager.groups.get(key)
         if group is None:
             return
-        before, early = group.ended.keys(), group.early
-        group.ended = {uid: pod for uid, pod in found.items() if _is_sibling(group, pod)}
+        before, early, spec = group.ended.keys(), group.early, manager.spec(group)
+        replaced = spec is not None and note_replaced(group, spec, manager.wall())
+        bare = bool(group.assigned) or (spec is not None and _are_other_indices(group, spec, found.values()))
+        group.ended = {uid: pod for uid, pod in found.items() if _is_sibling(group, pod, bare=bare)}
         initializers = [pod for pod in found.values() if step_of(pod) is Step.INITIALIZER]
         if any(initializers):
             note_early(group, sum(_is_as_young(group, pod) for pod in initializers))
-        if group.ended.keys() == before and group.early == early:
+        if group.ended.keys() == before and group.early == early and not replaced:
             return
         manager.follow_broken(group)
         manager.follow_places(group)
@@ -117,16 +121,24 @@ class EndedMembers:
         self._steering.activate(key, [group.members[uid].pod for uid in group.refused - group.gated])
 
 
-def _is_sibling(group: Group, ended: corev1.Pod) -> bool:
+def _is_sibling(group: Group, ended: corev1.Pod, *, bare: bool) -> bool:
     """Whether it is of the same run of the gang as the members that wait, or, of a gang that has started, any member: of the same
-    controller. Without one it has to have a sibling on a node, and to be no older than the gang's object."""
+    controller. bare: whether pods without a controller count, those that are no older than the gang's object."""
     owner = controller_of(ended)
     siblings = [each.info for each in group.members.values()] if group.whole_of else group.pending()
     if ended.uid in group.members or all(controller_of(info.pod) != owner for info in siblings):
         return False
     if owner:
         return True
-    return bool(group.assigned) and _is_as_young(group, ended)
+    return bare and _is_as_young(group, ended)
+
+
+def _are_other_indices(group: Group, spec: GroupSpec, ended: Collection[corev1.Pod]) -> bool:
+    """Whether pods without a controller are of one run with the members, of which none is on a node: by their indices. An index that has
+    succeeded is not made again in its run."""
+    succeeded = {spec.rank_of(pod) for pod in ended if not controller_of(pod)}
+    there = {spec.rank_of(each.pod) for each in group.members.values()}
+    return bool(succeeded) and None not in succeeded | there and succeeded.isdisjoint(there)
 
 
 def _is_as_young(group: Group, ended: corev1.Pod) -> bool:

@@ -141,7 +141,14 @@ def _recount(group: Group, known: corev1.Pod | None, before: GroupRef | None, po
             _leave_scheduler(group, known)
     else:
         if group.ended:  # another controller's pods are another gang of that name
-            group.ended = {uid: each for uid, each in group.ended.items() if controller_of(each) == controller_of(pod)}
+            bare = bool(
+                group.assigned
+            )  # otherwise they count once they are asked for anew: this one may begin another run
+            group.ended = {
+                uid: each
+                for uid, each in group.ended.items()
+                if controller_of(each) == controller_of(pod) and (bare or controller_of(each))
+            }
         if any(claim_uses(pod)):
             group.claiming.add(pod.uid)
     group.priorities[pod.priority] += 1

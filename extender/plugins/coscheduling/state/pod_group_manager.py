@@ -469,7 +469,7 @@ class PodGroupManager:
         """When we begin to lead: whether a start that the pods' records show was cut short, and can be finished."""
         spec = self.spec(group)
         recall_start(group, spec, self.wall())
-        recall_once_whole(group, spec)
+        recall_once_whole(group, spec, self.foreign_of(group))
         self.follow_broken(group)
         return self.begun(group)
 

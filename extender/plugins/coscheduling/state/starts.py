@@ -13,16 +13,25 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from extender.api import corev1
 from extender.plugins.coscheduling.spec.keys import START
+from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.reading import Reading
+from extender.plugins.coscheduling.spec.sources.foreign import ForeignPodGroup
 from extender.plugins.coscheduling.spec.start_record import StartRecord, digest, start_record
 from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.group_members import controller_of
 from extender.plugins.coscheduling.state.member import Start
 from extender.plugins.coscheduling.state.quorum import is_over, left_behind, note_whole
 
 RECENT = timedelta(minutes=5)  # a start that began before has been finished since, or never will be
-STARTED_PHASES = ("Scheduled", "Running")
+STARTED_PHASES = frozenset(("Scheduled", "Running", "Finished", "Completed"))
+"""What the controllers of scheduler-plugins, Koordinator and Volcano write once minMember of a gang run, or have."""
+REPLACED_AFTER = timedelta(
+    seconds=60
+)  # a member that is made so long after a sibling has started is none of the first start
+QUIET = timedelta(seconds=30)  # a controller that has made no member for so long wants no more of them
 SKEW = timedelta(seconds=5)  # between our clock and the API server's, which dates pods
 
 
@@ -52,23 +61,53 @@ def recall_start(group: Group, spec: GroupSpec | None, now: datetime) -> None:
     follow_start(group, spec)
 
 
-def recall_once_whole(group: Group, spec: GroupSpec | None) -> None:
+def recall_once_whole(group: Group, spec: GroupSpec | None, foreign: ForeignPodGroup | None = None) -> None:
     """Likewise, whether it has been whole: what members that run were bound with, or what its object says, shows it. Members that have no
-    sibling on a node prove nothing, whatever an object says: they may have been made anew, to start whole."""
+    sibling on a node prove nothing, whatever an object says: they may have been made anew, to start whole.
+
+    foreign: another system's object, where that is the gang's."""
     on_node = group.on_node()
     if not on_node or spec is None or spec.invalid or left_behind(group, spec):
         return
     quorums = [record.quorum for uid in on_node if (record := _record_of(group, uid)) is not None]
-    members = max((*quorums, spec.min_member if says_started(group) else 0), default=0)
+    members = max((*quorums, spec.min_member if says_started(group, foreign) else 0), default=0)
     if members > group.whole_of:
         note_whole(group, spec, members)
 
 
-def says_started(group: Group) -> bool:
-    """Whether its object's condition, or the phase that scheduler-plugins' controller writes, says that the gang has started."""
-    if group.pod_group is not None and group.pod_group.status.phase in STARTED_PHASES:
+def says_started(group: Group, foreign: ForeignPodGroup | None = None) -> bool:
+    """Whether its object's condition, or the phase that another system's controller writes, says that the gang has started."""
+    with_phase = group.pod_group or (foreign if group.in_tree is None else None)
+    if with_phase is not None and with_phase.status.phase in STARTED_PHASES:
         return True
     return group.told is not None and group.told.status == "True"
+
+
+def note_replaced(group: Group, spec: GroupSpec, now: datetime) -> bool:
+    """Whether the members that wait were made for a gang that has been whole, as the pods themselves show it; it is noted then.
+
+    A gang that another scheduler has started has no record of ours, and its object may say nothing. Where its controller has made
+    all that wait long after a sibling's containers have started, and none for a while, it has lost members, and wants no more than
+    these. A fraction whose other members have waited all the time is none of that kind.
+    """
+    if spec.invalid or spec.match_policy is MatchPolicy.ONLY_WAITING or group.whole_of >= spec.min_member:
+        return False
+    waiting = [info.pod for info in group.pending()]
+    made = [stamp for pod in waiting if (stamp := pod.metadata.creation_timestamp) is not None]
+    owners = {controller_of(pod) for pod in waiting}
+    if not waiting or len(made) < len(waiting) or len(owners) != 1 or owners == {""} or now - max(made) < QUIET:
+        return False
+    siblings = (group.members[uid].pod for uid in group.on_node())
+    if not any(controller_of(pod) in owners and _ran_before(pod, min(made)) for pod in siblings):
+        return False
+    note_whole(group, spec, spec.min_member)
+    return True
+
+
+def _ran_before(pod: corev1.Pod, made: datetime) -> bool:
+    """Whether its containers have started long before another was made."""
+    since = pod.status.start_time
+    return pod.status.phase == "Running" and since is not None and made - since >= REPLACED_AFTER
 
 
 def _recalled(group: Group, now: datetime) -> Start | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -216,6 +217,7 @@ def told(pod_group: PodGroup, **status: Any) -> PodGroup:
         pytest.param({"conditions": (Condition("Scheduled", "False"),)}, {"a"}, id="our condition says that it waits"),
         pytest.param({"conditions": (Condition("Ready", "True"),)}, {"a"}, id="another condition"),
         pytest.param({"phase": "Running"}, {"a", "b"}, id="scheduler-plugins' controller"),
+        pytest.param({"phase": "Finished"}, {"a", "b"}, id="which says that minMember of them have succeeded"),
         pytest.param({"phase": "Pending"}, {"a"}, id="which says that it waits"),
     ],
 )
@@ -229,6 +231,102 @@ def test_what_the_object_says_of_a_start_that_others_made(
     w.plugin.tick()
     kube.run()
     assert kube.running() == running
+
+
+def aged(pod: corev1.Pod, made: float, started: float | None = None) -> corev1.Pod:
+    """made, started: seconds ago; started: its containers run."""
+
+    def ago(seconds: float) -> datetime:
+        return datetime.now(UTC) - timedelta(seconds=seconds)
+
+    status = corev1.PodStatus(phase="Running", start_time=ago(started)) if started is not None else corev1.PodStatus()
+    return structs.replace(pod, metadata=structs.replace(pod.metadata, creation_timestamp=ago(made)), status=status)
+
+
+@pytest.mark.parametrize(
+    ("worker", "head", "owner", "starts"),
+    [
+        pytest.param((3600, 3500), 300, "ray", True, id="made long after its sibling has started: it is replaced"),
+        pytest.param((3600, 3500), 3600, "ray", False, id="waits since its sibling was made: a fraction"),
+        pytest.param((3600, 400), 380, "ray", False, id="made soon after its sibling has started"),
+        pytest.param((3600, 3500), 5, "ray", False, id="made just now: more may come"),
+        pytest.param((3600, None), 300, "ray", False, id="the sibling's containers have not started"),
+        pytest.param((3600, 3500), 300, "other", False, id="of another controller"),
+    ],
+)
+def test_a_gang_that_others_started_and_that_shrank_is_known_by_its_pods(
+    worker: tuple[float, float | None], head: float, owner: str, starts: bool, world: Make
+) -> None:
+    """A RayCluster of 3 that another scheduler started, scaled down to 2, loses its head: nothing says so but its pods."""
+    made = Job(world)
+    made.kube.create(on_node(aged(of(member("worker"), "ray"), *worker), "n0"))
+    made.kube.create(aged(of(member("head"), owner), head))
+    made.run()
+    assert made.running == ({"worker", "head"} if starts else {"worker"})
+
+
+def test_of_several_that_wait_all_have_to_be_replaced(world: Make) -> None:
+    made = Job(world, minimum=4)
+    made.kube.create(on_node(aged(of(member("a"), "ray"), 3600, 3500), "n0"))
+    made.kube.create(aged(of(member("b"), "ray"), 3600), aged(of(member("c"), "ray"), 300))
+    made.run()
+    assert made.running == {"a"}, "b has waited since the gang was made"
+
+
+def indexed(name: str, index: int) -> corev1.Pod:
+    pod = member(name)
+    labels = {**(pod.metadata.labels or {}), "batch.kubernetes.io/job-completion-index": str(index)}
+    return structs.replace(pod, metadata=structs.replace(pod.metadata, labels=labels))
+
+
+@pytest.mark.parametrize(
+    ("index", "starts"),
+    [
+        pytest.param(2, True, id="the index that has not ended yet"),
+        pytest.param(0, False, id="an index that has succeeded: another run"),
+    ],
+)
+def test_bare_pods_that_have_ended_count_by_their_indices_where_none_runs(
+    index: int, starts: bool, world: Make
+) -> None:
+    made = Job(world)
+    made.kube.create(*(on_node(indexed(f"p{number}", number), f"n{number}") for number in range(3)))
+    made.succeeds("p0")
+    made.succeeds("p1")
+    made.loses("p2")
+    made.kube.create(indexed("again", index))
+    made.run()
+    assert made.running == ({"again"} if starts else set())
+
+
+def test_bare_pods_that_counted_count_no_more_when_the_next_run_comes(world: Make) -> None:
+    made = Job(world)
+    made.kube.create(*(on_node(indexed(f"p{number}", number), f"n{number}") for number in range(3)))
+    made.succeeds("p0")
+    made.succeeds("p1")
+    made.loses("p2")
+    too_large = indexed("again2", 2)
+    containers = member("x", cpu=9).spec.containers
+    made.kube.create(structs.replace(too_large, spec=structs.replace(too_large.spec, containers=containers)))
+    made.run()
+    ended = made.kube.plugin.manager.groups["default/g"].ended
+    assert ended.keys() == {"default/p0", "default/p1"}
+    made.kube.create(indexed("again0", 0))
+    assert made.kube.plugin.manager.groups["default/g"].ended == {}
+
+
+def test_the_next_run_of_bare_pods_starts_whole(world: Make) -> None:
+    made = Job(world)
+    made.kube.create(*(on_node(indexed(f"p{number}", number), f"n{number}") for number in range(3)))
+    for number in range(3):
+        made.succeeds(f"p{number}")
+    for number in (2, 0):
+        made.kube.create(indexed(f"again{number}", number))
+        made.run()
+        assert made.running == set()
+    made.kube.create(indexed("again1", 1))
+    made.run()
+    assert made.running == {"again0", "again1", "again2"}
 
 
 def test_an_object_proves_nothing_where_no_member_runs(world: Make) -> None:

@@ -11,7 +11,7 @@ from msgspec import structs
 from extender.api import corev1, koordinatorv1alpha1, volcanov1beta1
 from extender.client.unreadable import convert
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, group, member
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, group, member, on_node
 
 Make = Callable[..., World]
 NAME = "scheduling.k8s.io/group-name"
@@ -91,6 +91,33 @@ def test_a_change_of_the_object_counts_and_its_status_does_not(kube: KubeSchedul
     kube.wake()
     kube.run()
     assert kube.starts == [{"p0", "p1"}]
+
+
+@pytest.mark.parametrize(
+    ("type_", "phase", "running"),
+    [
+        pytest.param(volcanov1beta1.PodGroup, "Running", {"a", "b"}, id="Volcano has started it"),
+        pytest.param(volcanov1beta1.PodGroup, "Completed", {"a", "b"}, id="minMember of it have ended"),
+        pytest.param(volcanov1beta1.PodGroup, "Inqueue", {"a"}, id="Volcano lets its pods be made"),
+        pytest.param(volcanov1beta1.PodGroup, "Unknown", {"a"}, id="Volcano says that a part of it runs"),
+        pytest.param(volcanov1beta1.PodGroup, {}, {"a"}, id="no phase"),
+        pytest.param(koordinatorv1alpha1.PodGroup, "Running", {"a", "b"}, id="Koordinator has started it"),
+        pytest.param(koordinatorv1alpha1.PodGroup, "Scheduling", {"a"}, id="Koordinator gathers it"),
+    ],
+)
+def test_what_the_object_says_of_a_start_before_ours(
+    type_: type[Any], phase: Any, running: set[str], kube: KubeScheduler
+) -> None:
+    metadata = {"name": "k", "namespace": "default", "uid": "k"}
+    made = convert({"metadata": metadata, "spec": {"minMember": 3}, "status": {"phase": phase}}, type_)
+    kube.plugin.on_foreign_pod_group(None, made)
+    one, other = (
+        task(name, "k") if type_ is volcanov1beta1.PodGroup else of_koordinator(name, "k") for name in ("a", "b")
+    )
+    kube.create(on_node(one, "n1"), other)
+    kube.plugin.tick()
+    kube.run()
+    assert kube.running() == running
 
 
 def test_the_object_goes_while_a_member_is_held(kube: KubeScheduler) -> None:
