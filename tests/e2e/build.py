@@ -6,6 +6,7 @@ outside of the project, so that they are built once for all checkouts.
 KUBEBUILDER_ASSETS      a folder that holds etcd, kube-apiserver, kube-scheduler and kubectl already
 KUBE_SCHEDULER_VERSION  another kube-scheduler, such as 1.30.14, beside the same API server
 KUBE_APISERVER_VERSION  another API server, such as 1.37.2, beside the same kube-scheduler
+CI                      true: the API server for CompositePodGroups too, which is otherwise used where it is built already
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -33,6 +34,8 @@ PACKAGES = {
     "kube-apiserver": f"{KUBERNETES}/cmd/kube-apiserver",
     "kubectl": f"{KUBERNETES}/cmd/kubectl",
 }
+COMPOSITES = "1.37.2"
+"""The API server on which the stories of CompositePodGroups run; that of go.mod does not serve them."""
 Say = Callable[[str], None]
 
 
@@ -59,6 +62,22 @@ def binaries(say: Say) -> Binaries:
     return Binaries(folder / "etcd", apiserver, scheduler, folder / "kubectl")
 
 
+def in_ci() -> bool:
+    return os.environ.get("CI", "").lower() in ("1", "true")
+
+
+def with_composites(known: Binaries, say: Say) -> Binaries:
+    """The same with an API server that serves CompositePodGroups. Raises UnavailableError where it is not built yet, and is not to be."""
+    asked = os.environ.get("KUBE_APISERVER_VERSION", "").removeprefix("v")
+    if asked and tuple(map(int, asked.split(".")[:2])) >= (1, 37):
+        return known
+    if not (in_ci() or (_release_folder("kube-apiserver", COMPOSITES) / "kube-apiserver").exists()):
+        raise UnavailableError(
+            f"CompositePodGroups are of Kubernetes 1.37: KUBE_APISERVER_VERSION={COMPOSITES} or CI=true"
+        )
+    return replace(known, kube_apiserver=_release("kube-apiserver", COMPOSITES, say))
+
+
 def _given(folder: Path) -> Path:
     missing = [name for name in PACKAGES if not os.access(folder / name, os.X_OK)]
     if missing:
@@ -77,14 +96,23 @@ def _built(say: Say) -> Path:
 
 
 def _other_release(name: str, say: Say) -> Path | None:
-    """The program of the release that is asked for: its own go.mod says which staging modules must be replaced."""
+    """The program of the release that is asked for; None where none is."""
     variable = name.upper().replace("-", "_") + "_VERSION"
     version = os.environ.get(variable, "").removeprefix("v")
     if not version:
         return None
     if not re.fullmatch(r"1\.[0-9]+\.[0-9]+", version):
         raise UnavailableError(f"{variable}={version} is no version like 1.30.14")
-    folder = _cache() / f"{name}-v{version}"
+    return _release(name, version, say)
+
+
+def _release_folder(name: str, version: str) -> Path:
+    return _cache() / f"{name}-v{version}"
+
+
+def _release(name: str, version: str, say: Say) -> Path:
+    """Its own go.mod says which staging modules must be replaced."""
+    folder = _release_folder(name, version)
     with _locked(folder, say):
         if not (folder / name).exists():
             (folder / "go.mod").write_text(_module_for(name, version))

@@ -6,13 +6,12 @@ that is a failure. After every test the recorded history is checked, whatever th
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.build import Binaries, UnavailableError, binaries
+from tests.e2e.build import Binaries, UnavailableError, binaries, in_ci, with_composites
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ControlPlane, Scheduler
 from tests.e2e.extender import Extender
@@ -20,7 +19,9 @@ from tests.e2e.pair import Pair
 
 HERE = Path(__file__).parent
 BINARIES = pytest.StashKey[Binaries]()
+COMPOSITES = pytest.StashKey[Binaries]()  # with an API server that serves CompositePodGroups
 UNAVAILABLE = pytest.StashKey[str]()
+NO_COMPOSITES = pytest.StashKey[str]()  # why there is none
 FAILED = pytest.StashKey[bool]()
 
 
@@ -48,6 +49,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         session.config.stash[BINARIES] = binaries(say)
     except UnavailableError as error:
         session.config.stash[UNAVAILABLE] = str(error)
+        return
+    if any(item.get_closest_marker("composites") for item in session.items):
+        try:
+            session.config.stash[COMPOSITES] = with_composites(session.config.stash[BINARIES], say)
+        except UnavailableError as error:
+            session.config.stash[NO_COMPOSITES] = str(error)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -72,7 +79,7 @@ def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.T
 @pytest.fixture(scope="session")
 def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     if reason := request.config.stash.get(UNAVAILABLE, ""):
-        if os.environ.get("CI", "").lower() in ("1", "true"):
+        if in_ci():
             pytest.fail(f"where CI=true this must run: {reason}", pytrace=False)
         pytest.skip(reason.splitlines()[0])
     started = ControlPlane(request.config.stash[BINARIES], tmp_path_factory.mktemp("control-plane"))

@@ -1,4 +1,4 @@
-"""CompositePodGroups, groups of groups, on the API server of Kubernetes 1.37: KUBE_APISERVER_VERSION=1.37.2.
+"""CompositePodGroups, groups of groups, on the API server of Kubernetes 1.37 beside the same kube-scheduler.
 
 Two of three prefill groups and the decode group start together, each in one rack, all in one zone.
 """
@@ -15,6 +15,7 @@ from tests.e2e.in_tree import Groups, in_tree_plane, pair
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 
+pytestmark = pytest.mark.composites
 ZONE, RACK = "topology.kubernetes.io/zone", "example.com/rack"
 PREFILL = tuple(f"prefill-{number}" for number in range(3))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.build import PACKAGES, UnavailableError, binaries
+from tests.e2e.build import COMPOSITES, PACKAGES, Binaries, UnavailableError, binaries, with_composites
 
 
 def silently(line: str) -> None:
@@ -69,3 +69,52 @@ def test_one_program_of_another_release_stands_beside_the_others(
         *(given / each for each in PACKAGES if each != name),
         built,
     }
+
+
+@pytest.fixture
+def cache(given: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where built programs are kept; none is there, and there is no Go to build one."""
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.delenv("CI", raising=False)
+    return folder
+
+
+def _built(cache: Path) -> Path:
+    program = cache / "gang-extender" / "control-plane" / f"kube-apiserver-v{COMPOSITES}" / "kube-apiserver"
+    program.parent.mkdir(parents=True)
+    program.touch(0o755)
+    return program
+
+
+@pytest.mark.parametrize("asked", ["", "1.35.4", "v1.36.3"])
+def test_composites_have_the_newer_api_server_where_it_is_built(
+    asked: str, given: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer = _built(cache)
+    monkeypatch.setenv("KUBE_APISERVER_VERSION", asked)
+    known = Binaries(given / "etcd", given / "kube-apiserver", given / "kube-scheduler", given / "kubectl")
+    found = with_composites(known, silently)
+    assert (found.kube_apiserver, found.kube_scheduler) == (newer, given / "kube-scheduler")
+
+
+@pytest.mark.parametrize(
+    ("ci", "why"),
+    [
+        pytest.param("", "CompositePodGroups are of Kubernetes 1.37", id="not asked for: it costs minutes"),
+        pytest.param("true", "Go is not installed", id="continuous integration builds it"),
+    ],
+)
+def test_composites_have_it_built_by_ci_alone(ci: str, why: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", ci)
+    with pytest.raises(UnavailableError, match=why):
+        with_composites(binaries(silently), silently)
+
+
+def test_composites_take_an_api_server_that_serves_them_as_it_is(
+    given: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = binaries(silently)
+    monkeypatch.setenv("KUBE_APISERVER_VERSION", "v1.38.0")
+    assert with_composites(known, silently) == known
