@@ -20,7 +20,6 @@ from extender.api import (
     schedulingv1beta1,
     volcanov1beta1,
 )
-from extender.api.metav1 import ObjectMeta
 
 T = TypeVar("T")
 
@@ -67,9 +66,11 @@ def convert(value: Any, type_: type[T]) -> T:
 
 def _marked(type_: type[Any], parts: Mapping[str, Any], read: Callable[[Any, Any], Any]) -> Any:
     """What of its parts can be read: the metadata has to be, what is wrong with a status is not its owner's matter."""
-    found: dict[str, Any] = {"metadata": read(parts.get("metadata", b"null"), ObjectMeta)}
+    found: dict[str, Any] = {}
     for field in msgspec.structs.fields(type_):
-        if field.name in ("spec", "status") and parts.get(field.name) not in (None, b"null"):
+        if field.name == "metadata":
+            found[field.name] = read(parts.get(field.name, b"null"), field.type)
+        elif field.name in ("spec", "status") and parts.get(field.name) not in (None, b"null"):
             try:
                 found[field.name] = read(parts[field.name], field.type)
             except codec.DecodeError as error:

@@ -46,9 +46,12 @@ def test_what_is_wrong_with_a_spec_is_said(type_: type[Kinds], spec: Any, why: s
 
 
 def test_a_status_that_cannot_be_read_is_not_the_owner_s_matter() -> None:
-    written = {"metadata": NAMED, "spec": {"minMember": 3}, "status": {"conditions": "none"}}
+    managed = {"manager": "controller-manager", "fieldsV1": {"f:status": {"f:phase": {}}}}
+    metadata = {**NAMED, "managedFields": [managed]}
+    written = {"metadata": metadata, "spec": {"minMember": 3}, "status": {"conditions": "none"}}
     group = decode(codec.encode(written), OURS)
     assert (group.unreadable, group.spec.min_member, group.status.conditions) == ("", 3, ())
+    assert group.phase_managers == {"controller-manager"}
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def _extender(**fields: Any) -> Json:
         pytest.param(
             waiting("", gang(), 3, nodes=nodes(3), pods=LOW, extender=_extender(schedulerNames=["other"])),
             [],
-            "NotTried",
+            "pods name another scheduler: default-scheduler",
             id="a scheduler that the extender does not serve",
         ),
         pytest.param(
