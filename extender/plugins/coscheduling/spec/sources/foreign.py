@@ -32,6 +32,7 @@ KINDS = (koordinatorv1alpha1.GROUP, volcanov1beta1.GROUP)
 """Their API groups; of two objects of one name the first counts."""
 
 _DEFAULT_QUEUE = "default"
+_COUNT_QUOTA = "count/"  # of a ResourceQuota: Volcano's controller writes count/pods beside what nodes have, and its scheduler skips it
 _MODES = ("hard", "soft")
 
 
@@ -53,8 +54,9 @@ def _spec_of_volcano(pod_group: volcanov1beta1.PodGroup, beside: Collection[tupl
         return unreadable(pod_group)
     reading, spec = Reading(), pod_group.spec
     minimum = reading.field("spec.minMember", partial(check_minimum, spec.min_member or 1))
-    resources = reading.field("spec.minResources", partial(check_resources, spec.min_resources))
-    roles = reading.field("spec.minTaskMember", partial(_roles, spec.min_task_member))
+    of_nodes = {name: amount for name, amount in spec.min_resources.items() if not name.startswith(_COUNT_QUOTA)}
+    resources = reading.field("spec.minResources", partial(check_resources, of_nodes))
+    roles = reading.field("spec.minTaskMember", partial(_roles, spec.min_task_member, spec.min_member))
     topology = reading.field("spec.networkTopology", partial(_topology, spec.network_topology))
     reading.field("spec.subGroupPolicy", partial(_no_sub_groups, len(spec.sub_group_policy)))
     asked = asked_beside(pod_group.metadata, pod_group.key, beside, VOLCANO_OBJECT)
@@ -82,8 +84,8 @@ def _ignored(spec: volcanov1beta1.PodGroupSpec) -> Iterator[str]:
         yield "spec.priorityClassName (the pods' priority counts)"
 
 
-def _roles(minima: dict[str, int]) -> Roles:
-    """Raises FieldError."""
+def _roles(minima: dict[str, int], min_member: int) -> Roles:
+    """None where minMember is below their sum: tasks' minima default to their replicas, and such a job is elastic. Raises FieldError."""
     if len(minima) > MAX_ROLES:
         raise too_many(MAX_ROLES, "tasks")
     for task, minimum in minima.items():
@@ -92,7 +94,9 @@ def _roles(minima: dict[str, int]) -> Roles:
             raise invalid(minimum, f"{task} must be greater than or equal to 0")
     if sum(minima.values()) > MAX_MEMBERS:
         raise FieldError("Invalid value: the sum of the minima is too large")
-    return Roles(tuple(minima.items()), volcanov1beta1.TASK_SPEC) if minima else NO_ROLES
+    if min_member < sum(minima.values()) or not minima:
+        return NO_ROLES
+    return Roles(tuple(minima.items()), volcanov1beta1.TASK_SPEC)
 
 
 def _topology(asked: volcanov1beta1.NetworkTopology | None) -> AskedTopology:

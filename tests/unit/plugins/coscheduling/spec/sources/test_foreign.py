@@ -37,7 +37,7 @@ def koordinator(spec: Any, annotations: dict[str, str] | None = None) -> GroupSp
         pytest.param({"minMember": 3}, 3, id="minMember"),
         pytest.param({}, 1, id="none is no constraint"),
         pytest.param({"minMember": 0}, 1, id="nor is 0"),
-        pytest.param({"minMember": 3, "minTaskMember": {"ps": 1, "worker": 4}}, 5, id="at least the sum of the tasks'"),
+        pytest.param({"minMember": 3, "minTaskMember": {"ps": 1, "worker": 4}}, 3, id="of an elastic job"),
     ],
 )
 def test_volcano_s_min_member(spec: Any, minimum: int) -> None:
@@ -48,6 +48,34 @@ def test_volcano_s_min_member(spec: Any, minimum: int) -> None:
 def test_tasks_are_roles_by_volcano_s_own_key() -> None:
     found = volcano({"minMember": 3, "minTaskMember": {"ps": 1, "worker": 2}})
     assert (found.roles.minima, found.roles.label) == ((("ps", 1), ("worker", 2)), "volcano.sh/task-spec")
+
+
+@pytest.mark.parametrize(
+    ("minimum", "minima"),
+    [
+        pytest.param(6, (("ps", 1), ("worker", 4)), id="more is needed than the tasks' minima"),
+        pytest.param(5, (("ps", 1), ("worker", 4)), id="as much"),
+        pytest.param(3, (), id="less: any three, since a task's minimum is its replicas unless the job says otherwise"),
+    ],
+)
+def test_tasks_minima_count_where_the_job_s_own_is_no_less(minimum: int, minima: Any) -> None:
+    found = volcano({"minMember": minimum, "minTaskMember": {"ps": 1, "worker": 4}})
+    assert (found.min_member, found.roles.minima) == (minimum, minima)
+
+
+def test_resources_that_only_a_quota_has_are_not_asked_of_nodes() -> None:
+    """Volcano's controller writes what a ResourceQuota would count; its jobs waited for ever: resource gap: count/pods."""
+    quota = {
+        "count/pods": "3",
+        "pods": "3",
+        "cpu": "6",
+        "requests.cpu": "6",
+        "limits.cpu": "6",
+        "requests.nvidia.com/gpu": "3",
+    }
+    found = volcano({"minMember": 3, "minResources": {**quota, "nvidia.com/gpu": "3"}})
+    assert found.min_resources is not None
+    assert (found.min_resources.milli_cpu, found.min_resources.scalar) == (6000, {"nvidia.com/gpu": 3})
 
 
 @pytest.mark.parametrize(
