@@ -16,6 +16,11 @@ from extender.cli import standard_output
 
 RUNNING, DONE, FAILED, UNHEARD, ENDED = range(5)
 
+EXAMPLES = {
+    "demo": "the whole story, in seconds",
+    "demo --keep": "and curl the service afterwards",
+}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", action="store_true", help="leave the service running after the story, for curl")

@@ -9,15 +9,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from extender.cli import kubeconfig_flags, terminal
 from extender.cli.errors import UsageError
+from extender.cli.terminal import Colour, Terminal
 
 if TYPE_CHECKING:
     from extender.config.types import ExtenderConfiguration
     from extender.doctor.findings import Finding
 
 
+FIX, FOLDED = 2, 4
+"""How far what to do, and what does not fit into the first line, are indented."""
+
 ACCOUNT = "system:serviceaccount:kube-system:gang-scheduler"
 """The user that the pods of the manifests are."""
+
+EXAMPLES = {
+    "doctor --kube-scheduler-config kube-scheduler.yaml --config extender.yaml": "both files, before they are applied",
+    "doctor --context prod": "a cluster: what is served, which rights are missing",
+    "doctor --config extender.yaml --kubeconfig admin.conf -o json": "both, for programs",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kube-scheduler-config", metavar="FILE", help="the KubeSchedulerConfiguration that kube-scheduler runs with"
     )
     parser.add_argument("--config", metavar="FILE", help="the ExtenderConfiguration that the extender runs with")
-    parser.add_argument("--kubeconfig", metavar="FILE", help="examine this cluster too; nothing is written to it")
+    kubeconfig_flags.add_arguments(
+        parser, "examine this cluster too, without a file named also; nothing is written to it"
+    )
     parser.add_argument(
         "--user", default=ACCOUNT, metavar="USER", help="whose rights are examined there (%(default)s); empty: your own"
     )
@@ -39,36 +52,41 @@ def run(args: argparse.Namespace) -> int:
         json.dump([_as_json(each) for each in findings], sys.stdout, indent=1)
         sys.stdout.write("\n")
     else:
-        print("\n".join(_lines(findings)))
+        print("\n".join(_lines(findings, terminal.of())))
     return int(any(each.is_wrong for each in findings))
 
 
 def _examine(args: argparse.Namespace) -> Iterator[Finding]:
     from extender.doctor import configuration
 
-    if args.kube_scheduler_config is None and args.config is None and args.kubeconfig is None:
-        raise UsageError("doctor: wanted one or more of --kube-scheduler-config FILE, --config FILE, --kubeconfig FILE")
+    kubeconfig = _cluster(args)
     examined = configuration.examine(args.kube_scheduler_config, args.config)
     yield from examined.findings
-    if args.kubeconfig is not None:
-        yield from _of_cluster(args, examined.ours)
+    if kubeconfig is not None:
+        yield from _of_cluster(args, kubeconfig, examined.ours)
 
 
-def _of_cluster(args: argparse.Namespace, ours: ExtenderConfiguration | None) -> Iterator[Finding]:
-    from extender.client.connection import Connection
-    from extender.client.credentials import IdentityError
+def _cluster(args: argparse.Namespace) -> str | None:
+    """The kubeconfig of the cluster to examine. Beside files only one that is asked for: they need none."""
+    files = args.kube_scheduler_config is not None or args.config is not None
+    if files and args.kubeconfig is None and not args.context:
+        return None
+    kubeconfig = kubeconfig_flags.file_of(args)
+    if kubeconfig is None and not files:
+        raise UsageError("doctor: wanted one or more of --kube-scheduler-config FILE, --config FILE, --kubeconfig FILE")
+    return kubeconfig
+
+
+def _of_cluster(args: argparse.Namespace, kubeconfig: str, ours: ExtenderConfiguration | None) -> Iterator[Finding]:
     from extender.client.errors import ApiError
     from extender.config.types import ExtenderConfiguration
     from extender.doctor import cluster
 
+    api = kubeconfig_flags.connect(kubeconfig, args.context)
     try:
-        api = Connection.from_kubeconfig(args.kubeconfig)
-    except IdentityError as error:
-        raise UsageError(str(error)) from error
-    try:
-        yield from cluster.examine(api, ours or ExtenderConfiguration(), args.kubeconfig, args.user)
+        yield from cluster.examine(api, ours or ExtenderConfiguration(), kubeconfig, args.user)
     except ApiError as error:
-        yield cluster.unreachable(args.kubeconfig, error)
+        yield cluster.unreachable(kubeconfig, error)
     finally:
         api.close()
 
@@ -77,11 +95,15 @@ def _as_json(finding: Finding) -> dict[str, Any]:
     return {**asdict(finding), "severity": finding.severity.value}
 
 
-def _lines(findings: Sequence[Finding]) -> list[str]:
+COLOURS = {"error": Colour.RED, "warning": Colour.YELLOW}
+
+
+def _lines(findings: Sequence[Finding], shown_on: Terminal) -> Iterator[str]:
     if not findings:
-        return ["nothing is wrong"]
-    lines = []
+        yield "nothing is wrong"
     for each in findings:
-        lines.append(f"{each.severity.value}: {each.place}: {each.message} ({each.code})")
-        lines.append(f"  {each.fix}")
-    return lines
+        severity = each.severity.value
+        first, *more = shown_on.fold(f"{severity}: {each.place}: {each.message} ({each.code})", FOLDED)
+        yield shown_on.paint(severity, COLOURS.get(severity)) + first.removeprefix(severity)
+        yield from (" " * FOLDED + line for line in more)
+        yield from (" " * FIX + line for line in shown_on.fold(each.fix, FIX))

@@ -10,10 +10,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from extender.cli import terminal
 from extender.cli.errors import UsageError
+from extender.cli.table import natural, table
 
 Json = dict[str, Any]
 GZIP = b"\x1f\x8b"
+
+EXAMPLES = {
+    "evaluate scenarios.json": "every plugin's verdict on every node, as JSON",
+    "evaluate scenarios.json -o table": "a line for each scenario",
+    "evaluate - --name small < scenarios.json": "one of the scenarios of standard input",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -111,15 +119,16 @@ def _print(answers: list[Json], output: str) -> None:
 
 def _table(answers: list[Json]) -> None:
     """A line each: where the pod would go, or why it would go nowhere and which pods it could preempt."""
-    rows = [("SCENARIO", "FEASIBLE", "BEST", "PREEMPTION", "MESSAGE")]
+    rows = []
     for answer in answers:
         preemption = answer.get("preemption") or {}
         feasible = f"{len(answer.get('feasible') or ())}/{len(answer.get('nodeOrder') or ())}"
-        where = _some(_preempts_on(preemption))
-        rows.append((answer["name"], feasible, _some(answer.get("bestSet")), where, _message(answer, preemption)))
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    for row in rows:
-        print("   ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[4]]).rstrip())
+        where = _some(_in_order(_preempts_on(preemption)))
+        rows.append(
+            (answer["name"], feasible, _some(_in_order(answer.get("bestSet"))), where, _message(answer, preemption))
+        )
+    heads = ("SCENARIO", "FEASIBLE", "BEST", "PREEMPTION", "MESSAGE")
+    print("\n".join(table(heads, rows, terminal.of())))
 
 
 def _preempts_on(preemption: Json) -> list[str] | None:
@@ -150,6 +159,10 @@ def _message(answer: Json, preemption: Json) -> str:
 def _victims(gang: Json) -> str:
     victims = [victim["pod"] for victim in gang.get("victims", ())]
     return f"evicts {_some(victims)}" if victims else ""
+
+
+def _in_order(names: list[str] | None) -> list[str]:
+    return sorted(names or (), key=natural)
 
 
 def _some(names: list[str] | None, at_most: int = 3) -> str:

@@ -21,8 +21,21 @@ class ExplainError(OSError):
     """There is no answer to show: nothing listens, another program does, or the group is not there."""
 
 
+EXAMPLES = {
+    "explain": "all gangs, those in line first",
+    "explain team-a/train": "why one waits, and what would make it fit",
+    "explain -n team-a -o json": "a namespace's, for programs; `gang-extender schema gangs` describes it",
+}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("group", nargs="?", metavar="NAMESPACE/NAME", help="the group; without it, a list of all")
+    parser.add_argument(
+        "-n",
+        "--namespace",
+        metavar="NAMESPACE",
+        help="of a group that is named without one; the list has its groups only",
+    )
     parser.add_argument(
         "--server", default=SERVER, metavar="URL", help="the ops listener of a running extender (%(default)s)"
     )
@@ -32,30 +45,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 with an answer, whatever it says of the gang; 1 where there is none."""
     from extender.api import codec
-    from extender.cli import explain_text
+    from extender.cli import explain_text, terminal
     from extender.plugins.coscheduling.report.gang_status import GangStatus, GangSummary
 
-    path = _path(args.group)
-    body = _get(_base(args.server), path, args.group)
+    group = _group(args.group, args.namespace)
+    body = _get(_base(args.server), _path(group), group)
+    if not group and args.namespace:
+        body = _of_namespace(body, args.namespace)
     if args.output != "text":
         _dump(body, args.output)
         return 0
-    now = datetime.now(UTC)
-    if args.group:
-        lines = explain_text.page(codec.decode(body, GangStatus), now)
+    now, shown_on = datetime.now(UTC), terminal.of()
+    if group:
+        lines = explain_text.page(codec.decode(body, GangStatus), now, shown_on)
     else:
-        lines = explain_text.listing(codec.decode(body, list[GangSummary]), now)
+        lines = explain_text.listing(codec.decode(body, list[GangSummary]), now, shown_on)
     print("\n".join(lines))
     return 0
+
+
+def _group(name: str | None, namespace: str | None) -> str | None:
+    """As NAMESPACE/NAME; None where none is named."""
+    if not name:
+        return None
+    if namespace and "/" not in name:
+        name = f"{namespace}/{name}"
+    of, slash, rest = name.partition("/")
+    if not (of and slash and rest) or "/" in rest:
+        raise UsageError(f"{name}: wanted NAMESPACE/NAME, or NAME and -n NAMESPACE")
+    if namespace and of != namespace:
+        raise UsageError(f"{name}: not in the namespace of -n, {namespace}")
+    return name
 
 
 def _path(group: str | None) -> str:
     if not group:
         return "/gangs"
-    namespace, slash, name = group.partition("/")
-    if not (namespace and slash and name) or "/" in name:
-        raise UsageError(f"{group}: wanted NAMESPACE/NAME")
+    namespace, _, name = group.partition("/")
     return f"/gangs/{quote(namespace, safe='')}/{quote(name, safe='')}"
+
+
+def _of_namespace(body: bytes, namespace: str) -> bytes:
+    """Of a list of groups those of one namespace, with all their fields."""
+    import json
+
+    try:
+        return json.dumps([each for each in json.loads(body) if each["namespace"] == namespace]).encode()
+    except (ValueError, TypeError, KeyError) as error:
+        raise ExplainError(f"what answers is no list of groups: {error!r}") from error
 
 
 def _base(server: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
+from extender.cli.table import natural, table
+from extender.cli.terminal import PLAIN, Terminal, printable
 from extender.plugins.coscheduling.report.gang_status import (
     GangStatus,
     GangSummary,
@@ -21,11 +23,12 @@ SHOWN_MEMBERS = 40
 SHOWN_DOMAINS = 5
 SHOWN_VICTIMS = 10
 LABEL_WIDTH = 12
+INDENT = 2 + LABEL_WIDTH + 1  # where the text of a field begins
 
 NO_GANGS = "no gangs: no pod that the extender has seen names a group, and there is no PodGroup"
 
 
-def listing(gangs: Sequence[GangSummary], now: datetime) -> Iterator[str]:
+def listing(gangs: Sequence[GangSummary], now: datetime, terminal: Terminal = PLAIN) -> Iterator[str]:
     if not gangs:
         yield NO_GANGS
         return
@@ -41,16 +44,16 @@ def listing(gangs: Sequence[GangSummary], now: datetime) -> Iterator[str]:
         )
         for gang in gangs
     ]
-    yield from table(("LINE", "GROUP", "PHASE", "REASON", "BOUND", "MEMBERS", "FOR"), rows)
+    yield from table(("LINE", "GROUP", "PHASE", "REASON", "BOUND", "MEMBERS", "FOR"), rows, terminal)
 
 
-def page(status: GangStatus, now: datetime) -> Iterator[str]:
-    """No line has a control character, whatever a condition that is quoted has in it."""
-    yield from map(_printable, _page(status, now))
-
-
-def _printable(line: str) -> str:
-    return line if line.isprintable() else "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
+def page(status: GangStatus, now: datetime, terminal: Terminal = PLAIN) -> Iterator[str]:
+    """No line has a control character, whatever a condition that is quoted has in it. What is long is folded beside its label."""
+    for line in map(printable, _page(status, now)):
+        label, text = (line[:INDENT], line[INDENT:]) if line.startswith("  ") else ("", line)
+        first, *more = terminal.fold(text, len(label)) if label else [text]
+        yield f"{label}{first}"
+        yield from (" " * INDENT + each for each in more)
 
 
 def _page(status: GangStatus, now: datetime) -> Iterator[str]:
@@ -173,7 +176,8 @@ def _shortfall(short: Shortfall) -> Iterator[str]:
 
 
 def _members(members: Sequence[Member]) -> Iterator[str]:
-    rows = [(each.name, each.state.value, each.node or "-", ",".join(each.gates) or "-") for each in members]
+    by_name = sorted(members, key=lambda each: natural(each.name))
+    rows = [(each.name, each.state.value, each.node or "-", ",".join(each.gates) or "-") for each in by_name]
     if any(each.gates for each in members):
         yield from table(("MEMBER", "STATE", "NODE", "GATES"), rows[:SHOWN_MEMBERS])
     elif rows:
@@ -196,9 +200,3 @@ def age(then: datetime, now: datetime) -> str:
             rest = seconds % size // divisor
             return f"{seconds // size}{unit}{rest}{below}" if rest else f"{seconds // size}{unit}"
     return f"{seconds}s"
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
-    for row in (head, *rows):
-        yield "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from extender.api.codec import DecodeError
 from extender.cli import standard_output
@@ -31,10 +31,22 @@ def build_parser(commands: Sequence[str] = tuple(COMMANDS)) -> argparse.Argument
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in commands:
         # Only what is run is imported: serve has to patch before anything else is there.
-        sub = subparsers.add_parser(name, help=COMMANDS[name], description=COMMANDS[name])
+        sub = subparsers.add_parser(
+            name,
+            help=COMMANDS[name],
+            description=COMMANDS[name],
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         if len(commands) == 1:
-            importlib.import_module(f"extender.cli.{name}").add_arguments(sub)
+            command = importlib.import_module(f"extender.cli.{name}")
+            command.add_arguments(sub)
+            sub.epilog = _examples(command.EXAMPLES)
     return parser
+
+
+def _examples(examples: Mapping[str, str]) -> str:
+    """As kubectl shows them: what for, and below it the command."""
+    return "\n".join(["examples:", *(f"  # {what}\n  gang-extender {command}" for command, what in examples.items())])
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -11,12 +11,21 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+EXAMPLES = {
+    "serve --config extender.yaml": "in a pod, beside a kube-scheduler: as manifests/sidecar runs it",
+    "serve --config extender.yaml --kubeconfig ~/.kube/config --context lab": "from outside of the cluster, to try something",
+    "serve --cluster nodes.yaml pods.yaml": "no cluster: the verbs for curl",
+}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="ExtenderConfiguration (gang-extender.dev/v1alpha1)")
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--kubeconfig", metavar="FILE", help="how to reach the API server (default: the pod's own identity)"
+    )
+    parser.add_argument(
+        "--context", default="", metavar="NAME", help="of that kubeconfig, else of $KUBECONFIG or ~/.kube/config"
     )
     source.add_argument("--cluster", metavar="FILE", nargs="+", help="no cluster: objects from YAML files, in memory")
     parser.add_argument("--bind-address", default="127.0.0.1", metavar="IP", help="of the verbs (%(default)s)")
@@ -49,6 +58,7 @@ def _port(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     from extender.server import serve  # isort: skip  - patches: everything else comes after
+    from extender.cli import kubeconfig_flags
     from extender.cli.errors import UsageError
     from extender.config.load import load_extender_configuration
     from extender.config.types import ExtenderConfiguration
@@ -57,6 +67,10 @@ def run(args: argparse.Namespace) -> int:
 
     if args.kubeconfig == "":  # `--kubeconfig "$UNSET"`, which does not mean the pod's own identity
         raise UsageError("--kubeconfig: the name of the file is empty")
+    if args.cluster and args.context:
+        raise UsageError("--context: of a kubeconfig; not with --cluster")
+    if args.context:  # without it no file is acted on that is not named
+        args.kubeconfig = kubeconfig_flags.file_of(args)
     options = ServeOptions(
         bind_address=args.bind_address,
         port=args.port,
@@ -95,7 +109,7 @@ def _builder(args: argparse.Namespace, configuration: Any) -> Callable[[Callable
             embedded = EmbeddedAPI()
             load_files(embedded, args.cluster)
             return embedded
-        return Connection.from_kubeconfig(args.kubeconfig) if args.kubeconfig else Connection.in_cluster()
+        return Connection.from_kubeconfig(args.kubeconfig, args.context) if args.kubeconfig else Connection.in_cluster()
 
     try:
         if not args.cluster:

@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 BAR_AFTER_PODS = 200  # a run that is over at once needs no bar
 SHOWN = 10  # of the gangs that are invalid
 
+EXAMPLES = {
+    "simulate nodes.yaml job.yaml": "where would the pods go?",
+    "simulate cluster.yaml job.yaml -n team-a": "on a dump of a cluster, shown for one namespace",
+    "simulate cluster.yaml --config kube-scheduler.yaml --config extender.yaml": "with the configuration that the cluster runs by",
+    "simulate cluster.yaml -o json": "for programs; `gang-extender schema simulate` describes it",
+}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -43,6 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="ask the other HTTP extenders of the configuration to filter and prioritize (default: no connection is opened)",
     )
     parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="(%(default)s)")
+    parser.add_argument(
+        "-n", "--namespace", default="", metavar="NAMESPACE", help="show its pods and gangs only; all are simulated"
+    )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="for choices among equals (%(default)s)")
     parser.add_argument(
         "-v", "--v", dest="verbosity", type=int, default=0, metavar="N", help="log level (%(default)s: only faults)"
@@ -80,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"warning: {warning}", file=sys.stderr)
     if not report.quiet:
         print(f"warning: stopped after {args.until:g} virtual seconds: pods were still moving", file=sys.stderr)
-    show(report, args.output)
+    show(report, args.output, args.namespace)
     return _say_what_is_invalid(report)
 
 

@@ -5,14 +5,28 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
+from msgspec import structs
+
 from extender.api import codec
+from extender.cli import terminal
+from extender.cli.table import natural, table
+from extender.cli.terminal import Terminal
 from extender.simulation.report import GangReport, PodReport, Report
 
 NOTHING = "-"
+GAP = 2
+PODS = ("NAMESPACE", "POD", "NODE", "STATE", "AT", "MESSAGE")
+GANGS = ("NAMESPACE", "GROUP", "STATE", "MEMBERS", "MESSAGE")
 
 
-def show(report: Report, output: str) -> None:
-    """To stdout."""
+def show(report: Report, output: str, namespace: str = "") -> None:
+    """To stdout. namespace: only what is there; the summary is of all."""
+    if namespace:
+        report = structs.replace(
+            report,
+            pods=[pod for pod in report.pods if pod.namespace == namespace],
+            gangs=[gang for gang in report.gangs if gang.namespace == namespace],
+        )
     if output == "json":
         import json
 
@@ -23,16 +37,17 @@ def show(report: Report, output: str) -> None:
         dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
         text = yaml.dump(codec.to_builtins(report), Dumper=dumper, sort_keys=False, allow_unicode=True, width=1000)
     else:
-        text = "\n".join(_tables(report)) + "\n"
+        text = "\n".join(_tables(report, terminal.of())) + "\n"
     sys.stdout.write(text)
 
 
-def _tables(report: Report) -> Iterable[str]:
-    yield from _table(("NAMESPACE", "POD", "NODE", "STATE", "AT", "MESSAGE"), [_pod(pod) for pod in report.pods])
+def _tables(report: Report, shown_on: Terminal) -> Iterable[str]:
+    pods = sorted(report.pods, key=lambda pod: (natural(pod.namespace), natural(pod.name)))
+    yield from table(PODS, [_pod(pod) for pod in pods], shown_on, GAP)
     if report.gangs:
         yield ""
-        rows = [_gang(gang) for gang in report.gangs]
-        yield from _table(("NAMESPACE", "GROUP", "STATE", "MEMBERS", "MESSAGE"), rows)
+        gangs = sorted(report.gangs, key=lambda gang: (natural(gang.namespace), natural(gang.group)))
+        yield from table(GANGS, [_gang(gang) for gang in gangs], shown_on, GAP)
     yield ""
     counts = ", ".join(f"{count} {state}" for state, count in report.summary.items()) or "no pods"
     yield f"{counts}; settled after {report.settled_at:g} virtual seconds"
@@ -51,11 +66,3 @@ def _gang(gang: GangReport) -> Sequence[str]:
     if gang.min_member is not None:
         members += f" (min {gang.min_member})"
     return gang.namespace, gang.group, gang.state, members, gang.message
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterable[str]:
-    """The last column is as wide as it likes: messages are not cut, so that they can be searched for."""
-    widths = [max(len(row[i]) for row in (heads, *rows)) for i in range(len(heads) - 1)]
-    for row in (heads, *rows):
-        cells = [cell.ljust(width) for cell, width in zip(row, widths)]
-        yield "  ".join([*cells, row[-1]]).rstrip()

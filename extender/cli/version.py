@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from importlib.metadata import version
 
+EXAMPLES = {"version": "name and version"}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Takes no arguments."""

@@ -58,12 +58,51 @@ def test_what_is_only_good_to_know_is_no_mistake(tmp_path: Path, capsys: pytest.
             "kubeconfig no-such-file: No such file or directory",
             id="no such kubeconfig",
         ),
+        pytest.param(["--kubeconfig", ""], "--kubeconfig: the name of the file is empty", id="an unset variable"),
+        pytest.param(
+            ["--context", "lab"],
+            "--context lab: there is no kubeconfig: set $KUBECONFIG, or name one by --kubeconfig FILE",
+            id="a context of no kubeconfig",
+        ),
         pytest.param(["--config", "/"], "/: Is a directory", id="a folder"),
     ],
 )
-def test_wrong_use(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_use(
+    arguments: list[str],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
     assert main(["doctor", *arguments]) == 2
     assert capsys.readouterr() == ("", f"gang-extender: {said}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        pytest.param([], True, id="no file: the cluster of $KUBECONFIG"),
+        pytest.param(["--context", "lab"], True, id="a context of it"),
+        pytest.param(["--config", str(PROJECT / "manifests/sidecar/extender.yaml")], False, id="files need no cluster"),
+    ],
+)
+def test_the_cluster_is_that_of_kubectl(
+    arguments: list[str],
+    asked: bool,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "config"
+    file.write_text(
+        "current-context: lab\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+        "contexts: [{name: lab, context: {cluster: c}}]\n"
+    )
+    monkeypatch.setenv("KUBECONFIG", str(file))
+    assert main(["doctor", *arguments]) == int(asked)
+    assert (str(file) in capsys.readouterr().out) is asked
 
 
 def test_the_page_has_every_code() -> None:

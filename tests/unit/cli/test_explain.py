@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -43,3 +44,26 @@ def test_why_there_is_nothing_to_show(
     assert main(["explain", "default/g", "--server", server.url]) == 1
     out, err = capsys.readouterr()
     assert (out, err.startswith(f"gang-extender: {said.format(url=server.url)}")) == ("", True), err
+
+
+GANGS = [{"namespace": "a", "name": "g"}, {"namespace": "b", "name": "h"}]
+
+
+def test_a_namespace_is_listed_alone(server: FakeAPIServer, capsys: pytest.CaptureFixture[str]) -> None:
+    server.lists.append(Answer(200, GANGS))
+    server.others.append(Answer(200, GANGS))
+    assert main(["explain", "-n", "b", "-o", "json", "--server", server.url]) == 0
+    assert json.loads(capsys.readouterr().out) == GANGS[1:]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param(["g"], "g: wanted NAMESPACE/NAME, or NAME and -n NAMESPACE", id="no namespace"),
+        pytest.param(["a/b/c"], "a/b/c: wanted NAMESPACE/NAME, or NAME and -n NAMESPACE", id="too many"),
+        pytest.param(["-n", "b", "a/g"], "a/g: not in the namespace of -n, b", id="two namespaces"),
+    ],
+)
+def test_wrong_use(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", *arguments]) == 2
+    assert capsys.readouterr() == ("", f"gang-extender: {said}\n")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+import re
+import shlex
+
 import pytest
 
-from extender.cli.main import COMMANDS, main
+from extender.cli.main import COMMANDS, build_parser, main
 
 
 @pytest.mark.parametrize("arguments", [["version"], ["--version"]])
@@ -22,6 +26,19 @@ def test_help_is_what_the_option_shows(command: str, capsys: pytest.CaptureFixtu
         assert ended.value.code == 0
         shown.append(capsys.readouterr().out)
     assert shown[0] == shown[1] != ""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_ends_with_examples_that_the_command_takes(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    _, _, shown = capsys.readouterr().out.partition("\nexamples:\n")
+    examples = re.findall(r"^  gang-extender (.*)$", shown, re.MULTILINE)
+    assert examples == list(importlib.import_module(f"extender.cli.{command}").EXAMPLES)
+    for example in examples:
+        arguments = shlex.split(example.partition(" < ")[0])
+        assert arguments[0] == command
+        build_parser([command]).parse_args(arguments)
 
 
 @pytest.mark.parametrize(

@@ -95,3 +95,11 @@ def test_a_file_that_is_not_there(option: str) -> None:
     command = [*COMMAND, option, "no-such-file", *ports]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
     assert (done.returncode, done.stderr) == (2, "gang-extender: no-such-file: No such file or directory\n")
+
+
+def test_a_context_is_of_a_kubeconfig(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text("{apiVersion: v1, kind: Node, metadata: {name: n}}")
+    command = [*COMMAND, "--cluster", str(file), "--context", "lab"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+    assert (done.returncode, done.stderr) == (2, "gang-extender: --context: of a kubeconfig; not with --cluster\n")

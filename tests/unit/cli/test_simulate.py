@@ -89,6 +89,13 @@ def test_the_table_is_for_people(cluster: str, capsys: pytest.CaptureFixture[str
     assert lines[-1].startswith("1 Pending, 2 Scheduled; settled after ")
 
 
+def test_a_namespace_is_shown_alone_and_the_summary_is_of_all(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", cluster, "-n", "other"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == ""
+    assert lines[2].startswith("1 Pending, 2 Scheduled; ")
+
+
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [

@@ -1,0 +1,47 @@
+"""`--kubeconfig` and `--context`, as kubectl has them: which cluster a command asks.
+
+For commands that only read: serve says by itself what it acts on.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from extender.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from extender.client.connection import Connection
+
+
+def add_arguments(parser: argparse.ArgumentParser, what_for: str) -> None:
+    """what_for: in the help, what the cluster is asked for."""
+    parser.add_argument("--kubeconfig", metavar="FILE", help=f"{what_for} ($KUBECONFIG, else ~/.kube/config)")
+    parser.add_argument("--context", default="", metavar="NAME", help="of the kubeconfig (its current-context)")
+
+
+def file_of(args: argparse.Namespace) -> str | None:
+    """The kubeconfig that is named, or the one that kubectl would take; None where there is none. Raises UsageError."""
+    from extender.client.kubeconfig_files import VARIABLE, find_kubeconfig
+
+    if args.kubeconfig == "":  # `--kubeconfig "$UNSET"`
+        raise UsageError("--kubeconfig: the name of the file is empty")
+    if args.kubeconfig is not None:
+        return str(args.kubeconfig)
+    found = find_kubeconfig(args.context)
+    if found is None and args.context:
+        raise UsageError(
+            f"--context {args.context}: there is no kubeconfig: set ${VARIABLE}, or name one by --kubeconfig FILE"
+        )
+    return None if found is None else str(found)
+
+
+def connect(file: str, context: str) -> Connection:
+    """Raises UsageError for a kubeconfig that cannot be used; whether its server answers shows later."""
+    from extender.client.connection import Connection
+    from extender.client.credentials import IdentityError
+
+    try:
+        return Connection.from_kubeconfig(file, context)
+    except IdentityError as error:
+        raise UsageError(str(error)) from error
