@@ -13,7 +13,7 @@ from extender.client.interface import POD_GROUPS
 from extender.metrics import REGISTRY
 from extender.plugins.coscheduling import messages, quarantine
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.manager.specs import Specs
 from extender.retry import Retry
 from tests.unit.scheduler.conftest import GROUP_LABEL, Bench, running
 
@@ -27,14 +27,14 @@ class Fault:
 
     def __init__(self, kind: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
         self.armed = True
-        spec = PodGroupManager.spec
+        spec = Specs.of
 
-        def faulty(manager: PodGroupManager, group: Group) -> object:
+        def faulty(specs: Specs, group: Group) -> object:
             if self.armed and group.key == "default/bad":
                 raise kind("a fault of ours")
-            return spec(manager, group)
+            return spec(specs, group)
 
-        monkeypatch.setattr(PodGroupManager, "spec", faulty)
+        monkeypatch.setattr(Specs, "of", faulty)
         monkeypatch.setattr(quarantine, "BACK_OFF", Retry(0.2, 0.2))
 
 

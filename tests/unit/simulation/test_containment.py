@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.manager.specs import Specs
 from extender.simulation.journal import Journal
 from extender.simulation.report import gang_reports
 from tests.unit.plugins.coscheduling.conftest import World, node
@@ -17,14 +17,14 @@ def test_a_gang_that_raises_is_reported_as_set_aside_beside_the_others(monkeypat
     kube = KubeScheduler(World([node("n1", "8")]))
     kube.apply(group("bad", 2), group("good", 2))
     kube.create(*members(2, "bad", gated=True), *members(2, "good", gated=True))
-    spec = PodGroupManager.spec
+    spec = Specs.of
 
-    def faulty(manager: PodGroupManager, of: Group) -> object:
+    def faulty(specs: Specs, of: Group) -> object:
         if of.key == "default/bad":
             raise KeyError("a fault of ours")
-        return spec(manager, of)
+        return spec(specs, of)
 
-    monkeypatch.setattr(PodGroupManager, "spec", faulty)
+    monkeypatch.setattr(Specs, "of", faulty)
     kube.run()
     assert {each.group: each.state for each in gang_reports(kube.plugin, Journal(lambda news: None))} == {
         "bad": "Quarantined",

@@ -225,7 +225,7 @@ class Dispatcher:
         slots.give(slot, group.members[uid].info)
         group.members[uid].turn = None
         if own is None:
-            manager.follow_start(group)  # which says whether it is firm
+            manager.begun.follow(group)  # which says whether it is firm
         self._displace(group, slot)
         return slot.node_name
 
@@ -233,7 +233,7 @@ class Dispatcher:
         """For the member: one that is kept for a member to come, else one whose member is not on its way there, else any. Lock held."""
         manager, info = self._manager, group.members[uid].info
         own = manager.slots.get(uid)
-        fits = is_for_shape_of if own is not None else partial(manager.may_take, group)
+        fits = is_for_shape_of if own is not None else partial(manager.places.may_take, group)
         sent: Slot | None = None
         for slot in chain(manager.slots.to_come(group.key), manager.slots.of_group_on(group.key, offered)):
             other = group.members.get(slot.uid)

@@ -41,7 +41,7 @@ class EndedMembers:
         self._schedule_planning = schedule_planning
         self._ask_at: dict[str, float] = {}  # keys of gangs that are short of members -> when
         self._began = manager.wall()
-        manager.on_dropped.append(self._forget)
+        manager.registry.on_dropped.append(self._forget)
 
     def _forget(self, key: str) -> None:
         self._ask_at.pop(key, None)
@@ -114,9 +114,9 @@ class EndedMembers:
             note_early(group, sum(_is_as_young(group, pod) for pod in initializers))
         if group.ended.keys() == before and group.early == early and not replaced:
             return
-        manager.follow_broken(group)
-        manager.follow_places(group)
-        manager.forget_notes(key)
+        manager.begun.follow_broken(group)
+        manager.places.follow(group)
+        manager.notes.forget(key)
         manager.queue.move_to_active((key,))
         self._steering.activate(key, [group.members[uid].pod for uid in group.refused - group.gated])
 

@@ -126,7 +126,7 @@ class GroupEvents:
             if on_node or group.start is not None:
                 update_once_satisfied(manager, group)
             for each in concerned:
-                manager.forget_notes(each.key)
+                manager.notes.forget(each.key)
             look = give_back(manager, group) or self._matters(group, new)
         look = self._parked_unasked(group, old, new) or look
         if look:
@@ -159,7 +159,7 @@ class GroupEvents:
         for pod in unseen:
             self._for_gang(manager.key_of(pod), partial(self._forget_unseen, pod), None)
         for key in fitting:
-            change = partial(self._object_changed, key, partial(manager.try_names_again, key), gone=False)
+            change = partial(self._object_changed, key, partial(manager.objects.try_names_again, key), gone=False)
             manager.quarantine.for_gang(key, "events", change, None)
 
     def _forget_unseen(self, pod: corev1.Pod) -> None:
@@ -170,12 +170,20 @@ class GroupEvents:
     def on_pod_group(self, old: OwnPodGroup | None, new: OwnPodGroup | None) -> None:
         """Of the CRD, or kube-scheduler's own where that is watched. Our own conditions are no news."""
         manager = self._manager
-        self._on_object(old, new, manager.pod_group_changed, manager.pod_group_gone, manager.pod_group_changed)
+        self._on_object(
+            old,
+            new,
+            manager.objects.pod_group_changed,
+            manager.objects.pod_group_gone,
+            manager.objects.pod_group_changed,
+        )
 
     def on_foreign_pod_group(self, old: ForeignPodGroup | None, new: ForeignPodGroup | None) -> None:
         """Another system's object; its status is that system's."""
         manager = self._manager
-        self._on_object(old, new, manager.foreign_changed, manager.foreign_gone, manager.renew_foreign)
+        self._on_object(
+            old, new, manager.objects.foreign_changed, manager.objects.foreign_gone, manager.objects.renew_foreign
+        )
 
     def _on_object(
         self,
@@ -202,9 +210,9 @@ class GroupEvents:
         if known is None or before == after:
             return
         with manager.lock:
-            keys = manager.composite_changed(known.key, after)
+            keys = manager.objects.composite_changed(known.key, after)
         for key in keys:
-            change = partial(self._object_changed, key, partial(manager.tree_changed, key), gone=False)
+            change = partial(self._object_changed, key, partial(manager.objects.tree_changed, key), gone=False)
             manager.quarantine.for_gang(key, "events", change, None)
 
     def _object_changed(self, key: str, change: Callable[[], Group | None], *, gone: bool) -> None:
@@ -224,7 +232,7 @@ class GroupEvents:
                     self._holds.reject_all(each, messages.GROUP_DELETED)
                 else:
                     self._holds.recheck(each)
-                manager.forget_notes(each.key)
+                manager.notes.forget(each.key)
             manager.queue.move_to_active(each.key for each in groups if each.key in manager.groups)
             void = [key] if gone else self._void(groups)
             for each in groups:
@@ -260,15 +268,15 @@ class GroupEvents:
         waits = False
         for some in in_parts(sorted(keys)):
             with self._manager.lock:
-                waits = self._manager.volumes_changed(some, claims) or waits
+                waits = self._manager.notes.volumes_changed(some, claims) or waits
             pause()  # other threads have their turn
         if waits:
             self._rounds.schedule_planning()
 
     def on_capacity_freed(self) -> None:
         with self._manager.lock:
-            self._manager.cluster_epoch += 1
-            self._manager.on_capacity_freed()
+            self._manager.notes.cluster_epoch += 1
+            self._manager.notes.on_capacity_freed()
         self._rounds.schedule_planning()
 
     # Under the manager's lock
@@ -295,7 +303,7 @@ class GroupEvents:
         manager = self._manager
         for each in gang_set_of(manager, group):
             spec = manager.spec(each)
-            if spec is None or spec.invalid or manager.lacks(each, each.members.keys()):
+            if spec is None or spec.invalid or manager.places.lacks(each, each.members.keys()):
                 return False
         return not is_linked(manager, group) or not (
             missing_group(manager, group) or manager.composites.missing(group.key)
@@ -321,7 +329,7 @@ class GroupEvents:
             return False  # its place is refuted, or not: that is told by its nomination
         group.happened(new.uid, MemberEvent.PARKED)
         if refused_unasked(new):
-            member.rejected_in_tree = self._manager.cluster_epoch
+            member.rejected_in_tree = self._manager.notes.cluster_epoch
         return True
 
     # Beyond it

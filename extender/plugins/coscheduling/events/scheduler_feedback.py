@@ -112,7 +112,7 @@ class SchedulerFeedback:
         log.info("planned place refused by kube-scheduler pod=%s node=%s", place.pod.key, place.node_name)
         refute(self._manager, group, place, How.REFUSED)
         group.happened(place.uid, MemberEvent.PARKED)
-        self._manager.lose_places(group, [place.uid])
+        self._manager.places.lose(group, [place.uid])
 
     def _note_parked(self, group: Group, uid: str) -> None:
         """Lock held."""

@@ -72,11 +72,11 @@ class SetAside:
         manager, now = self._manager, self._manager.clock()
         found = False
         for group in gang_set:
-            manager.forget_notes(group.key)
+            manager.notes.forget(group.key)
             firm = {place.uid for place in manager.slots.of_group(group.key) if place.firm and place.expires > now}
-            found = manager.give_up_places(group, keep=firm | group.started) or found
+            found = manager.places.give_up(group, keep=firm | group.started) or found
         if found:
-            manager.on_capacity_freed([group.key for group in gang_set])
+            manager.notes.on_capacity_freed([group.key for group in gang_set])
             self._schedule_planning()
 
     def tick(self) -> None:
@@ -105,7 +105,7 @@ class SetAside:
     def _make_up_for(self, group: Group) -> None:
         """What events would have noted meanwhile: members that came to nodes, or were refused by kube-scheduler's own filters."""
         update_once_satisfied(self._manager, group)
-        placed = self._manager.placed(group)
+        placed = self._manager.places.placed(group)
         for info in group.pending():
             if info.pod.uid not in placed and was_refused(info.pod):
                 group.happened(info.pod.uid, MemberEvent.PARKED)

@@ -112,7 +112,7 @@ class Admission:
             member = group.members[pod.uid]
             group.happened(pod.uid, MemberEvent.ASKED)
             member.rejected_in_tree = None
-            if group.refuted.came(pod.uid, self._manager.cluster_epoch) and self._enough_are_awake(group):
+            if group.refuted.came(pod.uid, self._manager.notes.cluster_epoch) and self._enough_are_awake(group):
                 self._manager.denied.pop(group.key)  # it may have been decided before this one was awake
             group.errors.came(pod.uid)
             status, member.rejection_facts = self._gates(group, pod)
@@ -136,7 +136,7 @@ class Admission:
     def _enough_are_awake(self, group: Group) -> bool:
         """Whether a plan could be found at all: else each of many that come would be one more plan in vain. Lock held."""
         manager, spec = self._manager, self._manager.spec(group)
-        asleep = group.refuted.nowhere(manager.clock(), manager.cluster_epoch)
+        asleep = group.refuted.nowhere(manager.clock(), manager.notes.cluster_epoch)
         return spec is not None and not (asleep and needs(group, spec, group.members.keys() - asleep))
 
     def _decide(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> tuple[str | None, Status] | None:
@@ -172,7 +172,7 @@ class Admission:
             return node_name
         if own is not None and not self._dispatcher.too_early(group, pod.uid) and not _by_nomination(pod, offered):
             refute(self._manager, group, own, How.NOT_OFFERED, offered)
-            self._manager.release_places(group, [pod.uid])
+            self._manager.places.release(group, [pod.uid])
         return None
 
     def _needs_plan(

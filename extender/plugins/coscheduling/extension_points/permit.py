@@ -186,7 +186,7 @@ class GangPermit:
                 record_start(group, spec, begins, self._manager.wall())
         finally:
             note_start(group, uids)  # they keep their places where the gang is set aside now
-        self._manager.follow_places(group)
+        self._manager.places.follow(group)
         if spec is not None:
             note_early(group, spec.been if spec.to_come else 0)
             self._with.verdicts.decided(group.object, group.key, verdict_of_start(group, spec))
@@ -218,7 +218,7 @@ class GangPermit:
             self._manager.hold_is_over(group, pod.uid)
             group.started.discard(pod.uid)
             update_once_satisfied(self._manager, group)
-            self._manager.drop_if_empty(group)
+            self._manager.registry.drop_if_empty(group)
 
     def unreserve(self, pod: corev1.Pod, cause: str) -> bool:
         """Unreserve: the member's hold is over. Without it the rest cannot start, unless another takes its part.
@@ -238,7 +238,7 @@ class GangPermit:
             try:
                 if effects:
                     until = manager.clock() + self._lease_seconds
-                    manager.carry_out(effects, group, pod.uid, node_name=node_name, until=until)
+                    manager.places.carry_out(effects, group, pod.uid, node_name=node_name, until=until)
                     self._tell_not_bound(group, pod, node_name)
                     update_once_satisfied(
                         manager, group
@@ -246,10 +246,10 @@ class GangPermit:
                     return False
                 if group.key in manager.quarantine:  # that is why the holds were ended; SetAside takes the place back
                     return False
-                manager.follow_places(group)
+                manager.places.follow(group)
                 return self._end_of_hold(group, pod, cause, rejected=rejected)
             finally:
-                manager.drop_if_empty(group)
+                manager.registry.drop_if_empty(group)
 
     def _end_of_hold(self, group: Group, pod: corev1.Pod, cause: str, *, rejected: bool) -> bool:
         """Before the start. rejected: by us, so that the first hold that has ended by the same cause has told it. Lock held."""
@@ -258,7 +258,7 @@ class GangPermit:
         gone = pod.uid not in group.members
         if spec is not None and schedules_alone(group, spec, pod.uid):
             return False
-        siblings = manager.siblings(group, pod.spec.scheduler_name)
+        siblings = group.siblings(pod.spec.scheduler_name)
         if gone and spec is not None and not needs(group, spec, siblings):
             return False
         if gone:
@@ -266,7 +266,7 @@ class GangPermit:
         gang_set = gang_set_of(manager, group)
         if cause == manager.denied.get(group.key):  # that is why the holds were ended, and what is told
             manager.slots.release(pod.uid)
-            manager.on_capacity_freed([each.key for each in gang_set])
+            manager.notes.on_capacity_freed([each.key for each in gang_set])
             return False
         others, stop = _not_ending(gang_set), diagnosis_of_hold(cause, manager.clock())
         if others or not rejected or not stop.says_the_same_as(group.last_diagnosis):

@@ -138,7 +138,7 @@ class ReservedRoom:
             self.arrived(new, new.node_name)
         if old is not None and old.status.nominated_node_name and self._gave_up_nomination(old, new):
             with self._manager.lock:
-                self._manager.on_capacity_freed()
+                self._manager.notes.on_capacity_freed()
             self._schedule_planning()
 
     def _gave_up_nomination(self, old: corev1.Pod, new: corev1.Pod | None) -> bool:

@@ -18,7 +18,7 @@ from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.hints.gang_hints import EventJudge, GangHints
 from extender.plugins.coscheduling.hints.helpful_events import Happened
-from extender.plugins.coscheduling.state.group import counts_at
+from extender.plugins.coscheduling.state.counts.standing import counts_at
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, in_parts
 from extender.plugins.coscheduling.waits_for import WaitIndex
 
@@ -47,7 +47,7 @@ class WakeUps:
         with manager.lock:
             self._follow_keys(happened.new)
             if happened.may_help:
-                manager.cluster_epoch += 1
+                manager.notes.cluster_epoch += 1
             if not (happened.may_help or self.planning or self._hated_keys or manager.queue.index.looks_beyond_nodes):
                 return False
             if len(self._noted) >= MOST_NOTED:
@@ -107,7 +107,7 @@ class WakeUps:
         for some in in_parts(sorted(keys)):
             with manager.lock:
                 waiting = [key for key in some if key in manager.queue.waiting]
-                manager.wake(waiting)
+                manager.notes.wake(waiting)
                 woken = woken or bool(waiting)
             pause()
         return woken
@@ -118,6 +118,6 @@ class WakeUps:
         own = gang = info.pod.priority
         if group is not None:
             gang = self._manager.quarantine.for_gang(
-                group.key, "wake-ups", partial(self._manager.priority_of, group), otherwise=own
+                group.key, "wake-ups", partial(self._manager.line.priority_of, group), otherwise=own
             )
         return counts_at(own, gang) >= priority

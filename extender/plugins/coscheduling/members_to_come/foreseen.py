@@ -65,8 +65,8 @@ def give_back(manager: PodGroupManager, group: Group) -> bool:
     else:
         surplus = slots[spec.to_come or max(0, spec.min_member - len(group.members)) :]
     if surplus:
-        manager.release_places(group, [slot.uid for slot in surplus])
-        manager.on_capacity_freed([group.key])
+        manager.places.release(group, [slot.uid for slot in surplus])
+        manager.notes.on_capacity_freed([group.key])
     return bool(surplus)
 
 

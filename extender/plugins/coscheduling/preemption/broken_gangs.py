@@ -58,7 +58,7 @@ class BrokenGangs:
         if not self.dependencies.may_plan():
             return
         with self.manager.lock:
-            now, broken = self.manager.clock(), self.manager.broken
+            now, broken = self.manager.clock(), self.manager.begun.broken
             self._told = {key: since for key, since in self._told.items() if broken.get(key) == since}
             self._asked = {key: at for key, at in self._asked.items() if key in broken}
             due = [key for key in broken if key not in self._told and self._asked.get(key, now) <= now]
@@ -75,7 +75,7 @@ class BrokenGangs:
 
     def _overdue(self, key: str) -> tuple[Group, GroupSpec, float] | None:
         """The gang, and for how many seconds it may be broken, if it has been for longer. Lock held."""
-        group, since = self.manager.groups.get(key), self.manager.broken.get(key)
+        group, since = self.manager.groups.get(key), self.manager.begun.broken.get(key)
         spec = self.manager.spec(group) if group is not None else None
         if group is None or spec is None or since is None or spec.patience.broken_after is None:
             return None
@@ -100,7 +100,7 @@ class BrokenGangs:
                 uids = frozenset(pod.uid for pod in pods)
                 self._restarts[key] = _Restart(uids, self.manager.clock() + AGAIN.first_seconds)
             else:
-                self._told[key] = self.manager.broken[key]
+                self._told[key] = self.manager.begun.broken[key]
         metrics.broken_gangs.labels(RESTART if restarts else KEEP).inc()
         verdict = Verdict(False, BROKEN, text, event_only=not restarts)
         self.dependencies.verdicts.decided(pod_group, key, verdict, min(pods, key=_name))

@@ -20,7 +20,8 @@ from extender.framework.preemption.ordering import sort_by_importance
 from extender.plugins.coscheduling.dependencies import GangVictims
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
-from extender.plugins.coscheduling.state.group import Group, counts_at
+from extender.plugins.coscheduling.state.counts.standing import counts_at
+from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
 
@@ -221,12 +222,12 @@ def _by_what_it_asks_for(manager: PodGroupManager, group: Group) -> RunningGang 
         return None
     if together := _disrupted_together(manager, group, spec):  # no member is to spare
         running = {uid: on_node for each in together for uid, on_node in _running(each).items()}
-        return RunningGang(together[0].key, len(running), running, standing_priority=manager.priority_of(group))
+        return RunningGang(together[0].key, len(running), running, standing_priority=manager.line.priority_of(group))
     running = _running(group)
     if spec.min_member <= 1 or not running:
         return None
     role_of = {uid: spec.roles.role_of(info.pod) for uid, (info, _) in running.items()} if spec.roles.minima else {}
-    priority = manager.priority_of(group)
+    priority = manager.line.priority_of(group)
     gang = RunningGang(group.key, spec.min_member, running, dict(spec.roles.minima), role_of, priority)
     loose = spec.match_policy is MatchPolicy.ONCE_SATISFIED and group.once_whole
     return gang if gang.complete or not loose else None
@@ -282,4 +283,4 @@ def releasable(manager: PodGroupManager, groups: Iterable[Group], priority: int)
 
 
 def _may_let_go(manager: PodGroupManager, group: Group, priority: int) -> bool:
-    return not manager.begun(group) and manager.priority_of(group) < priority
+    return not manager.begun.was_cut_short(group) and manager.line.priority_of(group) < priority

@@ -76,7 +76,7 @@ class GangPreemption:
         """Whether a pod of lower priority may be on a node, or is held, or a gang that counts at a lower one. One that is being bound
         may be: its priority is looked at when victims are searched for. Lock held."""
         manager = self._manager
-        priority = manager.priority_of(group)
+        priority = manager.line.priority_of(group)
         if (
             self.priorities.any_below(priority)
             or releasable(manager, manager.groups.values(), priority)
@@ -85,7 +85,8 @@ class GangPreemption:
             return True
         mixed = (each for each in manager.groups.values() if len(each.priorities) > 1 and each.assigned)
         at = (
-            manager.quarantine.for_gang(each.key, "preempt", partial(manager.priority_of, each), None) for each in mixed
+            manager.quarantine.for_gang(each.key, "preempt", partial(manager.line.priority_of, each), None)
+            for each in mixed
         )
         return any(known is not None and known < priority for known in at)
 
@@ -108,7 +109,7 @@ class GangPreemption:
         if not self._with.may_plan():
             return
         with manager.lock:
-            due = manager.in_order(self._queue.due(manager.groups))
+            due = manager.line.in_order(self._queue.due(manager.groups))
         until = manager.clock() + TURN_SECONDS
         for group in due:
             if manager.clock() >= until:
@@ -229,7 +230,7 @@ class GangPreemption:
     def _displace(self, gang_set: Sequence[Group], placement: planner.Placement) -> None:
         """Members whose places on these nodes did not count against the plan are planned again. Lock held."""
         keys = {group.key for group in gang_set}
-        priority = min(map(self._manager.priority_of, gang_set))
+        priority = min(map(self._manager.line.priority_of, gang_set))
         for name in set(placement.nodes.values()):
             for place in list(self._manager.slots.on_node(name)):
                 if place.group not in keys and not place.holds_against(priority):

@@ -120,7 +120,7 @@ class Preemption:
             if place is None or place.group:
                 return
             self._manager.slots.release(uid)
-            self._manager.on_capacity_freed()
+            self._manager.notes.on_capacity_freed()
         self._rounds.schedule_planning()
 
     def _any_node(self) -> str:

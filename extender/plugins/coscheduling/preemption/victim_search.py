@@ -26,8 +26,9 @@ from extender.plugins.coscheduling.preemption.evictable import (
 from extender.plugins.coscheduling.preemption.planning import VictimPlan, plan_with_victims
 from extender.plugins.coscheduling.report.gang_status import PreemptionView, Victim
 from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion
+from extender.plugins.coscheduling.state.counts.standing import counts_at
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
-from extender.plugins.coscheduling.state.group import Group, counts_at
+from extender.plugins.coscheduling.state.group import Group
 
 GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is being deleted may take
 
@@ -83,7 +84,7 @@ class VictimSearch:
     def situation(self, gang_set: Sequence[Group], scheduler_name: str, snapshot: NodeInfoLister) -> Situation:
         """Lock held."""
         manager, configured = self._manager, self.dependencies.rules
-        priority = min(map(manager.priority_of, gang_set))
+        priority = min(map(manager.line.priority_of, gang_set))
         started = self.dependencies.wall() - configured.minimum_run_seconds if configured.minimum_run_seconds else None
         question = self._requests.question(gang_set, scheduler_name, snapshot)
         return Situation(

@@ -67,7 +67,7 @@ class FitAnalyses:
         manager = self.manager
         with self._analysing:
             with manager.lock:
-                entry = (group.key, manager.epoch)
+                entry = (group.key, manager.notes.epoch)
             known = self._found.get(entry)
             if known is not None:
                 return known

@@ -68,7 +68,7 @@ class GangObserver:
     def __post_init__(self) -> None:
         self._seen: dict[str, Seen] = {}
         self._given_up: set[str] = set()  # keys of gangs of which that is told
-        self.manager.on_dropped.append(self.forget)
+        self.manager.registry.on_dropped.append(self.forget)
 
     def tick(self) -> None:
         manager = self.manager
@@ -139,7 +139,7 @@ class GangObserver:
 
     def _gives_up(self, group: Group, seen: Seen) -> bool:
         """Whether it is to be told that it has waited for longer than it asks for."""
-        if seen.phase not in WAITING_PHASES or not self.manager.has_given_up(group):
+        if seen.phase not in WAITING_PHASES or not self.manager.line.has_given_up(group):
             self._given_up.discard(group.key)
             return False
         return group.key not in self._given_up and self.manager.groups.get(group.key) is group

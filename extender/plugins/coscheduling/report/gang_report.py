@@ -43,7 +43,8 @@ from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRou
 from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.pod_group_manager import Order, PodGroupManager, in_parts, wall_clock
+from extender.plugins.coscheduling.state.manager.line import Order
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, in_parts, wall_clock
 
 AFTER_THE_SHADOW = Relaxation(
     "BackfillReservation", "the nodes that are kept free for it, once it has started or its turn is over"
@@ -164,7 +165,7 @@ class GangReport:
 
     def _order_of_waiting(self, group: Group) -> Order | None:
         waits = phase_of(self.manager, group) in WAITING_PHASES
-        return self.manager.order(group) if waits else None
+        return self.manager.line.order(group) if waits else None
 
     def _line_of(self, group: Group, line: Line) -> GangSummary:
         """One of the list."""
@@ -239,7 +240,7 @@ class GangReport:
         spec = manager.spec(group)
         return GangStatus(
             gang=self._summary(group, why, line),
-            priority=manager.priority_of(group),
+            priority=manager.line.priority_of(group),
             in_line=len(line),
             told=why.told,
             member_list=members_by_name(manager, group),
@@ -253,7 +254,7 @@ class GangReport:
             not_asked=self._why_not_asked(group, why),
             not_honoured=spec.ignored if spec is not None else (),
             room_kept=room_kept(manager, group, self._at),
-            gave_up=messages.GAVE_UP if group.key in line and manager.has_given_up(group) else "",
+            gave_up=messages.GAVE_UP if group.key in line and manager.line.has_given_up(group) else "",
         )
 
     def _at(self, then: float) -> datetime:

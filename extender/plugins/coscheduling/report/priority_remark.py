@@ -28,7 +28,7 @@ class RemarkedVerdicts:
     manager: PodGroupManager
 
     def __post_init__(self) -> None:
-        self.manager.on_dropped.append(self.forget)
+        self.manager.registry.on_dropped.append(self.forget)
 
     def decided(
         self, pod_group: OwnPodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None
@@ -48,7 +48,7 @@ class RemarkedVerdicts:
                 group is not None
                 and not verdict.scheduled
                 and self.manager.quarantine.for_gang(
-                    key, "patience", partial(self.manager.has_given_up, group), otherwise=False
+                    key, "patience", partial(self.manager.line.has_given_up, group), otherwise=False
                 )
             )
             of_start = not (verdict.event_only or verdict.disrupted)

@@ -97,7 +97,7 @@ class BackfillReservations:
         self._not_before: dict[str, float] = {}
         self._ended = False
         self._pause_until = -math.inf
-        manager.on_dropped.append(self._forget)
+        manager.registry.on_dropped.append(self._forget)
 
     # What is kept from which pods; under the manager's lock
 
@@ -112,9 +112,11 @@ class BackfillReservations:
     def kept_from_gang_set(self, gang_set: Sequence[Group]) -> frozenset[str]:
         """A gang of which a part runs already is completed, whatever other gang waits."""
         shadow = self.current
-        if shadow is None or any(group.key in shadow.keys or self._manager.begun(group) for group in gang_set):
+        if shadow is None or any(
+            group.key in shadow.keys or self._manager.begun.was_cut_short(group) for group in gang_set
+        ):
             return NO_NODES
-        return shadow.nodes if min(map(self._manager.priority_of, gang_set)) <= shadow.priority else NO_NODES
+        return shadow.nodes if min(map(self._manager.line.priority_of, gang_set)) <= shadow.priority else NO_NODES
 
     def permitted(self, gang_set: Sequence[Group], question: PlanQuestion) -> PlanQuestion:
         """The question without the nodes that are kept from the gang set; the same object where none is."""
@@ -232,7 +234,7 @@ class BackfillReservations:
             self._waits_since[shadow.group] = now
         self._pause_until = now + PAUSE_SECONDS
         self._note_end(shadow, why, now)
-        self._manager.on_capacity_freed()
+        self._manager.notes.on_capacity_freed()
 
     def _note_end(self, shadow: BackfillReservation, why: str, now: float) -> None:
         """Whether the turn was in vain. One that ends early, because we lead no more or since victims go first, may not have been."""
@@ -263,7 +265,7 @@ class BackfillReservations:
             for group in due
             if manager.quarantine.for_gang(group.key, "shadow", partial(phase_of, manager, group), None) is Phase.DENIED
         ]
-        return min(manager.in_order(waiting), key=self._turns_before, default=None)
+        return min(manager.line.in_order(waiting), key=self._turns_before, default=None)
 
     def _turns_before(self, group: Group) -> tuple[int, int]:
         return self._vain.of_namespace(group.key), self._turns.get(group.key, 0)
@@ -296,7 +298,7 @@ class BackfillReservations:
                 self._not_before[group.key] = manager.clock() + max(AGAIN_SECONDS, self._rules.after_seconds)
                 return
             now = manager.clock()
-            priority = min(map(manager.priority_of, gang_set))
+            priority = min(map(manager.line.priority_of, gang_set))
             keys = frozenset(each.key for each in gang_set)
             until, wish = now + self._rules.max_seconds, self._wish_of(group)
             begun = self.current = BackfillReservation(

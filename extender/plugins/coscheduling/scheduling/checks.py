@@ -120,7 +120,7 @@ def _own_check(
         return None
     if group.preempting is not None:
         return FailedCheck(UnschedulableReason.PREEMPTING, messages.PREEMPTING, messages.PREEMPTING)
-    siblings = manager.siblings(group, scheduler_name)
+    siblings = group.siblings(scheduler_name)
     if missing := needs(group, spec, siblings):
         return _quorum_check(spec, missing, pod_name, strangers=len(group.members.keys() - siblings))
     if not group.planned:
@@ -132,7 +132,7 @@ def _own_check(
                 messages.gated_siblings(pod_name),
             )
         away = group.errors.away(manager.clock())
-        if away and not manager.begun(group) and needs(group, spec, ready - away):
+        if away and not manager.begun.was_cut_short(group) and needs(group, spec, ready - away):
             text = messages.failed_recently(group.key)
             return FailedCheck(UnschedulableReason.BACKING_OFF, text, text)
     return None
@@ -203,7 +203,7 @@ def verdict_of_start(group: Group, spec: GroupSpec) -> Verdict:
 
 def left_over(manager: PodGroupManager, group: Group) -> bool:
     """Whether our gate holds members that have no place. Lock held."""
-    return bool(group.gated and (group.gated & group.members.keys()) - manager.placed(group))
+    return bool(group.gated and (group.gated & group.members.keys()) - manager.places.placed(group))
 
 
 def extra_members_wait(manager: PodGroupManager, group: Group) -> FailedCheck | None:

@@ -129,7 +129,7 @@ class GangSetPlanning:
         """None where the group names an object that is not there."""
         manager = self._manager
         with manager.lock:
-            epoch = manager.epoch  # before the snapshot: what comes free after it voids a denial
+            epoch = manager.notes.epoch  # before the snapshot: what comes free after it voids a denial
         snapshot = self._with.newest_snapshot()
         with manager.lock:
             if manager.spec(group) is None:
@@ -224,13 +224,13 @@ class GangSetPlanning:
 
     def _room_came_free(self, but: Sequence[str]) -> None:
         with self._manager.lock:
-            self._manager.on_capacity_freed(but)
+            self._manager.notes.on_capacity_freed(but)
         self._schedule_planning()
 
     def _let_go(self, gang_set: Sequence[Group]) -> bool:
         """Gives up the gang set's places but those of held members. Returns whether there were any."""
         with self._manager.lock:
-            return bool([group for group in gang_set if self._manager.give_up_places(group)])
+            return bool([group for group in gang_set if self._manager.places.give_up(group)])
 
     def _short(self, request: planner.Request, stop: Diagnosis, snapshot: NodeInfoLister) -> bool:
         """Whether counting alone shows that it finds no room, for want of what ran out when it was planned last."""
@@ -315,7 +315,7 @@ class GangSetPlanning:
         result = self._plan(question.asking(replace(question.request, members=(), needed=0, minima=(), foreseen=room)))
         with manager.lock:
             if isinstance(result, planner.Placement) and foreseen(manager, group) is not None:
-                manager.keep_for_members_to_come(group, result.kept, manager.clock() + left)
+                manager.places.keep_for_members_to_come(group, result.kept, manager.clock() + left)
 
     def drop(self, key: str) -> None:
         """Takes back the places of a gang set that are not held. Our nominations go with the next look, if no plan renews them."""
@@ -326,9 +326,9 @@ class GangSetPlanning:
                 return
             gang_set = gang_set_of(manager, group)
             if self._let_go(gang_set):
-                manager.on_capacity_freed()
+                manager.notes.on_capacity_freed()
             for each in gang_set:
-                manager.forget_notes(each.key)
+                manager.notes.forget(each.key)
                 manager.queue.move_to_active((each.key,))
                 if manager.queue.backs_off(each.key):
                     self._dispatcher.decide_withdrawal(each)

@@ -67,7 +67,7 @@ class GangSetRefusals:
             gang_set = [group for group in gang_set if manager.groups.get(group.key) is group]
             if not gang_set:
                 return refusal
-            fresh = manager.epoch == epoch
+            fresh = manager.notes.epoch == epoch
             for group in gang_set:
                 group.stop(replace(stop, since=manager.clock()))
                 if fresh:
@@ -126,7 +126,7 @@ def waits_for(
     confined = topology.required or any(sliced.sizes for sliced in request.sliced)
     keys = frozenset(level.key for level in topology.levels) if confined else frozenset[str]()
     with manager.lock:
-        priority = min(map(manager.priority_of, gang_set))
+        priority = min(map(manager.line.priority_of, gang_set))
     anything = anything or stop.reason not in SAID_BY_THE_CLUSTER or request.foreseen is not None
     return WaitsFor(kinds_of(request.members), priority, keys, anything)
 

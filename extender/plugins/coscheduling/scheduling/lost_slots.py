@@ -86,7 +86,7 @@ def _lose_slot(manager: PodGroupManager, slot: Slot) -> bool:
     group = manager.groups.get(slot.group)
     if group is None or slot.uid in group.held:
         return False
-    manager.lose_places(group, [slot.uid])
+    manager.places.lose(group, [slot.uid])
     group.place_lost(slot.uid)
     return True
 
@@ -118,11 +118,11 @@ def refute(manager: PodGroupManager, group: Group, slot: Slot, how: How, offered
     """
     group.refuted.add(slot.uid, slot.node_name, how, manager.clock())
     if how is How.REFUSED:
-        group.refuted.sleeps(slot.uid, manager.cluster_epoch)
+        group.refuted.sleeps(slot.uid, manager.notes.cluster_epoch)
     elif len(offered) < MIN_FEASIBLE_NODES_TO_FIND:
         gang_set = gang_set_of(manager, group)
         taken = {node_name for each in gang_set for node_name in places_of(manager, each, but=slot.uid)}
-        group.refuted.confine(slot.uid, slot.node_name, offered | taken, manager.cluster_epoch)
+        group.refuted.confine(slot.uid, slot.node_name, offered | taken, manager.notes.cluster_epoch)
 
 
 # Expired
@@ -184,8 +184,8 @@ class ExpiredSlots:
             in_vain = [slot.uid for slot in manager.slots.to_come(key) if slot.expires <= now]
             expired = self._has_expired(group, now)
             if in_vain and not expired:
-                manager.release_places(group, in_vain)
-                manager.on_capacity_freed([key])
+                manager.places.release(group, in_vain)
+                manager.notes.on_capacity_freed([key])
         if expired:
             self._end(key)
         elif in_vain:

@@ -76,7 +76,7 @@ def situation(manager: PodGroupManager, group: Group) -> Situation | None:
         group.once_whole,
         group.whole_of,
         len(group.ended),
-        manager.has_given_up(group),
+        manager.line.has_given_up(group),
         len(group.held),
         len(group.started),
         group.start,

@@ -67,7 +67,7 @@ class PlanRequests:
 
     def lacks(self, group: Group, without: str = "") -> Needs:
         """How many members the group still needs a place for, if one of them (a UID) has none."""
-        return self._manager.lacks(group, self._manager.placed(group) - {without})
+        return self._manager.places.lacks(group, self._manager.places.placed(group) - {without})
 
     def needs_plan(self, group: Group, uid: str) -> bool:
         """Whether the member has to have a place in a plan; an extra one of a gang that has its quorum passes as a single pod."""
@@ -107,7 +107,7 @@ class PlanRequests:
         return (place for place in places if place.group not in keys)
 
     def _priority(self, gang_set: Sequence[Group]) -> int:
-        return min(map(self._manager.priority_of, gang_set))
+        return min(map(self._manager.line.priority_of, gang_set))
 
     def _request(
         self, gang_set: Sequence[Group], scheduler_name: str, allowed: Mapping[str, frozenset[str]], caller: str
@@ -152,11 +152,11 @@ class PlanRequests:
     ) -> tuple[list[PodInfo], list[planner.Minimum]]:
         """Members without a place, and the minima that they have to meet: the roles', then the whole group's."""
         spec = self._manager.spec(group)
-        placed = self._manager.placed(group)
+        placed = self._manager.places.placed(group)
         unplaced = [info for info in self._manager.plannable(group, scheduler_name) if info.pod.uid not in placed]
         if spec is None:
             return unplaced, []
-        missing, asked = self._manager.lacks(group, placed), dict(spec.roles.minima)
+        missing, asked = self._manager.places.lacks(group, placed), dict(spec.roles.minima)
         settled = settled_members(group, spec)
         counted = [info for info in unplaced if info.pod.uid not in settled]
         of = "" if alone else f" of {group.key}"
@@ -182,7 +182,7 @@ class PlanRequests:
         return frozenset(pair for group in gang_set for pair in group.refuted.left_out(now))
 
     def _confined(self, gang_set: Iterable[Group]) -> dict[str, frozenset[str]]:
-        now, epoch = self._manager.clock(), self._manager.cluster_epoch
+        now, epoch = self._manager.clock(), self._manager.notes.cluster_epoch
         return {uid: nodes for group in gang_set for uid, nodes in group.refuted.confined(now, epoch).items()}
 
     def _nominated(self, gang_set: Sequence[Group], priority: int) -> list[tuple[str, PodInfo]]:
@@ -201,7 +201,7 @@ class PlanRequests:
         if spec.min_resources is None:
             return ()
         required = spec.min_resources.clone()
-        for uid in self._manager.placed(group):
+        for uid in self._manager.places.placed(group):
             required.subtract(group.members[uid].info.requests)
         for slot in self._manager.slots.to_come(group.key):
             required.subtract(slot.pod_info.requests)
@@ -256,7 +256,7 @@ class PlannedGangSet:
             and spec is not None
             and not spec.invalid
             and manager.spec(group) == spec
-            and not manager.lacks(group, manager.placed(group) | (group.members.keys() & uids))
+            and not manager.places.lacks(group, manager.places.placed(group) | (group.members.keys() & uids))
             for group, spec in self.groups
         )
 
@@ -282,8 +282,8 @@ def note_places(
         manager.composites.choose(request.tree.name, [group.key for group in gang_set])
     wave_of = _wave_of(manager, gang_set, waves)
     settled = {uid for each in gang_set for uid in each.assigned}
-    behind = {uid for each in gang_set for uid in manager.left_behind(each)}
-    priorities = {each.key: manager.priority_of(each) for each in gang_set}
+    behind = {uid for each in gang_set for uid in manager.begun.left_behind(each)}
+    priorities = {each.key: manager.line.priority_of(each) for each in gang_set}
     group_of = {uid: each for each in gang_set for uid in each.members}
     for info in request.members:
         node_name, group = placement.nodes.get(info.pod.uid), group_of.get(info.pod.uid)
@@ -296,13 +296,13 @@ def note_places(
             )
             manager.slots.reserve(Slot(info, group.key, node_name, expires, firm, priority, wave, ranks=ranks))
     if placement.kept:
-        manager.keep_for_members_to_come(gang_set[0], placement.kept, manager.clock() + manager.to_come_seconds)
+        manager.places.keep_for_members_to_come(gang_set[0], placement.kept, manager.clock() + manager.to_come_seconds)
     for group in gang_set:
         group.planned = True
         for member in group.members.values():
             member.renominated = False
         manager.denied.pop(group.key, None)
-        unplaced = (group.refused | group.gated) - manager.placed(group)
+        unplaced = (group.refused | group.gated) - manager.places.placed(group)
         manager.queue.settle(group.key, ANYTHING if unplaced else OWN_EVENTS)
 
 

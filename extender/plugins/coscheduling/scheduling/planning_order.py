@@ -57,7 +57,7 @@ class PlanningOrder:
         since = self._since.setdefault(group.key, now)
         waited = (0, since) if now - since > PASSED_OVER_SECONDS else (1, 0.0)
         slices = int(self._used.get(namespace_of(group.key), 0.0) / SLICE_SECONDS)
-        begun, priority, given_up, *age = self._manager.order(group)
+        begun, priority, given_up, *age = self._manager.line.order(group)
         return begun, priority, given_up, slices, waited, *age
 
 

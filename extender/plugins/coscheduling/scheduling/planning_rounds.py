@@ -112,7 +112,7 @@ class PlanningRounds:
         until = manager.clock() + BEGUN_SECONDS
         with manager.lock:
             mark_rejections_current(manager)
-            begun = manager.in_order(self._begun_groups())
+            begun = manager.line.in_order(self._begun_groups())
             manager.queue.move_to_active(group.key for group in begun)
         for group in begun:
             if manager.clock() >= until:
@@ -138,7 +138,7 @@ class PlanningRounds:
         return [
             group
             for group in list(manager.groups.values())
-            if manager.quarantine.for_gang(group.key, "begun", partial(manager.recall_start, group), otherwise=False)
+            if manager.quarantine.for_gang(group.key, "begun", partial(manager.begun.recall, group), otherwise=False)
         ]
 
     def begin_anew(self) -> None:
@@ -310,8 +310,8 @@ class PlanningRounds:
             return None  # by counting alone: members come one by one, and this is asked after each
         sent = set(group.nominated())  # a member that lost its place while its gate went is in no other set
         asked = group.refused | group.gated | group.calls.keys() | sent
-        waiting = group.members.keys() if manager.begun(group) else asked
-        unplaced = (waiting & group.members.keys()) - self._manager.placed(group)
+        waiting = group.members.keys() if manager.begun.was_cut_short(group) else asked
+        unplaced = (waiting & group.members.keys()) - self._manager.places.placed(group)
         concerned = {uid for uid in unplaced if uid in group.gated or not schedules_alone(group, spec, uid)}
         pods = [pod for uid in concerned if self._with.ours(pod := group.members[uid].pod)]
         if not pods:

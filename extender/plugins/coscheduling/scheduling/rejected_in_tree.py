@@ -77,7 +77,7 @@ def mark_rejections_current(manager: PodGroupManager) -> None:
     """
     for group in manager.groups.values():
         for uid in group.rejected_in_tree():
-            group.members[uid].rejected_in_tree = manager.cluster_epoch
+            group.members[uid].rejected_in_tree = manager.notes.cluster_epoch
 
 
 def exclude_members_that_will_not_return(
@@ -89,7 +89,7 @@ def exclude_members_that_will_not_return(
     The manager's lock is not held; fits runs the planner.
     """
     with manager.lock:
-        epoch = manager.cluster_epoch
+        epoch = manager.notes.cluster_epoch
         refused = {
             uid for group in gang_set for uid, at in group.rejected_in_tree().items() if at == epoch and uid in nodes
         }
@@ -116,7 +116,7 @@ def note_refused(manager: PodGroupManager, group: Group, place: Slot) -> None:
     """It was refused after its gang was planned: no patch wakes it, but an event may that we have not seen. Lock held."""
     member = group.members[place.uid]
     if not messages.may_be_ours(in_tree_reasons(member.pod, "")):
-        member.rejected_in_tree = manager.cluster_epoch
+        member.rejected_in_tree = manager.notes.cluster_epoch
         until = min(place.expires, manager.clock() + LEASE_SECONDS)
         manager.slots.reserve(replace(place, expires=until))
 

@@ -71,7 +71,7 @@ def chosen_groups(manager: PodGroupManager, gang_set: Sequence[Group], uids: Col
         for group in gang_set
         if (spec := manager.spec(group)) is not None
         and not spec.invalid
-        and not needs(group, spec, manager.placed(group) | (group.members.keys() & placed))
+        and not needs(group, spec, manager.places.placed(group) | (group.members.keys() & placed))
     ]
 
 
@@ -110,9 +110,9 @@ def update_once_satisfied(manager: PodGroupManager, group: Group) -> None:
     """A member came to a node, or left: notes what of match policy and gang set follows from it."""
     spec = manager.spec(group)
     update_once_whole(group, spec)
-    manager.follow_start(group)
-    manager.follow_places(group)
-    manager.follow_broken(group)
+    manager.begun.follow(group)
+    manager.places.follow(group)
+    manager.begun.follow_broken(group)
     if group.key in manager.composites.parents:
         _start_tree(manager, manager.composites.root_of(group.key))
         return
@@ -131,7 +131,7 @@ def _start_tree(manager: PodGroupManager, root: str) -> None:
     groups = [each for key in composites.groups_of(root) if (each := manager.groups.get(key)) is not None]
     if composites.satisfied(root, {each.key for each in groups if is_whole(manager, each)}):
         composites.start(root)
-        manager.wake([each.key for each in groups if each.waits_for_room()])
+        manager.notes.wake([each.key for each in groups if each.waits_for_room()])
 
 
 def waits_for_start(manager: PodGroupManager, pod: corev1.Pod) -> bool:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from extender import metrics
 from extender.api import corev1
@@ -23,8 +22,9 @@ from extender.client.interface import OwnPodGroup
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
-from extender.plugins.coscheduling.spec.roles import ROLE_LABEL, Roles, role_of
 from extender.plugins.coscheduling.spec.sources.steps import Step
+from extender.plugins.coscheduling.state.counts.role_counts import RoleCounts
+from extender.plugins.coscheduling.state.counts.standing import Standing
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis
 from extender.plugins.coscheduling.state.member import TRANSITIONS, Effect, Member, MemberEvent, MemberState, Start
 from extender.plugins.coscheduling.state.refutations import ErrorBackOffs, Refutations
@@ -48,104 +48,12 @@ class Preempting:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """priority: what its object says, else the highest that a whole quorum has. since: when the quorum first existed; None while
-    there is none."""
-
-    priority: int
-    since: datetime | None
-
-
-def standing_of(members: Mapping[str, Member], priorities: Counter[int], spec: GroupSpec | None) -> Standing:
-    """priorities: how many of the members (by UID) have each."""
-    minima = list(_minima(members, spec)) if spec is not None and not spec.invalid else []
-    own = spec.priority if spec is not None else None
-    if not minima or any(len(found) < number for number, found in minima):
-        return Standing(min(priorities, default=0) if own is None else own, None)
-    priority = _priority(minima, priorities) if own is None else own
-    return Standing(priority, _since(minima, spec.created if spec is not None else None))
-
-
-def counts_at(pod_priority: int, gang_priority: int) -> int:
-    """A member's priority: its gang's; its own where that is lower, which only a member beyond the quorum has."""
-    return min(pod_priority, gang_priority)
-
-
-Minimum = tuple[int, Collection[Member]]
-"""How many there have to be, and of which members."""
-
-
-def _minima(members: Mapping[str, Member], spec: GroupSpec) -> Iterator[Minimum]:
-    yield spec.min_member, members.values()
-    for role, minimum in spec.roles.minima:
-        yield minimum, [info for info in members.values() if spec.roles.role_of(info.pod) == role]
-
-
-def _priority(minima: Collection[Minimum], priorities: Counter[int]) -> int:
-    """That of the least important member of the most important quorum. One important member lifts no gang, and one that is added
-    beyond minMember lowers none."""
-    if len(priorities) == 1:
-        return next(iter(priorities))
-    return min(sorted((info.pod.priority for info in found), reverse=True)[number - 1] for number, found in minima)
-
-
-def _since(minima: Collection[Minimum], created: datetime | None) -> datetime | None:
-    """When the member that completed the quorum was created, which is as true after a restart.
-
-    created: the object's; it counts where a member has no creation time, which the API server always gives.
-    """
-    completed = []
-    for number, found in minima:
-        stamps = sorted(stamp for info in found if (stamp := info.pod.metadata.creation_timestamp) is not None)
-        if len(stamps) < number:
-            return created
-        completed.append(stamps[number - 1])
-    return max(completed)
-
-
-@dataclass(frozen=True, slots=True)
 class Wish:
     """What one member says of its group, which others may say too. kind: the API group of another system's PodGroup that it names, or "".
     asked: the texts of its annotations that ask for something, in the order of keys.ASKING; empty where there are none."""
 
     kind: str
     asked: tuple[str, ...]
-
-
-class RoleCounts:
-    """How many of a group's members have each role, counted as they come and go: to look at all of them with each filter and bind
-    call would cost a gang the square of its size. Not locked: the manager's lock guards it."""
-
-    def __init__(self) -> None:
-        self._label = ROLE_LABEL  # which the owner of the group may change
-        self._counts: Counter[str] = Counter()
-
-    def add(self, pod: corev1.Pod) -> None:
-        self._counts[role_of(pod, self._label)] += 1
-
-    def remove(self, pod: corev1.Pod) -> None:
-        role = role_of(pod, self._label)
-        self._counts[role] -= 1
-        if not self._counts[role]:
-            del self._counts[role]
-
-    def among(self, uids: AbstractSet[str], members: Mapping[str, Member], roles: Roles) -> Mapping[str, int]:
-        """How many of these UIDs have each of the roles; at least 0 for each. members: all of the group, by UID.
-
-        The fewer are looked at: these, or those that are not among them.
-        """
-        if roles.label != self._label:
-            self._label = roles.label
-            self._counts = Counter(roles.role_of(each.pod) for each in members.values())
-        others = members.keys() - uids
-        if len(others) >= len(uids):
-            return Counter(roles.role_of(members[uid].pod) for uid in uids if uid in members)
-        counts = {role: self._counts[role] for role, _ in roles.minima}
-        for uid in others:
-            role = roles.role_of(members[uid].pod)
-            if role in counts:
-                counts[role] -= 1
-        return counts
 
 
 @dataclass(slots=True)
@@ -307,6 +215,10 @@ class Group:
     def waiting(self) -> AbstractSet[str]:
         """Held members, those that start among them; the hold of one that has gone ends of itself."""
         return self.in_permit | self.starting
+
+    def siblings(self, scheduler_name: str) -> AbstractSet[str]:
+        """UIDs of the members that count towards the quorum: those on a node, and those that will come to this scheduler."""
+        return self.assigned | self.of_scheduler.get(scheduler_name, set())
 
     def pending(self) -> list[PodInfo]:
         return [each.info for each in self.members.values() if each.state is not MemberState.BOUND]

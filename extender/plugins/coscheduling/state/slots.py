@@ -21,7 +21,7 @@ from extender.api import corev1
 from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.ordering import ABOVE_ANY_PRIORITY
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.state.group import counts_at
+from extender.plugins.coscheduling.state.counts.standing import counts_at
 
 T = TypeVar("T")
 

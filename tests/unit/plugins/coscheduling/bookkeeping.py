@@ -19,10 +19,12 @@ from extender.plugins.coscheduling.spec.membership import foreign_gates
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec, too_many_together
 from extender.plugins.coscheduling.spec.roles import role_of
 from extender.plugins.coscheduling.spec.sources.steps import step_of
-from extender.plugins.coscheduling.state.group import HOLDING, Group, standing_of
+from extender.plugins.coscheduling.state.counts.standing import standing_of
+from extender.plugins.coscheduling.state.group import HOLDING, Group
 from extender.plugins.coscheduling.state.group_members import wish_of
+from extender.plugins.coscheduling.state.manager.specs import spec_of
 from extender.plugins.coscheduling.state.member import MemberState
-from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, spec_of
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import Needs, in_phase, is_broken, needs, unmade
 from extender.plugins.coscheduling.state.slots import Slot, Slots
 from extender.plugins.coscheduling.waits_for import WaitIndex, WaitsFor
@@ -205,7 +207,7 @@ def _recounted(manager: PodGroupManager, group: Group, spec: GroupSpec) -> Needs
 
 def _asked(manager: PodGroupManager, group: Group) -> GroupSpec | None:
     """By its object, less the members that have been and those that are made later."""
-    spec = spec_of(group, manager.foreign_of(group))
+    spec = spec_of(group, manager.specs.foreign_of(group))
     if spec is None or group.pod_group is None or not manager.to_come_seconds:
         return spec
     return in_phase(cloned(group), spec)
@@ -232,7 +234,7 @@ def _planned(manager: PodGroupManager, group: Group) -> Iterable[str]:
 
 
 def _spec(manager: PodGroupManager, group: Group) -> Iterable[str]:
-    asked = spec_of(group, manager.foreign_of(group))
+    asked = spec_of(group, manager.specs.foreign_of(group))
     if asked is not None and (number := manager.gang_set_index.refused(group.key)):
         asked = too_many_together(asked, number)
     if group.spec is not None and group.spec != asked:
@@ -243,7 +245,7 @@ def _start(manager: PodGroupManager, group: Group) -> Iterable[str]:
     """It is of members alone, and those places are firm that it takes to finish it; till they have come, while they are bound."""
     if group.start is not None:
         yield from (f"{uid} is no member" for uid in sorted(group.start.members - group.members.keys()))
-    behind = manager.left_behind(group)
+    behind = manager.begun.left_behind(group)
     for place in manager.slots.of_group(group.key):
         if place.firm != (place.uid in behind) and not (place.firm and place.uid in group.starting):
             yield f"the place of {place.uid} is {'' if place.firm else 'not '}firm"
@@ -389,7 +391,7 @@ def _gang_groups(manager: PodGroupManager) -> Iterable[str]:
     """Those that a group names whose pods say it may be known a moment later, when its spec is asked for."""
     named = manager.gang_set_index.named
     for key, group in manager.groups.items():
-        spec = spec_of(group, manager.foreign_of(group))
+        spec = spec_of(group, manager.specs.foreign_of(group))
         asked = spec.groups if spec is not None else ()
         if named.get(key, ()) != asked and (group.spec is not None or key in named):
             yield f"{key}: {named.get(key)} is noted, {asked} asked for"
@@ -462,12 +464,12 @@ def _composites(manager: PodGroupManager) -> Iterator[str]:
 
 def _broken(manager: PodGroupManager) -> Iterable[str]:
     """Those that ask what becomes of them then, and no others; what was set aside is noted once it is looked at again."""
-    yield from _of_groups(lambda manager: manager.broken)(manager)
+    yield from _of_groups(lambda manager: manager.begun.broken)(manager)
     for key, group in manager.groups.items():
         spec = group.spec
         if spec is None or spec.invalid or key in manager.quarantine._faults:
             continue
-        if (key in manager.broken) != (spec.patience.broken_after is not None and is_broken(group, spec)):
+        if (key in manager.begun.broken) != (spec.patience.broken_after is not None and is_broken(group, spec)):
             yield f"{key} is noted as broken, or is and is not"
 
 
@@ -482,18 +484,28 @@ MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
     "in_part_after_seconds": _no_rule,
     "_quiet_at": _no_rule,
     "groups": _no_rule,  # their own rules
-    "foreign": _no_rule,  # every object of those kinds, whether a group is made of it or not
     "slots": _slots,
-    "gang_set_index": _gang_groups,
-    "composites": _composites,
-    "queue": _queue,
-    "denied": _of_groups(lambda manager: manager.denied),
+    **dict.fromkeys(("queue", "denied", "permitted", "gang_set_index", "composites"), _no_rule),  # of the parts below
     "quarantine": _no_rule,  # a fault of a group that never came to be is forgotten when it is forgiven
-    "permitted": _of_groups(lambda manager: manager.permitted),
-    "on_dropped": _no_rule,
-    "broken": _broken,
-    "epoch": _no_rule,
-    "cluster_epoch": _no_rule,
     "terminating": _no_rule,  # victims; that they are no members is checked there
     "_pods": _pods,
+    # Parts of the manager, and what each keeps itself
+    **dict.fromkeys(("notes", "specs", "begun", "line", "places", "registry", "objects"), _no_rule),
+    "notes.queue": _queue,
+    "notes.denied": _of_groups(lambda manager: manager.denied),
+    "notes.permitted": _of_groups(lambda manager: manager.permitted),
+    "notes.epoch": _no_rule,
+    "notes.cluster_epoch": _no_rule,
+    "specs.foreign": _no_rule,  # every object of those kinds, whether a group is made of it or not
+    "specs.gang_set_index": _gang_groups,
+    "specs.composites": _composites,
+    "begun.broken": _broken,
+    "registry.on_dropped": _no_rule,
 }
+
+
+def fields_of(manager: PodGroupManager) -> set[str]:
+    """Of the manager, and of each part what it keeps itself and shows to others: `notes.denied`."""
+    parts = {name: part for name, part in vars(manager).items() if ".state.manager." in type(part).__module__}
+    own = {f"{name}.{field}" for name, part in parts.items() for field in vars(part) if not field.startswith("_")}
+    return own | vars(manager).keys()

@@ -39,7 +39,7 @@ EXEMPT: Mapping[str, str] = {
     "Sparing": "lives for one search, in one thread",
     "PodGroupManager.max_held_binds": "set by connect",
     "PodGroupManager.labels": "set by connect",
-    "PodGroupManager.on_dropped": "filled by connect",
+    "GroupRegistry.on_dropped": "filled by connect",
     "Quarantine.on_set_aside": "set by connect",
     "GangSetPlanning": "its callbacks are set by connect",
     "FitAnalyses": "has a lock of its own",

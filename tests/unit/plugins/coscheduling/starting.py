@@ -28,4 +28,4 @@ def cut_short(manager: PodGroupManager, key: str) -> None:
         spec = manager.spec(group)
         assert spec is not None
         group.start = Start(start_record(datetime.now(UTC), spec.min_member, group.members), frozenset(group.members))
-        manager.follow_start(group)
+        manager.begun.follow(group)

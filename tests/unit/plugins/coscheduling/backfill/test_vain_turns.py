@@ -251,7 +251,7 @@ def test_a_plan_that_comes_to_no_start_clears_nothing(story: Story) -> None:
     manager, reservations = story.w.plugin.manager, story.w.plugin.rounds.reservations
     with manager.lock:
         reservations.planned([manager.groups["default/g"]])
-    story.w.plugin.manager.forget_notes("default/g")
+    story.w.plugin.manager.notes.forget("default/g")
     story.w.filter(pod("g-0", "g", cpu="2"))
     assert [when for when, _, _ in turns(story, 2000)] == [300], "and the pause after it is that of the second"
 
@@ -303,7 +303,7 @@ def test_groups_that_start_together_have_their_turns_as_one(story: Story) -> Non
         story.w.plugin.on_pod_group(None, group(name, 1, groups=",".join(names)))
         story.w.create(pod(f"{name}-0", name, cpu="2"))
     for name in names:
-        story.w.plugin.manager.forget_notes(f"default/{name}")
+        story.w.plugin.manager.notes.forget(f"default/{name}")
         story.w.filter(pod(f"{name}-0", name, cpu="2"))
     assert {owner for _, owner, _ in turns(story, 4 * HOURS)} == {"a"}
 

@@ -196,7 +196,7 @@ def to_come(world: Make) -> KubeScheduler:
     with manager.lock:
         gang = manager.groups[KEY]
         manager.slots.reserve(Slot(gang.members[first.uid].info, KEY, "n1", SOON))
-        manager.keep_for_members_to_come(gang, [("n2", like(gang.members[first.uid].pod))], SOON)
+        manager.places.keep_for_members_to_come(gang, [("n2", like(gang.members[first.uid].pod))], SOON)
         gang.planned = True
     return kube
 
@@ -208,9 +208,9 @@ def gang_of(kube: KubeScheduler) -> Group:
 def test_a_slot_for_a_member_to_come_counts_for_the_gang_and_against_others(to_come: KubeScheduler) -> None:
     manager = to_come.plugin.manager
     with manager.lock:
-        assert manager.placed(gang_of(to_come)) == {"default/g0"}
-        assert not manager.lacks(gang_of(to_come), manager.placed(gang_of(to_come)))
-        manager.follow_places(gang_of(to_come))
+        assert manager.places.placed(gang_of(to_come)) == {"default/g0"}
+        assert not manager.places.lacks(gang_of(to_come), manager.places.placed(gang_of(to_come)))
+        manager.places.follow(gang_of(to_come))
         assert gang_of(to_come).planned
         assert {
             name: len(pods) for name, pods in to_come.plugin.rounds.requests.overlays.against(0).by_node().items()
@@ -249,9 +249,9 @@ def test_the_gang_with_roles_keeps_it_for_the_role(world: Make) -> None:
     manager, worker = kube.plugin.manager, like(member("like", role="worker"))
     with manager.lock:
         manager.slots.reserve(Slot(PodInfo(leader), KEY, "n1", SOON))
-        assert manager.lacks(gang_of(kube), {leader.uid}).roles == (("worker", 1),)
-        manager.keep_for_members_to_come(gang_of(kube), [("n1", worker)], SOON)
-        assert not manager.lacks(gang_of(kube), {leader.uid})
+        assert manager.places.lacks(gang_of(kube), {leader.uid}).roles == (("worker", 1),)
+        manager.places.keep_for_members_to_come(gang_of(kube), [("n1", worker)], SOON)
+        assert not manager.places.lacks(gang_of(kube), {leader.uid})
     kube.create(member("second", role="leader"))
     assert len(list(manager.slots.to_come(KEY))) == 1, "another role"
     kube.create(member("worker", role="worker"))

@@ -247,7 +247,7 @@ def test_the_bell_is_rung_once_a_second_at_most(planned: World, bell: Bell) -> N
     w = planned
     for _ in range(2):
         refusals(w, pod("single"))
-        w.plugin.manager.release_places(w.plugin.manager.groups["default/g"])
+        w.plugin.manager.places.release(w.plugin.manager.groups["default/g"])
         w.plugin.tick()
         w.create(pod("g0", "g", priority=5))
         w.filter(pod("g0", "g", priority=5))
@@ -292,9 +292,9 @@ def nominee(name: str, to: str, node_name: str = "") -> corev1.Pod:
 )
 def test_room_that_was_kept_for_a_preemptor_comes_free(new: corev1.Pod | None, helps: bool, world: Make) -> None:
     w = world([node("n1")])
-    epoch = w.plugin.manager.epoch
+    epoch = w.plugin.manager.notes.epoch
     w.plugin.on_pod(nominee("vip", "n1"), new)
-    assert (w.plugin.manager.epoch > epoch) is helps
+    assert (w.plugin.manager.notes.epoch > epoch) is helps
 
 
 @pytest.mark.parametrize(
@@ -308,10 +308,10 @@ def test_so_does_a_nomination_of_a_gang_s_member(sent: str, helps: bool, world: 
     w = world([node("n1")])
     w.create(member := pod("p0", "g"))
     condition = corev1.PodCondition(type=GANG_READY, status=sent)
-    epoch = w.plugin.manager.epoch
+    epoch = w.plugin.manager.notes.epoch
     status = corev1.PodStatus(nominated_node_name="n1", conditions=(condition,) if sent else ())
     w.plugin.on_pod(msgspec.structs.replace(member, status=status), member)
-    assert (w.plugin.manager.epoch > epoch) is helps
+    assert (w.plugin.manager.notes.epoch > epoch) is helps
 
 
 def test_all_nodes_at_once_are_judged_as_one_by_one(planned: World) -> None:

@@ -49,7 +49,7 @@ class Waiting:
         self._count(monkeypatch)
 
     def _count(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        manager, helps, wake = self.plugin.manager, EventJudge.helps, self.plugin.manager.wake
+        manager, helps, wake = self.plugin.manager, EventJudge.helps, self.plugin.manager.notes.wake
 
         def counted_helps(judge: EventJudge, demand: Demand) -> bool:
             self.asked.append(demand)
@@ -60,7 +60,7 @@ class Waiting:
             wake(keys)
 
         monkeypatch.setattr(EventJudge, "helps", counted_helps)
-        monkeypatch.setattr(manager, "wake", counted_wake)
+        monkeypatch.setattr(manager.notes, "wake", counted_wake)
 
     def node(self, zone: str) -> corev1.Node:
         return self.built(zone).obj()

@@ -173,10 +173,10 @@ def test_what_helps_voids_verdicts_and_nothing_else_does(
     world: Make, members: dict[str, Any], old: Any, new: Any, helps: bool
 ) -> None:
     w = deny(world, (old, new), **members)
-    before = w.plugin.manager.epoch
+    before = w.plugin.manager.notes.epoch
     happens(w, old, new)
     assert ("default/g" not in w.plugin.manager.denied) is helps
-    assert (w.plugin.manager.epoch != before) is helps
+    assert (w.plugin.manager.notes.epoch != before) is helps
     assert ("plan" in w.tasks) is helps
 
 

@@ -154,7 +154,7 @@ class History:
         while planned := [name for name in self.gangs if manager.groups[f"default/{name}"].planned]:
             for member in self.gangs.pop(planned[0]):
                 self.plugin.on_pod(member, None)
-            manager.on_capacity_freed()
+            manager.notes.on_capacity_freed()
             self.plugin.rounds.schedule_planning()
             self.tasks()
 

@@ -367,9 +367,9 @@ class FaultyMachine(GangMachine):
         self.faulty: dict[str, set[str]] = {}  # what raises -> at which gangs
         plugin = world.plugin
         for owner, name in (
-            (plugin.manager, "spec"),
-            (plugin.manager, "order"),
-            (plugin.manager, "placed"),
+            (plugin.manager.specs, "of"),
+            (plugin.manager.line, "order"),
+            (plugin.manager.places, "placed"),
             (plugin.rounds, "_waits"),
             (plugin.rounds.requests, "_of_group"),
             (plugin.dispatcher, "dispatch"),
@@ -390,7 +390,7 @@ class FaultyMachine(GangMachine):
 
         return raises
 
-    @rule(name=st.sampled_from(GROUPS), step=st.sampled_from(("spec", "order", "placed", "_waits", "_of_group")))
+    @rule(name=st.sampled_from(GROUPS), step=st.sampled_from(("of", "order", "placed", "_waits", "_of_group")))
     def a_plan_raises(self, name: str, step: str) -> None:
         self.faulty.setdefault(step, set()).add(f"default/{name}")
 

@@ -51,7 +51,7 @@ def keep(kube: KubeScheduler, *cpus: int) -> Group:
     manager = kube.plugin.manager
     with manager.lock:
         kept = [("n0", like(f"to-come/{number}", cpu)) for number, cpu in enumerate(cpus)]
-        manager.keep_for_members_to_come(manager.groups[KEY], kept, 1000.0)
+        manager.places.keep_for_members_to_come(manager.groups[KEY], kept, 1000.0)
         return manager.groups[KEY]
 
 
@@ -100,7 +100,7 @@ def test_members_that_have_ended_have_taken_their_part_of_what_is_asked_for(kube
     first, second = initializer("a"), initializer("b")
     kube.create(first, second)
     kube.run()
-    kube.plugin.manager.release_places(kube.plugin.manager.groups[KEY])
+    kube.plugin.manager.places.release(kube.plugin.manager.groups[KEY])
     kube.delete(first)
     assert room(kube) == (3000, 3)
 
@@ -132,11 +132,11 @@ def test_others_hear_of_what_is_given_back(kube: KubeScheduler) -> None:
     kube.apply(asking(group(minimum=3), cpu="5"))
     kube.create(worker("a"), worker("b"))
     keep(kube, 1000)
-    epoch = kube.plugin.manager.epoch
+    epoch = kube.plugin.manager.notes.epoch
     large = with_labels(member("launcher", cpu=4), {})
     kube.create(large)
     assert list(kube.plugin.manager.slots.to_come(KEY)) == []
-    assert kube.plugin.manager.epoch > epoch
+    assert kube.plugin.manager.notes.epoch > epoch
 
 
 def test_what_is_kept_for_a_later_phase_is_no_place_for_a_member_of_this_one(kube: KubeScheduler) -> None:
@@ -144,8 +144,8 @@ def test_what_is_kept_for_a_later_phase_is_no_place_for_a_member_of_this_one(kub
     kube.create(worker("a"), worker("b"))
     gang = keep(kube, 1000)
     with kube.plugin.manager.lock:
-        assert kube.plugin.manager.lacks(gang, frozenset()).total == 2
-        assert not kube.plugin.manager.lacks(gang, {"default/a", "default/b"})
+        assert kube.plugin.manager.places.lacks(gang, frozenset()).total == 2
+        assert not kube.plugin.manager.places.lacks(gang, {"default/a", "default/b"})
 
 
 def test_a_member_that_is_larger_than_each_piece_may_have_the_room_of_several(world: Make) -> None:

@@ -132,7 +132,7 @@ def test_a_gang_that_asks_for_nothing_is_kept_without_a_word(world: Make) -> Non
     town = Town(world([node(f"n{number}", "1") for number in range(5)]))
     town.lose("g0")
     town.passes(600)
-    assert (town.evicting, town.says(), town.plugin.manager.broken) == ([], [], {})
+    assert (town.evicting, town.says(), town.plugin.manager.begun.broken) == ([], [], {})
 
 
 def test_a_gang_that_is_to_be_kept_says_once_that_it_is_broken(world: Make) -> None:
@@ -198,9 +198,9 @@ def test_a_replica_that_does_not_lead_evicts_no_pod(town: Town) -> None:
 
 def test_a_gang_that_goes_is_forgotten(town: Town) -> None:
     town.lose("g0")
-    assert town.plugin.manager.broken.keys() == {"default/g"}
+    assert town.plugin.manager.begun.broken.keys() == {"default/g"}
     town.lose("g1")
     town.lose("g2")
-    assert town.plugin.manager.broken == {}
+    assert town.plugin.manager.begun.broken == {}
     town.passes(400)
     assert town.evicting == []

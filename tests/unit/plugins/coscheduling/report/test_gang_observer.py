@@ -20,6 +20,7 @@ from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.kube_scheduler import group
+from tests.unit.plugins.coscheduling.managing import set_wall
 
 Make = Callable[..., World]
 TOO_FEW = "default/g GangWaiting: fewer pods exist than minMember of 2"
@@ -158,7 +159,7 @@ def test_a_tick_asks_nothing_of_a_gang_that_nothing_has_happened_to(
 def test_a_gang_that_has_waited_for_too_long_says_so_once_and_stands_behind_others(world: Make) -> None:
     w = world([node("n1", cpu="1")])
     now = datetime(2026, 3, 2, 10, tzinfo=UTC)
-    w.plugin.manager.wall = lambda: now
+    set_wall(w.plugin.manager, lambda: now)
     patient = group("p", 2, give_up_after="1h")
     w.plugin.on_pod_group(None, patient)
     w.plugin.on_pod_group(None, group("young", 2))
@@ -170,7 +171,7 @@ def test_a_gang_that_has_waited_for_too_long_says_so_once_and_stands_behind_othe
     manager = w.plugin.manager
 
     def line() -> list[str]:
-        return [each.key for each in manager.in_order(manager.groups.values())]
+        return [each.key for each in manager.line.in_order(manager.groups.values())]
 
     assert line() == ["default/p", "default/young"]
     assert not any("GangGaveUp" in verdict for verdict in looked(w))

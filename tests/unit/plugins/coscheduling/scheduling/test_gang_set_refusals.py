@@ -33,7 +33,7 @@ class Refused(World):
         return self.plugin.manager.groups[KEY]
 
     def deny(self, stop: Diagnosis = NO_ROOM, epochs_ago: int = 0) -> str:
-        epoch = self.plugin.manager.epoch - epochs_ago
+        epoch = self.plugin.manager.notes.epoch - epochs_ago
         return self.refusals.deny([self.group], stop, epoch, ANYTHING).message
 
 
@@ -51,7 +51,7 @@ def test_a_refusal_is_noted_and_told(refused: Refused) -> None:
 
 
 def test_what_came_free_meanwhile_voids_the_refusal(refused: Refused) -> None:
-    refused.plugin.manager.epoch += 1
+    refused.plugin.manager.notes.epoch += 1
     refused.deny(epochs_ago=1)
     assert refused.plugin.manager.denied.get(KEY) is None
     assert KEY in refused.plugin.manager.queue.active, "it is planned again"
@@ -75,7 +75,7 @@ def test_what_passes_by_itself_is_tried_again(
 
 def test_a_group_that_has_gone_meanwhile_is_told_of_nothing(refused: Refused) -> None:
     gone = Group(KEY)
-    refused.refusals.deny([gone], NO_ROOM, refused.plugin.manager.epoch, ANYTHING)
+    refused.refusals.deny([gone], NO_ROOM, refused.plugin.manager.notes.epoch, ANYTHING)
     assert (gone.last_diagnosis, refused.verdicts) == (None, [])
 
 

@@ -95,7 +95,7 @@ def test_what_was_offered_says_all_only_where_kube_scheduler_did_not_stop_early(
     own = manager.slots.get("p0")
     assert own is not None
     refute(manager, gang, own, How.NOT_OFFERED, frozenset(f"other{number}" for number in range(offered)))
-    assert ("p0" in gang.refuted.confined(manager.clock(), manager.cluster_epoch)) is confined
+    assert ("p0" in gang.refuted.confined(manager.clock(), manager.notes.cluster_epoch)) is confined
 
 
 # SchedulerFeedback: a nomination of ours is gone

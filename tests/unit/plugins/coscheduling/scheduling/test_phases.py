@@ -64,7 +64,7 @@ def backing_off(manager: PodGroupManager, group: Group) -> None:
 )
 def test_phase(happened: Callable[[PodGroupManager, Group], None], phase: Phase) -> None:
     manager = PodGroupManager(GroupLabels(), denied_seconds=20.0, permitted_seconds=20.0, clock=lambda: 0.0)
-    manager.pod_group_changed(make_pod_group().name("g").min_member(2).obj())
+    manager.objects.pod_group_changed(make_pod_group().name("g").min_member(2).obj())
     for name in ("a", "b"):
         manager.pod_changed(make_pod().name(name).pod_group("g").obj())
     happened(manager, manager.groups["default/g"])

@@ -12,7 +12,9 @@ from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.spec.membership import GroupRef
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import Commit, Effect, Member, MemberEvent, MemberState
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from tests.objects import make_pod
+from tests.unit.plugins.coscheduling.conftest import pod, pod_group
 
 HELD, BEGUN, CONFIRMED = MemberEvent.HELD, MemberEvent.START_BEGUN, MemberEvent.BINDING_CONFIRMED
 Event = tuple[MemberEvent, str]
@@ -187,3 +189,12 @@ def test_a_stop_knows_the_one_before(group: Group) -> None:
     stops[0].after.assert_called_once_with(None)
     stops[1].after.assert_called_once_with(stops[0].after.return_value)
     assert group.last_diagnosis is stops[1].after.return_value
+
+
+def test_which_members_count_towards_the_quorum_of_a_scheduler(manager: PodGroupManager) -> None:
+    group = manager.objects.pod_group_changed(pod_group("g", 2))
+    manager.pod_changed(pod("a", "g", node_name="n1", schedulerName="theirs"))
+    manager.pod_changed(pod("b", "g", schedulerName="theirs"))
+    manager.pod_changed(pod("c", "g", schedulerName="ours"))
+    assert group.siblings("ours") == {"a", "c"}
+    assert group.siblings("nobodys") == {"a"}

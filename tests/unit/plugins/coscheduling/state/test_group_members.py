@@ -16,7 +16,8 @@ from extender.plugins.coscheduling.spec.membership import GroupRef
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.start_record import start_record
 from extender.plugins.coscheduling.state import group_members
-from extender.plugins.coscheduling.state.group import Group, Standing
+from extender.plugins.coscheduling.state.counts.standing import Standing
+from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import Effect, MemberEvent, MemberState, Start
 from tests.unit.plugins.coscheduling.conftest import pod
 

@@ -215,7 +215,7 @@ def test_a_gang_is_not_led_through_the_whole_cluster(world: Make) -> None:
     assert w.filter(pods[0], ["n40"]) == "n40"
     w.bind(pods[0], "n40")
     assert w.filter(pods[1], ["n40"]).endswith("kube-scheduler's own filters accept"), "n40 is taken"
-    confined = w.plugin.manager.groups["default/g"].refuted.confined(w.clock.now, w.plugin.manager.cluster_epoch)
+    confined = w.plugin.manager.groups["default/g"].refuted.confined(w.clock.now, w.plugin.manager.notes.cluster_epoch)
     assert confined == {"default/p1": {"n40"}}
     w.nodes["new"] = node("new", "1")
     w.plugin.on_node(None, w.nodes["new"])

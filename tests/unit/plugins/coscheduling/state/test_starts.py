@@ -13,6 +13,7 @@ from extender.plugins.coscheduling.spec.start_record import MOST_NAMED, parse_st
 from tests.objects import make_pod
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members, on_node
+from tests.unit.plugins.coscheduling.managing import set_wall
 from tests.unit.plugins.coscheduling.single import refusals
 from tests.unit.plugins.coscheduling.starting import bound_by, cut_short
 
@@ -22,12 +23,12 @@ NOW = datetime(2026, 3, 2, 10, 0, 0, tzinfo=UTC)
 
 def begun(w: World, name: str = "g") -> bool:
     manager = w.plugin.manager
-    return manager.begun(manager.groups[f"default/{name}"])
+    return manager.begun.was_cut_short(manager.groups[f"default/{name}"])
 
 
 def line(w: World) -> list[str]:
     manager = w.plugin.manager
-    return [each.key.removeprefix("default/") for each in manager.in_order(manager.groups.values())]
+    return [each.key.removeprefix("default/") for each in manager.line.in_order(manager.groups.values())]
 
 
 def firm(w: World) -> set[str]:
@@ -94,7 +95,7 @@ def _restarted(
     named: bool = True,
 ) -> None:
     """Members on nodes, with the record of a start; members that wait, by name and how long ago they were created."""
-    w.plugin.manager.wall = lambda: NOW
+    set_wall(w.plugin.manager, lambda: NOW)
     w.plugin.on_pod_group(None, pod_group("g", minimum))
     began = NOW - timedelta(seconds=ago)
     uids = list(start) if named else [f"u{number}" for number in range(MOST_NAMED + 1)]
@@ -247,7 +248,7 @@ def test_a_min_member_that_is_lowered_to_what_runs_ends_it(kube: KubeScheduler) 
 
 def test_the_record_comes_with_each_binding_and_says_the_quorum_of_then(world: Make) -> None:
     kube = KubeScheduler(world([node("n1", "4")]))
-    kube.plugin.manager.wall = lambda: NOW
+    set_wall(kube.plugin.manager, lambda: NOW)
     kube.apply(group(minimum=2))
     kube.create(*members(2))
     kube.run()

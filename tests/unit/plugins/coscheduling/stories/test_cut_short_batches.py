@@ -14,6 +14,7 @@ from extender.plugins.coscheduling.spec.start_record import start_record
 from extender.plugins.coscheduling.state.member import Start
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, on_node
+from tests.unit.plugins.coscheduling.managing import set_wall
 
 NOW = datetime(2026, 3, 2, 10, 0, 0, tzinfo=UTC)
 LAST, BEFORE, LONG_AGO = (
@@ -25,7 +26,7 @@ LAST, BEFORE, LONG_AGO = (
 def kube(world: Callable[..., World]) -> KubeScheduler:
     """Room for eight. A group of batches of two: one of them waits alone."""
     made = KubeScheduler(world([node("n1", "4"), node("n2", "4")]))
-    made.plugin.manager.wall = lambda: NOW
+    set_wall(made.plugin.manager, lambda: NOW)
     made.apply(group(minimum=2, match_policy="only-waiting"))
     return made
 

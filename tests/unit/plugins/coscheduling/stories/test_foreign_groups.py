@@ -84,9 +84,9 @@ def test_a_change_of_the_object_counts_and_its_status_does_not(kube: KubeSchedul
     kube.create(task("p0"), task("p1"))
     kube.run()
     assert kube.starts == []
-    epoch = kube.plugin.manager.epoch
+    epoch = kube.plugin.manager.notes.epoch
     kube.plugin.on_foreign_pod_group(before, volcano(3))
-    assert kube.plugin.manager.epoch == epoch
+    assert kube.plugin.manager.notes.epoch == epoch
     kube.plugin.on_foreign_pod_group(before, after)
     kube.wake()
     kube.run()

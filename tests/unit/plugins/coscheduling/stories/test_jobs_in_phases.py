@@ -15,6 +15,7 @@ from extender.api.schedulingv1alpha1 import PodGroup
 from extender.plugins.coscheduling.state.pod_group_manager import wall_clock
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, group, member, on_node
+from tests.unit.plugins.coscheduling.managing import set_wall
 
 Make = Callable[..., World]
 REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
@@ -213,7 +214,7 @@ def test_after_a_restart_the_room_is_kept_for_what_is_left_of_its_time(
     kube.create(*INITIALIZERS)
     kube.run()
     later = world([node(f"n{number}", "3") for number in range(3)])
-    later.plugin.manager.wall = lambda: wall_clock() + timedelta(seconds=away)
+    set_wall(later.plugin.manager, lambda: wall_clock() + timedelta(seconds=away))
     kube.extender_restarts(later)
     kube.plugin.rounds.finish_begun()
     expire = {slot.expires - later.clock.now for slot in kube.plugin.manager.slots.to_come("default/g")}

@@ -13,7 +13,7 @@ from extender.framework.cycle_state import CycleState
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.group_members import UNSEEN_SECONDS
-from tests.unit.plugins.coscheduling.bookkeeping import GROUP_RULES, MANAGER_RULES
+from tests.unit.plugins.coscheduling.bookkeeping import GROUP_RULES, MANAGER_RULES, fields_of
 from tests.unit.plugins.coscheduling.conftest import Waiting, World, node, pod_group, waves
 from tests.unit.plugins.coscheduling.kube_scheduler import group, member, members, on_node
 from tests.unit.plugins.coscheduling.machines.test_lifetimes_machine import belonging
@@ -30,7 +30,7 @@ Events = list[tuple[corev1.Pod | None, corev1.Pod | None]]
 
 def test_every_field_has_its_rule(world: Make) -> None:
     manager = world([node("n1")]).plugin.manager
-    assert (set(GROUP_RULES), set(MANAGER_RULES)) == ({each.name for each in fields(Group)}, set(vars(manager)))
+    assert (set(GROUP_RULES), set(MANAGER_RULES)) == ({each.name for each in fields(Group)}, fields_of(manager))
 
 
 def of_group(pod: corev1.Pod, name: str) -> corev1.Pod:

@@ -129,7 +129,7 @@ def test_a_nomination_that_is_withdrawn(story: Story) -> None:
     story.create(*members(2, gated=True))
     story.world.run_tasks()
     gang = story.plugin.manager.groups["default/g"]
-    story.plugin.manager.release_places(gang)
+    story.plugin.manager.places.release(gang)
     story.plugin.dispatcher.clear_nominations(gang)
     assert story.states() == [Q, Q]
     assert gang.nominated() == []

@@ -44,7 +44,7 @@ def test_the_line(world: Make) -> None:
         w.create(pod(f"{name}-0", name, priority=priority))
     w.plugin.rounds.finish_begun()
     manager = w.plugin.manager
-    line = sorted(manager.groups.values(), key=manager.order)
+    line = sorted(manager.groups.values(), key=manager.line.order)
     assert [group.key.removeprefix("default/") for group in line] == ["begun", "high", "old", "young", "a-low"]
 
 

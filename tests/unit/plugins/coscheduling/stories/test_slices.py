@@ -204,8 +204,8 @@ def test_a_slice_may_be_as_large_as_a_number_can_be(world: NewWorld) -> None:
     assert ask(made, *map(member, range(4))) == "bbbb"
     manager, slot = made.plugin.manager, made.plugin.manager.slots.get("m1")
     assert slot is not None
-    assert manager.may_take(manager.groups["default/g"], slot, PodInfo(member(MAX_MEMBERS - 1)))
-    assert not manager.may_take(manager.groups["default/g"], slot, PodInfo(member(MAX_MEMBERS)))
+    assert manager.places.may_take(manager.groups["default/g"], slot, PodInfo(member(MAX_MEMBERS - 1)))
+    assert not manager.places.may_take(manager.groups["default/g"], slot, PodInfo(member(MAX_MEMBERS)))
 
 
 # After the start
@@ -284,8 +284,8 @@ def test_a_member_without_a_slot_takes_none_of_another_slice(world: NewWorld) ->
     slot = manager.slots.get("m1")
     assert slot is not None
     for rank, may in ((0, True), (1, True), (2, False), (3, False)):
-        assert manager.may_take(group, slot, PodInfo(member(rank))) is may, rank
-    assert not manager.may_take(group, slot, PodInfo(member(1, {}))), "without a rank"
+        assert manager.places.may_take(group, slot, PodInfo(member(rank))) is may, rank
+    assert not manager.places.may_take(group, slot, PodInfo(member(1, {}))), "without a rank"
 
 
 def test_a_node_that_comes_into_another_rack_may_help(world: NewWorld) -> None:

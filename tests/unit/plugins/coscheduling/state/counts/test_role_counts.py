@@ -10,7 +10,7 @@ from extender.api import corev1
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.spec.membership import GroupRef
 from extender.plugins.coscheduling.spec.roles import Roles
-from extender.plugins.coscheduling.state.group import RoleCounts
+from extender.plugins.coscheduling.state.counts.role_counts import RoleCounts
 from extender.plugins.coscheduling.state.member import Member
 from tests.objects import make_pod
 

@@ -26,7 +26,7 @@ def at(hour: int) -> str:
 
 def standing(w: World, name: str = "g") -> tuple[int, datetime | None]:
     manager = w.plugin.manager
-    found = manager.standing(manager.groups[f"default/{name}"])
+    found = manager.line.standing(manager.groups[f"default/{name}"])
     return found.priority, found.since
 
 
@@ -104,7 +104,7 @@ def test_of_groups_that_start_together_the_lowest_priority_and_the_last_quorum_c
 
 def _ages(w: World) -> list[str]:
     manager = w.plugin.manager
-    return [group.key.removeprefix("default/") for group in sorted(manager.groups.values(), key=manager.order)]
+    return [group.key.removeprefix("default/") for group in sorted(manager.groups.values(), key=manager.line.order)]
 
 
 def _members(w: World, name: str, *hours: int) -> None:

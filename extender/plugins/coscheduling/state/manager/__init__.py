@@ -1,0 +1,1 @@
+"""The parts of PodGroupManager, one idea each; each knows only those that it is given."""

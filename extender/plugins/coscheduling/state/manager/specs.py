@@ -1,0 +1,85 @@
+"""What each group asks for: what its object says, or its pods; less where a part of it comes later; and with which groups it starts.
+
+PodGroupManager keeps it, under its lock. scheduler-plugins: pkg/coscheduling/core/core.go (GetPodGroup)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from extender.plugins.coscheduling.composites import Composites
+from extender.plugins.coscheduling.spec.in_tree import spec_of_in_tree
+from extender.plugins.coscheduling.spec.pod_group import (
+    GroupSpec,
+    spec_of_labels,
+    spec_of_pod_group,
+    too_many_together,
+)
+from extender.plugins.coscheduling.spec.sources.foreign import KINDS, ForeignPodGroup, spec_of_foreign
+from extender.plugins.coscheduling.state.gang_queue import GangQueue
+from extender.plugins.coscheduling.state.gang_set_index import GangSetIndex
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.quorum import in_phase
+
+
+class Specs:
+    def __init__(self, groups: Mapping[str, Group], queue: GangQueue, *, to_come_seconds: float) -> None:
+        """to_come_seconds: how long room is kept for members that are made later; 0: no gang starts without them."""
+        self._groups = groups
+        self._queue = queue
+        self._to_come_seconds = to_come_seconds
+        # by API group and key: every PodGroup of another system; one that no member of ours names is no group
+        self.foreign: dict[str, dict[str, ForeignPodGroup]] = {kind: {} for kind in KINDS}
+        self.gang_set_index = GangSetIndex()
+        self.composites = Composites()
+
+    def of(self, group: Group) -> GroupSpec | None:
+        """What the group asks for; None where it names a PodGroup that does not exist."""
+        if group.spec is None:
+            group.standing = None
+            group.spec = spec_of(group, self.foreign_of(group))
+            if group.spec is not None:
+                self.gang_set_index.name(group.key, group.spec.groups)
+                self.adopt(group.key, group.spec.parent)
+                if not group.spec.invalid and (wrong := self.composites.problem(group.key)):
+                    group.spec = replace(group.spec, invalid=wrong)
+                if number := self.gang_set_index.refused(group.key):
+                    group.spec = too_many_together(group.spec, number)
+        if group.spec is None or group.pod_group is None or not self._to_come_seconds:
+            return group.spec
+        return in_phase(group, group.spec)
+
+    def foreign_of(self, group: Group) -> ForeignPodGroup | None:
+        """The other system's PodGroup that its members name; our own and kube-scheduler's come before it."""
+        if group.object is not None:
+            return None
+        named = {wish.kind for wish in group.wishes}
+        found = (self.foreign[kind].get(group.key) for kind in KINDS if kind in named)
+        return next((each for each in found if each is not None), None)
+
+    def adopt(self, key: str, parent: str) -> None:
+        """The group names this composite. Where its tree becomes too large by it, or small enough, all its groups ask anew."""
+        concerned = self.composites.adopt(key, parent)
+        for each in concerned:
+            if (group := self._groups.get(each)) is not None and each != key:
+                group.spec = None
+                self._queue.move_to_active((each,))
+
+    def forget(self, key: str) -> None:
+        """The group names no other, and no composite, any more."""
+        self.gang_set_index.name(key, ())
+        self.adopt(key, "")
+
+
+def spec_of(group: Group, foreign: ForeignPodGroup | None) -> GroupSpec | None:
+    """What its object asks for, with its pods' annotations where it has none; or, where there is no object, its pods."""
+    beside = [wish.asked for wish in group.wishes if wish.asked]
+    if group.pod_group is not None:
+        return spec_of_pod_group(group.pod_group, beside=beside)
+    if group.in_tree is not None:
+        return spec_of_in_tree(group.in_tree, beside)
+    if foreign is not None:
+        return spec_of_foreign(foreign, beside)
+    lightweight = [(each.pod, each.ref) for each in group.members.values() if each.ref.lightweight]
+    return spec_of_labels(group.key, lightweight) if lightweight else None

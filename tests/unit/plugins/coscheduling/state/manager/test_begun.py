@@ -1,0 +1,31 @@
+"""Starts that were cut short: which members they left behind, and that the places of these are firm."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from extender.plugins.coscheduling.spec.start_record import start_record
+from extender.plugins.coscheduling.state.member import Start
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from tests.unit.plugins.coscheduling.conftest import pod
+from tests.unit.plugins.coscheduling.managing import POD, cut_short, place
+
+
+def test_places_of_those_that_a_start_left_behind_are_firm_and_no_others(manager: PodGroupManager) -> None:
+    group = cut_short(manager, "g")
+    place(manager, pod("g-1", "g"))
+    place(manager, pod("g-2", "g"), firm=True)
+    assert manager.begun.was_cut_short(group)
+    assert manager.begun.left_behind(group) == {"g-1"}
+    manager.begun.follow(group)
+    assert {each.uid: each.firm for each in manager.slots} == {"g-1": True, "g-2": False}
+    manager.pod_changed(pod("g-1", "g", node_name="n1"))
+    manager.begun.follow(group)
+    assert (group.start, manager.begun.was_cut_short(group)) == (None, False)
+
+
+def test_a_group_without_object_has_begun_nothing(manager: PodGroupManager) -> None:
+    group = manager.pod_changed(POD)
+    assert group is not None
+    group.start = Start(start_record(datetime(2026, 1, 1, tzinfo=UTC), 2, frozenset("p")), frozenset("p"))
+    assert manager.begun.left_behind(group) == frozenset()

@@ -1,0 +1,110 @@
+"""Which members have a place, and what becomes of a plan when places are taken back, lost or given up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.member import MemberEvent, MemberState
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from tests.unit.plugins.coscheduling.conftest import pod, pod_group
+from tests.unit.plugins.coscheduling.managing import KEY, hold, place, places
+
+
+def planned(manager: PodGroupManager, min_member: int = 2) -> Group:
+    """Of two members, with a place each."""
+    group = manager.objects.pod_group_changed(pod_group("g", min_member))
+    for name in "pq":
+        manager.pod_changed(pod(name, "g"))
+        group.happened(name, MemberEvent.REFUSED)
+        place(manager, pod(name, "g"))
+    group.planned, group.preempting = True, Mock()
+    return group
+
+
+def test_which_have_a_place(manager: PodGroupManager) -> None:
+    group = planned(manager)
+    manager.slots.release("q")
+    for name in "abc":
+        manager.pod_changed(pod(name, "g", node_name="n1" if name == "a" else ""))
+    hold(group, "b")
+    assert manager.places.placed(group) == {"p", "a", "b"}, "planned, on a node, held"
+
+
+@pytest.mark.parametrize(
+    ("min_member", "uids", "left", "still"),
+    [
+        pytest.param(2, ["q"], {"p"}, False, id="one of two that it needs: it is planned anew"),
+        pytest.param(1, ["q"], {"p"}, True, id="one beyond its minimum: it may start"),
+        pytest.param(1, None, set(), False, id="all of them"),
+    ],
+)
+def test_places_that_are_taken_back(
+    manager: PodGroupManager, min_member: int, uids: list[str] | None, left: set[str], still: bool
+) -> None:
+    group = planned(manager, min_member)
+    manager.places.release(group, uids)
+    assert (places(manager), group.planned) == (left, still)
+    assert (KEY in manager.queue.active) is not still
+
+
+def test_places_that_are_lost_are_planned_beside_those_that_are_good(manager: PodGroupManager) -> None:
+    group = planned(manager, 1)
+    manager.denied[KEY] = "no room"
+    for key in list(manager.queue.active):
+        manager.queue.begin_planning(key)
+    manager.places.lose(group, ["q"])
+    assert (places(manager), group.planned) == ({"p"}, True)
+    assert (list(manager.denied), manager.queue.active) == ([], {KEY})
+
+
+def test_a_plan_that_is_given_up_leaves_the_places_of_those_held_and_those_kept(manager: PodGroupManager) -> None:
+    group = planned(manager)
+    for name in "rs":
+        manager.pod_changed(pod(name, "g"))
+        place(manager, pod(name, "g"))
+    group.happened("r", MemberEvent.ADMITTED)
+    hold(group, "p")
+    assert manager.places.give_up(group, keep=["q"])
+    assert places(manager) == {"p", "q"}
+    assert (group.planned, group.preempting) == (False, None)
+    assert {member.turn for member in group.members.values()} == {None}
+    assert group.members["r"].state is MemberState.UNSCHEDULABLE, "its place is gone, and the node with it"
+    assert not manager.places.give_up(group, keep=["q"])
+
+
+def test_a_plan_stands_while_enough_have_a_place(manager: PodGroupManager) -> None:
+    group = planned(manager)
+    for key in list(manager.queue.active):
+        manager.queue.begin_planning(key)
+    manager.places.follow(group)
+    assert (group.planned, manager.queue.active) == (True, set())
+    manager.objects.pod_group_changed(pod_group("g", 3))
+    assert (group.planned, manager.queue.active) == (False, {KEY}), "it asks for more now"
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        pytest.param(lambda m: m.objects.pod_group_gone(pod_group("g", 2)), id="its object is gone"),
+        pytest.param(lambda m: m.objects.pod_group_changed(pod_group("g", -1)), id="it asks for nonsense"),
+    ],
+)
+def test_a_plan_falls_with_what_it_was_made_for(manager: PodGroupManager, asks: Callable[[Any], Any]) -> None:
+    group = planned(manager)
+    asks(manager)
+    assert not group.planned
+
+
+def test_a_plan_of_which_no_member_waits_in_vain_is_not_made_anew_by_itself(manager: PodGroupManager) -> None:
+    group = planned(manager)
+    for name in "pq":
+        group.happened(name, MemberEvent.ADMITTED)
+    for key in list(manager.queue.active):
+        manager.queue.begin_planning(key)
+    manager.places.release(group)
+    assert (group.planned, manager.queue.active) == (False, set())
