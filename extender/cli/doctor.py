@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from extender.cli import kubeconfig_flags, terminal
 from extender.cli.errors import UsageError
+from extender.cli.explain import base_url
 from extender.cli.terminal import Colour, Terminal
 
 if TYPE_CHECKING:
+    from extender.config.findings import Finding
     from extender.config.types import ExtenderConfiguration
-    from extender.doctor.findings import Finding
 
 
 FIX, FOLDED = 2, 4
@@ -27,6 +28,7 @@ ACCOUNT = "system:serviceaccount:kube-system:gang-scheduler"
 EXAMPLES = {
     "doctor --kube-scheduler-config kube-scheduler.yaml --config extender.yaml": "both files, before they are applied",
     "doctor --context prod": "a cluster: what is served, which rights are missing",
+    "doctor --config extender.yaml --server http://127.0.0.1:8889": "a running extender, and whether it runs with this file",
     "doctor --config extender.yaml --kubeconfig admin.conf -o json": "both, for programs",
 }
 
@@ -38,6 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="the ExtenderConfiguration that the extender runs with")
     kubeconfig_flags.add_arguments(
         parser, "examine this cluster too, without a file named also; nothing is written to it"
+    )
+    parser.add_argument(
+        "--server", metavar="URL", help="examine a running extender too, at its ops listener: http://127.0.0.1:8889"
     )
     parser.add_argument(
         "--user", default=ACCOUNT, metavar="USER", help="whose rights are examined there (%(default)s); empty: your own"
@@ -63,17 +68,22 @@ def _examine(args: argparse.Namespace) -> Iterator[Finding]:
     examined = configuration.examine(args.kube_scheduler_config, args.config)
     yield from examined.findings
     if kubeconfig is not None:
-        yield from _of_cluster(args, kubeconfig, examined.ours)
+        yield from _of_cluster(args, kubeconfig, examined.ours.read if examined.ours is not None else None)
+    if args.server is not None:
+        from extender.doctor import running
+
+        yield from running.examine(base_url(args.server), examined.ours)
 
 
 def _cluster(args: argparse.Namespace) -> str | None:
-    """The kubeconfig of the cluster to examine. Beside files only one that is asked for: they need none."""
-    files = args.kube_scheduler_config is not None or args.config is not None
-    if files and args.kubeconfig is None and not args.context:
+    """The kubeconfig of the cluster to examine. Beside files, or a running extender, only one that is asked for: they need none."""
+    beside = any(each is not None for each in (args.kube_scheduler_config, args.config, args.server))
+    if beside and args.kubeconfig is None and not args.context:
         return None
     kubeconfig = kubeconfig_flags.file_of(args)
-    if kubeconfig is None and not files:
-        raise UsageError("doctor: wanted one or more of --kube-scheduler-config FILE, --config FILE, --kubeconfig FILE")
+    if kubeconfig is None and not beside:
+        wanted = "--kube-scheduler-config FILE, --config FILE, --kubeconfig FILE, --server URL"
+        raise UsageError(f"doctor: wanted one or more of {wanted}")
     return kubeconfig
 
 

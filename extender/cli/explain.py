@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     from extender.plugins.coscheduling.report.gang_status import GangStatus, GangSummary
 
     group = _group(args.group, args.namespace)
-    body = _get(_base(args.server), _path(group), group)
+    body = _get(base_url(args.server), _path(group), group)
     if not group and args.namespace:
         body = _of_namespace(body, args.namespace)
     if args.output != "text":
@@ -95,7 +95,8 @@ def _of_namespace(body: bytes, namespace: str) -> bytes:
         raise ExplainError(f"what answers is no list of groups: {error!r}") from error
 
 
-def _base(server: str) -> str:
+def base_url(server: str) -> str:
+    """Of `--server`. Raises UsageError for what is no URL."""
     try:
         parts = urlsplit(server)
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0

@@ -23,6 +23,7 @@ from extender.config.plugin_args import (
 from extender.config.types import (
     EXTENSION_POINTS,
     ExtenderConfig,
+    ExtenderConfiguration,
     KubeSchedulerProfile,
     PluginRef,
     Plugins,
@@ -151,6 +152,12 @@ def whole_profile(
 
 def behind_profile(scheduler_name: str) -> KubeSchedulerProfile:
     return KubeSchedulerProfile(scheduler_name, Plugins(BEHIND))
+
+
+def served_profiles(configuration: ExtenderConfiguration) -> Sequence[KubeSchedulerProfile]:
+    """Where the file has none: one for each scheduler that is served."""
+    names = configuration.scheduler_names or (KubeSchedulerProfile().scheduler_name,)
+    return configuration.profiles or tuple(map(behind_profile, names))
 
 
 def planning_profile(*, volumes: bool = False) -> KubeSchedulerProfile:

@@ -1,6 +1,6 @@
 """What a cluster lacks for the extender, asked of its API server: kinds, rights, the Lease, and pods that name another scheduler.
 
-Reads only. The rights are those of manifests/rbac; a test holds the two against each other.
+Reads only.
 """
 
 from __future__ import annotations
@@ -10,83 +10,23 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from extender.api.metav1 import Object, ObjectMeta
 from extender.client import interface as kinds
 from extender.client.errors import ApiError, ForbiddenError, NotFoundError
 from extender.client.informer import NON_TERMINAL_PODS
-from extender.client.interface import API, ResourceType, list_all
+from extender.client.interface import API, list_all
+from extender.config.findings import Finding, Severity
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration, LeaseRef
-from extender.doctor.findings import Finding, Severity
 from extender.plugins.coscheduling.spec.membership import GroupLabels
+from extender.scheduler.rights import Right, rights
 
 T = TypeVar("T")
 ERROR, WARNING, INFO = Severity
 
-READ = ("get", "list", "watch")
 GROUPS_SHOWN = 20
 """Each is a line of its own: a cluster of another scheduler's gangs would be a thousand."""
-
-
-class _Event(Object, frozen=True, gc=False):
-    metadata: ObjectMeta = ObjectMeta("")
-
-
-EVENTS = ResourceType("events.k8s.io/v1", "events", "Event", _Event)
-
-
-@dataclass(frozen=True, slots=True)
-class Right:
-    """One that the extender needs. namespace, name: where it is needed for one object only. lost: what happens without."""
-
-    verbs: tuple[str, ...]
-    kind: ResourceType[Any]
-    lost: str
-    severity: Severity = ERROR
-    subresource: str = ""
-    namespace: str = ""
-    name: str = ""
-
-    def __str__(self) -> str:
-        """As rules of roles name it."""
-        return f"{self.kind}/{self.subresource}" if self.subresource else str(self.kind)
-
-
-def _rights(configuration: ExtenderConfiguration, args: CoschedulingArgs) -> Iterator[Right]:
-    kind: ResourceType[Any]
-    for kind in (kinds.PODS, kinds.NODES, kinds.NAMESPACES, kinds.SERVICES, kinds.PRIORITY_CLASSES, kinds.POD_GROUPS):
-        yield Right(READ, kind, "the extender never gets ready")
-    yield Right(READ, kinds.POD_DISRUPTION_BUDGETS, "evictions do not know of budgets", WARNING)
-    volumes: tuple[ResourceType[Any], ...] = (
-        kinds.PERSISTENT_VOLUMES,
-        kinds.PERSISTENT_VOLUME_CLAIMS,
-        kinds.STORAGE_CLASSES,
-        kinds.CSI_NODES,
-        kinds.CSI_DRIVERS,
-        kinds.CSI_STORAGE_CAPACITIES,
-        kinds.VOLUME_ATTACHMENTS,
-    )
-    for kind in volumes:
-        yield Right(READ, kind, "a gang with volumes is planned as if it had none", WARNING)
-    yield Right(("create",), kinds.PODS, "no pod is bound", subresource="binding")
-    parked = "members that kube-scheduler has parked are not woken: all but the last wait"
-    yield Right(("patch",), kinds.PODS, parked, subresource="status")
-    unwritten = "a gang's conditions are not written"
-    yield Right(("patch",), kinds.POD_GROUPS, unwritten, WARNING, subresource="status")
-    yield Right(("create", "patch"), EVENTS, "no event says why a gang waits", WARNING)
-    if args.in_tree_pod_groups:
-        for kind in (kinds.IN_TREE_POD_GROUPS, kinds.COMPOSITE_POD_GROUPS):
-            yield Right(READ, kind, "pods with spec.schedulingGroup wait for a group that is not seen")
-        yield Right(("patch",), kinds.IN_TREE_POD_GROUPS, unwritten, WARNING, subresource="status")
-    if (lease := configuration.leader_lease) is not None:
-        told = "the extender stands by for ever: nothing is scheduled"
-        yield Right(READ, kinds.LEASES, told, namespace=lease.namespace, name=lease.name)
-    if configuration.gang_preemption:
-        lost = "a gang evicts no pod: it waits for room"
-        yield Right(("delete",), kinds.PODS, lost, INFO)
-        yield Right(("create",), kinds.PODS, lost, INFO, subresource="eviction")
 
 
 def examine(
@@ -97,7 +37,7 @@ def examine(
     args = configuration.coscheduling_args
     cluster = _Cluster(api, configuration, args, source)
     yield from cluster.pod_groups()
-    for right in _rights(configuration, args):
+    for right in rights(configuration):
         yield from cluster.right(right, user)
     if configuration.leader_lease is not None:
         yield from cluster.lease(configuration.leader_lease, now or datetime.now(UTC))
@@ -132,22 +72,10 @@ class _Cluster:
             yield self._finding(WARNING, "NoPodGroups", str(kinds.POD_GROUPS), message, fix)
 
     def right(self, right: Right, user: str) -> Iterator[Finding]:
-        where = {"namespace": right.namespace, "name": right.name, "user": user}
-        lost: list[str] = []
-        for verb in right.verbs:
-            may, forbidden = self._read(
-                "subjectaccessreviews", partial(self.api.may, verb, right.kind, right.subresource, **where)
-            )
-            if forbidden:
-                yield from forbidden
-                return
-            if not may:
-                lost.append(verb)
+        lost, forbidden = self._read("subjectaccessreviews", partial(right.missing, self.api, user))
+        yield from forbidden
         if lost:
-            of = f" {right.namespace}/{right.name}" if right.name else ""
-            message = f"{user or 'this user'} may not {', '.join(lost)}{of}: {right.lost}"
-            fix = "apply the roles of manifests/rbac, or of the overlay that it is for"
-            yield self._finding(right.severity, "MissingRight", str(right), message, fix)
+            yield right.finding(self.source, user, lost)
 
     def lease(self, ref: LeaseRef, now: datetime) -> Iterator[Finding]:
         field = f"leases {ref.namespace}/{ref.name}"

@@ -13,11 +13,11 @@ from typing import Generic, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from extender.config.durations import go_duration
+from extender.config.findings import Finding, Severity, finding
 from extender.config.kube_scheduler import read_kube_scheduler_configuration
 from extender.config.load import read_extender_configuration
 from extender.config.types import ExtenderConfig, ExtenderConfiguration, KubeSchedulerConfiguration
 from extender.config.yaml_file import ConfigurationError, Document, read_document
-from extender.doctor.findings import Finding, Severity, finding
 
 T = TypeVar("T")
 ERROR, WARNING, INFO = Severity
@@ -43,10 +43,10 @@ ExtenderFile = ConfigFile[ExtenderConfiguration]
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """findings: of both files. ours: what the extender's file says; None where there is none, or it is refused."""
+    """findings: of both files. ours: the extender's file; None where there is none, or it is refused."""
 
     findings: tuple[Finding, ...]
-    ours: ExtenderConfiguration | None
+    ours: ExtenderFile | None
 
 
 def examine(kube_scheduler_file: Path | str | None, extender_file: Path | str | None) -> Examined:
@@ -58,7 +58,7 @@ def examine(kube_scheduler_file: Path | str | None, extender_file: Path | str | 
         findings += of_kube_scheduler(kube_scheduler)
     if kube_scheduler is not None and ours is not None:
         findings += of_both(kube_scheduler, ours)
-    return Examined(tuple(findings), ours.read if ours is not None else None)
+    return Examined(tuple(findings), ours)
 
 
 def _load(file: Path | str | None, read: Callable[[Document], T], findings: list[Finding]) -> ConfigFile[T] | None:

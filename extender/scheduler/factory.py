@@ -20,8 +20,8 @@ from extender.client.ended_pods import ENDED_PODS, SUCCEEDED_PODS, hand_over_end
 from extender.client.events import Recorder
 from extender.client.informer import InformerFactory
 from extender.client.interface import API, LEASES, NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS
-from extender.config.defaults import behind_profile
-from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile
+from extender.config.defaults import served_profiles
+from extender.config.types import ExtenderConfiguration
 from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND
 from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.framework.runtime.metrics_recorder import record
@@ -52,16 +52,20 @@ from extender.scheduler.leadership import Leadership, LeaseHandlers
 from extender.scheduler.live_metrics import (
     LiveMetrics,
     of_cache,
+    of_configuration,
     of_gangs,
     of_informers,
     of_leadership,
     of_pod_groups,
     of_room,
 )
+from extender.scheduler.observed_settings import ObservedSettings
 from extender.scheduler.pod_groups.controller import PodGroupController
 from extender.scheduler.pod_groups.line import line_of
 from extender.scheduler.pod_groups.records import Records
 from extender.scheduler.preemption_cycle import PreemptionCycle
+from extender.scheduler.rights import OwnRights
+from extender.scheduler.running_configuration import RunningConfiguration
 from extender.scheduler.scheduler import Scheduler, SchedulerDependencies
 from extender.scheduler.scheduling_cycle import SchedulingCycle
 from extender.scheduler.unconfirmed_bindings import UnconfirmedBindings
@@ -71,7 +75,6 @@ from extender.scheduler.watch_in_tree import watch_in_tree_groups
 
 log = logging.getLogger(__name__)
 
-DEFAULT_SCHEDULER_NAME = "default-scheduler"
 NODES_WITHOUT_NOMINATION = 500  # to judge more for each member costs more than its nomination
 
 
@@ -118,11 +121,13 @@ class _Assembly:
 
     def scheduler(self, settled: Callable[[], None] | None) -> Scheduler:
         self._framework_dependencies = self._new_framework_dependencies()
-        self._frameworks = new_map(_profiles(self._configuration), new_registry(), self._framework_dependencies)
+        self._frameworks = new_map(served_profiles(self._configuration), new_registry(), self._framework_dependencies)
         self._first = next(iter(self._frameworks.values()))
         self._coscheduling = _coscheduling_of(self._first)
         self._connect(settled)
         self._watch()
+        findings = (self._observed.findings, self._own_rights.findings)
+        self._running = RunningConfiguration(self._configuration, findings)
         metrics.held_binds_limit.set(self._configuration.max_held_binds)
         return Scheduler(self._dependencies())
 
@@ -153,6 +158,8 @@ class _Assembly:
         self._evictor = ApiEvictor(api, self._recorder, self._leads, self._clock, by_eviction_api=by_eviction_api)
         self._once = _OnceSynced(settled, self._informers.has_synced)
         self._pod_groups = self._new_pod_group_controller()
+        self._observed = ObservedSettings(configuration, self._bound_by_us, self._clock)
+        self._own_rights = OwnRights(api, configuration, self._steering.background, self._clock)
         self._background = Background(self._ticks())
         self._planning = Background(name="planning")
         self._coscheduling.connect(self._coscheduling_dependencies())
@@ -194,16 +201,10 @@ class _Assembly:
 
     def _new_pod_group_controller(self) -> PodGroupController:
         coscheduling = self._coscheduling
-
-        def bound_by_us(pod: corev1.Pod) -> bool:
-            """Or, for all that we know, by the replica that led before us."""
-            ours = self._cache.was_assumed(pod) or coscheduling.shows_its_start(pod)
-            return ours or not self._pod_groups.leads_for_long()
-
         return PodGroupController(
             self._verdicts.writer,
             self._informers.informer(POD_GROUPS, optional=True).store,
-            Records(coscheduling.manager.key_of, self._configuration.serves, bound_by_us),
+            Records(coscheduling.manager.key_of, self._configuration.serves, self._bound_by_us),
             coscheduling.manager.key_of,
             lambda: line_of(coscheduling.report),
             self._list_ended_pods,
@@ -212,6 +213,11 @@ class _Assembly:
             lambda: self._leads() and self._informers.has_synced(),
             self._clock,
         )
+
+    def _bound_by_us(self, pod: corev1.Pod) -> bool:
+        """Or, for all that we know, by the replica that led before us."""
+        ours = self._cache.was_assumed(pod) or self._coscheduling.shows_its_start(pod)
+        return ours or not self._pod_groups.leads_for_long()
 
     def _list_ended_pods(self, namespace: str, found: Callable[[Iterable[corev1.Pod]], None]) -> None:
         self._steering.background(partial(hand_over_ended_pods, ENDED_PODS, self._api, namespace, found))
@@ -227,6 +233,7 @@ class _Assembly:
             "unconfirmed-bindings": self._unconfirmed().tick,
             "coscheduling": self._coscheduling.tick,
             "pod-groups": self._pod_groups.tick,
+            "rights": self._own_rights.tick,
         }
 
     def _unconfirmed(self) -> UnconfirmedBindings:
@@ -248,6 +255,7 @@ class _Assembly:
         watch_volumes(informers, coscheduling.on_volumes)
         informers.informer(PODS).add_handler(pods)
         informers.informer(PODS).add_handler(ObjectHandlers(self._pod_groups.on_pod))
+        informers.informer(PODS).add_handler(ObjectHandlers(self._observed.on_pod))
         informers.informer(NODES).add_handler(NodeHandlers(self._cache, coscheduling.on_node))
         pod_groups = informers.informer(POD_GROUPS, optional=True)
         pod_groups.add_handler(ObjectHandlers(coscheduling.on_pod_group))
@@ -286,6 +294,9 @@ class _Assembly:
             verdicts=self._verdicts,
             pod_groups=self._pod_groups,
             live_metrics=self._live_metrics(),
+            observed=self._observed,
+            running=self._running,
+            node_count=self._cache.node_count,
         )
 
     def _live_metrics(self) -> LiveMetrics:
@@ -296,21 +307,16 @@ class _Assembly:
                 *of_gangs(self._coscheduling.report),
                 *of_pod_groups(self._pod_groups.foreign),
                 *of_room(self._coscheduling.report.largest),
+                *of_configuration(self._running.findings),
             ]
         )
 
 
 def _most_nodes_offered(configuration: ExtenderConfiguration) -> int:
     """Up to how many nodes gated members are freed without a nomination: docs/design/0014."""
-    own = {profile.percentage_of_nodes_to_score for profile in _profiles(configuration)}
+    own = {profile.percentage_of_nodes_to_score for profile in served_profiles(configuration)}
     every = {configuration.percentage_of_nodes_to_score if each is None else each for each in own}
     return NODES_WITHOUT_NOMINATION if every == {100} else MIN_FEASIBLE_NODES_TO_FIND
-
-
-def _profiles(configuration: ExtenderConfiguration) -> Iterable[KubeSchedulerProfile]:
-    if configuration.profiles:
-        return configuration.profiles
-    return [behind_profile(name) for name in configuration.scheduler_names or (DEFAULT_SCHEDULER_NAME,)]
 
 
 class _OnceSynced:

@@ -39,6 +39,7 @@ class Check:
 
 GANGS = "/gangs"
 GANG = "/gangs/NAMESPACE/NAME"
+CONFIGURATION = "/configuration"
 
 Page = Callable[..., object]
 """What to show as JSON. GANG is called with `namespace/name`, and answers None for a group that is not there. Raises NotSyncedError."""
@@ -84,7 +85,7 @@ class Verbs(Protocol):
         ...
 
     def pages(self) -> Mapping[str, Page]:
-        """What operators may look at, by path: GANGS, and GANG for one of them."""
+        """What operators may look at, by path: GANGS, GANG for one of them, and CONFIGURATION."""
         ...
 
     def start(self) -> None:

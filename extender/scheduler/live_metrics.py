@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from extender.backend.cache.cache import Cache
 from extender.backend.queue.scheduling_queue import PriorityQueue
 from extender.client.informer import InformerFactory
+from extender.config.findings import Finding
 from extender.crash import guarded
 from extender.framework.resource import CPU
 from extender.metrics import REGISTRY
@@ -150,6 +151,15 @@ def of_pod_groups(foreign: Callable[[], int]) -> Iterable[Gauge]:
         return _family("gang_extender_foreign_scheduler_gangs", text, (), [((), foreign())])
 
     return (gangs,)
+
+
+def of_configuration(findings: Callable[[], Iterable[Finding]]) -> Iterable[Gauge]:
+    def wrong() -> GaugeMetricFamily:
+        counts = Counter((each.code, each.severity.value) for each in findings())
+        text = "What the extender sees to be wrong with its configuration, or with kube-scheduler's."
+        return _family("gang_extender_configuration_findings", text, ("code", "severity"), counts.items())
+
+    return (wrong,)
 
 
 def of_room(largest: Callable[[], Largest]) -> Iterable[Gauge]:

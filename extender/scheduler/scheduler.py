@@ -37,16 +37,28 @@ from extender.scheduler.background import Background
 from extender.scheduler.bind_verb import BindVerb
 from extender.scheduler.filter_health import LIVENESS_SECONDS, READINESS_SECONDS, USELESS_SECONDS, FilterHealth
 from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooManyHeldBindsError
-from extender.scheduler.interface import GANG, GANGS, Caller, Check, NotCacheCapableError, NotSyncedError, Page
+from extender.scheduler.interface import (
+    CONFIGURATION,
+    GANG,
+    GANGS,
+    Caller,
+    Check,
+    NotCacheCapableError,
+    NotSyncedError,
+    Page,
+)
 from extender.scheduler.leadership import Leadership
 from extender.scheduler.live_metrics import LiveMetrics
+from extender.scheduler.observed_settings import ObservedSettings
 from extender.scheduler.pod_groups.controller import PodGroupController
 from extender.scheduler.preemption_cycle import PreemptionCycle
+from extender.scheduler.running_configuration import RunningConfiguration
 from extender.scheduler.scheduling_cycle import NOT_CACHE_CAPABLE, SchedulingCycle
 
 log = logging.getLogger(__name__)
 
 CACHE_NOT_SYNCED = "cache not synced"
+HUNG_UP = "the caller has hung up"
 KUBE_SCHEDULER = "kube-scheduler"  # a check of /livez: what fails it is for kube-scheduler to end, not for the extender
 _BINDING = metrics.goroutines.labels("binding")
 
@@ -54,7 +66,7 @@ _BINDING = metrics.goroutines.labels("binding")
 @dataclass(frozen=True, slots=True)
 class SchedulerDependencies:
     """What a Scheduler is given by the factory. serves: whether pods that name this scheduler are ours. planning: the thread that
-    plans gangs beside the verbs."""
+    plans gangs beside the verbs. node_count: of the cache."""
 
     api: API
     informers: InformerFactory
@@ -77,6 +89,9 @@ class SchedulerDependencies:
     verdicts: GroupVerdicts
     pod_groups: PodGroupController
     live_metrics: LiveMetrics
+    observed: ObservedSettings
+    running: RunningConfiguration
+    node_count: Callable[[], int]
 
 
 class Scheduler:
@@ -88,7 +103,10 @@ class Scheduler:
 
     def filter(self, args: ExtenderArgs) -> ExtenderFilterResult:
         if args.node_names is None:
-            return ExtenderFilterResult(error=NOT_CACHE_CAPABLE if args.nodes is not None else "no NodeNames")
+            if args.nodes is None:
+                return ExtenderFilterResult(error="no NodeNames")
+            self._dependencies.observed.whole_nodes("filter")
+            return ExtenderFilterResult(error=NOT_CACHE_CAPABLE)
         if self._not_ours(args.pod):
             return ExtenderFilterResult(node_names=list(args.node_names))
         reason = self._not_ready()
@@ -96,6 +114,7 @@ class Scheduler:
         if reason:
             return ExtenderFilterResult(error=reason)
         profile = self._profile(args.pod)
+        self._dependencies.observed.filtered(args.pod, len(args.node_names), self._dependencies.node_count())
         started = time.perf_counter()
         error = True
         try:
@@ -115,6 +134,7 @@ class Scheduler:
 
     def prioritize(self, args: ExtenderArgs) -> Sequence[HostPriority]:
         if args.node_names is None and args.nodes is not None:
+            self._dependencies.observed.whole_nodes("prioritize")
             raise NotCacheCapableError("NodeNames")
         names = args.node_names or ()
         if self._not_ours(args.pod) or self._not_ready():
@@ -123,6 +143,7 @@ class Scheduler:
 
     def preempt(self, args: ExtenderPreemptionArgs) -> ExtenderPreemptionResult:
         if args.node_name_to_meta_victims is None and args.node_name_to_victims is not None:
+            self._dependencies.observed.whole_nodes("preempt")
             raise NotCacheCapableError("NodeNameToMetaVictims")
         if args.node_name_to_meta_victims is None or self._not_ready():
             return ExtenderPreemptionResult()
@@ -135,12 +156,14 @@ class Scheduler:
             return ExtenderBindingResult(error=reason)
         try:
             with self._dependencies.in_flight.enter(args.pod_uid) as call:
-                cancel = caller.on_gone(lambda: call.abort("the caller has hung up"))
+                cancel = caller.on_gone(lambda: call.abort(HUNG_UP))
+                began = time.monotonic()
                 try:
                     with metrics.held_binds.track_inprogress(), _BINDING.track_inprogress():
                         return ExtenderBindingResult(error=self._bind(args, call))
                 finally:
                     cancel()
+                    self._dependencies.observed.bind_ended(time.monotonic() - began, hung_up=call.reason == HUNG_UP)
         except (DrainingError, TooManyHeldBindsError) as error:
             return ExtenderBindingResult(error=str(error))
 
@@ -160,6 +183,7 @@ class Scheduler:
             return "" if pod.node_name == args.node else f'pod "{key}" is already assigned to node "{pod.node_name}"'
         if pod.deleting or pod.terminal:
             return f'pod "{key}" is being deleted'
+        self._dependencies.observed.bind_came(pod)
         if pod.gated and not self._dependencies.steering.has_ungated(pod):
             return f'pod "{key}" has scheduling gates'
         if self._not_ours(pod):
@@ -212,6 +236,8 @@ class Scheduler:
             text = f"phases are left to another controller of PodGroups: {', '.join(sorted(others))}"
             checks.append(Check("podgroup-status", True, text))
         checks.append(self._filter_check(READINESS_SECONDS))
+        wrong = "; ".join(f"{each.message} ({each.code})" for each in self._dependencies.running.findings())
+        checks.append(Check("configuration", True, wrong))
         return [*checks, Check("draining", not self._stopped, "draining" if self._stopped else "")]
 
     def liveness(self) -> Sequence[Check]:
@@ -237,6 +263,7 @@ class Scheduler:
         return {
             GANGS: self._once_synced(self._dependencies.coscheduling.report.summaries),
             GANG: self._once_synced(self._dependencies.coscheduling.report.status),
+            CONFIGURATION: self._dependencies.running.page,
         }
 
     def _once_synced(self, page: Page) -> Page:
@@ -253,6 +280,7 @@ class Scheduler:
         return show
 
     def start(self) -> None:
+        self._dependencies.running.log()
         self._dependencies.live_metrics.start()
         self._dependencies.informers.start()
         self._dependencies.evictor.tick()

@@ -14,7 +14,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from extender import metrics
 from extender.api import codec
-from extender.scheduler.interface import GANG, GANGS, Check, Page
+from extender.scheduler.interface import CONFIGURATION, GANG, GANGS, Check, Page
 from extender.server.errors import RefusedError
 from extender.server.options import is_loopback
 from extender.server.state import PROBES, on_ops_port, state
@@ -93,6 +93,12 @@ def gang(namespace: str, name: str) -> Response:
     if found is None:
         raise RefusedError(f"{request.path}: no such group", 404)
     return _show(found)
+
+
+@blueprint.get(CONFIGURATION)
+def configuration() -> Response:
+    """What it runs with, and what it sees to be wrong with that, or with kube-scheduler's."""
+    return _show(_page(CONFIGURATION)())
 
 
 def _page(path: str) -> Page:

@@ -1,6 +1,6 @@
 """An HTTP extender on loopback that answers what a test tells it, and keeps what it was asked.
 
-It plays the other side of scheduler/http_extender; no verb decides anything by itself.
+It plays the other side of scheduler/http_extender, and of the doctor; no verb decides anything by itself.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ Json = Any
 
 
 class FakeExtender:
-    """`answers`: verb -> JSON, or bytes as they are. `asked`: verb -> the bodies. A verb without an answer is a 404."""
+    """`answers`: verb -> JSON, or bytes as they are. `asked`: verb -> the bodies. A verb without an answer is a 404.
+    `pages`: path -> JSON, or text, of the ops listener."""
 
     def __init__(self, answers: Mapping[str, Json] | None = None, tls: ssl.SSLContext | None = None) -> None:
         self.answers: dict[str, Json] = dict(answers or {})
+        self.pages: dict[str, Json] = {}
         self.asked: dict[str, list[Json]] = {}
         self.status = 200
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -46,7 +48,15 @@ class FakeExtender:
                 extender.asked.setdefault(verb, []).append(json.loads(body))
                 answer = extender.answers.get(verb)
                 data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-                self.send_response(extender.status if verb in extender.answers else 404)
+                self._send(extender.status if verb in extender.answers else 404, data)
+
+            def do_GET(self) -> None:
+                page = extender.pages.get(self.path.partition("?")[0])
+                data = page.encode() if isinstance(page, str) else json.dumps(page).encode()
+                self._send(200 if page is not None else 404, data)
+
+            def _send(self, status: int, data: bytes) -> None:
+                self.send_response(status)
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)

@@ -8,7 +8,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from extender.scheduler.interface import GANG, GANGS, NotSyncedError
+from extender.config.findings import Finding, Severity
+from extender.scheduler.interface import CONFIGURATION, GANG, GANGS, NotSyncedError
+from extender.scheduler.running_configuration import ConfigurationPage
 from extender.server.app import create_app
 from extender.server.state import state_of
 from tests.fakes.verbs import FakeVerbs
@@ -123,11 +125,15 @@ def test_nothing_is_said_of_when_a_series_began(client: FlaskClient) -> None:
     assert "_created" not in client.get("/metrics").get_data(as_text=True)
 
 
+PAGE = ConfigurationPage({"wakeBy": "auto"}, (Finding(Severity.ERROR, "Wrong", "", 0, "a.b", "m", "f"),))
+
+
 @pytest.fixture
 def two_ports(verbs: FakeVerbs) -> Flask:
     app = create_app(verbs, ops_port=8889)
     known = {"default/web": {"name": "web", "phase": "Bound"}}
-    app.extensions["gang-extender"].pages.update({GANGS: lambda: list(known.values()), GANG: known.get})
+    pages = {GANGS: lambda: list(known.values()), GANG: known.get, CONFIGURATION: lambda: PAGE}
+    app.extensions["gang-extender"].pages.update(pages)
     return app
 
 
@@ -161,6 +167,8 @@ def test_verbs_are_not_on_the_ops_port(two_ports: Flask, path: str) -> None:
         pytest.param("/gangs/default/web", "10.0.0.7", 404, id="not even one group"),
         pytest.param("/gangs/default/web", "127.0.0.1", 200, id="one group"),
         pytest.param("/gangs/default/other", "127.0.0.1", 404, id="a group that is not there"),
+        pytest.param("/configuration", "127.0.0.1", 200, id="the configuration"),
+        pytest.param("/configuration", "10.0.0.7", 404, id="the configuration is for loopback too"),
     ],
 )
 def test_which_callers_see_what_on_the_ops_port(two_ports: Flask, path: str, caller: str, status: int) -> None:
@@ -177,6 +185,25 @@ def test_which_callers_see_what_on_the_ops_port(two_ports: Flask, path: str, cal
             404,
             {"Error": "/gangs/default/other: no such group"},
             id="a stranger is named in JSON",
+        ),
+        pytest.param(
+            "/configuration",
+            200,
+            {
+                "configuration": {"wakeBy": "auto"},
+                "findings": [
+                    {
+                        "severity": "error",
+                        "code": "Wrong",
+                        "file": "",
+                        "line": 0,
+                        "field": "a.b",
+                        "message": "m",
+                        "fix": "f",
+                    }
+                ],
+            },
+            id="the configuration, and what is wrong with it",
         ),
     ],
 )

@@ -6,30 +6,13 @@ kube-scheduler: pkg/scheduler/metrics/metrics.go
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from prometheus_client import Counter, Gauge, Histogram
 
 from extender import metrics
-from extender.backend.cache.cache import Cache
-from extender.backend.queue.scheduling_queue import PriorityQueue
-from extender.client.embedded import EmbeddedAPI
-from extender.client.informer import InformerFactory
-from extender.plugins.coscheduling.report.largest_gang import Largest
-from extender.scheduler.leadership import Leadership
-from extender.scheduler.live_metrics import (
-    of_cache,
-    of_gangs,
-    of_informers,
-    of_leadership,
-    of_pod_groups,
-    of_queue,
-    of_room,
-)
-from tests.unit.plugins.coscheduling.conftest import World
+from tests.exported_metrics import exported, of_the_process
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 ROW = re.compile(r"^\| `((?:gang_extender|scheduler|process|python)_\w+)` \| ([^|]*)\|", re.MULTILINE)
@@ -89,33 +72,6 @@ def test_name_and_labels(metric: Metric, name: str, labels: tuple[str, ...]) -> 
 def test_buckets(histogram: Histogram, buckets: list[float]) -> None:
     found = histogram._kwargs["buckets"] if histogram._labelnames else histogram._upper_bounds[:-1]
     assert list(found) == pytest.approx(buckets)
-
-
-def exported() -> dict[str, tuple[str, ...]]:
-    """Name, as it is scraped -> labels: of those that are kept, and of those that are read off at each scrape."""
-    kept = [each for each in vars(metrics).values() if isinstance(each, Counter | Gauge | Histogram)]
-    found = {
-        f"{each._name}_total" if isinstance(each, Counter) else each._name: tuple(each._labelnames) for each in kept
-    }
-    gauges = [
-        *of_queue(PriorityQueue(lambda a, b: a.timestamp < b.timestamp)),
-        *of_cache(Cache()),
-        *of_informers(InformerFactory(EmbeddedAPI())),
-        *of_leadership(Leadership("", time.monotonic, watched=False)),
-        *of_gangs(World([]).plugin.report),
-        *of_pod_groups(lambda: 0),
-        *of_room(lambda: Largest({}, {})),
-    ]
-    found |= dict(of_the_process())
-    return found | {family.name: tuple(family._labelnames) for family in (gauge() for gauge in gauges)}
-
-
-def of_the_process() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What the library's own collectors tell of this process and of Python."""
-    for family in metrics.REGISTRY.collect():
-        if family.name.startswith(("process_", "python_")):
-            name = f"{family.name}_total" if family.type == "counter" else family.name
-            yield name, tuple(family.samples[0].labels)
 
 
 def test_the_process_and_the_garbage_collector_are_told_of() -> None:

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from extender.api import corev1
 from extender.framework.cycle_state import CycleState
 from extender.framework.diagnosis import Diagnosis, FitError
-from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND, NodePluginScores, NodeToStatus, PreFilterResult
+from extender.framework.interface import NodePluginScores, NodeToStatus, PreFilterResult
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
+from extender.framework.node_sample import num_feasible_nodes_to_find
 from extender.framework.runtime.columnar_scoring import NodeScores
 from extender.framework.runtime.framework import Framework
 from extender.framework.status import unresolvable, unschedulable
@@ -24,7 +25,6 @@ from extender.scheduler.in_process.http_extender import ExtenderError, HTTPExten
 
 log = logging.getLogger(__name__)
 
-MIN_FEASIBLE_NODES_PERCENTAGE_TO_FIND = 5
 EXTENDER_NAME = "Extender"
 
 
@@ -163,12 +163,8 @@ class Algorithm:
 
     def num_feasible_nodes_to_find(self, percentage: int | None, num_all: int) -> int:
         """Go: numFeasibleNodesToFind; the profile's percentage, else the scheduler's, else by the cluster's size."""
-        if num_all < MIN_FEASIBLE_NODES_TO_FIND:
-            return num_all
         percent = percentage if percentage is not None else self.percentage_of_nodes_to_score
-        if percent == 0:
-            percent = max(MIN_FEASIBLE_NODES_PERCENTAGE_TO_FIND, 50 - num_all // 125)
-        return max(MIN_FEASIBLE_NODES_TO_FIND, num_all * percent // 100)
+        return num_feasible_nodes_to_find(percent, num_all)
 
     def _has_extender_filters(self) -> bool:
         return any(extender.is_filter for extender in self.extenders)

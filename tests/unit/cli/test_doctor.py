@@ -49,7 +49,7 @@ def test_what_is_only_good_to_know_is_no_mistake(tmp_path: Path, capsys: pytest.
     [
         pytest.param(
             [],
-            "doctor: wanted one or more of --kube-scheduler-config FILE, --config FILE, --kubeconfig FILE",
+            "doctor: wanted one or more of --kube-scheduler-config FILE, --config FILE, --kubeconfig FILE, --server URL",
             id="nothing to examine",
         ),
         pytest.param(["--config", "no-such-file"], "no-such-file: No such file or directory", id="no such file"),
@@ -106,7 +106,8 @@ def test_the_cluster_is_that_of_kubectl(
 
 
 def test_the_page_has_every_code() -> None:
-    source = "".join(file.read_text() for file in (PROJECT / "extender/doctor").glob("*.py"))
+    files = [*(PROJECT / "extender/doctor").glob("*.py"), PROJECT / "extender/scheduler/observed_settings.py"]
+    source = "".join(file.read_text() for file in files)
     codes = set(re.findall(r'(?:ERROR|WARNING|INFO|severity), "(\w+)"', source))
     codes.add("MissingRight")
     codes |= {f"No{verb}Verb" for verb in ("Filter", "Prioritize", "Preempt", "Bind")}

@@ -13,11 +13,11 @@ import yaml
 from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ForbiddenError, NotFoundError
 from extender.client.interface import LEASES, NODES, POD_GROUPS, PODS, ResourceType
+from extender.config.findings import Finding
 from extender.config.load import load_extender_configuration
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile
 from extender.doctor import cluster
-from extender.doctor.findings import Finding
 from tests.documented import PROJECT
 
 CONFIGURATION = load_extender_configuration(PROJECT / "manifests/sidecar/extender.yaml")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from extender.config.findings import Finding
 from extender.doctor.configuration import examine
-from extender.doctor.findings import Finding
 from tests.documented import PROJECT
 
 SHIPPED = [

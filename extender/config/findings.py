@@ -1,4 +1,7 @@
-"""What the doctor found: one finding for each thing that is wrong, with its place and what to do about it."""
+"""What is wrong with a configuration: one finding for each thing, with its place and what to do about it.
+
+The doctor makes them of files and clusters, the running extender of what it sees while it runs.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """code: one word in CamelCase, as reasons of conditions are. file: where it was found; for a cluster what was asked there.
-    line 0: of no line. field: as in `extenders[0].ignorable`, or empty. fix: what to write or do, in a sentence."""
+    """code: one word in CamelCase, as reasons of conditions are. file: where it was found; for a cluster or a running extender what was
+    asked there. line 0: of no line. field: as in `extenders[0].ignorable`, or empty. fix: what to write or do, in a sentence."""
 
     severity: Severity
     code: str
