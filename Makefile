@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test control-plane e2e check benchmark fault-run parity-oracle mutants mutants-by-hand clean
+.PHONY: install demo test manifests control-plane e2e check benchmark fault-run parity-oracle mutants mutants-by-hand clean
 
 install: $(VENV)/.installed
 
@@ -22,6 +22,10 @@ test: install
 # KUBE_APISERVER_VERSION=1.37.2 another API server.
 control-plane: install
 	$(BIN)/python -m tests.e2e.build
+
+# install.yaml of manifests/sidecar, by kustomize of the kubectl that control-plane builds.
+manifests: install
+	$(BIN)/python -m tests.e2e.install_yaml
 
 e2e: control-plane
 	$(BIN)/python -m pytest tests/e2e

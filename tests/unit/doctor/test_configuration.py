@@ -12,7 +12,7 @@ from tests.documented import PROJECT
 
 SHIPPED = [
     file.parent
-    for file in sorted((PROJECT / "manifests").glob("*/kube-scheduler.yaml"))
+    for file in sorted((PROJECT / "manifests").rglob("kube-scheduler.yaml"))
     if "kind: KubeSchedulerConfiguration" in file.read_text()
 ]
 KUBE_SCHEDULER, OURS = "kube-scheduler.yaml", "extender.yaml"

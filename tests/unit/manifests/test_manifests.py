@@ -27,6 +27,7 @@ from tests.exported_metrics import exported
 STOP_SECONDS = 3  # gunicorn's master gives the worker so much beyond its drain
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 FILES = sorted(MANIFESTS.rglob("*.yaml"))
+COPIED = MANIFESTS / "kubeadm" / "nodes"  # to the disks of control-plane nodes
 
 
 def documents(path: str) -> list[Any]:
@@ -57,7 +58,9 @@ def test_a_file_begins_with_what_it_is_for(file: Path) -> None:
     assert file.name == "kustomization.yaml" or file.read_text().startswith("# ")
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(MANIFESTS)))
+@pytest.mark.parametrize(
+    "file", [file for file in FILES if file.parent != COPIED], ids=lambda file: str(file.relative_to(MANIFESTS))
+)
 def test_every_manifest_is_installed_by_the_kustomization_beside_it(file: Path) -> None:
     kustomization = yaml.safe_load((file.parent / "kustomization.yaml").read_text())
     generated = [name for generator in kustomization.get("configMapGenerator", []) for name in generator["files"]]
@@ -107,6 +110,45 @@ def test_the_overlay_for_another_name_differs_in_that_name_alone() -> None:
     )
     assert scheduler == {**SCHEDULER, "profiles": [*SCHEDULER["profiles"], {"schedulerName": name}]}
     assert extender == {**EXTENDER, "schedulerNames": [*EXTENDER["schedulerNames"], name]}
+
+
+def with_lease(lease: str) -> tuple[Any, Any]:
+    """The two files of manifests/sidecar for another Lease."""
+    namespace, _, name = lease.partition("/")
+    election = {**SCHEDULER["leaderElection"], "resourceNamespace": namespace, "resourceName": name}
+    return {**SCHEDULER, "leaderElection": election}, {**EXTENDER, "leaderLease": lease}
+
+
+def test_the_overlay_for_another_namespace_differs_in_the_lease_alone() -> None:
+    folder = "other-namespace/moved"
+    assert (documents(f"{folder}/kube-scheduler.yaml")[0], documents(f"{folder}/extender.yaml")[0]) == with_lease(
+        "gang-system/gang-scheduler"
+    )
+
+
+def test_kubeadm_s_files_differ_in_lease_name_and_kubeconfig_alone() -> None:
+    name, folder = "default-scheduler", "kubeadm/nodes"
+    scheduler, extender = with_lease("kube-system/kube-scheduler")
+    connection = {**SCHEDULER["clientConnection"], "kubeconfig": "/etc/kubernetes/scheduler.conf"}
+    assert documents(f"{folder}/kube-scheduler.yaml")[0] == {
+        **scheduler,
+        "clientConnection": connection,
+        "profiles": [{"schedulerName": name}],
+    }
+    assert documents(f"{folder}/extender.yaml")[0] == {**extender, "schedulerNames": [name]}
+
+
+def test_kubeadm_s_static_pod_finds_the_files_that_are_copied() -> None:
+    (cluster,) = documents("kubeadm/nodes/cluster-configuration.yaml")
+    (config,) = cluster["scheduler"]["extraArgs"]
+    (volume,) = cluster["scheduler"]["extraVolumes"]
+    assert Path(config["value"]) == Path(volume["mountPath"]) / "kube-scheduler.yaml"
+    (pod,) = documents("kubeadm/nodes/kube-scheduler+strategic.yaml")
+    (container,) = pod["spec"]["containers"]
+    assert f"--config={volume['mountPath']}/extender.yaml" in container["args"]
+    mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    assert mounts[volume["name"]] == volume["mountPath"]
+    assert f"--kubeconfig={mounts['kubeconfig']}" in container["args"]
 
 
 @pytest.mark.parametrize("entry", [pytest.param(QUICK, id="the short entry"), pytest.param(BIND, id="the bind entry")])
@@ -248,6 +290,8 @@ def test_the_image_is_built_of_our_own_version() -> None:
     images = {image["name"]: image["newTag"] for image in documents("sidecar/kustomization.yaml")[0]["images"]}
     assert version is not None
     assert images["gang-extender"] == version[1]
+    static = documents("kubeadm/nodes/kube-scheduler+strategic.yaml")[0]["spec"]["containers"][0]
+    assert static["image"] == f"gang-extender:{version[1]}"
 
 
 def policy(path: str) -> dict[str, Any]:
