@@ -21,6 +21,7 @@ COMMANDS = {
     "evaluate": "what every plugin says of the scenarios in a file",
     "explain": "what a gang waits for, and what would make it fit",
     "doctor": "what is wrong with the configuration files of an installation, and what to do about it",
+    "schema": "JSON schemas of the extender's configuration and of what the commands print",
     "version": "print the version",
 }
 

@@ -36,7 +36,7 @@ def test_help_ends_with_examples_that_the_command_takes(command: str, capsys: py
     examples = re.findall(r"^  gang-extender (.*)$", shown, re.MULTILINE)
     assert examples == list(importlib.import_module(f"extender.cli.{command}").EXAMPLES)
     for example in examples:
-        arguments = shlex.split(example.partition(" < ")[0])
+        arguments = shlex.split(re.split(" [<>] ", example)[0])
         assert arguments[0] == command
         build_parser([command]).parse_args(arguments)
 
