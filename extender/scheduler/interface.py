@@ -40,9 +40,21 @@ class Check:
 GANGS = "/gangs"
 GANG = "/gangs/NAMESPACE/NAME"
 CONFIGURATION = "/configuration"
+POD = "/pods/NAMESPACE/NAME"
+DRAIN = "/drain/NODE"
+WHAT_IF = "/whatif"
 
 Page = Callable[..., object]
-"""What to show as JSON. GANG is called with `namespace/name`, and answers None for a group that is not there. Raises NotSyncedError."""
+"""What to show as JSON. GANG and POD are called with `namespace/name`, DRAIN with a node's name: they answer None for what is not there.
+WHAT_IF is called with the bytes of a question. Raises NotSyncedError, QuestionError, BusyError."""
+
+
+class QuestionError(Exception):
+    """What is asked makes no sense. The text names the place."""
+
+
+class BusyError(Exception):
+    """Other questions are being answered, and take their time."""
 
 
 class NotSyncedError(Exception):
@@ -85,7 +97,7 @@ class Verbs(Protocol):
         ...
 
     def pages(self) -> Mapping[str, Page]:
-        """What operators may look at, by path: GANGS, GANG for one of them, and CONFIGURATION."""
+        """What operators may look at and ask, by path: those above."""
         ...
 
     def start(self) -> None:

@@ -9,6 +9,8 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from extender import metrics
 from extender.api import corev1
@@ -39,8 +41,11 @@ from extender.scheduler.filter_health import LIVENESS_SECONDS, READINESS_SECONDS
 from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooManyHeldBindsError
 from extender.scheduler.interface import (
     CONFIGURATION,
+    DRAIN,
     GANG,
     GANGS,
+    POD,
+    WHAT_IF,
     Caller,
     Check,
     NotCacheCapableError,
@@ -50,6 +55,7 @@ from extender.scheduler.interface import (
 from extender.scheduler.leadership import Leadership
 from extender.scheduler.live_metrics import LiveMetrics
 from extender.scheduler.observed_settings import ObservedSettings
+from extender.scheduler.pages import drain, pod_status, what_if
 from extender.scheduler.pod_groups.controller import PodGroupController
 from extender.scheduler.preemption_cycle import PreemptionCycle
 from extender.scheduler.running_configuration import RunningConfiguration
@@ -260,16 +266,23 @@ class Scheduler:
         return Check("filter", not trouble, trouble)
 
     def pages(self) -> Mapping[str, Page]:
+        coscheduling = self._dependencies.coscheduling
+        of_the_cluster: Mapping[str, Page] = {
+            GANGS: coscheduling.report.summaries,
+            GANG: coscheduling.report.status,
+            POD: partial(pod_status, self._dependencies.informers.informer(PODS).store.get, coscheduling),
+            DRAIN: partial(drain, coscheduling),
+            WHAT_IF: partial(what_if, coscheduling),
+        }
         return {
-            GANGS: self._once_synced(self._dependencies.coscheduling.report.summaries),
-            GANG: self._once_synced(self._dependencies.coscheduling.report.status),
+            **{path: self._once_synced(page) for path, page in of_the_cluster.items()},
             CONFIGURATION: self._dependencies.running.page,
         }
 
     def _once_synced(self, page: Page) -> Page:
         """Of half a cluster it would say that PodGroups do not exist, or that gangs have no pods."""
 
-        def show(*args: str) -> object:
+        def show(*args: Any) -> object:
             informers = self._dependencies.informers
             if not informers.has_synced():
                 raise NotSyncedError(

@@ -45,5 +45,5 @@ def index() -> Response:
     if not here:
         paths["verbs"] = [f"POST /{verb}" for verb in VERBS]
     if here is not False:
-        paths["ops"] = [f"GET {path}" for path in ops.paths()]
+        paths["ops"] = ops.paths()
     return errors.answer(paths)

@@ -14,7 +14,8 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, Reque
 from extender.api import codec
 from extender.api.extenderv1 import ExtenderBindingResult, ExtenderFilterResult, ExtenderPreemptionResult
 from extender.crash import crashed
-from extender.scheduler.interface import NotCacheCapableError, NotSyncedError
+from extender.scheduler.interface import WHAT_IF, BusyError, NotCacheCapableError, NotSyncedError, QuestionError
+from extender.server.options import QUESTION_BYTES
 from extender.server.state import PROBES, VERBS, on_ops_port, state
 
 log = logging.getLogger(__name__)
@@ -43,6 +44,8 @@ def init_app(app: Flask) -> None:
     app.register_error_handler(RefusedError, _refused)
     app.register_error_handler(NotCacheCapableError, _not_cache_capable)
     app.register_error_handler(NotSyncedError, lambda error: refusal(str(error), 503))
+    app.register_error_handler(QuestionError, lambda error: refusal(str(error), 400))
+    app.register_error_handler(BusyError, lambda error: refusal(str(error), 503))
     app.register_error_handler(HTTPException, _http)
     app.register_error_handler(Exception, _fault)
 
@@ -66,13 +69,17 @@ def _http(error: HTTPException) -> Response:
         case MethodNotAllowed():
             text = f"{where}: method not allowed; there are: {_known_paths()}"
         case RequestEntityTooLarge():
-            text = f"{where}: the body is larger than {state().options.max_body_bytes} bytes{_of_whole_nodes()}"
+            text = f"{where}: the body is larger than {_most_bytes()} bytes{_of_whole_nodes()}"
         case _:
             text = f"{where}: {error.name}"
     response = refusal(text, error.code or 500)
     if isinstance(error, MethodNotAllowed) and error.valid_methods:
         response.headers["Allow"] = ", ".join(sorted(error.valid_methods))
     return response
+
+
+def _most_bytes() -> int:
+    return QUESTION_BYTES if request.path.rstrip("/") == WHAT_IF else state().options.max_body_bytes
 
 
 def _of_whole_nodes() -> str:

@@ -14,9 +14,10 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from extender import metrics
 from extender.api import codec
-from extender.scheduler.interface import CONFIGURATION, GANG, GANGS, Check, Page
+from extender.scheduler.interface import CONFIGURATION, DRAIN, GANG, GANGS, POD, WHAT_IF, Check, Page
+from extender.server.bodies import whole_body
 from extender.server.errors import RefusedError
-from extender.server.options import is_loopback
+from extender.server.options import QUESTION_BYTES, is_loopback
 from extender.server.state import PROBES, on_ops_port, state
 
 blueprint = Blueprint("ops", __name__)
@@ -29,8 +30,9 @@ def only_on_ops_port() -> None:
 
 
 def paths() -> list[str]:
-    """What this caller can get."""
-    return [*(f"/{name}" for name in PROBES), *_pages()]
+    """What this caller can ask, each with its method."""
+    methods = {WHAT_IF: "POST"}
+    return [f"{methods.get(path, 'GET')} {path}" for path in (*(f"/{name}" for name in PROBES), *_pages())]
 
 
 @blueprint.get("/livez")
@@ -99,6 +101,33 @@ def gang(namespace: str, name: str) -> Response:
 def configuration() -> Response:
     """What it runs with, and what it sees to be wrong with that, or with kube-scheduler's."""
     return _show(_page(CONFIGURATION)())
+
+
+@blueprint.get("/pods/<namespace>/<name>")
+def pod(namespace: str, name: str) -> Response:
+    """A pod, with how its gang is doing."""
+    found = _page(POD)(f"{namespace}/{name}")
+    if found is None:
+        raise RefusedError(f"{request.path}: no such pod", 404)
+    return _show(found)
+
+
+@blueprint.get("/drain/<node>")
+def drain(node: str) -> Response:
+    """What a drain of the node would do to gangs."""
+    found = _page(DRAIN)(node)
+    if found is None:
+        raise RefusedError(f"{request.path}: no such node", 404)
+    return _show(found)
+
+
+@blueprint.post(WHAT_IF)
+def what_if() -> Response:
+    """Whether a gang that is not there yet would fit. JSON only: no form of a web page can ask."""
+    page = _page(WHAT_IF)
+    if request.mimetype != "application/json":
+        raise RefusedError("Content-Type: application/json is wanted", 415)
+    return _show(page(whole_body(QUESTION_BYTES)))
 
 
 def _page(path: str) -> Page:

@@ -6,6 +6,7 @@ import ipaddress
 from dataclasses import dataclass
 
 MAX_BODY_BYTES = 16 * 1024 * 1024
+QUESTION_BYTES = 4 * 1024 * 1024  # of a body on the ops port: two thousand pods
 LOOPBACK = "127.0.0.1"
 
 

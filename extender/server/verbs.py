@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from flask import Blueprint, Response, g, request
-from werkzeug.exceptions import RequestEntityTooLarge
 
 from extender import metrics
 from extender.api import codec
 from extender.api.extenderv1 import ExtenderArgs, ExtenderBindingArgs, ExtenderPreemptionArgs
 from extender.framework.giving_way import GIVING_WAY
+from extender.server.bodies import whole_body
 from extender.server.errors import RefusedError, answer
 from extender.server.state import VERBS, on_ops_port, state
 
@@ -75,18 +75,8 @@ class HttpCaller:
 
 
 def _body(type_: type[T]) -> T:
-    """The request's body as a struct. Raises RefusedError; the length is checked before anything is read."""
-    length = request.content_length
-    if length is None:
-        raise RefusedError("Content-Length is wanted", 411)  # a chunked body cannot be refused before it is read
-    if length > state().options.max_body_bytes:
-        raise RequestEntityTooLarge
-    try:
-        data = request.environ["wsgi.input"].read(length)
-    except OSError as error:
-        raise RefusedError(f"the body did not come to its end of {length} bytes", 408) from error
-    if len(data) != length:
-        raise RefusedError(f"the body ends after {len(data)} of {length} bytes", 408)
+    """The request's body as a struct. Raises RefusedError."""
+    data = whole_body(state().options.max_body_bytes)
     try:
         return codec.decode(data, type_)
     except codec.DecodeError as error:

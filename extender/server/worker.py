@@ -29,7 +29,7 @@ from extender.server.client_auth import is_allowed
 from extender.server.connections import Connections
 from extender.server.deadline_socket import DeadlineSocket, Limits
 from extender.server.loop_lag import LoopLag
-from extender.server.options import ServeOptions
+from extender.server.options import QUESTION_BYTES, ServeOptions
 from extender.server.peer_watch import EpollPeerWatch
 from extender.server.state import state_of
 from extender.server.tls import Certificates
@@ -63,7 +63,7 @@ class Listener:
             idle_seconds=options.idle_seconds,
             request_seconds=options.request_seconds,
             send_seconds=options.send_seconds,
-            max_bytes=HEADROOM_BYTES + (options.max_body_bytes if self.is_verbs else 0),
+            max_bytes=HEADROOM_BYTES + (options.max_body_bytes if self.is_verbs else QUESTION_BYTES),
             give_way=_give_way,
         )
 

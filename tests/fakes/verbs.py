@@ -93,9 +93,9 @@ class FakeVerbs:
     def stop(self) -> None:
         print("the verbs were stopped", file=sys.stderr)
 
-    def pages(self) -> dict[str, Callable[[], object]]:
+    def pages(self) -> dict[str, Callable[..., object]]:
         """What a test wants to know of a service in another process."""
-        return {"/gangs": self.report}
+        return {"/gangs": self.report, "/whatif": lambda body: {"bytes": len(body)}}
 
     def report(self) -> dict[str, object]:
         with self._lock:

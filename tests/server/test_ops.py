@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 from collections.abc import Callable
 
 import pytest
@@ -9,9 +11,20 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from extender.config.findings import Finding, Severity
-from extender.scheduler.interface import CONFIGURATION, GANG, GANGS, NotSyncedError
+from extender.scheduler.interface import (
+    CONFIGURATION,
+    DRAIN,
+    GANG,
+    GANGS,
+    POD,
+    WHAT_IF,
+    BusyError,
+    NotSyncedError,
+    QuestionError,
+)
 from extender.scheduler.running_configuration import ConfigurationPage
 from extender.server.app import create_app
+from extender.server.options import QUESTION_BYTES
 from extender.server.state import state_of
 from tests.fakes.verbs import FakeVerbs
 from tests.server.service import Service, payload
@@ -133,8 +146,18 @@ def two_ports(verbs: FakeVerbs) -> Flask:
     app = create_app(verbs, ops_port=8889)
     known = {"default/web": {"name": "web", "phase": "Bound"}}
     pages = {GANGS: lambda: list(known.values()), GANG: known.get, CONFIGURATION: lambda: PAGE}
-    app.extensions["gang-extender"].pages.update(pages)
+    asked = {POD: known.get, DRAIN: {"n0": {"node": "n0"}}.get, WHAT_IF: answer_question}
+    app.extensions["gang-extender"].pages.update({**pages, **asked})
     return app
+
+
+def answer_question(body: bytes) -> object:
+    match body:
+        case b"busy":
+            raise BusyError("another question is being answered")
+        case b"{}":
+            return {"gangs": []}
+    raise QuestionError("wanted: JSON - at `$.pods`")
 
 
 def ask(app: Flask, path: str, port: int, *, method: str = "GET", caller: str = "127.0.0.1") -> int:
@@ -169,10 +192,48 @@ def test_verbs_are_not_on_the_ops_port(two_ports: Flask, path: str) -> None:
         pytest.param("/gangs/default/other", "127.0.0.1", 404, id="a group that is not there"),
         pytest.param("/configuration", "127.0.0.1", 200, id="the configuration"),
         pytest.param("/configuration", "10.0.0.7", 404, id="the configuration is for loopback too"),
+        pytest.param("/pods/default/web", "127.0.0.1", 200, id="a pod"),
+        pytest.param("/pods/default/web", "10.0.0.7", 404, id="a pod, from elsewhere"),
+        pytest.param("/pods/default/other", "127.0.0.1", 404, id="a pod that is not there"),
+        pytest.param("/drain/n0", "127.0.0.1", 200, id="a node"),
+        pytest.param("/drain/n0", "10.0.0.7", 404, id="a node, from elsewhere"),
+        pytest.param("/drain/n1", "127.0.0.1", 404, id="a node that is not there"),
     ],
 )
 def test_which_callers_see_what_on_the_ops_port(two_ports: Flask, path: str, caller: str, status: int) -> None:
     assert ask(two_ports, path, 8889, caller=caller) == status
+
+
+JSON = "application/json"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "caller", "status"),
+    [
+        pytest.param(b"{}", JSON, "127.0.0.1", 200, id="a question"),
+        pytest.param(b"[]", JSON, "127.0.0.1", 400, id="one that makes no sense"),
+        pytest.param(b"busy", JSON, "127.0.0.1", 503, id="one beside another"),
+        pytest.param(b"{}", "text/plain", "127.0.0.1", 415, id="what a form on a web page could send"),
+        pytest.param(b"{}", "", "127.0.0.1", 415, id="no type"),
+        pytest.param(b" " * (QUESTION_BYTES + 1), JSON, "127.0.0.1", 413, id="too large a one"),
+        pytest.param(b"{}", JSON, "10.0.0.7", 404, id="from elsewhere"),
+    ],
+)
+def test_which_questions_are_answered(two_ports: Flask, body: bytes, kind: str, caller: str, status: int) -> None:
+    environ = {"SERVER_PORT": "8889", "REMOTE_ADDR": caller}
+    asked = two_ports.test_client().post("/whatif", data=body, content_type=kind, environ_overrides=environ)
+    assert asked.status_code == status, asked.data
+    assert status == 200 or list(asked.get_json()) == ["Error"]
+    assert status != 413 or f"larger than {QUESTION_BYTES} bytes" in asked.get_json()["Error"]
+
+
+def test_a_question_as_large_as_may_be_is_taken_in_by_the_ops_port(start: Callable[..., Service]) -> None:
+    client = http.client.HTTPConnection("127.0.0.1", start().ops_port, timeout=10)
+    try:
+        client.request("POST", "/whatif", b" " * QUESTION_BYTES, {"Content-Type": JSON})
+        assert json.loads(client.getresponse().read()) == {"bytes": QUESTION_BYTES}
+    finally:
+        client.close()
 
 
 @pytest.mark.parametrize(

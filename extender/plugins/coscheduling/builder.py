@@ -25,6 +25,9 @@ from extender.plugins.coscheduling.extension_points.reserved_room import Reserve
 from extender.plugins.coscheduling.extension_points.single_pods import SinglePods
 from extender.plugins.coscheduling.hints.wake_ups import WakeUps
 from extender.plugins.coscheduling.preemption.preemption import Preemption
+from extender.plugins.coscheduling.questions.drain import DrainQuestions
+from extender.plugins.coscheduling.questions.one_at_a_time import OneAtATime
+from extender.plugins.coscheduling.questions.what_if import WhatIfQuestions
 from extender.plugins.coscheduling.report.gang_observer import GangObserver
 from extender.plugins.coscheduling.report.gang_report import GangReport, nothing_to_preempt
 from extender.plugins.coscheduling.report.largest_gang import LargestGang
@@ -64,6 +67,10 @@ class GangParts:
         self.report = GangReport(
             manager, self.rounds, self.observer, self.dependencies, explain, largest, denied_seconds=denied_seconds
         )
+        search = None if self.preemption is None else self.preemption.gangs.search
+        one_at_a_time = OneAtATime()
+        self.what_if = WhatIfQuestions(self, self.report, search, one_at_a_time)
+        self.drain = DrainQuestions(self, self.report, one_at_a_time)
 
     def _plan(self, handle: Handle, denied_seconds: float) -> None:
         manager, dependencies, schedule, planning = (

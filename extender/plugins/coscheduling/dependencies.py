@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, Protocol, Self
 
 from extender.api import corev1, policyv1
+from extender.api.corev1.pod import DEFAULT_SCHEDULER_NAME
 from extender.client.interface import OwnPodGroup
 from extender.config.types import ExtenderConfiguration
 from extender.framework.hint_rows import HintRow
@@ -239,7 +240,7 @@ class CoschedulingDependencies:
     """newest_snapshot: the cluster now, assumed pods included. submit: runs a task in the background, once however
     often it is asked for before it starts. offload: runs a pure function off the event loop, and returns its result.
     may_commit: whether we lead. hold_limit: the longest a hold of a gang of n may last, in seconds. may_plan: whether we
-    lead and have seen the whole cluster. ours: whether a pod is of a scheduler that we serve.
+    lead and have seen the whole cluster. ours: whether a pod is of a scheduler that we serve; scheduler_name: one of these.
     topology: the levels that are configured. pack_single_pods: whether prioritize keeps such pods off free domains.
     offers_all: whether kube-scheduler offers us every node that it finds feasible, and they are few enough for it to judge them all
     at less than a nomination costs.
@@ -262,6 +263,7 @@ class CoschedulingDependencies:
     hold_limit: Callable[[int], float] = lambda members: math.inf
     may_plan: Callable[[], bool] = lambda: True
     ours: Callable[[corev1.Pod], bool] = lambda pod: True
+    scheduler_name: str = DEFAULT_SCHEDULER_NAME
     ungate_refused: bool = False
     topology: Topology = UNTOLD
     pack_single_pods: bool = False
@@ -284,6 +286,7 @@ class CoschedulingDependencies:
             topology=Topology(configuration.topology, packing=configuration.packing),
             pack_single_pods=True,
             ours=lambda pod: configuration.serves(pod.spec.scheduler_name),
+            scheduler_name=next(iter(configuration.scheduler_names), DEFAULT_SCHEDULER_NAME),
             ungate_refused=configuration.ungate_refused,
             shadow=BackfillRules(
                 configuration.shadow_after_seconds,

@@ -129,6 +129,7 @@ class Coscheduling(
         self.ended_members = parts.ended_members
         self.lead_changes, self.stale_refusals = parts.lead_changes, parts.stale_refusals
         self.expired_slots, self.report = parts.expired_slots, parts.report
+        self.what_if, self.drain = parts.what_if, parts.drain
         self._preempting = () if parts.preemption is None else (parts.preemption,)
 
     @property

@@ -70,9 +70,10 @@ class Bench:
             assert not thread.is_alive()
         assert list(wrong_entries(self.scheduler._dependencies.coscheduling)) == []
 
-    def node(self, name: str, cpu: str = "4", **spec: Any) -> None:
+    def node(self, name: str, cpu: str = "4", labels: Mapping[str, str] | None = None, **spec: Any) -> None:
         room = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
-        self.api.create(NODES, {"metadata": {"name": name}, "spec": spec, "status": {"allocatable": room}})
+        metadata = {"name": name, "labels": dict(labels or {})}
+        self.api.create(NODES, {"metadata": metadata, "spec": spec, "status": {"allocatable": room}})
         self.until(lambda: self.store(NODES).get(name) is not None, f"node {name} is seen")
 
     def pod_group(self, name: str, min_member: int, **spec: Any) -> None:

@@ -172,6 +172,10 @@ class VictimSearch:
             gang_set = gang_set_of(manager, group)
             why_not = self.barred(gang_set) or self._not_yet(group)
             situation = self.situation(gang_set, min(pods, key=lambda pod: pod.name).spec.scheduler_name, snapshot)
+        return self.looked(situation, why_not)
+
+    def looked(self, situation: Situation, why_not: str) -> Looked:
+        """why_not: what keeps the gang from evicting any pod; empty: nothing. No lock held."""
         found = self.search(situation)
         if isinstance(found, str):
             return Looked(PreemptionView(why_not=why_not or found))

@@ -58,7 +58,7 @@ class FitAnalyses:
         reserved = status.gang.reason == UnschedulableReason.RESERVED_FOR_OTHERS
         return replace(
             status,
-            shortfall=_shortfall(analysis.verdict),
+            shortfall=shortfall_of(analysis.verdict),
             reserved_for=self._holders(group) if reserved else (),
             relaxations=tuple(analysis.relaxations),
         )
@@ -76,9 +76,26 @@ class FitAnalyses:
                 asked = self._question(group, snapshot)
             if asked is None:
                 return None
-            found: Analysis = self.dependencies.offload(analyse, *asked, self._judge, time.monotonic)
+            found = self._analysed(*asked)
             self._found[entry] = found
             return found
+
+    def of_question(self, question: PlanQuestion, min_member: int) -> Analysis:
+        """Of a gang that is not there: nothing of the answer is kept. No lock held."""
+        with self._analysing:
+            return self._analysed(question, min_member)
+
+    def plan(self, question: PlanQuestion) -> planner.Placement | planner.Verdict:
+        """Likewise, where only the places are asked for."""
+        with self._analysing:
+            found: planner.Placement | planner.Verdict = self.dependencies.offload(
+                planner.plan, question.cluster, question.request, self._judge
+            )
+            return found
+
+    def _analysed(self, question: PlanQuestion, min_member: int) -> Analysis:
+        found: Analysis = self.dependencies.offload(analyse, question, min_member, self._judge, time.monotonic)
+        return found
 
     def _question(self, group: Group, snapshot: NodeInfoLister) -> tuple[PlanQuestion, int] | None:
         """What the planner would be asked for the group now, without nodes that are another's shadow, and its minMember. Lock held."""
@@ -121,7 +138,7 @@ def _amount(verdict: planner.Verdict) -> str:
     return str(verdict.missing or "") if counted else amount_text(verdict.resource, verdict.missing)
 
 
-def _shortfall(verdict: planner.Verdict) -> Shortfall:
+def shortfall_of(verdict: planner.Verdict) -> Shortfall:
     return Shortfall(
         placed=verdict.placed,
         needed=verdict.needed,

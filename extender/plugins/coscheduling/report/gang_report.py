@@ -84,7 +84,7 @@ class GangReport:
     wall: Callable[[], datetime] = field(kw_only=True, default=wall_clock)
 
     def __post_init__(self) -> None:
-        self._analyses = FitAnalyses(self.manager, self.rounds, self.dependencies)
+        self.analyses = FitAnalyses(self.manager, self.rounds, self.dependencies)
 
     def phases(self) -> Mapping[Phase, int]:
         """Every phase is there, with 0 where no group is in it."""
@@ -142,14 +142,23 @@ class GangReport:
             asks = why.reason == UnschedulableReason.MIN_RESOURCES or why.verdict is not None
         if shadow is not None and why.reason == UnschedulableReason.ORDERED_AFTER_OTHERS and kept:
             status = replace(status, reserved_for=(shadow.group,), relaxations=(AFTER_THE_SHADOW,))
-        completed = self._analyses.complete(status, group) if asks and key in line else None
+        completed = self.analyses.complete(status, group) if asks and key in line else None
         status = completed or status
         if status.standby or status.fits_now or (completed is None and why.reason != UnschedulableReason.PREEMPTING):
             return status
         return replace(status, preemption=self.explain_preemption(key))
 
+    def ahead_of(self, order: Order) -> int:
+        """How many gangs that wait are planned before one of this order."""
+        with self.manager.lock:
+            keys = list(self.manager.groups)
+        return sum(each < order for each in self._orders(keys))
+
     def _line(self, keys: Iterable[str]) -> Line:
-        """Takes the lock, some groups at a time."""
+        return {order[-1]: place for place, order in enumerate(sorted(self._orders(keys)), 1)}
+
+    def _orders(self, keys: Iterable[str]) -> list[Order]:
+        """Of those that wait. Takes the lock, some groups at a time."""
         manager = self.manager
         waiting = []
         for some in _by_turns(keys):
@@ -159,7 +168,7 @@ class GangReport:
                     if group is not None and group.members:
                         order = manager.quarantine.for_gang(key, "page", partial(self._order_of_waiting, group), None)
                         waiting += [order] if order is not None else []
-        return {order[-1]: place for place, order in enumerate(sorted(waiting), 1)}
+        return waiting
 
     # Under the manager's lock
 

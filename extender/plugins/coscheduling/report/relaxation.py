@@ -33,10 +33,11 @@ SHAPES = 3  # kinds of nodes that are tried as further ones
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """verdict None: it fits."""
+    """verdict None: it fits, by this placement."""
 
     verdict: planner.Verdict | None
     relaxations: Sequence[Relaxation] = field(default_factory=tuple)
+    placement: planner.Placement | None = None
 
 
 Clock = Callable[[], float]
@@ -46,7 +47,7 @@ def analyse(question: PlanQuestion, min_member: int, judge: planner.Judge, clock
     """min_member: of the group that it is shown for."""
     result = planner.plan(question.cluster, question.request, judge)
     if isinstance(result, planner.Placement):
-        return Analysis(None)
+        return Analysis(None, placement=result)
     return _Relaxing(question, min_member, judge, result, clock).run()
 
 

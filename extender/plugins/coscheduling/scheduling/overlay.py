@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from extender.framework.hypothetical import with_nodes
 from extender.framework.listers import NodeInfoLister
@@ -25,6 +26,21 @@ class Overlays:
     def __init__(self, slots: Slots) -> None:
         self._slots = slots
         self._overlays: OrderedDict[int, Overlay] = OrderedDict()
+        self._most = MOST_OVERLAYS
+
+    @contextmanager
+    def none_kept(self) -> Iterator[None]:
+        """What is asked within leaves the overlays that there were, and no other: it need not be asked again. The lock is held all the
+        time."""
+        before, most = self._overlays.copy(), self._most
+        self._most = len(before) + MOST_OVERLAYS
+        try:
+            yield
+        finally:
+            for lowest, overlay in self._overlays.items():
+                if lowest not in before:
+                    self._slots.unfollow(overlay.changed)
+            self._overlays, self._most = before, most
 
     def __iter__(self) -> Iterator[Overlay]:
         return iter(self._overlays.values())
@@ -35,7 +51,7 @@ class Overlays:
         overlay = self._overlays.get(lowest)
         if overlay is None:
             overlay = self._overlays[lowest] = Overlay(self._slots, lowest)
-            if len(self._overlays) > MOST_OVERLAYS:
+            if len(self._overlays) > self._most:
                 _, oldest = self._overlays.popitem(last=False)
                 self._slots.unfollow(oldest.changed)
         self._overlays.move_to_end(lowest)
