@@ -68,7 +68,6 @@ def trace(bench: Bench) -> dict[str, object]:
         "denied": repr(vars(manager.denied)),
         "gang sets": repr(vars(manager.gang_set_index)),
         "composites": repr(vars(manager.composites)),
-        "epoch": (manager.notes.epoch, manager.notes.cluster_epoch),
         "overlays": list(overlays._overlays),
         "followers": len(manager.slots._followers),
         "labels read": [id(pod) for pod, _ in manager.labels._read.values()],
