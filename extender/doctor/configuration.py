@@ -26,7 +26,7 @@ LONGEST_ANSWER_SECONDS = 10.0
 """kube-scheduler schedules nothing else while it waits for a question that is answered from memory."""
 SHORTEST_HOLD_SECONDS = 30.0
 """A gang whose members kube-scheduler sends more slowly than that is begun again and again."""
-OPS_PORT = 8889
+VERBS_PORT, OPS_PORT = 8888, 8889
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,10 @@ def _address(document: Document, path: str, entry: ExtenderConfig) -> Iterator[F
         message = (
             f"{OPS_PORT} is the port of probes and metrics unless the extender is told otherwise: verbs get 404 there"
         )
-        yield finding(WARNING, "OpsPort", document, field, message, "write the port of the verbs, 8888")
+        yield finding(WARNING, "OpsPort", document, field, message, f"write the port of the verbs, {VERBS_PORT}")
+    elif _is_loopback(url.hostname) and port != VERBS_PORT:
+        message = f"the extender serves its verbs at {VERBS_PORT} unless it is told otherwise (--port)"
+        yield finding(INFO, "OtherPort", document, field, message, "compare it with --port in the extender's arguments")
     elif url.scheme == "http" and not _is_loopback(url.hostname):
         message = "any program that reaches this address can bind pods: the verbs are not protected by TLS"
         fix = "serve them on loopback, or with TLS and client certificates: docs/security.md"

@@ -17,7 +17,7 @@ from extender.config.findings import Finding
 from extender.config.load import load_extender_configuration
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile
-from extender.doctor import cluster
+from extender.doctor import cluster, pods
 from tests.documented import PROJECT
 
 CONFIGURATION = load_extender_configuration(PROJECT / "manifests/sidecar/extender.yaml")
@@ -146,7 +146,8 @@ def test_what_may_not_be_asked_is_said_and_the_rest_examined(monkeypatch: pytest
         raise ForbiddenError("pods is forbidden")
 
     monkeypatch.setattr(EmbeddedAPI, "list_page", refused)
-    assert found(api) == ["info NotExamined podgroups.scheduling.x-k8s.io", "info NotExamined pods"]
+    kinds = ("podgroups.scheduling.x-k8s.io", "mutatingadmissionpolicies.admissionregistration.k8s.io", "pods")
+    assert found(api) == [f"info NotExamined {kind}" for kind in kinds]
 
 
 @pytest.mark.parametrize(
@@ -182,10 +183,10 @@ def test_members_that_name_another_scheduler(api: EmbeddedAPI) -> None:
 
 
 def test_a_cluster_full_of_strangers_is_a_few_lines(api: EmbeddedAPI) -> None:
-    for number in range(cluster.GROUPS_SHOWN + 3):
+    for number in range(pods.GROUPS_SHOWN + 3):
         pod(api, f"p-{number}", f"g-{number:02}", "default-scheduler")
     told = findings(api)
-    assert len(told) == cluster.GROUPS_SHOWN + 1
+    assert len(told) == pods.GROUPS_SHOWN + 1
     assert told[-1].message == "3 more groups have pods of other schedulers"
 
 
@@ -208,3 +209,64 @@ def _versions(api: EmbeddedAPI) -> list[str]:
         api.list_page(NODES).resource_version,
         api.list_page(LEASES).resource_version,
     ]
+
+
+def labelled(api: EmbeddedAPI, name: str, labels: Json, annotations: Json | None = None, image: str = "") -> None:
+    metadata = {"name": name, "namespace": "default", "labels": labels, "annotations": annotations or {}}
+    spec = {"schedulerName": "gang-scheduler", "containers": [{"name": "c", "image": image}]}
+    api.create(PODS, {"metadata": metadata, "spec": spec}, "default")
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "expected"),
+    [
+        pytest.param({"job": "train"}, {}, ["warning KeyNotRead job"], id="a label of one's own"),
+        pytest.param({}, {"pod-group": "train"}, ["warning KeyNotRead pod-group"], id="an annotation"),
+        pytest.param(
+            {"kueue.x-k8s.io/pod-group-name": "any"},
+            {},
+            ["warning KeyNotRead kueue.x-k8s.io/pod-group-name"],
+            id="Kueue's, which a preset reads",
+        ),
+        pytest.param({"app": "train-0"}, {}, [], id="another value"),
+        pytest.param({"scheduling.x-k8s.io/pod-group": "train"}, {}, [], id="the label that counts"),
+        pytest.param({"app": "train", "scheduling.x-k8s.io/pod-group": "train"}, {}, [], id="beside that label"),
+    ],
+)
+def test_a_key_that_names_a_gang_and_is_not_read(
+    api: EmbeddedAPI, labels: Json, annotations: Json, expected: list[str]
+) -> None:
+    api.create(POD_GROUPS, {"metadata": {"name": "train"}, "spec": {"minMember": 2}}, "default")
+    labelled(api, "a", labels, annotations)
+    assert found(api) == expected
+
+
+def test_a_key_that_is_read_is_said_with_what_to_add(api: EmbeddedAPI) -> None:
+    for name in ("a", "b"):
+        labelled(api, name, {"kueue.x-k8s.io/pod-group-name": "g"})
+    (only,) = findings(api)
+    assert only.message == "2 pods, as default/a, have a gang of kueue there, and start singly: the key is not read"
+    assert only.fix == "add `{preset: kueue}` to groupSources in the arguments of Coscheduling"
+
+
+@pytest.mark.parametrize(
+    ("manager", "image", "said"),
+    [
+        pytest.param("controller-manager", "", "written by controller-manager", id="by what it has written"),
+        pytest.param(
+            "",
+            "registry.k8s.io/scheduler-plugins/controller:v0.35.0",
+            "nothing written yet; its pods: default/a",
+            id="by its image",
+        ),
+        pytest.param("gang-extender", "nginx", "", id="none"),
+    ],
+)
+def test_another_controller_of_pod_groups(api: EmbeddedAPI, manager: str, image: str, said: str) -> None:
+    owned = [{"manager": manager, "subresource": "status", "fieldsV1": {"f:status": {"f:phase": {}}}}]
+    metadata = {"name": "train", "managedFields": owned if manager else []}
+    api.create(POD_GROUPS, {"metadata": metadata, "spec": {"minMember": 2}}, "default")
+    labelled(api, "a", {}, image=image)
+    told = [each for each in findings(api) if each.code == "OtherController"]
+    assert [said in each.message for each in told] == [True] * bool(said)
+    assert not any(each.is_wrong for each in told)

@@ -72,6 +72,11 @@ class GroupLabels:
     def of(cls, args: CoschedulingArgs) -> Self:
         return cls(args.pod_group_labels, args.in_tree_pod_groups, tuple(map(configured, args.group_sources)))
 
+    @property
+    def group_keys(self) -> tuple[Key[str], ...]:
+        """The labels and annotations that may name a pod's group."""
+        return (*self.keys, LIGHTWEIGHT.group, *(source.group for source in self._in_order))
+
     def serving(self, ours: Callable[[corev1.Pod], bool]) -> Self:
         return replace(self, ours=ours)
 
