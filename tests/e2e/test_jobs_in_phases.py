@@ -87,7 +87,9 @@ def test_trainer_s_initializers_run_before_its_nodes_which_start_whole(
     cluster.recorder.wait(lambda: cluster.verdict_on_group("beta")[0] == "True", within=10, what="it is told")
 
 
-def test_an_extender_that_was_away_while_the_initializers_ended_knows_of_them(cluster: Cluster, pair: Pair) -> None:
+def test_an_extender_that_was_away_while_the_initializers_ended_knows_of_them_and_keeps_their_room(
+    cluster: Cluster, pair: Pair
+) -> None:
     cluster.judged = cluster.killed = True
     cluster.node("n0", cpu="8")
     cluster.pod_group("beta", 4, minResources={"cpu": "5"})
@@ -99,7 +101,10 @@ def test_an_extender_that_was_away_while_the_initializers_ended_knows_of_them(cl
     pair.extender.kill()
     for name in initializers:
         succeed(cluster, name)
+    cluster.pod("single", requests={"cpu": "6"})
     cluster.await_back(pair.extender.start)
+    cluster.recorder.wait(lambda: kept(pair, "default/beta") == 2, within=RESTARTED, what="the room is kept again")
+    cluster.recorder.await_message("single", "had their room reserved for a gang", within=15)
     nodes = [f"beta-node-0-{number}" for number in range(2)]
     cluster.pod(nodes[0], group="beta", labels={REPLICATED_JOB: "node"}, requests={"cpu": "1"})
     cluster.recorder.settle()

@@ -16,6 +16,7 @@ from extender.plugins.coscheduling.dispatch.bind_slots import BindSlots
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
 from extender.plugins.coscheduling.events.ended_members import EndedMembers
 from extender.plugins.coscheduling.events.group_events import GroupEvents
+from extender.plugins.coscheduling.events.later_phases import LaterPhases
 from extender.plugins.coscheduling.events.lead_changes import LeadChanges
 from extender.plugins.coscheduling.events.scheduler_feedback import StaleRefusals
 from extender.plugins.coscheduling.events.set_aside import SetAside
@@ -100,7 +101,8 @@ class GangParts:
             manager, dependencies, self.dispatcher, requests, refusals, schedule, lease_seconds=self.wait_seconds
         )
         wake_ups = WakeUps(manager, dependencies.newest_snapshot, dependencies.judges.hint_rows())
-        self.rounds = PlanningRounds(manager, dependencies, self.dispatcher, gang_sets, planning, wake_ups)
+        later = LaterPhases(manager, dependencies, self.dispatcher, requests, gang_sets.plan_of, planning)
+        self.rounds = PlanningRounds(manager, dependencies, self.dispatcher, gang_sets, planning, wake_ups, later)
 
     def _schedule_planning(self) -> None:
         """For what the rounds are made of."""

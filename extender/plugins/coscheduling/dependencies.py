@@ -214,6 +214,10 @@ class PreemptionDependencies:
 SucceededPods = Callable[[str, Callable[[Iterable[corev1.Pod]], None]], None]
 
 
+def not_listed(namespace: str, found: Callable[[Iterable[corev1.Pod]], None]) -> None:
+    """Where there is no API server that could be asked for pods that have Succeeded: nothing is handed over."""
+
+
 class Judges(Protocol):
     """In-tree filters on clusters that are not so yet."""
 
@@ -274,7 +278,7 @@ class CoschedulingDependencies:
     plan_beside: Callable[[Callable[[], None]], None] | None = None
     wait: Wait = threading.Event.wait
     max_held_binds: float = math.inf
-    succeeded_pods: SucceededPods = lambda namespace, found: None
+    succeeded_pods: SucceededPods = not_listed
     ring: Callable[[Sequence[corev1.Pod]], None] | None = None
     preemption: PreemptionDependencies | None = None
 

@@ -410,7 +410,7 @@ class Coscheduling(
 
     def _look_at_what_is_due(self) -> None:
         with self.manager.lock:
-            self.manager.note_in_part()
+            self.rounds.look_for_room_of(self.manager.note_in_part())
             active = self.manager.queue.flush()
         if active:
             self.rounds.schedule_planning()

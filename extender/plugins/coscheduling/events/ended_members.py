@@ -15,11 +15,10 @@ from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.spec.named_groups import namespace_of
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
-from extender.plugins.coscheduling.spec.sources.steps import Step, step_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.group_members import controller_of
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.quorum import needs, note_early
+from extender.plugins.coscheduling.state.quorum import is_as_young, needs, note_ended
 from extender.plugins.coscheduling.state.starts import note_replaced
 
 AGAIN_SECONDS = 30.0  # between two questions about one gang, while it is short
@@ -109,9 +108,7 @@ class EndedMembers:
         replaced = spec is not None and note_replaced(group, spec, manager.wall())
         bare = bool(group.assigned) or (spec is not None and _are_other_indices(group, spec, found.values()))
         group.ended = {uid: pod for uid, pod in found.items() if _is_sibling(group, pod, bare=bare)}
-        initializers = [pod for pod in found.values() if step_of(pod) is Step.INITIALIZER]
-        if any(initializers):
-            note_early(group, sum(_is_as_young(group, pod) for pod in initializers))
+        note_ended(group, found.values())
         if group.ended.keys() == before and group.early == early and not replaced:
             return
         manager.begun.follow_broken(group)
@@ -130,7 +127,7 @@ def _is_sibling(group: Group, ended: corev1.Pod, *, bare: bool) -> bool:
         return False
     if owner:
         return True
-    return bare and _is_as_young(group, ended)
+    return bare and is_as_young(group, ended)
 
 
 def _are_other_indices(group: Group, spec: GroupSpec, ended: Collection[corev1.Pod]) -> bool:
@@ -139,11 +136,3 @@ def _are_other_indices(group: Group, spec: GroupSpec, ended: Collection[corev1.P
     succeeded = {spec.rank_of(pod) for pod in ended if not controller_of(pod)}
     there = {spec.rank_of(each.pod) for each in group.members.values()}
     return bool(succeeded) and None not in succeeded | there and succeeded.isdisjoint(there)
-
-
-def _is_as_young(group: Group, ended: corev1.Pod) -> bool:
-    """As the gang's object."""
-    pod_group = group.object
-    since = pod_group.metadata.creation_timestamp if pod_group is not None else None
-    created = ended.metadata.creation_timestamp
-    return since is None or created is None or created >= since

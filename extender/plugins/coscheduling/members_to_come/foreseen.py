@@ -6,7 +6,7 @@ Palantir's spark-scheduler-extender reserves an application's executors with its
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 
@@ -15,6 +15,7 @@ from extender.framework.pod_info import PodInfo
 from extender.framework.resource import Resource
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
+from extender.plugins.coscheduling.spec.sources.ended_phase import size_of
 from extender.plugins.coscheduling.spec.sources.steps import Step
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -30,17 +31,53 @@ def foreseen(manager: PodGroupManager, group: Group) -> planner.Foreseen | None:
     spec = manager.spec(group)
     if spec is None or spec.invalid or not group.members:
         return None
-    slots = list(manager.slots.to_come(group.key))
-    like = PodInfo(_bare(_largest(group).pod, f"to-come/{group.key}/{manager.slots.next_number()}"))
-    if spec.to_come:
-        count = spec.to_come - len(slots) if spec.to_come <= MOST_PIECES else spec.to_come * (not slots)
+    return _room(manager, group, spec, [member.info for member in group.members.values()], spec.to_come)
+
+
+def foreseen_anew(manager: PodGroupManager, group: Group) -> planner.Foreseen | None:
+    """The same when we begin to lead and no room is kept: members of a later phase that wait for others of it count as still to come, and
+    of a phase that is over the members that have Succeeded say what it was. None, too, where a phase waits after which others come: its
+    own plan looks for their room. Lock held.
+    """
+    spec = manager.spec(group)
+    placed = manager.places.placed(group) & group.members.keys()
+    known, ended = [group.members[uid].info for uid in sorted(placed)], group.ended_phase
+    if spec is None or spec.invalid or not (known or ended):
+        return None
+    waiting = len(group.members) - len(placed)
+    to_come = spec.min_member + spec.to_come - len(placed)
+    if not spec.been:
+        to_come = min(to_come, spec.to_come + waiting)
+    if spec.to_come and waiting:
+        return None
+    if Step.DRIVER not in group.steps and (to_come <= 0 or group.whole_of >= spec.min_member + spec.to_come):
+        return None  # it runs, or has been whole: what is missing by now is not of a later phase
+    return _room(manager, group, spec, known, to_come)
+
+
+def _room(
+    manager: PodGroupManager, group: Group, spec: GroupSpec, known: Sequence[PodInfo], to_come: int
+) -> planner.Foreseen | None:
+    """known: the members that have their part of it. to_come: how many others there are to be."""
+    slots = [slot.pod_info for slot in manager.slots.to_come(group.key)]
+    ended, been = group.ended_phase, spec.been
+    largest = max(known, key=size_of) if known else ended.like if ended is not None else None
+    if largest is None:
+        return None
+    like = PodInfo(_bare(largest.pod, f"to-come/{group.key}/{manager.slots.next_number()}"))
+    left = _beyond(spec, (*known, *slots))
+    if to_come > 0:
+        count = to_come - len(slots) if to_come <= MOST_PIECES else to_come * (not slots)
         if count <= 0:
             return None
-        left = _beyond(spec, group, (slot.pod_info for slot in slots))
-        total = left if left is not None else _times(_largest(group).requests, spec.to_come, 1)
-        return planner.Foreseen(like, _times(total, count, count + spec.been), count)
-    left = _beyond(spec, group, (slot.pod_info for slot in slots)) if Step.DRIVER in group.steps else None
-    if left is None or not any(left.amount(name) > len(slots) for name in _names(left)):
+        if left is not None and ended is not None and ended.number == been:
+            left.subtract(ended.requests)
+            been = 0
+        total = left if left is not None else _times(largest.requests, to_come, 1)
+        return planner.Foreseen(like, _times(total, count, count + been), count)
+    if Step.DRIVER not in group.steps or left is None:
+        return None
+    if not any(left.amount(name) > len(slots) for name in _names(left)):
         return None
     return planner.Foreseen(like, left)
 
@@ -55,7 +92,8 @@ def give_back(manager: PodGroupManager, group: Group) -> bool:
     if spec is None or spec.invalid or not (group.members or group.early):
         surplus = slots
     elif Step.DRIVER in group.steps:
-        left = _beyond(spec, group, (slot.pod_info for slot in slots)) or Resource()
+        there = (member.info for member in group.members.values())
+        left = _beyond(spec, (*there, *(slot.pod_info for slot in slots))) or Resource()
         for slot in slots:  # as long as the others are all that it takes
             left.add(slot.pod_info.requests)
             if all(left.amount(name) <= 0 for name in _names(left)):
@@ -70,12 +108,13 @@ def give_back(manager: PodGroupManager, group: Group) -> bool:
     return bool(surplus)
 
 
-def _beyond(spec: GroupSpec, group: Group, kept: Iterable[PodInfo]) -> Resource | None:
-    """What minResources asks for beyond the members and what is kept; less than nothing where that is more. None: it asks for nothing."""
+def _beyond(spec: GroupSpec, known: Iterable[PodInfo]) -> Resource | None:
+    """What minResources asks for beyond these, members and room that is kept; less than nothing where they ask for more. None: it asks for
+    nothing."""
     if spec.min_resources is None:
         return None
     left = spec.min_resources.clone()
-    for info in (*(member.info for member in group.members.values()), *kept):
+    for info in known:
         left.subtract(info.requests)
     return left
 
@@ -87,14 +126,6 @@ def _names(resource: Resource) -> tuple[str, ...]:
 def _times(resource: Resource, number: int, of: int) -> Resource:
     """Rounded up."""
     return Resource.from_amounts({name: -(-max(0, resource.amount(name)) * number // of) for name in _names(resource)})
-
-
-def _largest(group: Group) -> PodInfo:
-    def size(info: PodInfo) -> tuple[int, int, int, str]:
-        asked = info.requests
-        return sum(asked.scalar.values()), asked.milli_cpu, asked.memory, info.pod.name
-
-    return max((member.info for member in group.members.values()), key=size)
 
 
 def _bare(pod: corev1.Pod, uid: str) -> corev1.Pod:

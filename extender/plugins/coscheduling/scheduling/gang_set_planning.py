@@ -16,7 +16,6 @@ from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher, cannot_be_woken, waves_of
-from extender.plugins.coscheduling.members_to_come.foreseen import foreseen
 from extender.plugins.coscheduling.planner.room import Counting
 from extender.plugins.coscheduling.scheduling.checks import note_extra_members
 from extender.plugins.coscheduling.scheduling.gang_set_refusals import (
@@ -37,7 +36,6 @@ from extender.plugins.coscheduling.state.diagnosis import Diagnosis, Unschedulab
 from extender.plugins.coscheduling.state.gang_sets import chosen_groups, gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.starts import seconds_since_start
 from extender.plugins.coscheduling.waits_for import ANYTHING, WaitsFor
 
 log = logging.getLogger(__name__)
@@ -109,7 +107,7 @@ class GangSetPlanning:
         if (known := self._short_by_count(attempt)) is not None:
             self.on_no_room(group, scheduler_name)
             return known
-        result = self._plan(attempt.permitted)
+        result = self.plan_of(attempt.permitted)
         if not isinstance(result, planner.Placement):
             return self._refuse(attempt, result)
         permitted = attempt.permitted
@@ -188,7 +186,7 @@ class GangSetPlanning:
             return self._changed_meanwhile(gang_set)
         for each in gang_set:
             cause = note_extra_members(
-                manager, self.requests, each, attempt.scheduler_name, attempt.snapshot, self._plan
+                manager, self.requests, each, attempt.scheduler_name, attempt.snapshot, self.plan_of
             )
             if cause in EVICTIONS_MAY_CURE:
                 self.on_no_room(each, attempt.scheduler_name)
@@ -210,11 +208,11 @@ class GangSetPlanning:
         stop = diagnosis_of_plan([each.key for each in gang_set], minimum, result)
         return look_closer(self._manager, self.requests, gang_set, permitted, stop, self._fits)
 
-    def _plan(self, question: PlanQuestion) -> object:
+    def plan_of(self, question: PlanQuestion) -> object:
         return self._with.offload(planner.plan, question.cluster, question.request, self._with.judges.plans)
 
     def _fits(self, question: PlanQuestion) -> bool:
-        return isinstance(self._plan(question), planner.Placement)
+        return isinstance(self.plan_of(question), planner.Placement)
 
     def _gap(self, group: Group, request: planner.Request, snapshot: NodeInfoLister) -> tuple[str, ...]:
         spec = self._manager.spec(group)
@@ -299,23 +297,6 @@ class GangSetPlanning:
         if recheck(manager, set(result.nodes.values()), attempt.snapshot):  # places of lower priority that were taken
             self._schedule_planning()
         return True
-
-    def keep_room(self, group: Group) -> None:
-        """After a restart: for members to come of a gang whose own run, for as long as is left of its time, where there is room still."""
-        manager = self._manager
-        snapshot = self._with.newest_snapshot()
-        with manager.lock:
-            left = manager.to_come_seconds - seconds_since_start(group, manager.wall())
-            members = group.members.keys() <= group.assigned
-            room = foreseen(manager, group) if left > 0 and members else None
-            if room is None:
-                return
-            name = next(iter(group.members.values())).pod.spec.scheduler_name
-            question = self.requests.question((group,), name, snapshot)
-        result = self._plan(question.asking(replace(question.request, members=(), needed=0, minima=(), foreseen=room)))
-        with manager.lock:
-            if isinstance(result, planner.Placement) and foreseen(manager, group) is not None:
-                manager.places.keep_for_members_to_come(group, result.kept, manager.clock() + left)
 
     def drop(self, key: str) -> None:
         """Takes back the places of a gang set that are not held. Our nominations go with the next look, if no plan renews them."""

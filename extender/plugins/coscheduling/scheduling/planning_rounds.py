@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from typing import Protocol
 
 from extender.api import corev1
 from extender.client.short_steps import pause
@@ -39,6 +40,16 @@ MOST_KEPT_WAITING = 10_000
 TURN_SECONDS = 0.5  # after which the order is looked at anew, and what else the thread has to do has its turn
 
 
+class LaterPhases(Protocol):
+    """Plans room for members that are still to be made, of gangs that have begun; takes the lock around plans for each."""
+
+    def keep_rooms(self) -> None:
+        """When we begin to lead: of all of them."""
+        ...
+
+    def keep_rooms_of(self, groups: Iterable[Group]) -> None: ...
+
+
 class PlanningRounds:
     """`planning` is held around each plan, and for no two of them in a row."""
 
@@ -50,6 +61,7 @@ class PlanningRounds:
         gang_sets: GangSetPlanning,
         planning: AbstractContextManager[object],
         wake_ups: WakeUps,
+        later_phases: LaterPhases,
     ) -> None:
         """planning: the lock around plans, which others that use the plans' judge take too."""
         self._manager = manager
@@ -60,12 +72,14 @@ class PlanningRounds:
         self._gang_sets = gang_sets
         self.requests = gang_sets.requests
         self.reservations = gang_sets.reservations
+        self._later_phases = later_phases
         self._order = PlanningOrder(manager)
         self._waiting_time = WaitingTime(manager.clock, dependencies.wait)
         self._now: Sequence[Group] = ()  # the gang set that is being planned; the manager's lock guards it
         self._finishing = threading.Lock()  # around finish_begun; taken before `planning`
         self._begun = threading.Event()  # set once what has begun is planned, until others have led
         self._begun_again_at: float | None = None  # where that raised; the manager's lock guards it
+        self._in_part: list[str] = []  # keys of gangs that were just taken for ones that come in phases; likewise
         self._kept_waiting: dict[str, corev1.Pod] = {}  # refused until then, by UID; the manager's lock guards it
 
     # What has begun
@@ -121,16 +135,7 @@ class PlanningRounds:
             with manager.lock:
                 take(manager, group.key)
             self._plan_one(group)
-        self._keep_rooms()
-
-    def _keep_rooms(self) -> None:
-        """Of gangs whose other members come later."""
-        manager = self._manager
-        with manager.lock:
-            groups = [group for group in manager.groups.values() if group.steps and group.assigned]
-        for group in groups:
-            with self.planning:
-                manager.quarantine.for_gang(group.key, "begun", partial(self._gang_sets.keep_room, group), None)
+        self._later_phases.keep_rooms()
 
     def _begun_groups(self) -> list[Group]:
         """Lock held."""
@@ -171,8 +176,16 @@ class PlanningRounds:
     def plan_turn(self) -> None:
         """Some of the gangs that wait and may fit now, in order; the others in the next turn."""
         self.finish_begun()
+        with self._manager.lock:
+            keys, self._in_part = self._in_part, []
+            in_part = [group for key in keys if (group := self._manager.groups.get(key)) is not None]
+        self._later_phases.keep_rooms_of(in_part)
         if not self._plan_until(self._manager.clock() + TURN_SECONDS, lambda: False):
             self.schedule_planning()
+
+    def look_for_room_of(self, keys: Iterable[str]) -> None:
+        """In the next turn, for the members to come of these gangs: of one that runs, after a restart, room is kept again. Lock held."""
+        self._in_part += keys
 
     def plan_waiting(self) -> None:
         """Every gang that waits and may fit now, in order."""

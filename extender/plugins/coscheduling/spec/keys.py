@@ -88,6 +88,7 @@ KOORDINATOR_TOPOLOGY = Key(f"{_KOORDINATOR}/network-topology-spec", _ANNOTATION,
 
 TRAIN_JOB_STEP = Key("trainer.kubeflow.org/trainjob-ancestor-step", _LABEL, POD, WORD, check_label_value)
 REPLICATED_JOB = Key("jobset.sigs.k8s.io/replicatedjob-name", _LABEL, POD, WORD, check_label_value)
+JOBSET_JOBS: Key[int | None] = Key("jobset.sigs.k8s.io/global-replicas", _LABEL, POD, WORD, parse_count)
 JOB_ROLE = Key("training.kubeflow.org/job-role", _LABEL, POD, WORD, check_label_value)
 MPI_JOB_ROLE = Key("mpi-job-role", _LABEL, POD, WORD, check_label_value)
 SPARK_ROLE = Key("spark-role", _LABEL, POD, WORD, check_label_value)

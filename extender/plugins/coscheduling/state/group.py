@@ -22,6 +22,7 @@ from extender.client.interface import OwnPodGroup
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
+from extender.plugins.coscheduling.spec.sources.ended_phase import EndedPhase
 from extender.plugins.coscheduling.spec.sources.steps import Step
 from extender.plugins.coscheduling.state.counts.role_counts import RoleCounts
 from extender.plugins.coscheduling.state.counts.standing import Standing
@@ -91,6 +92,7 @@ class Group:
     # how many members say that they are at each step of their job
     steps: Counter[Step] = field(default_factory=Counter)
     early: int = 0  # how many initializers have started
+    ended_phase: EndedPhase | None = None  # initializers that have Succeeded, once the API server was asked for them
     in_part: bool = False  # no member has come for so long that those which are missing are taken to be made later
     # a spec, `changes`, and what of it holds in the phase that it is in
     phased: tuple[GroupSpec, int, GroupSpec] | None = None

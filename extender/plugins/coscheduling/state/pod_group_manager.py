@@ -212,15 +212,17 @@ class PodGroupManager:
         self.places.follow(group)
         return group
 
-    def note_in_part(self) -> None:
-        """Incomplete gangs that no member has joined for so long are taken for ones that come in phases. Lock held."""
-        now = self.clock()
+    def note_in_part(self) -> list[str]:
+        """Incomplete gangs that no member has joined for so long are taken for ones that come in phases. Returns their keys. Lock held."""
+        now, found = self.clock(), list[str]()
         for key in [key for key, at in self._quiet_at.items() if at <= now]:
             del self._quiet_at[key]
             if (group := self.groups.get(key)) is not None:
                 group.in_part = True
                 group.changes += 1
                 self.notes.wake((key,))
+                found.append(key)
+        return found
 
     def plannable(self, group: Group, scheduler_name: str) -> list[PodInfo]:
         """Members that can be given a place: pending, ours, and held back by no gate but ours."""

@@ -8,14 +8,15 @@ Koordinator: pkg/scheduler/plugins/coscheduling/core/gang.go (isGangValidForPerm
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from extender.api import corev1
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
-from extender.plugins.coscheduling.spec.sources.steps import Rest, Step, rest_of
+from extender.plugins.coscheduling.spec.sources.ended_phase import EndedPhase
+from extender.plugins.coscheduling.spec.sources.steps import Rest, Step, jobs_of, rest_of, step_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import Start
 
@@ -36,23 +37,33 @@ class Needs:
 NOTHING = Needs()
 
 
+def comes_in_phases(group: Group) -> bool:
+    """Whether its members, those that have ended, or time say so."""
+    return bool(group.steps or group.early or group.in_part)
+
+
 def in_phase(group: Group, spec: GroupSpec) -> GroupSpec:
     """What the members that there are have to wait for: less than the object asks for where the rest has been, or comes later."""
-    if not (group.steps or group.early or group.in_part):
-        return spec
     if spec.invalid or spec.roles.minima or spec.groups or spec.match_policy is MatchPolicy.ONLY_WAITING:
         return spec
     known = group.phased
     if known is None or known[0] is not spec or known[1] != group.changes:
         ended = max(0, group.early - group.steps[Step.INITIALIZER])
         missing = spec.min_member - len(group.members)
-        rest = rest_of(group.steps, len(group.members), missing, ended)
+        rest = rest_of(group.steps, len(group.members), missing, ended, _jobs_after_nodes(group))
         if group.in_part and group.members and missing > rest.been:
             rest = Rest(rest.been, missing - rest.been)
         minimum = max(1, spec.min_member - rest.been - rest.to_come)
         found = replace(spec, min_member=minimum, been=rest.been, to_come=rest.to_come)
         known = group.phased = spec, group.changes, found
     return known[2]
+
+
+def _jobs_after_nodes(group: Group) -> int:
+    """How many Jobs its JobSet has beside that of the members, where these are a trainer's nodes, and the initializers'."""
+    if group.steps[Step.NODE] != len(group.members) or not group.members:
+        return 0
+    return jobs_of(next(iter(group.members.values())).pod) - 1 - group.early
 
 
 def unmade(group: Group, spec: GroupSpec) -> int:
@@ -64,6 +75,22 @@ def note_early(group: Group, ended: int) -> None:
     """The initializers that there are start, or have started, and so have others, which have ended."""
     group.early = max(group.early, group.steps[Step.INITIALIZER] + ended)
     group.changes += 1
+
+
+def note_ended(group: Group, found: Iterable[corev1.Pod]) -> None:
+    """found: members that have Succeeded. Initializers among them that are as young as the gang's object have had their phase."""
+    ended = [pod for pod in found if step_of(pod) is Step.INITIALIZER and is_as_young(group, pod)]
+    if ended:
+        note_early(group, len(ended))
+        group.ended_phase = EndedPhase.of(ended)
+
+
+def is_as_young(group: Group, ended: corev1.Pod) -> bool:
+    """As the gang's object."""
+    pod_group = group.object
+    since = pod_group.metadata.creation_timestamp if pod_group is not None else None
+    created = ended.metadata.creation_timestamp
+    return since is None or created is None or created >= since
 
 
 def needs(group: Group, spec: GroupSpec, having: AbstractSet[str], to_come: Collection[corev1.Pod] = ()) -> Needs:

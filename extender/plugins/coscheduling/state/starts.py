@@ -14,10 +14,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from extender.api import corev1
-from extender.plugins.coscheduling.spec.keys import START
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
-from extender.plugins.coscheduling.spec.reading import Reading
+from extender.plugins.coscheduling.spec.sources.ended_phase import record_on
 from extender.plugins.coscheduling.spec.sources.foreign import ForeignPodGroup
 from extender.plugins.coscheduling.spec.start_record import StartRecord, digest, start_record
 from extender.plugins.coscheduling.state.group import Group
@@ -124,15 +123,16 @@ def _recalled(group: Group, now: datetime) -> Start | None:
 
 
 def seconds_since_start(group: Group, now: datetime) -> float:
-    """By the newest record of its members; infinite where none has one."""
+    """By the newest record of its members, those of an earlier phase among them; infinite where none has one."""
     records = (_record_of(group, uid) for uid in group.on_node())
-    began = max((record.began for record in records if record is not None), default=None)
-    return (now - began).total_seconds() if began is not None else math.inf
+    began = [record.began for record in records if record is not None]
+    if group.ended_phase is not None and group.ended_phase.began is not None:
+        began.append(group.ended_phase.began)
+    return (now - max(began)).total_seconds() if began else math.inf
 
 
 def _record_of(group: Group, uid: str) -> StartRecord | None:
-    """None where the annotation is no record, or not there."""
-    return Reading().value(group.members[uid].pod.metadata, START)
+    return record_on(group.members[uid].pod)
 
 
 def _began(record: StartRecord, uid: str, created: datetime | None) -> bool:

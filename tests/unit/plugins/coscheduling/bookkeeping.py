@@ -315,6 +315,7 @@ GROUP_RULES: Mapping[str, Rule] = {
         "steps", lambda _, group: Counter(filter(None, (step_of(each.pod) for each in group.members.values())))
     ),
     "early": _nothing,
+    "ended_phase": _nothing,
     "in_part": _nothing,
     "phased": _phased,
     "wishes": _exactly(

@@ -59,6 +59,15 @@ class Places:
         elif slots:
             self.follow(group)
 
+    def claim_all(self, group: Group) -> None:
+        """Room was found again for members of which some came while none was kept: they have theirs, as if they had come now."""
+        placed = self.placed(group)
+        for info in sorted(group.pending(), key=lambda info: info.pod.name):
+            if info.pod.uid not in placed and self._slots.to_come(group.key):
+                self.claim(group, info)
+        group.planned = True
+        self.follow(group)
+
     def may_take(self, group: Group, slot: Slot, info: PodInfo) -> bool:
         """Whether a slot of its group that is for another member, or for one to come, will do for this one, which has none. The quorum
         has to be as good as before: no other role or slice, no lower priority, and what finishes a start is for those that it left

@@ -20,7 +20,7 @@ from extender.plugins.coscheduling.spec.sources.foreign import KINDS, ForeignPod
 from extender.plugins.coscheduling.state.gang_queue import GangQueue
 from extender.plugins.coscheduling.state.gang_set_index import GangSetIndex
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.quorum import in_phase
+from extender.plugins.coscheduling.state.quorum import comes_in_phases, in_phase
 
 
 class Specs:
@@ -46,9 +46,14 @@ class Specs:
                     group.spec = replace(group.spec, invalid=wrong)
                 if number := self.gang_set_index.refused(group.key):
                     group.spec = too_many_together(group.spec, number)
-        if group.spec is None or group.pod_group is None or not self._to_come_seconds:
+        if group.spec is None or not self._to_come_seconds or not comes_in_phases(group):
             return group.spec
-        return in_phase(group, group.spec)
+        return in_phase(group, group.spec) if self._counts_all(group) else group.spec
+
+    def _counts_all(self, group: Group) -> bool:
+        """Whether its object is of a kind whose controllers count members of all phases in it, and say in minResources what they ask for:
+        the CRD's, Koordinator's, Volcano's."""
+        return group.pod_group is not None or self.foreign_of(group) is not None
 
     def foreign_of(self, group: Group) -> ForeignPodGroup | None:
         """The other system's PodGroup that its members name; our own and kube-scheduler's come before it."""

@@ -259,3 +259,58 @@ def test_groups_that_pods_name_beside_a_pod_group_start_together(kube: KubeSched
     kube.wake()
     kube.run()
     assert kube.starts == [{"a0", "b0"}]
+
+
+KINDS = pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        pytest.param(volcanov1beta1.PodGroup, ({}, {NAME: "g"}), id="Volcano"),
+        pytest.param(koordinatorv1alpha1.PodGroup, ({"pod-group.scheduling.sigs.k8s.io": "g"}, {}), id="Koordinator"),
+    ],
+)
+Keys = tuple[dict[str, str], dict[str, str]]
+
+
+def asks_for(kind: type[Any], minimum: int, cpu: str, name: str = "g") -> Any:
+    metadata = {"name": name, "namespace": "default", "uid": name}
+    return convert({"metadata": metadata, "spec": {"minMember": minimum, "minResources": {"cpu": cpu}}}, kind)
+
+
+def at_step(name: str, keys: Keys, labels: dict[str, str], cpu: int) -> corev1.Pod:
+    """labels: those by which its controller tells its step."""
+    made = member(name, "", cpu=cpu, annotations=keys[1])
+    return structs.replace(made, metadata=structs.replace(made.metadata, labels={**keys[0], **labels}))
+
+
+@KINDS
+def test_a_driver_by_another_system_s_object_starts_with_room_for_its_executors(
+    kube: KubeScheduler, kind: type[Any], keys: Keys
+) -> None:
+    kube.plugin.on_foreign_pod_group(None, asks_for(kind, 1, "4"))
+    kube.create(at_step("driver", keys, {"spark-role": "driver"}, 1), member("single", ""))
+    kube.run()
+    assert kube.starts == [{"driver"}]
+    assert sum(slot.pod_info.requests.milli_cpu for slot in kube.plugin.manager.slots.to_come("default/g")) == 3000
+    assert not kube.pods["default/single"].node_name
+    kube.create(at_step("executor", keys, {"spark-role": "executor"}, 3))
+    kube.run()
+    assert kube.pods["default/executor"].node_name
+    assert not list(kube.plugin.manager.slots)
+
+
+@KINDS
+def test_workers_by_another_system_s_object_start_and_their_launcher_has_room(
+    kube: KubeScheduler, kind: type[Any], keys: Keys
+) -> None:
+    kube.plugin.on_foreign_pod_group(None, asks_for(kind, 3, "4"))
+    role = "training.kubeflow.org/job-role"
+    kube.create(*(at_step(f"w{number}", keys, {role: "worker"}, 1) for number in range(2)))
+    kube.run()
+    assert kube.starts == [{"w0", "w1"}]
+    kube.create(member("single", ""))
+    kube.run()
+    assert not kube.pods["default/single"].node_name
+    kube.create(at_step("launcher", keys, {role: "launcher"}, 2))
+    kube.run()
+    assert kube.pods["default/launcher"].node_name
+    assert not list(kube.plugin.manager.slots)

@@ -79,6 +79,26 @@ def ended(kube: KubeScheduler, *pods: corev1.Pod) -> None:
     kube.run()
 
 
+def nodes(count: int = 3, cpu: str = "3") -> list[corev1.Node]:
+    return [node(f"n{number}", cpu) for number in range(count)]
+
+
+def restarts(kube: KubeScheduler, later: World, *succeeded: corev1.Pod, listed: bool = True) -> None:
+    """succeeded: pods that a list of those that have shows to the new process. Its condition is what the last one has told."""
+    told = [text for text in kube.world.verdicts if "initializers" in text]
+    for made in kube.groups.values() if told else ():
+        condition = Condition("Scheduled", "False", "MembersToCome", told[0].partition(": ")[2])
+        status = structs.replace(made.status, conditions=(condition,))
+        kube.groups[made.key] = structs.replace(made, status=status)
+    later.connect(
+        succeeded_pods=lambda namespace, found: found(succeeded) if listed else None,
+        wait=lambda event, seconds: event.is_set(),
+    )
+    kube.extender_restarts(later)
+    kube.plugin.rounds.finish_begun()
+    kube.active |= {uid: None for uid, pod in kube.pods.items() if not pod.node_name and not pod.gated}
+
+
 # Trainer: initializers, then nodes
 
 
@@ -330,6 +350,58 @@ def test_a_plain_gang_that_lacks_a_member_waits(world: Make) -> None:
     kube.run()
     assert "current pods number: 2, minMember of group: 3" in kube.told["a"]
     assert kept(kube) == []
+
+
+# Trainer: nodes, then the launcher that waits until they are ready
+
+
+def node_of(name: str, jobs: int) -> corev1.Pod:
+    """jobs: of its JobSet."""
+    return with_labels(member(name, cpu=2), {REPLICATED_JOB: "node", "jobset.sigs.k8s.io/global-replicas": str(jobs)})
+
+
+def test_nodes_of_a_train_job_start_whole_and_the_launcher_finds_its_room(world: Make) -> None:
+    kube = KubeScheduler(world([node("n0", "3"), node("n1", "2")]))
+    kube.apply(asking(group(minimum=3), cpu="5"))
+    kube.create(node_of("node-0", 2))
+    kube.run()
+    assert kube.starts == []
+    kube.create(node_of("node-1", 2))
+    kube.run()
+    assert kube.starts == [{"node-0", "node-1"}]
+    assert kept(kube) == ["n0"]
+    restarts(kube, world([node("n0", "3"), node("n1", "2")]))
+    assert kept(kube) == ["n0"]
+    kube.create(with_labels(member("launcher"), {REPLICATED_JOB: "launcher"}))
+    kube.run()
+    assert kube.pods["default/launcher"].node_name == "n0"
+    assert kept(kube) == []
+
+
+def test_nodes_after_initializers_and_before_the_launcher(world: Make) -> None:
+    kube = KubeScheduler(world([node(f"n{number}", "3") for number in range(3)]))
+    kube.apply(asking(group(minimum=5), cpu="8"))
+    kube.create(*INITIALIZERS)
+    kube.run()
+    ended(kube, *INITIALIZERS)
+    for number in range(2):
+        assert len(kube.starts) == 1
+        kube.create(node_of(f"node-{number}", 4))
+        kube.run()
+    assert kube.starts[1:] == [{"node-0", "node-1"}]
+    assert len(kept(kube)) == 1
+
+
+def test_nodes_after_initializers_without_a_launcher_start_whole(kube: KubeScheduler) -> None:
+    kube.apply(TRAIN_JOB)
+    kube.create(*INITIALIZERS)
+    kube.run()
+    ended(kube, *INITIALIZERS)
+    for number in range(3):
+        assert len(kube.starts) == 1
+        kube.create(node_of(f"node-{number}", 3))
+        kube.run()
+    assert kube.starts[1:] == [{"node-0", "node-1", "node-2"}]
 
 
 # Where no label says so: by time, if that is configured

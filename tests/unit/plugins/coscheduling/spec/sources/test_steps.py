@@ -11,13 +11,19 @@ from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.spec.sources.steps import Rest, Step, rest_of, started_early, step_of
 from tests.objects import make_pod
 
+REPLICATED_JOB, JOBS = "jobset.sigs.k8s.io/replicatedjob-name", "jobset.sigs.k8s.io/global-replicas"
+
 
 @pytest.mark.parametrize(
     ("labels", "step"),
     [
         pytest.param({"jobset.sigs.k8s.io/replicatedjob-name": "dataset-initializer"}, Step.INITIALIZER, id="JobSet"),
         pytest.param({"trainer.kubeflow.org/trainjob-ancestor-step": "model-initializer"}, Step.INITIALIZER, id="step"),
-        pytest.param({"jobset.sigs.k8s.io/replicatedjob-name": "node"}, None, id="a trainer's node"),
+        pytest.param({REPLICATED_JOB: "node"}, None, id="a trainer's node"),
+        pytest.param({REPLICATED_JOB: "node", JOBS: "1"}, None, id="a trainer's node, of its only Job"),
+        pytest.param({REPLICATED_JOB: "node", JOBS: "2"}, Step.NODE, id="a trainer's node beside another Job"),
+        pytest.param({REPLICATED_JOB: "node", JOBS: "many"}, None, id="a number of Jobs that is none"),
+        pytest.param({REPLICATED_JOB: "ps", JOBS: "2"}, None, id="a Job that is no trainer's"),
         pytest.param({"training.kubeflow.org/job-role": "worker"}, Step.WORKER, id="MPI's worker"),
         pytest.param({"mpi-job-role": "worker"}, Step.WORKER, id="MPI's worker, the older label"),
         pytest.param({"training.kubeflow.org/job-role": "launcher"}, None, id="MPI's launcher"),
@@ -54,6 +60,23 @@ def test_what_is_plain_of_the_rest(
     steps: Mapping[Step, int], members: int, missing: int, ended: int, rest: Rest
 ) -> None:
     assert rest_of(steps, members, missing, ended) == rest
+
+
+@pytest.mark.parametrize(
+    ("members", "missing", "ended", "jobs_after", "rest"),
+    [
+        pytest.param(2, 1, 0, 1, Rest(0, 1), id="all nodes: the launcher comes later"),
+        pytest.param(1, 2, 0, 1, Rest(0, 0), id="a node is missing"),
+        pytest.param(3, 2, 2, 0, Rest(2, 0), id="the initializers have ended, and there is no other Job"),
+        pytest.param(2, 3, 2, 0, Rest(2, 0), id="so they have, and a node is missing"),
+        pytest.param(3, 3, 2, 1, Rest(2, 1), id="so they have, and the launcher comes later"),
+        pytest.param(2, 4, 2, 1, Rest(2, 0), id="so they have, and a node and the launcher are missing"),
+        pytest.param(3, 2, 0, 2, Rest(0, 0), id="nothing is known of the initializers"),
+        pytest.param(3, 1, 0, 2, Rest(0, 0), id="two other Jobs, and one member is missing"),
+    ],
+)
+def test_nodes_of_a_train_job(members: int, missing: int, ended: int, jobs_after: int, rest: Rest) -> None:
+    assert rest_of({Step.NODE: members}, members, missing, ended, jobs_after) == rest
 
 
 def test_what_a_condition_says_is_read_again() -> None:
