@@ -34,9 +34,9 @@ from extender.plugins.coscheduling.report.gang_report import GangReport, nothing
 from extender.plugins.coscheduling.report.largest_gang import LargestGang
 from extender.plugins.coscheduling.report.priority_remark import RemarkedVerdicts
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservations
-from extender.plugins.coscheduling.scheduling.gang_set_planning import GangSetPlanning
-from extender.plugins.coscheduling.scheduling.gang_set_refusals import GangSetRefusals
 from extender.plugins.coscheduling.scheduling.lost_slots import ExpiredSlots
+from extender.plugins.coscheduling.scheduling.plan.gang_set_planning import GangSetPlanning
+from extender.plugins.coscheduling.scheduling.plan.gang_set_refusals import GangSetRefusals
 from extender.plugins.coscheduling.scheduling.plan_request import PlanRequests
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager

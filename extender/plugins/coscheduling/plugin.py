@@ -192,13 +192,13 @@ class Coscheduling(
 
     def _begun_is_planned(self, state: CycleState, pod: corev1.Pod) -> bool:
         """Whether the pod may be answered; what to wait for is in the state then, once."""
-        if self.rounds.begun_is_planned():
+        if self.rounds.begun.is_planned():
             return True
         if not self.rounds.beside_the_verbs:
-            self.rounds.finish_begun()
+            self.rounds.begun.finish()
             return True
         if state.awaited is None:
-            state.write(AWAITED, self.rounds.begun_call(pod))
+            state.write(AWAITED, self.rounds.begun.call(pod))
         else:
             self._stop_waiting(state)
         return False

@@ -421,7 +421,7 @@ def _begun(bench: Bench, node: str) -> corev1.Pod:
         bench.scheduler._dependencies.coscheduling.rounds,
         bench.scheduler._dependencies.coscheduling.manager,
     )
-    rounds.finish_begun()  # else what it finds on the pods takes the place of this
+    rounds.begun.finish()  # else what it finds on the pods takes the place of this
     cut_short(manager, "default/begun")
     return member
 

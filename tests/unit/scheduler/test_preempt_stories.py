@@ -241,7 +241,7 @@ def test_held_members_of_a_gang_that_has_begun_to_run_stay(bench: Bench) -> None
     bench.pod("b0", "begun", node="n2")
     members = [bench.pod(f"b{i}", "begun") for i in (1, 2)]
     coscheduling = bench.scheduler._dependencies.coscheduling
-    coscheduling.rounds.finish_begun()
+    coscheduling.rounds.begun.finish()
     cut_short(coscheduling.manager, "default/begun")
     answer = bench.bind(members[0], "n1")
     bench.held(members[0])

@@ -41,14 +41,14 @@ class LeadChanges:
         planning = self._may_plan()
         if planning and not self._planning:
             log.info("leading: gangs are planned and started here")
-            self._rounds.finish_begun()
+            self._rounds.begun.finish()
             self._room_came_free()
             with self._manager.lock:
                 mark_rejections_current(self._manager)
                 self._tell_anew()
         elif self._planning and not planning:
             log.info("not leading any more: the places of gangs that have not started are given back")
-            self._rounds.begin_anew()
+            self._rounds.begun.look_again()
             with self._manager.lock:
                 planned = {slot.group for slot in self._manager.slots}
             for key in sorted(planned):

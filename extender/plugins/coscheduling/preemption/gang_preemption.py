@@ -32,7 +32,7 @@ from extender.plugins.coscheduling.preemption.waiting_preemptors import Preempti
 from extender.plugins.coscheduling.scheduling.checks import one_extra_member
 from extender.plugins.coscheduling.scheduling.lost_slots import lose_slot
 from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
-from extender.plugins.coscheduling.scheduling.plan_request import PlannedGangSet, note_places
+from extender.plugins.coscheduling.scheduling.plan.planned_gang_set import PlannedGangSet, note_places
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.gang_sets import chosen_groups, gang_set_of
 from extender.plugins.coscheduling.state.group import Group, Preempting
@@ -255,7 +255,7 @@ class GangPreemption:
         """Lock held."""
         manager = self._manager
         note_places(manager, gang_set, request, placement, waves, math.inf)
-        self._rounds.reservations.planned(gang_set)
+        self._rounds.reservations.turns.planned(gang_set)
         self.room.wait_for(gang_set, preempting)
         for group in gang_set:
             group.stop(Diagnosis(UnschedulableReason.PREEMPTING, messages.PREEMPTING, manager.clock()))

@@ -24,8 +24,8 @@ from extender.plugins.coscheduling.dependencies import (
 )
 from extender.plugins.coscheduling.report.priority_remark import remark_is_stale
 from extender.plugins.coscheduling.scheduling.checks import extra_members_wait, failed_check, verdict_of_start
-from extender.plugins.coscheduling.scheduling.gang_set_refusals import no_longer_reserved
 from extender.plugins.coscheduling.scheduling.phases import Phase, Situation, phase_of, situation
+from extender.plugins.coscheduling.scheduling.plan.gang_set_refusals import no_longer_reserved
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, FailedCheck, UnschedulableReason
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, in_parts

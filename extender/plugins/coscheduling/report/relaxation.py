@@ -21,7 +21,7 @@ from extender.framework.resource import PODS
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.planner.domains import Domains, level_of
 from extender.plugins.coscheduling.report.gang_status import Relaxation, amount_text
-from extender.plugins.coscheduling.scheduling.gang_set_refusals import without_refusals
+from extender.plugins.coscheduling.scheduling.plan.gang_set_refusals import without_refusals
 from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion
 
 HOSTNAME = "kubernetes.io/hostname"

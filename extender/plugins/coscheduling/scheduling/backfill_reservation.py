@@ -12,23 +12,22 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 
 from extender import metrics
 from extender.api import corev1
-from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.backfill.backfill_nodes import Choice, choose_nodes, is_pinned
-from extender.plugins.coscheduling.backfill.vain_turns import Turn, VainTurns, Wish, room_of
+from extender.plugins.coscheduling.backfill.vain_turns import Wish
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies, Verdict
-from extender.plugins.coscheduling.planner.room import Amounts
 from extender.plugins.coscheduling.scheduling.checks import failed_check
 from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
 from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion, PlanRequests
-from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
+from extender.plugins.coscheduling.scheduling.reservation_turns import PAUSE_SECONDS, STARTS, End, ReservationTurns
+from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -36,20 +35,7 @@ from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManage
 log = logging.getLogger(__name__)
 
 NO_NODES: frozenset[str] = frozenset()
-SHORT_OF_ROOM = frozenset(
-    (
-        UnschedulableReason.INSUFFICIENT_RESOURCES,
-        UnschedulableReason.MIN_RESOURCES,
-        UnschedulableReason.TOPOLOGY_UNSATISFIABLE,
-    )
-)
-"""What room that comes free can change; a node selector that nothing matches is no reason to keep nodes free."""
-PAUSE_SECONDS = 15.0
-"""Between two shadows: a pod that was refused for one is woken by its end, and tried before the next begins, after kube-scheduler's
-longest back-off at the latest. Else a few gangs that never fit would keep the nodes idle for good, in turn."""
-AGAIN_SECONDS = 30.0  # until a gang for which no nodes were found is looked at again, at least
 SHADOW = "GangShadow"  # the event's reason
-STARTS = frozenset((Phase.COMMITTING, Phase.BOUND))
 BEGUN, STARTED, EXPIRED, GONE = "begun", "started", "expired", "gone"
 
 
@@ -88,16 +74,9 @@ class BackfillReservations:
         self._schedule_planning = schedule_planning
         self._planning = planning
         self.current: BackfillReservation | None = None
-        self._waits_since: dict[str, float] = {}  # groups that lack room -> since when, or since their last turn
-        self._turns: dict[str, int] = {}  # how many shadows groups have had since they last started
-        self._vain = VainTurns(self._rules.after_seconds, PAUSE_SECONDS)
-        self._room: Amounts = {}  # of the cluster, when it was last looked at
-        self._room_known_at = -math.inf
-        self._looked_at: Iterator[str] = iter(())  # of those that have had turns, one each tick
-        self._not_before: dict[str, float] = {}
+        self.turns = ReservationTurns(manager, dependencies.shadow)
         self._ended = False
         self._pause_until = -math.inf
-        manager.registry.on_dropped.append(self._forget)
 
     # What is kept from which pods; under the manager's lock
 
@@ -131,26 +110,6 @@ class BackfillReservations:
         }
         return question.asking(replace(request, allowed=allowed))
 
-    # What GangSetPlanning decides
-
-    def denied(self, group: Group, stop: Diagnosis) -> None:
-        """Groups that start together have their turns as one."""
-        if self._rules.on and stop.reason in SHORT_OF_ROOM:
-            key = min(each.key for each in gang_set_of(self._manager, group))
-            self._waits_since.setdefault(key, self._manager.clock())
-
-    def planned(self, gang_set: Iterable[Group]) -> None:
-        """The turns that it has had are not forgotten before it starts."""
-        for group in gang_set:
-            for notes in (self._waits_since, self._not_before):
-                notes.pop(group.key, None)
-
-    def _forget(self, key: str) -> None:
-        """The group is gone, or has started."""
-        for notes in (self._waits_since, self._not_before, self._turns):
-            notes.pop(key, None)
-        self._vain.forget(key)
-
     # Beginning and end
 
     def ended(self) -> bool:
@@ -163,48 +122,20 @@ class BackfillReservations:
             return
         manager = self._manager
         with manager.lock:
-            room_is_old = self._turns and manager.clock() - self._room_known_at >= PAUSE_SECONDS
+            room_is_old = self.turns.room_is_old()
         if room_is_old:
-            self._know_room(self._with.newest_snapshot())
+            self.turns.know_room(self._with.newest_snapshot())
         with manager.lock:
-            self._look_at_one()
+            self.turns.look_at_one(self.current.keys if self.current is not None else ())
             over = self._over(self.current) if self.current is not None else ""
             if over:
                 self._end(over)
             pausing = self.current is not None or manager.clock() < self._pause_until
-            group = self._next() if not pausing and self._with.may_plan() else None
+            group = self.turns.next() if not pausing and self._with.may_plan() else None
         if over:
             self._schedule_planning()
         if group is not None:
             manager.quarantine.for_gang(group.key, "shadow", partial(self._begin, group), None)
-
-    def _know_room(self, snapshot: NodeInfoLister) -> None:
-        room = room_of(snapshot)
-        with self._manager.lock:
-            self._room, self._room_known_at = room, self._manager.clock()
-
-    def _look_at_one(self) -> None:
-        """One of those that have had turns, each time another: they are forgotten where they say nothing any more. Lock held."""
-        key = next(self._looked_at, "")
-        if not key:
-            self._looked_at = iter(list(self._turns))
-            return
-        group = self._manager.groups.get(key)
-        if group is not None and key in self._turns and (self.current is None or key not in self.current.keys):
-            self._manager.quarantine.for_gang(key, "shadow", partial(self._look_at, group), None)
-
-    def _look_at(self, group: Group) -> None:
-        phase = phase_of(self._manager, group)
-        if phase in STARTS:
-            self._forget(group.key)
-        elif phase is Phase.DENIED and self._vain.is_over(group.key, self._wish_of(group), self._room):
-            log.info("shadow may come again group=%s", group.key)
-            self._turns.pop(group.key, None)
-
-    def _wish_of(self, group: Group) -> Wish:
-        gang_set = sorted(gang_set_of(self._manager, group), key=lambda each: each.key)
-        specs = [spec for spec in map(self._manager.spec, gang_set) if spec is not None]
-        return Wish.of(specs, (info for each in gang_set for info in each.pending()))
 
     def _over(self, shadow: BackfillReservation) -> str:
         """Why it ends now; empty if it does not. Lock held."""
@@ -229,46 +160,17 @@ class BackfillReservations:
         log.info("shadow ends group=%s domain=%s result=%s", shadow.group, shadow.domain, why)
         metrics.shadows.labels(why).inc()
         metrics.shadow_nodes.set(0)
-        now = self._manager.clock()
-        if shadow.group in self._waits_since:
-            self._waits_since[shadow.group] = now
-        self._pause_until = now + PAUSE_SECONDS
-        self._note_end(shadow, why, now)
+        self._pause_until = self._manager.clock() + PAUSE_SECONDS
+        self.turns.ended(shadow.group, shadow.since, shadow.wish, shadow.nodes, self._end_of_turn(shadow, why))
         self._manager.notes.on_capacity_freed()
 
-    def _note_end(self, shadow: BackfillReservation, why: str, now: float) -> None:
+    def _end_of_turn(self, shadow: BackfillReservation, why: str) -> End:
         """Whether the turn was in vain. One that ends early, because we lead no more or since victims go first, may not have been."""
         group = self._manager.groups.get(shadow.group)
         if why == STARTED:
-            self._vain.started(shadow.group)
-            self._turns.pop(shadow.group, None)
-        elif why == EXPIRED or (self._with.may_plan() and (group is None or not group.planned)):
-            turns = self._turns.get(shadow.group, 1)
-            turn = Turn(now - shadow.since, shadow.wish, self._room, shadow.nodes)
-            self._vain.ended(shadow.group, turns, now, turn)
-        if group is None:
-            self._forget(shadow.group)
-
-    def _next(self) -> Group | None:
-        """The gang that has its turn now: of the namespace that had the fewest in vain, the one that had the fewest, then the first
-        in line. Lock held."""
-        manager, now = self._manager, self._manager.clock()
-        due = [
-            manager.groups[key]
-            for key, since in self._waits_since.items()
-            if now - since >= self._rules.after_seconds
-            and self._not_before.get(key, now) <= now
-            and self._vain.may_begin(key, now)
-        ]
-        waiting = [
-            group
-            for group in due
-            if manager.quarantine.for_gang(group.key, "shadow", partial(phase_of, manager, group), None) is Phase.DENIED
-        ]
-        return min(manager.line.in_order(waiting), key=self._turns_before, default=None)
-
-    def _turns_before(self, group: Group) -> tuple[int, int]:
-        return self._vain.of_namespace(group.key), self._turns.get(group.key, 0)
+            return End.STARTED
+        in_vain = why == EXPIRED or (self._with.may_plan() and (group is None or not group.planned))
+        return End.IN_VAIN if in_vain else End.CUT_SHORT
 
     def _pending(self, gang_set: Iterable[Group]) -> list[corev1.Pod]:
         pods = [info.pod for group in gang_set for info in group.pending() if self._with.ours(info.pod)]
@@ -283,28 +185,28 @@ class BackfillReservations:
             if not pods or manager.groups.get(group.key) is not group:
                 return
             question = self._requests.question(gang_set, pods[0].spec.scheduler_name, snapshot)
-            tried = self._vain.tried(group.key)
+            tried = self.turns.tried(group.key)
         judge, most = self._with.judges.plans, len(snapshot.list()) * self._rules.max_nodes_percent // 100
         for but in dict.fromkeys((tried, NO_NODES)):
             with self._planning:
                 choice = self._with.offload(choose_nodes, question.cluster, question.request, judge, max(1, most), but)
             if choice is not None:
                 break
-        self._know_room(snapshot)
+        self.turns.know_room(snapshot)
         with manager.lock:
             if manager.groups.get(group.key) is not group:
                 return
             if not isinstance(choice, Choice) or phase_of(manager, group) is not Phase.DENIED:
-                self._not_before[group.key] = manager.clock() + max(AGAIN_SECONDS, self._rules.after_seconds)
+                self.turns.found_no_nodes(group.key)
                 return
             now = manager.clock()
             priority = min(map(manager.line.priority_of, gang_set))
             keys = frozenset(each.key for each in gang_set)
-            until, wish = now + self._rules.max_seconds, self._wish_of(group)
+            until, wish = now + self._rules.max_seconds, self.turns.wish_of(group)
             begun = self.current = BackfillReservation(
                 group.key, keys, priority, choice.domain, choice.nodes, now, until, wish
             )
-            self._turns[group.key] = self._turns.get(group.key, 0) + 1
+            self.turns.begun(group.key)
         self._tell(group, begun)
 
     def _tell(self, group: Group, shadow: BackfillReservation) -> None:

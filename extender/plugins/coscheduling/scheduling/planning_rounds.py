@@ -8,7 +8,6 @@ kube-scheduler has no counterpart: its queue is one of pods, and each is tried b
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -16,27 +15,23 @@ from typing import Protocol
 
 from extender.api import corev1
 from extender.client.short_steps import pause
-from extender.crash import guarded
 from extender.framework.status import Status, unresolvable
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
 from extender.plugins.coscheduling.hints.helpful_events import Happened
 from extender.plugins.coscheduling.hints.wake_ups import WakeUps
-from extender.plugins.coscheduling.plan_call import BegunCall, PlanCall, WaitingTime
+from extender.plugins.coscheduling.plan_call import PlanCall, WaitingTime
+from extender.plugins.coscheduling.scheduling.begun_gangs import BegunGangs
 from extender.plugins.coscheduling.scheduling.checks import failed_check
-from extender.plugins.coscheduling.scheduling.gang_set_planning import GangSetPlanning
-from extender.plugins.coscheduling.scheduling.planning_order import PlanningOrder, take
-from extender.plugins.coscheduling.scheduling.rejected_in_tree import mark_rejections_current
+from extender.plugins.coscheduling.scheduling.plan.gang_set_planning import GangSetPlanning
+from extender.plugins.coscheduling.scheduling.planning_order import PlanningOrder
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import schedules_alone
 from extender.plugins.coscheduling.waits_for import OWN_EVENTS
 
-BEGUN_SECONDS = 2.0  # after which other pods are answered though not all gangs that have begun are planned
-BEGUN_AGAIN_SECONDS = 1.0  # after which they are looked for again where that raised
-MOST_KEPT_WAITING = 10_000
 TURN_SECONDS = 0.5  # after which the order is looked at anew, and what else the thread has to do has its turn
 
 
@@ -76,81 +71,8 @@ class PlanningRounds:
         self._order = PlanningOrder(manager)
         self._waiting_time = WaitingTime(manager.clock, dependencies.wait)
         self._now: Sequence[Group] = ()  # the gang set that is being planned; the manager's lock guards it
-        self._finishing = threading.Lock()  # around finish_begun; taken before `planning`
-        self._begun = threading.Event()  # set once what has begun is planned, until others have led
-        self._begun_again_at: float | None = None  # where that raised; the manager's lock guards it
         self._in_part: list[str] = []  # keys of gangs that were just taken for ones that come in phases; likewise
-        self._kept_waiting: dict[str, corev1.Pod] = {}  # refused until then, by UID; the manager's lock guards it
-
-    # What has begun
-
-    def begun_is_planned(self) -> bool:
-        """Whether pods may be answered: gangs that began to start before a restart have their places, or no gang may be planned."""
-        if self._begun.is_set() or not self._with.may_plan():
-            return True
-        with self._manager.lock:
-            return self._begun_again_at is not None
-
-    def begun_call(self, pod: corev1.Pod) -> BegunCall:
-        """For a filter call that comes before that: the pod is woken afterwards if the call does not wait for so long."""
-        with self._manager.lock:
-            if not self._begun.is_set() and len(self._kept_waiting) < MOST_KEPT_WAITING:
-                self._kept_waiting[pod.uid] = pod
-        self.schedule_planning()
-        return BegunCall(self._begun, self._waiting_time)
-
-    def finish_begun(self) -> None:
-        """Once since we lead: the gangs of which a part runs are planned before any other pod is answered, whatever their
-        priority. They began to start before a restart, and no other pod may have the room that their missing members need.
-
-        After BEGUN_SECONDS the rest of them is planned in the background.
-        """
-        with self._finishing:
-            if self._begun.is_set() or not self._with.may_plan():
-                return
-            with self._manager.lock:
-                if self._begun_again_at is not None and self._manager.clock() < self._begun_again_at:
-                    return
-            planned = guarded("begun", self._plan_begun)
-            with self._manager.lock:
-                if planned:
-                    self._begun.set()
-                else:  # a fault of no single gang: every call would run into it
-                    self._begun_again_at = self._manager.clock() + BEGUN_AGAIN_SECONDS
-                pods, self._kept_waiting = list(self._kept_waiting.values()), {}
-        if pods:
-            self._with.wake_refused(pods)
-
-    def _plan_begun(self) -> None:
-        manager = self._manager
-        until = manager.clock() + BEGUN_SECONDS
-        with manager.lock:
-            mark_rejections_current(manager)
-            begun = manager.line.in_order(self._begun_groups())
-            manager.queue.move_to_active(group.key for group in begun)
-        for group in begun:
-            if manager.clock() >= until:
-                self.schedule_planning()
-                break
-            with manager.lock:
-                take(manager, group.key)
-            self._plan_one(group)
-        self._later_phases.keep_rooms()
-
-    def _begun_groups(self) -> list[Group]:
-        """Lock held."""
-        manager = self._manager
-        return [
-            group
-            for group in list(manager.groups.values())
-            if manager.quarantine.for_gang(group.key, "begun", partial(manager.begun.recall, group), otherwise=False)
-        ]
-
-    def begin_anew(self) -> None:
-        """We lead no more: what others begin meanwhile is to be finished when we do again."""
-        with self._manager.lock:
-            self._begun.clear()
-            self._begun_again_at = None
+        self.begun = BegunGangs(manager, dependencies, self, later_phases.keep_rooms, self._waiting_time)
 
     # Turns
 
@@ -175,7 +97,7 @@ class PlanningRounds:
 
     def plan_turn(self) -> None:
         """Some of the gangs that wait and may fit now, in order; the others in the next turn."""
-        self.finish_begun()
+        self.begun.finish()
         with self._manager.lock:
             keys, self._in_part = self._in_part, []
             in_part = [group for key in keys if (group := self._manager.groups.get(key)) is not None]
@@ -213,13 +135,13 @@ class PlanningRounds:
                 group = line.next()
             if group is None:
                 return True
-            self._plan_one(group)
+            self.plan_one(group)
             pause()  # a thread that waits for `planning` has its turn
             if self._manager.clock() >= at:
                 return False
         return True
 
-    def _plan_one(self, group: Group) -> None:
+    def plan_one(self, group: Group) -> None:
         with self.planning:
             self._manager.quarantine.for_gang(group.key, "plan", partial(self._look_at, group), None)
 

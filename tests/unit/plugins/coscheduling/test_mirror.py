@@ -22,7 +22,7 @@ NO_FILE_OF_ITS_OWN = {
     "preemption/preemption.py": "puts the parts together: tests/unit/scheduler/test_gang_preemption_stories.py",
     "preemption/rest_of_gangs.py": "with the victims that it follows: preemption/test_terminating_victims.py",
     "preemption/victim_search.py": "with the gangs that ask it: preemption/test_gang_preemption.py, preemption/test_planning.py",
-    "scheduling/gang_set_planning.py": "a plan and what comes of it is a story: stories/test_order.py, state/test_gang_sets.py",
+    "scheduling/plan/gang_set_planning.py": "a plan and what comes of it is a story: stories/test_order.py, state/test_gang_sets.py",
 }
 OF_ALL_FILES = {
     "test_docs.py": "the pages for users",

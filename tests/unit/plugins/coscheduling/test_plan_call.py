@@ -72,7 +72,7 @@ class Beside:
 @pytest.fixture
 def beside(world: Make) -> Beside:
     made = Beside(world([node("n1", "2")]))
-    made.world.plugin.rounds.finish_begun()
+    made.world.plugin.rounds.begun.finish()
     return made
 
 

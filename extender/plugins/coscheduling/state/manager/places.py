@@ -1,4 +1,4 @@
-"""The places of a group's members: who has one, who still lacks one, and how places are kept, taken over, given up and lost.
+"""The places of a group's members: which have one, how many are missing, and how places are kept, taken over, given up and lost.
 
 PodGroupManager keeps it, under its lock; `state/slots.py` has the slots themselves. No counterpart upstream.
 """

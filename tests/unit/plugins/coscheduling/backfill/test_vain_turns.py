@@ -12,7 +12,7 @@ from msgspec import structs
 from extender.api import corev1
 from extender.plugins.coscheduling.backfill.vain_turns import A_DAY, Turn, VainTurns, Wish
 from extender.plugins.coscheduling.dependencies import BackfillRules
-from extender.plugins.coscheduling.scheduling.backfill_reservation import PAUSE_SECONDS
+from extender.plugins.coscheduling.scheduling.reservation_turns import PAUSE_SECONDS
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.kube_scheduler import group, members
 from tests.unit.plugins.coscheduling.short_of_room import RULES, Story
@@ -95,8 +95,8 @@ def test_a_new_name_each_time_does_not_help_a_tenant(story: Story) -> None:
             members = story.gang(f"g{number}", day=1)
     assert number > 5
     assert kept / (8 * HOURS) < 0.2
-    assert len(story.w.plugin.rounds.reservations._turns) <= 1, "nothing is kept of those that are gone"
-    assert len(story.w.plugin.rounds.reservations._vain._gangs) <= 1
+    assert len(story.w.plugin.rounds.reservations.turns._turns) <= 1, "nothing is kept of those that are gone"
+    assert len(story.w.plugin.rounds.reservations.turns._vain._gangs) <= 1
 
 
 class Churn(Story):
@@ -204,7 +204,7 @@ def test_turns_in_vain_are_forgotten_once(happened: Callable[[Story], None], aga
     happened(story)
     found = turns(story, 1200)
     assert [owner for _, owner, _ in found] == ([again] if again is not None else [])
-    assert story.w.plugin.rounds.reservations._turns == {"default/g": 1 if again is not None else 3}
+    assert story.w.plugin.rounds.reservations.turns._turns == {"default/g": 1 if again is not None else 3}
 
 
 def nodes(story: Story, cpu: str, *, cordoned: bool = False) -> None:
@@ -226,13 +226,13 @@ def test_a_turn_that_ends_with_a_start_clears_the_record_of_the_namespace(story:
     turns(story, 3300)
     shadow = story.after(60)
     assert shadow is not None
-    vain = story.w.plugin.rounds.reservations._vain
+    vain = story.w.plugin.rounds.reservations.turns._vain
     assert vain.of_namespace(shadow.group) == 3
     for number in range(2):
         story.runs(pod(f"{story.owner}-{number}", story.owner, cpu="0", node_name=f"n{number}"))
     assert story.after(STEP) is None
     assert vain.of_namespace(shadow.group) == 0
-    assert shadow.group not in story.w.plugin.rounds.reservations._turns
+    assert shadow.group not in story.w.plugin.rounds.reservations.turns._turns
 
 
 def test_a_gang_of_a_namespace_that_had_no_turn_in_vain_comes_before_the_others_of_one_that_had(story: Story) -> None:
@@ -250,7 +250,7 @@ def test_a_plan_that_comes_to_no_start_clears_nothing(story: Story) -> None:
     turns(story, 1000)
     manager, reservations = story.w.plugin.manager, story.w.plugin.rounds.reservations
     with manager.lock:
-        reservations.planned([manager.groups["default/g"]])
+        reservations.turns.planned([manager.groups["default/g"]])
     story.w.plugin.manager.notes.forget("default/g")
     story.w.filter(pod("g-0", "g", cpu="2"))
     assert [when for when, _, _ in turns(story, 2000)] == [300], "and the pause after it is that of the second"
@@ -264,8 +264,8 @@ def test_a_start_clears_the_record(story: Story) -> None:
         story.runs(there)
     story.after(STEP)
     story.after(STEP)
-    assert story.w.plugin.rounds.reservations._turns == {}
-    assert story.w.plugin.rounds.reservations._vain._gangs == {}
+    assert story.w.plugin.rounds.reservations.turns._turns == {}
+    assert story.w.plugin.rounds.reservations.turns._vain._gangs == {}
 
 
 def test_each_turn_keeps_other_nodes_free_while_there_are_others_that_would_do(story: Story) -> None:
@@ -294,7 +294,7 @@ def test_a_gang_that_goes_while_its_nodes_are_chosen_leaves_nothing(world: Make)
     reservations = story.w.plugin.rounds.reservations
     reservations._with = replaced(reservations._with, offload=goes_meanwhile)
     assert story.after(300) is None
-    assert (reservations._waits_since, reservations._not_before, reservations._turns) == ({}, {}, {})
+    assert (reservations.turns._waits_since, reservations.turns._not_before, reservations.turns._turns) == ({}, {}, {})
 
 
 def test_groups_that_start_together_have_their_turns_as_one(story: Story) -> None:

@@ -7,30 +7,15 @@ from typing import Any
 
 import pytest
 
-from extender.plugins.coscheduling import messages, planner
-from extender.plugins.coscheduling.scheduling import planning_rounds
+from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.state.group import Group
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members, on_node
+from tests.unit.plugins.coscheduling.failing_plans import Faulty, passes
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members
 
 Make = Callable[..., World]
 
 pytestmark = pytest.mark.faults
-
-
-class Faulty(KubeScheduler):
-    """While it is faulty, plans for members of the group `bad` raise."""
-
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self.faulty = True
-        world.connect(offload=self._offload)
-
-    def _offload(self, function: Callable[..., object], *args: Any) -> object:
-        requests = [arg for arg in args if isinstance(arg, planner.Request)]
-        if self.faulty and any(info.pod.name.startswith("bad") for request in requests for info in request.members):
-            raise KeyError("a fault of ours")
-        return function(*args)
 
 
 @pytest.fixture
@@ -38,12 +23,6 @@ def kube(world: Make) -> Faulty:
     made = Faulty(world([node("n1", "4"), node("n2", "4")]))
     made.apply(group("bad", 2), group("good", 2))
     return made
-
-
-def passes(kube: KubeScheduler, seconds: float) -> None:
-    kube.world.clock.now += seconds
-    kube.plugin.tick()
-    kube.run()
 
 
 def test_a_gated_gang_is_planned_again_by_itself_and_keeps_no_other_waiting(kube: Faulty) -> None:
@@ -79,43 +58,6 @@ def test_plain_members_hear_one_constant_text_and_are_tried_again_when_it_is_ove
 def test_no_other_gang_s_call_fails_for_it(kube: KubeScheduler) -> None:
     kube.create(*members(2, "bad", gated=True), *(good := members(2, "good")))
     assert kube.world.filter(good[0]) in ("n1", "n2")
-
-
-def test_a_gang_that_has_begun_and_cannot_be_planned_stops_no_other_after_a_restart(kube: KubeScheduler) -> None:
-    """Every filter call of every pod failed."""
-    kube.create(member("bad8", "bad"), member("bad9", "bad"))
-    bound = kube.pods["default/bad9"]
-    kube.plugin.on_pod(bound, on_node(bound, "n1"))
-    kube.plugin.rounds.begin_anew()
-    single = member("single", "")
-    kube.create(single)
-    kube.attempt(single.uid)
-    assert "single" in kube.running()
-
-
-def test_where_what_has_begun_cannot_be_looked_for_calls_are_answered_and_it_is_looked_for_again(
-    kube: Faulty, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A fault of no single gang: it came to every filter call, for ever."""
-    kube.create(member("bad8", "bad"), member("bad9", "bad"))
-    kube.faulty = False
-    bound = kube.pods["default/bad9"]
-    kube.plugin.on_pod(bound, on_node(bound, "n1"))
-    kube.plugin.rounds.begin_anew()
-    with monkeypatch.context() as patched:
-
-        def fails(manager: object) -> None:
-            raise KeyError("a fault of ours")
-
-        patched.setattr(planning_rounds, "mark_rejections_current", fails)
-        single = member("single", "")
-        kube.create(single)
-        kube.attempt(single.uid)
-        assert "single" in kube.running()
-    passes(kube, 1.0)
-    kube.plugin.rounds.finish_begun()
-    assert kube.plugin.rounds.begun_is_planned()
-    assert kube.plugin.manager.slots.get("default/bad8") is not None or "bad8" in kube.running()
 
 
 @pytest.fixture

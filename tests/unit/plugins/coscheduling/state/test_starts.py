@@ -57,12 +57,12 @@ def test_a_raised_min_member_gives_no_precedence_and_no_firm_places(
     """It outranked every priority: the gang of priority 1,000,000 did not fit, and the single pod was refused everywhere."""
     w = world([node("n0", "5"), node("n1", "4")])
     if not restart:
-        w.plugin.rounds.finish_begun()
+        w.plugin.rounds.begun.finish()
     _raised(w, annotated=annotated)
     high = [pod(f"high-{number}", "high", priority=1_000_000) for number in range(8)]
     w.plugin.on_pod_group(None, pod_group("high", 8))
     w.create(*high)
-    w.plugin.rounds.finish_begun()
+    w.plugin.rounds.begun.finish()
     assert line(w) == ["high", "evil"]
     assert w.filter(pod("evil-1", "evil")).startswith("pod with pgName") or firm(w) == set()
     assert refusals(w, pod("single", priority=2_000_000_000)) == {}
@@ -71,7 +71,7 @@ def test_a_raised_min_member_gives_no_precedence_and_no_firm_places(
 
 def test_its_places_do_not_hold_against_a_single_pod_of_higher_priority(world: Make) -> None:
     w = world([node("n0", "5"), node("n1", "4")])
-    w.plugin.rounds.finish_begun()
+    w.plugin.rounds.begun.finish()
     _raised(w, annotated=True)
     assert w.filter(pod("evil-1", "evil")) in ("n0", "n1")
     assert len(list(w.plugin.manager.slots)) == 8
@@ -104,7 +104,7 @@ def _restarted(
     for name, seconds in waiting:
         created = (NOW - timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
         w.create(make_pod().name(name).uid(name).pod_group("g").created(created).obj())
-    w.plugin.rounds.finish_begun()
+    w.plugin.rounds.begun.finish()
 
 
 CASES: Sequence[tuple[str, dict[str, Any], bool]] = (
@@ -142,7 +142,7 @@ def test_without_a_record_nothing_is_known_to_have_begun(world: Make) -> None:
     w = world([node("n0", "9")])
     w.plugin.on_pod_group(None, pod_group("g", 9))
     w.create(pod("a", "g", node_name="n0"), *(pod(f"b{number}", "g") for number in range(8)))
-    w.plugin.rounds.finish_begun()
+    w.plugin.rounds.begun.finish()
     assert not begun(w)
 
 

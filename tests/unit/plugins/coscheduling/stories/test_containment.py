@@ -38,8 +38,8 @@ BOUNDARIES = (
     "report.largest_gang:LargestGang._members",
     "scheduling.planning_order:PlanningLine._ranked_by",
     "scheduling.planning_order:take",
-    "scheduling.planning_rounds:PlanningRounds._plan_one",
-    "state.pod_group_manager:PodGroupManager.in_order",
+    "scheduling.planning_rounds:PlanningRounds.plan_one",
+    "state.manager.line:Line.in_order",
     "preemption.guard:PreemptionGuard.review",
     "preemption.gang_preemption:GangPreemption._told",
     "preemption.terminating_victims:TerminatingVictims.go",
@@ -150,7 +150,7 @@ def begun() -> Around:
     kube = Around([node("n1", "4"), node("n2", "4")])
     kube.apply(group("bad", 2, match_policy="only-waiting"), group("good", 2))
     kube.create(on_node(member("bad0", "bad"), "n1"), member("bad1", "bad"), *members(2, "good"), member("single", ""))
-    kube.plugin.rounds.begin_anew()
+    kube.plugin.rounds.begun.look_again()
     return kube
 
 

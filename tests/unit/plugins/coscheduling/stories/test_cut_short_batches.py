@@ -74,7 +74,7 @@ def test_a_batch_that_was_completed_is_past_and_the_next_is_whole_again(kube: Ku
 
 def test_a_batch_whose_last_member_goes_is_no_fraction_any_more(kube: KubeScheduler) -> None:
     kube.create(runs("r0", BEFORE), runs("r1", BEFORE), runs("r2", LAST))
-    kube.plugin.rounds.finish_begun()
+    kube.plugin.rounds.begun.finish()
     kube.delete(member("r2"))
     kube.create(member("a"))
     kube.run()
@@ -88,7 +88,7 @@ def last_start(kube: KubeScheduler) -> Start | None:
 def test_the_rest_of_a_batch_that_was_cut_short_has_its_record(kube: KubeScheduler) -> None:
     """A restart in the middle of that one finds the same start."""
     kube.create(runs("r0", BEFORE), runs("r1", BEFORE), runs("r2", LAST), member("a"))
-    kube.plugin.rounds.finish_begun()
+    kube.plugin.rounds.begun.finish()
     assert kube.world.bind(member("a"), "n1") == "starts"
     start = last_start(kube)
     assert start is not None

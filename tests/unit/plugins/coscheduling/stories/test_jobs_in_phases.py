@@ -95,7 +95,7 @@ def restarts(kube: KubeScheduler, later: World, *succeeded: corev1.Pod, listed: 
         wait=lambda event, seconds: event.is_set(),
     )
     kube.extender_restarts(later)
-    kube.plugin.rounds.finish_begun()
+    kube.plugin.rounds.begun.finish()
     kube.active |= {uid: None for uid, pod in kube.pods.items() if not pod.node_name and not pod.gated}
 
 
@@ -212,7 +212,7 @@ def test_a_restart_knows_how_many_have_ended_and_keeps_the_room_on(kube: KubeSch
     kube.apply(made)
     kube.extender_restarts(world([node(f"n{number}", "3") for number in range(3)]))
     kube.run()
-    kube.plugin.rounds.finish_begun()
+    kube.plugin.rounds.begun.finish()
     assert len(kept(kube)) == 3
     ended(kube, *INITIALIZERS)
     kube.create(*TRAINERS[:2])
@@ -236,7 +236,7 @@ def test_after_a_restart_the_room_is_kept_for_what_is_left_of_its_time(
     later = world([node(f"n{number}", "3") for number in range(3)])
     set_wall(later.plugin.manager, lambda: wall_clock() + timedelta(seconds=away))
     kube.extender_restarts(later)
-    kube.plugin.rounds.finish_begun()
+    kube.plugin.rounds.begun.finish()
     expire = {slot.expires - later.clock.now for slot in kube.plugin.manager.slots.to_come("default/g")}
     assert len(expire) == bool(left)
     assert all(abs(each - left) < 60 for each in expire)

@@ -42,7 +42,7 @@ def test_the_line(world: Make) -> None:
     ):
         w.plugin.on_pod_group(None, pod_group(name, 2, created))
         w.create(pod(f"{name}-0", name, priority=priority))
-    w.plugin.rounds.finish_begun()
+    w.plugin.rounds.begun.finish()
     manager = w.plugin.manager
     line = sorted(manager.groups.values(), key=manager.line.order)
     assert [group.key.removeprefix("default/") for group in line] == ["begun", "high", "old", "young", "a-low"]
@@ -79,14 +79,14 @@ def test_it_is_done_once_until_others_have_led(world: Make) -> None:
     w.connect(may_plan=lambda: w.leading)
     w.leading = False
     (missing,) = begun(w, "g", "n1")
-    w.plugin.rounds.finish_begun()
+    w.plugin.rounds.begun.finish()
     w.plugin.tick()
     assert not places(w), "a replica that does not lead plans nothing"
     w.leading = True
     w.plugin.tick()
     assert places(w) == {missing.name: "n2"}
     plans = w.plans
-    w.plugin.rounds.finish_begun()
+    w.plugin.rounds.begun.finish()
     assert w.plans == plans
     w.leading = False
     w.plugin.tick()
@@ -99,7 +99,7 @@ def test_it_is_done_once_until_others_have_led(world: Make) -> None:
 def test_members_that_kube_scheduler_has_not_tried_yet_are_kept_a_place_and_not_sent(world: Make) -> None:
     w = world([node("n1", "1"), node("n2", "1")])
     begun(w, "g", "n1")
-    w.plugin.rounds.finish_begun()
+    w.plugin.rounds.begun.finish()
     assert not w.steered
 
 
@@ -116,7 +116,7 @@ def test_the_first_answer_does_not_wait_for_more_than_some_seconds_of_plans(
         return plan(*args, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(w.plugin.rounds._gang_sets, "plan", slow)
-    w.plugin.rounds.finish_begun()
+    w.plugin.rounds.begun.finish()
     assert len(places(w)) == 2
     w.run_tasks()
     assert len(places(w)) == 3, "the others follow in the background"

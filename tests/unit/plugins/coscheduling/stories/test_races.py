@@ -139,7 +139,7 @@ def test_what_follows_when_we_begin_to_lead_is_done_to_its_end(
         def broken() -> None:
             raise KeyError("a fault of ours")
 
-        patched.setattr(kube.plugin.rounds, "finish_begun", broken)
+        patched.setattr(kube.plugin.rounds.begun, "finish", broken)
         kube.plugin.tick()
     kube.plugin.tick()
     kube.run()

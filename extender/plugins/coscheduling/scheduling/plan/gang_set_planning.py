@@ -7,7 +7,7 @@ No counterpart upstream.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from extender import metrics
@@ -16,23 +16,17 @@ from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher, cannot_be_woken, waves_of
-from extender.plugins.coscheduling.planner.room import Counting
 from extender.plugins.coscheduling.scheduling.checks import note_extra_members
-from extender.plugins.coscheduling.scheduling.gang_set_refusals import (
-    SAID_BY_THE_CLUSTER,
+from extender.plugins.coscheduling.scheduling.lost_slots import recheck
+from extender.plugins.coscheduling.scheduling.plan.gang_set_refusals import (
     GangSetRefusals,
-    look_closer,
     waits_for,
 )
-from extender.plugins.coscheduling.scheduling.lost_slots import recheck
-from extender.plugins.coscheduling.scheduling.plan_request import (
-    PlannedGangSet,
-    PlanQuestion,
-    PlanRequests,
-    note_places,
-)
+from extender.plugins.coscheduling.scheduling.plan.planned_gang_set import PlannedGangSet, note_places
+from extender.plugins.coscheduling.scheduling.plan.shortages import Shortages
+from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion, PlanRequests
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import exclude_members_that_will_not_return, lease_of
-from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason, diagnosis_of_plan
+from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.gang_sets import chosen_groups, gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -86,7 +80,7 @@ class GangSetPlanning:
         self._dispatcher = dispatcher
         self._schedule_planning = schedule_planning
         self._lease_seconds = lease_seconds
-        self._counting = Counting()
+        self._shortages = Shortages(manager, requests, self._fits)
         self._refusals = refusals
         self.requests = requests
         self.reservations = refusals.reservations
@@ -136,7 +130,7 @@ class GangSetPlanning:
             planned = PlannedGangSet.of(manager, gang_set)
             question = self.requests.question(gang_set, scheduler_name, snapshot, allowed, caller=caller)
             permitted = self.reservations.permitted(gang_set, question)
-            gap = {name: None for each in gang_set for name in self._gap(each, question.request, snapshot)}
+            gap = {name: None for each in gang_set for name in self._shortages.gap(each, question.request, snapshot)}
         return _Attempt(
             group, gang_set, planned, scheduler_name, allowed, caller, epoch, snapshot, question, permitted, tuple(gap)
         )
@@ -147,7 +141,7 @@ class GangSetPlanning:
         if attempt.gap:
             stop = Diagnosis(UnschedulableReason.MIN_RESOURCES, messages.resource_gap(attempt.gap))
             return self._refusals.deny(gang_set, stop, attempt.epoch, WaitsFor((), room_anywhere=True))
-        if (known := self._still_short(gang_set, request, attempt.snapshot)) is not None:
+        if (known := self._shortages.still_short(gang_set, request, attempt.snapshot)) is not None:
             return self._refusals.deny(
                 gang_set, known, attempt.epoch, waits_for(self._manager, gang_set, request, known)
             )
@@ -161,9 +155,9 @@ class GangSetPlanning:
             if not status.success:
                 self._room_came_free([each.key for each in gang_set])  # for others
             return status
-        stop = self._diagnosis_of(gang_set, question, attempt.permitted, result)
+        stop = self._shortages.diagnosis_of(gang_set, question, attempt.permitted, result)
         log.info("gang refused group=%s reason=%s message=%r", group.key, stop.reason, stop.text)
-        anything = self._kept_from_nodes(question, attempt.allowed, stop)
+        anything = self._shortages.kept_from_nodes(question, attempt.allowed, stop)
         waits = waits_for(self._manager, gang_set, question.request, stop, anything=anything)
         status = self._refusals.deny(gang_set, stop, attempt.epoch, waits)
         if isinstance(result, planner.Verdict) and result.cause in EVICTIONS_MAY_CURE:
@@ -192,33 +186,11 @@ class GangSetPlanning:
                 self.on_no_room(each, attempt.scheduler_name)
         return SUCCESS
 
-    def _diagnosis_of(
-        self,
-        gang_set: Sequence[Group],
-        question: PlanQuestion,
-        permitted: PlanQuestion,
-        result: object,
-    ) -> Diagnosis:
-        """permitted: the question without the nodes that are kept free for another gang, which is what was planned."""
-        with self._manager.lock:
-            spec = self._manager.spec(gang_set[0])
-        minimum = spec.asked if spec is not None else 0
-        if permitted is not question and self._fits(question):
-            return Diagnosis(UnschedulableReason.ORDERED_AFTER_OTHERS, messages.kept_free(minimum))
-        stop = diagnosis_of_plan([each.key for each in gang_set], minimum, result)
-        return look_closer(self._manager, self.requests, gang_set, permitted, stop, self._fits)
-
     def plan_of(self, question: PlanQuestion) -> object:
         return self._with.offload(planner.plan, question.cluster, question.request, self._with.judges.plans)
 
     def _fits(self, question: PlanQuestion) -> bool:
         return isinstance(self.plan_of(question), planner.Placement)
-
-    def _gap(self, group: Group, request: planner.Request, snapshot: NodeInfoLister) -> tuple[str, ...]:
-        spec = self._manager.spec(group)
-        if spec is None or group.key in self._manager.permitted or not request.needed:
-            return ()
-        return self.requests.resource_gap(group, spec, snapshot)
 
     def _room_came_free(self, but: Sequence[str]) -> None:
         with self._manager.lock:
@@ -229,39 +201,6 @@ class GangSetPlanning:
         """Gives up the gang set's places but those of held members. Returns whether there were any."""
         with self._manager.lock:
             return bool([group for group in gang_set if self._manager.places.give_up(group)])
-
-    def _short(self, request: planner.Request, stop: Diagnosis, snapshot: NodeInfoLister) -> bool:
-        """Whether counting alone shows that it finds no room, for want of what ran out when it was planned last."""
-        resource = (
-            stop.verdict.resource if stop.verdict is not None and stop.verdict.cause is planner.Cause.ROOM else ""
-        )
-        return self._counting.too_little(snapshot, request, resource)
-
-    def _still_short(
-        self, gang_set: Sequence[Group], request: planner.Request, snapshot: NodeInfoLister
-    ) -> Diagnosis | None:
-        """Its last stop, where a plan could only come to the same."""
-        with self._manager.lock:
-            last = gang_set[0].last_diagnosis
-            has_places = any(self._manager.slots.of_group(each.key) for each in gang_set)  # it might fit without them
-            spec = self._manager.spec(gang_set[0])
-        if last is None or last.reason is not UnschedulableReason.INSUFFICIENT_RESOURCES or last.verdict is None:
-            return None
-        if has_places or not self._short(request, last, snapshot):
-            return None
-        minimum = spec.asked if spec is not None else 0
-        return diagnosis_of_plan([each.key for each in gang_set], minimum, last.verdict)
-
-    def _kept_from_nodes(self, question: PlanQuestion, offered: Collection[str], stop: Diagnosis) -> bool:
-        """Whether it may be for nodes that kube-scheduler has refused, or has not offered, that the gang finds no places. offered: the
-        UIDs of members whose filter calls wait for the plan."""
-        request = question.request
-        confined = {uid: nodes for uid, nodes in request.allowed.items() if uid not in offered}
-        if request.excluded or confined or stop.reason not in SAID_BY_THE_CLUSTER:
-            return True
-        if not offered or self._short(request, stop, question.snapshot):
-            return False
-        return self._fits(question.asking(replace(request, allowed={})))
 
     def _changed_meanwhile(self, gang_set: Sequence[Group]) -> Status:
         """The plan is for what is no more: it is made anew, where there is still something to be planned."""
@@ -287,7 +226,7 @@ class GangSetPlanning:
             asking = next((group for group in gang_set if caller in group.members), None)
             if asking is not None and caller in request.allowed:
                 self._dispatcher.take_slot(asking, caller, request.allowed[caller])
-            self.reservations.planned(gang_set)
+            self.reservations.turns.planned(gang_set)
         for group in gang_set:
             if result.nodes:  # else it only wanted to know whether extra members fit
                 log.info("gang planned group=%s members=%d", group.key, len(result.nodes))

@@ -75,7 +75,7 @@ class GangSetRefusals:
                 else:
                     manager.queue.move_to_active((group.key,))
                 manager.permitted.pop(group.key, None)
-            self.reservations.denied(gang_set[0], stop)
+            self.reservations.turns.denied(gang_set[0], stop)
             held = any(group.held for group in gang_set)
         if held:  # they would keep others out, and cannot start
             self._holds.reject_all(gang_set[0], stop.message)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.scheduling.gang_set_refusals import GangSetRefusals, waits_for
+from extender.plugins.coscheduling.scheduling.plan.gang_set_refusals import GangSetRefusals, waits_for
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.waits_for import ANYTHING
