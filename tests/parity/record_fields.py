@@ -25,6 +25,7 @@ NEWER = ("-mod=mod", "-modfile=go-1.37.mod", "-tags=kubernetes_1_37")
 def main() -> None:
     older, newer = oracle(), oracle(*NEWER)
     recorded = {table: {**newer[table], **older[table]} for table in older}
+    recorded["types"] |= {name: {**newer["types"].get(name, {}), **fields} for name, fields in older["types"].items()}
     FIELDS.write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n")
     NAMES.write_text(json.dumps(names(recorded), indent=1, sort_keys=True) + "\n")
 

@@ -17,7 +17,7 @@ from extender.client.embedded.documents import Document, collected_afterwards, r
 from extender.client.embedded.unknown_fields import unknown_fields
 from extender.client.embedded.workloads.kinds import BUILT_IN, CONTROLLERS
 from extender.client.embedded.workloads.section import MOST_PODS, Section
-from extender.client.embedded.workloads.trainer import RUNTIMES, VERSION
+from extender.client.embedded.workloads.trainer import CLUSTER_RUNTIME, RUNTIMES, VERSION
 from extender.client.embedded.workloads.workload import Made, Workload
 from extender.client.errors import ApiError
 from extender.client.interface import (
@@ -27,6 +27,7 @@ from extender.client.interface import (
     NAMESPACES,
     POD_GROUPS,
     PODS,
+    PRIORITY_CLASSES,
     RESOURCE_TYPES,
     ResourceType,
 )
@@ -34,6 +35,8 @@ from extender.client.interface import (
 Raw = dict[str, Any]
 
 BY_KIND: Mapping[tuple[str, str], ResourceType[Any]] = {(r.api_version, r.kind): r for r in RESOURCE_TYPES}
+TEMPLATES = (*RUNTIMES, PRIORITY_CLASSES.kind)
+CLUSTER_SCOPED = (CLUSTER_RUNTIME, PRIORITY_CLASSES.kind)
 GANG_SCHEDULER = "gang-scheduler"  # as manifests/sidecar has it
 VERSIONS: Mapping[tuple[str, str], str] = {
     (version.rpartition("/")[0], kind): version
@@ -112,11 +115,11 @@ def _rank(resource: ResourceType[Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _There:
-    """What controllers have made already: owners by kind, namespace and name, and PodGroups by namespace and name. templates: what
-    they make pods by, by kind, namespace and name."""
+    """What controllers have made already: owners by kind, namespace and name, and PodGroups by apiVersion, namespace and name.
+    templates: what they make pods by, by kind, namespace and name."""
 
     owners: Collection[tuple[str, str, str]]
-    pod_groups: Collection[tuple[str, str]]
+    pod_groups: Collection[tuple[str, str, str]]
     templates: Mapping[tuple[str, str, str], Section]
 
     @classmethod
@@ -126,11 +129,11 @@ class _There:
         for document in documents:
             kind, (namespace, name) = document.object["kind"], _key(document.object)
             references = _metadata(document.object).get("ownerReferences")
-            if kind in RUNTIMES:
-                namespace = "" if kind.startswith("Cluster") else namespace
+            if kind in TEMPLATES:
+                namespace = "" if kind in CLUSTER_SCOPED else namespace
                 templates[kind, namespace, name] = Section(document.place, "$", without_nulls(document.object))
             elif kind == POD_GROUPS.kind:
-                pod_groups.add((namespace, name))
+                pod_groups.add((str(document.object.get("apiVersion")), namespace, name))
             elif isinstance(references, list):
                 named = [each for each in references if isinstance(each, dict)]
                 owners |= {(str(each.get("kind")), namespace, str(each.get("name"))) for each in named}
@@ -154,7 +157,7 @@ def _objects(document: Document, loaded: Loaded, there: _There, gang_scheduler: 
     if not is_workload or _from_a_cluster(obj) or (kind, *_key(obj)) in there.owners:
         return
     for made in _made_of(document, obj, loaded, there, gang_scheduler):
-        if made.resource is not POD_GROUPS or _key(made.object) not in there.pod_groups:
+        if (made.resource.api_version, *_key(made.object)) not in there.pod_groups or made.resource is PODS:
             yield made
 
 

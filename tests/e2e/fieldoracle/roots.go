@@ -43,4 +43,5 @@ var roots = map[string]any{
 var workloads = map[string]any{
 	"apps/v1/Deployment": appsv1.Deployment{},
 	"batch/v1/Job":       batchv1.Job{},
+	"batch/v1/CronJob":   batchv1.CronJob{},
 }

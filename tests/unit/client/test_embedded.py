@@ -157,7 +157,7 @@ apiVersion: kubeflow.org/v1
 kind: PyTorchJob
 metadata: {name: train}
 ---
-apiVersion: batch.volcano.sh/v1alpha1
+apiVersion: batch.example.com/v1alpha1
 kind: Job
 metadata: {name: named-as-one-that-is-known}
 spec: {tasks: [{replicas: 3}]}
@@ -184,7 +184,7 @@ def test_kinds_that_are_not_known_are_left_out_and_counted(tmp_path: Path) -> No
     assert loaded.created == {"Node": 1}
     assert loaded.unknown == {
         "kubeflow.org/v1 PyTorchJob": 1,
-        "batch.volcano.sh/v1alpha1 Job": 1,
+        "batch.example.com/v1alpha1 Job": 1,
         "scheduling.run.ai/v2alpha2 PodGroup": 1,
         "scheduling.k8s.io/v1 PodGroup": 1,
         "jobset.x-k8s.io/v1alpha2 JobSet": 2,

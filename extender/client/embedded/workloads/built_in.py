@@ -1,14 +1,16 @@
-"""Pods of Deployments, ReplicaSets, StatefulSets and Jobs.
+"""Pods of Deployments, ReplicaSets, StatefulSets, Jobs and CronJobs.
 
-Kubernetes: pkg/controller/{deployment,replicaset,statefulset,job}
+Kubernetes: pkg/controller/{deployment,replicaset,statefulset,job,cronjob}
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from extender.client.embedded.defaults import suffix
+from extender.client.embedded.workloads.job_scheduling import TEMPLATE_NAME, pod_group_of
 from extender.client.embedded.workloads.section import Section
 from extender.client.embedded.workloads.workload import After, Made, Workload, owner_reference
 
@@ -69,10 +71,31 @@ def ordered_pod(
 
 
 def job(workload: Workload) -> Iterator[Made]:
-    if workload.spec.is_set("suspend"):
-        workload.warn("it is suspended: its pods are not simulated")
+    if workload.has(TEMPLATE_NAME):
+        workload.warn(f"the annotation {TEMPLATE_NAME} is not simulated: its pods are in no group")
+    yield from _by_itself(workload, workload.name, workload.spec)
+
+
+def cron_job(workload: Workload) -> Iterator[Made]:
+    """One run of it, of a number that its name would have from the time."""
+    if workload.suspended():
         return
-    yield from job_pods(workload, workload.name, workload.spec)
+    template = workload.spec.section("jobTemplate")
+    if "spec" not in template.value:
+        raise template.error(".spec", "Required value")
+    yield from _by_itself(workload, f"{workload.name}-0", template.section("spec"))
+
+
+def _by_itself(workload: Workload, name: str, spec: Section) -> Iterator[Made]:
+    """A Job that no other controller makes but a CronJob's: with a PodGroup where spec.scheduling asks for one."""
+    if workload.suspended(spec):
+        return
+    more: dict[str, Any] = {}
+    group = pod_group_of(workload, name, spec, owner_reference(BATCH, "Job", workload.namespace, name))
+    if group is not None:
+        more = {"schedulingGroup": {"podGroupName": group.object["metadata"]["name"]}}
+        yield group
+    yield from job_pods(workload, name, spec, **more)
 
 
 def job_pods(
@@ -84,7 +107,7 @@ def job_pods(
     annotations: Mapping[str, str] | None = None,
     completion_mode: str = "NonIndexed",
     after: After | None = None,
-    **pod_spec: str,
+    **pod_spec: Any,
 ) -> Iterator[Made]:
     """Those of a Job of that name and spec that are there first. labels, annotations, pod_spec: what its maker adds to the template.
 

@@ -20,8 +20,7 @@ EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
 
 def jobset(workload: Workload) -> Iterator[Made]:
-    if workload.spec.is_set("suspend"):
-        workload.warn("it is suspended: its pods are not simulated")
+    if workload.suspended():
         return iter(())
     replicated = [ReplicatedJob(each) for each in workload.spec.sections("replicatedJobs")]
     if workload.has(EXCLUSIVE) or any(

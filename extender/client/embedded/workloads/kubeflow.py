@@ -33,12 +33,6 @@ REPLICAS_OF = {
 """Kinds of the Training Operator; all have one form."""
 
 
-def _suspended(workload: Workload) -> bool:
-    if suspended := workload.spec.section("runPolicy").is_set("suspend"):
-        workload.warn("it is suspended: its pods are not simulated")
-    return suspended
-
-
 def _pod_group(workload: Workload, total: int, parts: list[tuple[Section, int]], **spec: Any) -> Made:
     """parts: the templates and how many pods each has, the most important first; minMember of them count for minResources."""
     policy = workload.spec.section("runPolicy", "schedulingPolicy")
@@ -54,7 +48,7 @@ def _pod_group(workload: Workload, total: int, parts: list[tuple[Section, int]],
 
 def training_job(workload: Workload) -> Iterator[Made]:
     """A pod for each replica of each type, named <job>-<type>-<index>."""
-    if _suspended(workload):
+    if workload.suspended(workload.spec.section("runPolicy")):
         return
     field = REPLICAS_OF[workload.kind]
     if field not in workload.spec.value:
@@ -85,7 +79,7 @@ def _scheduler_unless_named(workload: Workload, replicas: Section) -> Raw:
 
 def mpi_job(workload: Workload) -> Iterator[Made]:
     """Workers, and the launcher's Job beside them or once they are ready. The scheduler's name is overwritten."""
-    if _suspended(workload):
+    if workload.suspended(workload.spec.section("runPolicy")):
         return
     replicas = workload.spec.section("mpiReplicaSpecs")
     if "Launcher" not in replicas.value:

@@ -5,13 +5,21 @@ KubeRay: ray-operator/controllers/ray (raycluster_controller.go, common/pod.go, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from extender.client.embedded.defaults import suffix
 from extender.client.embedded.workloads.section import MOST_PODS, Raw, Section
-from extender.client.embedded.workloads.workload import POD_GROUP_LABEL, Made, Workload, requests_of
+from extender.client.embedded.workloads.workload import (
+    POD_GROUP_LABEL,
+    Made,
+    Workload,
+    owner_reference,
+    requests_of,
+)
 
+VERSION = "ray.io/v1"
 GANG_LABEL = "ray.io/gang-scheduling-enabled"
 SCHEDULER = "scheduler-plugins-scheduler"  # a constant of KubeRay
 LONGEST_PREFIX = 50  # of a pod's name
@@ -23,21 +31,26 @@ _AUTOSCALER: Raw = {"limits": {"cpu": "500m", "memory": "512Mi"}, "requests": {"
 
 
 def ray_cluster(workload: Workload) -> Iterator[Made]:
-    spec = workload.spec
-    if spec.is_set("suspend"):
-        workload.warn("it is suspended: its pods are not simulated")
-        return
+    if not workload.suspended():
+        yield from cluster(workload, workload.name, workload.spec, gang=workload.has(GANG_LABEL))
+
+
+def cluster(
+    workload: Workload, name: str, spec: Section, *, gang: bool, beside_head: Iterable[Raw] = ()
+) -> Iterator[Made]:
+    """Of a RayCluster of that name and spec. beside_head: containers in the head's pod that its maker adds."""
     head = spec.section("headGroupSpec")
     groups = [(group, _hosts(group)) for group in spec.sections("workerGroupSpecs")]
-    if workload.has(GANG_LABEL):
+    made = _Cluster(workload, name, gang, owner_reference(VERSION, "RayCluster", workload.namespace, name))
+    if gang:
         # KubeRay counts replicas as they stand in the object for minResources, and within their bounds for minMember.
         parts = [(head.section("template"), 1), *((group.section("template"), _asked(group)) for group, _ in groups)]
-        yield workload.pod_group(1 + sum(hosts for _, hosts in groups), minResources=requests_of(parts))
-    yield _pod(workload, head, "head", "headgroup", f"{workload.name}-head", 0, _autoscaler(spec, head))
+        members = 1 + sum(hosts for _, hosts in groups)
+        yield workload.pod_group(members, name=name, owner=made.owner, minResources=requests_of(parts))
+    yield made.pod(head, "head", "headgroup", 0, _containers_beside(head, [*_autoscaler(spec, head), *beside_head]))
     for group, hosts in groups:
-        name = group.text("groupName")
         for index in range(hosts):
-            yield _pod(workload, group, "worker", name, f"{workload.name}-{name}-worker", index, _waits_for_head(group))
+            yield made.pod(group, "worker", group.text("groupName"), index, _waits_for_head(group))
 
 
 def _asked(group: Section) -> int:
@@ -54,41 +67,51 @@ def _hosts(group: Section) -> int:
     return min(replicas, most) * group.number("numOfHosts")
 
 
-def _autoscaler(spec: Section, head: Section) -> Raw:
+def _autoscaler(spec: Section, head: Section) -> Iterator[Raw]:
     """A container beside the head's."""
-    if not spec.is_set("enableInTreeAutoscaling"):
-        return {}
-    resources = spec.section("autoscalerOptions").section("resources").value or _AUTOSCALER
+    if spec.is_set("enableInTreeAutoscaling"):
+        resources = spec.section("autoscalerOptions").section("resources").value or _AUTOSCALER
+        yield {"name": "autoscaler", "resources": resources, **image_of(head)}
+
+
+def _containers_beside(head: Section, more: Sequence[Raw]) -> Raw:
     containers = head.section("template", "spec").value.get("containers") or []
-    return {"containers": [*containers, {"name": "autoscaler", "resources": resources, **_image(head)}]}
+    return {"containers": [*containers, *more]} if more else {}
 
 
 def _waits_for_head(group: Section) -> Raw:
     """An init container of each worker; a pod asks for no less than it."""
     containers = group.section("template", "spec").value.get("initContainers") or []
-    return {"initContainers": [*containers, {**_WAIT_FOR_HEAD, **_image(group)}]}
+    return {"initContainers": [*containers, {**_WAIT_FOR_HEAD, **image_of(group)}]}
 
 
-def _image(group: Section) -> Raw:
+def image_of(group: Section) -> Raw:
     """That of the group's Ray container, which is the first."""
     containers = group.section("template", "spec").sections("containers")
     return {"image": containers[0].text("image")} if containers and "image" in containers[0].value else {}
 
 
-def _pod(
-    workload: Workload, group: Section, type_: str, name: str, prefix: str, index: int, spec: dict[str, Any]
-) -> Made:
-    labels = {
-        "ray.io/is-ray-node": "yes",
-        "ray.io/cluster": workload.name,
-        "ray.io/node-type": type_,
-        "ray.io/group": name,
-        "ray.io/identifier": f"{workload.name}-{type_}",
-        "app.kubernetes.io/name": "kuberay",
-        "app.kubernetes.io/created-by": "kuberay-operator",
-    }
-    if workload.has(GANG_LABEL):
-        labels[POD_GROUP_LABEL] = workload.name
-        spec = {**spec, "schedulerName": SCHEDULER}
-    stem = prefix.removesuffix(f"-{type_}")[:LONGEST_PREFIX] + f"-{type_}"
-    return workload.pod(group.section("template"), f"{stem.lower()}-{suffix(f'{stem}-{index}')}", labels=labels, **spec)
+@dataclass(frozen=True, slots=True)
+class _Cluster:
+    workload: Workload
+    name: str
+    gang: bool
+    owner: Raw
+
+    def pod(self, group: Section, type_: str, group_name: str, index: int, spec: dict[str, Any]) -> Made:
+        labels = {
+            "ray.io/is-ray-node": "yes",
+            "ray.io/cluster": self.name,
+            "ray.io/node-type": type_,
+            "ray.io/group": group_name,
+            "ray.io/identifier": f"{self.name}-{type_}",
+            "app.kubernetes.io/name": "kuberay",
+            "app.kubernetes.io/created-by": "kuberay-operator",
+        }
+        if self.gang:
+            labels[POD_GROUP_LABEL] = self.name
+            spec = {**spec, "schedulerName": SCHEDULER}
+        prefix = self.name if type_ == "head" else f"{self.name}-{group_name}"
+        stem = f"{prefix[:LONGEST_PREFIX]}-{type_}".lower()
+        name = f"{stem}-{suffix(f'{stem}-{index}')}"
+        return self.workload.pod(group.section("template"), name, labels=labels, owner=self.owner, **spec)

@@ -13,18 +13,18 @@ from extender.client.embedded.workloads.section import Raw, Section
 from extender.client.embedded.workloads.workload import POD_GROUP_LABEL, Made, Workload, requests_of
 
 VERSION = "trainer.kubeflow.org/v1alpha1"
-RUNTIMES = ("TrainingRuntime", "ClusterTrainingRuntime")
+CLUSTER_RUNTIME = "ClusterTrainingRuntime"
+RUNTIMES = ("TrainingRuntime", CLUSTER_RUNTIME)
 STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
 _NODE = "node"
 _TIME_OUT = 60  # seconds that a runtime's scheduleTimeoutSeconds is if it has none
 
 
 def train_job(workload: Workload) -> Iterator[Made]:
-    if workload.spec.is_set("suspend"):
-        workload.warn("it is suspended: its pods are not simulated")
+    if workload.suspended():
         return
     reference = workload.spec.section("runtimeRef")
-    kind, name = reference.text("kind", "ClusterTrainingRuntime"), reference.text("name")
+    kind, name = reference.text("kind", CLUSTER_RUNTIME), reference.text("name")
     runtime = workload.templates.get((kind, workload.namespace if kind == "TrainingRuntime" else "", name))
     if runtime is None:
         workload.warn(f"its {kind} {name!r} is not in the files: its pods are not simulated")

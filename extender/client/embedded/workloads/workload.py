@@ -78,8 +78,17 @@ class Workload:
         """An ownerReference to it."""
         return owner_reference(self.object.text("apiVersion"), self.kind, self.namespace, self.name)
 
+    def suspended(self, section: Section | None = None) -> bool:
+        """Whether `suspend` is set in its spec, or in that section; said in a warning."""
+        if found := (section or self.spec).is_set("suspend"):
+            self.warn("it is suspended: its pods are not simulated")
+        return found
+
     def warn(self, message: str) -> None:
-        self.warnings.append(f"{self.object.place}: {self.kind} {self.namespace}/{self.name}: {message}")
+        """Once, however often it is said."""
+        warning = f"{self.object.place}: {self.kind} {self.namespace}/{self.name}: {message}"
+        if warning not in self.warnings:
+            self.warnings.append(warning)
 
     def pod(
         self,
@@ -105,14 +114,33 @@ class Workload:
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**pod_spec, **spec}}
         return Made(PODS, body, after)
 
-    def pod_group(self, min_member: int, *, annotated: bool = False, **spec: Any) -> Made:
-        """scheduler-plugins' PodGroup of the workload's name. annotated: with the workload's own annotations. spec: what there is
-        besides; None is left out."""
+    def pod_group(
+        self, min_member: int, *, name: str = "", annotated: bool = False, owner: Raw | None = None, **spec: Any
+    ) -> Made:
+        """scheduler-plugins' PodGroup, of the workload's name unless another is given. annotated: with the workload's own annotations.
+        spec: what there is besides; None is left out."""
         annotations = self.object.section("metadata").texts("annotations") if annotated else {}
-        metadata = {"name": self.name, "namespace": self.namespace, "annotations": annotations}
-        body = {"minMember": min_member, **{name: value for name, value in spec.items() if value is not None}}
-        version = {"apiVersion": POD_GROUPS.api_version, "kind": POD_GROUPS.kind}
-        return Made(POD_GROUPS, {**version, "metadata": {**metadata, "ownerReferences": [self.owner]}, "spec": body})
+        body = {"minMember": min_member, **{field: value for field, value in spec.items() if value is not None}}
+        return self.group(POD_GROUPS, body, name=name, owner=owner, annotations=annotations)
+
+    def group(
+        self,
+        resource: ResourceType[Any],
+        spec: Raw,
+        *,
+        name: str = "",
+        owner: Raw | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> Made:
+        """A PodGroup of that kind, of the workload's name unless another is given."""
+        metadata = {
+            "name": name or self.name,
+            "namespace": self.namespace,
+            "annotations": annotations or {},
+            "ownerReferences": [owner or self.owner],
+        }
+        version = {"apiVersion": resource.api_version, "kind": resource.kind}
+        return Made(resource, {**version, "metadata": metadata, "spec": spec})
 
 
 def owner_reference(api_version: str, kind: str, namespace: str, name: str) -> Raw:
@@ -131,16 +159,18 @@ def requests_of(parts: Iterable[tuple[Section, int]]) -> dict[str, str]:
             resources = container.section("resources")
             asked = {**resources.section("limits").value, **resources.section("requests").value}
             for name, amount in asked.items():
-                totals[name] = totals.get(name, 0) + _quantity(resources, name, amount).milli_value * count
-    return {name: _text(milli) for name, milli in totals.items()}
+                totals[name] = totals.get(name, 0) + quantity_of(resources, name, amount).milli_value * count
+    return amounts(totals)
 
 
-def _quantity(resources: Section, name: str, amount: object) -> Quantity:
+def quantity_of(section: Section, field: str, amount: object) -> Quantity:
+    """Raises DecodeError with the field's place."""
     try:
         return parse_quantity(amount)
     except QuantityError as error:
-        raise resources.error(f".{name}", str(error)) from error
+        raise section.error(f".{field}", str(error)) from error
 
 
-def _text(milli: int) -> str:
-    return f"{milli}m" if milli % 1000 else str(milli // 1000)
+def amounts(totals: Mapping[str, int]) -> dict[str, str]:
+    """Of thousandths, by the resource's name."""
+    return {name: f"{milli}m" if milli % 1000 else str(milli // 1000) for name, milli in totals.items()}

@@ -16,7 +16,7 @@ from extender.framework.resource import Resource
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.sources.ended_phase import size_of
-from extender.plugins.coscheduling.spec.sources.steps import Step
+from extender.plugins.coscheduling.spec.sources.steps import Step, step_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
@@ -92,7 +92,11 @@ def give_back(manager: PodGroupManager, group: Group) -> bool:
     if spec is None or spec.invalid or not (group.members or group.early):
         surplus = slots
     elif Step.DRIVER in group.steps:
-        there = (member.info for member in group.members.values())
+        drivers = {uid for uid, member in group.members.items() if step_of(member.pod) is Step.DRIVER}
+        placed = manager.places.placed(group) & group.members.keys()
+        taken = {group.members[uid].pod.node_name for uid in placed - drivers}
+        slots.sort(key=lambda slot: slot.node_name not in taken)  # first those on nodes where an executor is
+        there = (group.members[uid].info for uid in placed | drivers)
         left = _beyond(spec, (*there, *(slot.pod_info for slot in slots))) or Resource()
         for slot in slots:  # as long as the others are all that it takes
             left.add(slot.pod_info.requests)

@@ -70,10 +70,12 @@ class Slot:
         return replace(self, pod_info=other.pod_info, to_come=other.to_come, expires=other.expires, firm=other.firm)
 
 
-def holds(slot: Slot, info: PodInfo) -> bool:
-    """Whether the room for a member to come, of which the shape is not known, is enough for this one."""
+def holds(slot: Slot, info: PodInfo, *, in_part: bool = False) -> bool:
+    """Whether the room for a member to come, of which the shape is not known, is enough for this one. in_part: of cpu, memory and
+    storage in so far as it has any; the node has to have the rest free."""
     asked, room = info.requests, slot.pod_info.requests
-    return all(asked.amount(name) <= room.amount(name) for name in (*planner.NATIVE, *asked.scalar))
+    names = [*(name for name in planner.NATIVE if room.amount(name) or not in_part), *asked.scalar]
+    return bool(names) and all(asked.amount(name) <= room.amount(name) for name in names)
 
 
 def is_for_shape_of(slot: Slot, info: PodInfo) -> bool:
@@ -210,10 +212,11 @@ class Slots:
 
     def _rest(self, slot: Slot, info: PodInfo) -> PodInfo | None:
         """What the member leaves of the room that was kept; None where it is too little for another like it."""
-        left = slot.pod_info.requests.clone()
+        room = slot.pod_info.requests
+        left = room.clone()
         left.subtract(info.requests)
-        amounts = {name: left.amount(name) for name in (*planner.NATIVE, *left.scalar)}
-        if any(amounts.get(name, 0) < info.requests.amount(name) for name in (*planner.NATIVE, *info.requests.scalar)):
+        amounts = {name: left.amount(name) for name in (*planner.NATIVE, *room.scalar) if room.amount(name)}
+        if any(amount < info.requests.amount(name) for name, amount in amounts.items()):
             return None
         return (
             planner.asking_for(slot.pod, f"{slot.uid}/{self.next_number()}", amounts) if any(amounts.values()) else None

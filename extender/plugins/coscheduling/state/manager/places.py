@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.spec.sources.steps import Step
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.manager.begun import Begun
 from extender.plugins.coscheduling.state.manager.line import Line
@@ -82,7 +83,10 @@ class Places:
             return False
         if slot.firm and info.pod.uid not in self._begun.left_behind(group):
             return False
-        return holds(slot, info) if slot.to_come else is_for_shape_of(slot, info)
+        if not slot.to_come:
+            return is_for_shape_of(slot, info)
+        # Executors follow a start, and none counts for it: their room is of what minResources names, which rarely is memory.
+        return holds(slot, info, in_part=Step.DRIVER in group.steps)
 
     def keep_for_members_to_come(self, group: Group, kept: Iterable[tuple[str, PodInfo]], until: float) -> None:
         """Slots for members that do not exist yet: (node name, a pod that asks for as much). A member of that role that is no larger

@@ -481,6 +481,41 @@ def test_two_applications_that_do_not_fit_side_by_side_start_one_after_the_other
     assert sparks.pods["default/b-driver"].node_name
 
 
+def with_memory(pod: corev1.Pod, memory: str) -> corev1.Pod:
+    asked = {**pod.spec.containers[0].resources.requests, "memory": parse_quantity(memory)}
+    container = structs.replace(pod.spec.containers[0], resources=corev1.ResourceRequirements(requests=asked))
+    return structs.replace(pod, spec=structs.replace(pod.spec, containers=(container,)))
+
+
+def test_executors_have_the_room_that_is_kept_though_minresources_names_no_memory(sparks: KubeScheduler) -> None:
+    """spark-operator reads `4g` as a quantity of Kubernetes, which it is not, and leaves it out."""
+    sparks.run()
+    executors = [with_memory(executor(f"a-{number}", "a"), "1Gi") for number in range(2)]
+    sparks.create(*executors)
+    assert kept(sparks, "default/a") == [], "each has a part of it at once"
+    sparks.run()
+    assert all(sparks.pods[each.uid].node_name for each in executors)
+    assert not sparks.pods["default/b-driver"].node_name
+
+
+def test_the_room_is_kept_until_executors_of_another_shape_have_nodes(sparks: KubeScheduler) -> None:
+    """They have none of it, since on which nodes their own resource is was not asked; no other gang has it meanwhile."""
+    sparks.run()
+    before = kept(sparks, "default/a")
+    asked = {"cpu": parse_quantity("2"), "example.com/fpga": parse_quantity("1")}
+    container = corev1.Container(resources=corev1.ResourceRequirements(requests=asked))
+    late = executor("a-0", "a")
+    late = structs.replace(late, spec=structs.replace(late.spec, containers=(container,)))
+    sparks.create(late)
+    del sparks.active[late.uid]  # kube-scheduler finds no such node yet
+    sparks.run()
+    assert kept(sparks, "default/a") == before
+    assert not sparks.pods["default/b-driver"].node_name
+    sparks.pods[late.uid] = sparks.world.on_nodes[late.uid] = on_node(late, before[1])
+    sparks.plugin.on_pod(late, sparks.pods[late.uid])
+    assert kept(sparks, "default/a") == before[:1], "the room of its own node goes"
+
+
 def test_what_an_executor_leaves_of_a_piece_is_kept_for_the_next(world: Make) -> None:
     kube = KubeScheduler(world([node("n0", "9")]))
     kube.apply(asking(group("a", minimum=1), cpu="5"))
