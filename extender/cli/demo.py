@@ -12,7 +12,17 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from extender.cli import standard_output
+from extender.cli import standard_output, terminal
+
+NEXT = """
+Where to look next:
+  gang-extender demo --keep           the same, and it goes on serving: curl it as README.md shows
+  gang-extender simulate FILE...      where the pods of your own cluster would go, from `kubectl get -o yaml`
+  gang-extender help COMMAND          examples of each command
+  docs/tutorial.md                    ten minutes with all of them, without a cluster
+  README.md                           a gang on your own cluster in five minutes"""
+
+INDENT = 4  # of what is folded
 
 RUNNING, DONE, FAILED, UNHEARD, ENDED = range(5)
 
@@ -55,7 +65,7 @@ def _builder(port: int, outcome: mmap.mmap, *, keep: bool) -> Callable[[Callable
     from extender.plugins.registry import new_registry
     from extender.scheduler import factory
     from extender.scheduler.in_process.scheduler import InProcessScheduler
-    from extender.simulation.demo import CLUSTER, Narrator, Story, StoryError
+    from extender.simulation.demo import CLUSTER, RACK, Narrator, Story, StoryError
 
     def build(offload: Callable[..., Any]) -> Narrator:
         api = EmbeddedAPI()
@@ -66,7 +76,13 @@ def _builder(port: int, outcome: mmap.mmap, *, keep: bool) -> Callable[[Callable
             KubeSchedulerConfiguration(
                 profiles=(whole_profile(),),
                 extenders=(
-                    ExtenderConfig(url, filter_verb="filter", prioritize_verb="prioritize", node_cache_capable=True),
+                    ExtenderConfig(
+                        url,
+                        filter_verb="filter",
+                        prioritize_verb="prioritize",
+                        preempt_verb="preempt",
+                        node_cache_capable=True,
+                    ),
                     ExtenderConfig(url, bind_verb="bind", http_timeout_seconds=120, node_cache_capable=True),
                 ),
             ),
@@ -82,6 +98,7 @@ def _builder(port: int, outcome: mmap.mmap, *, keep: bool) -> Callable[[Callable
             try:
                 Story(api, say).tell()
                 audience.decide(DONE)
+                say(NEXT)
             except StoryError as error:
                 say(f"\nThe demo failed: {error}")
                 audience.decide(FAILED)
@@ -90,7 +107,7 @@ def _builder(port: int, outcome: mmap.mmap, *, keep: bool) -> Callable[[Callable
             else:
                 os.kill(os.getppid(), signal.SIGTERM)
 
-        verbs = factory.build(ExtenderConfiguration(), api, offload=offload)
+        verbs = factory.build(ExtenderConfiguration(topology=(RACK,)), api, offload=offload)
         story = threading.Thread(target=tell, name="story", daemon=True)
         return Narrator(verbs, say, began=story.start, ends=lambda: audience.decide(ENDED))
 
@@ -102,12 +119,17 @@ class _Audience:
 
     def __init__(self, outcome: mmap.mmap) -> None:
         self._outcome = outcome
+        self._terminal = terminal.of()
 
     def say(self, text: str) -> None:
         if self._outcome[0] == UNHEARD:
             return
+        lines: list[str] = []
+        for line in text.split("\n"):
+            first, *more = self._terminal.fold(line, INDENT)
+            lines += [first, *(" " * INDENT + each for each in more)]
         try:
-            sys.stdout.write(text + "\n")
+            sys.stdout.write("\n".join(lines) + "\n")
             sys.stdout.flush()
         except OSError:
             self._outcome[0] = UNHEARD

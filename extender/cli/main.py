@@ -16,7 +16,7 @@ from extender.cli.errors import UsageError
 
 COMMANDS = {
     "serve": "run the extender: filter, prioritize, preempt and bind over HTTP",
-    "demo": "watch a gang refused, completed, held and bound, on an embedded cluster",
+    "demo": "watch gangs start whole, wait, preempt and find their rack, on an embedded cluster",
     "simulate": "run the scheduler over a cluster of YAML files until nothing moves",
     "evaluate": "what every plugin says of the scenarios in a file",
     "explain": "what a gang waits for, and what would make it fit",

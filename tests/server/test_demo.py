@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -18,12 +19,20 @@ def test_the_demo_tells_its_story_and_ends() -> None:
         "refused: pre-filter pod nginx-0 cannot find enough sibling pods, current pods number: 2, minMember of group: 3",
         "held until its gang is complete",
         "All three run",
-        "deny: minMember of 4 does not fit: Insufficient cpu",
-        "batch-3 on node-",
+        "deny: minMember of 6 does not fit: Insufficient cpu",
+        "batch-5 on node-",
+        "POST /preempt     urgent-",
+        "the gang batch is evicted, all of it",
+        "urgent-2 on node-",
+        "no single rack takes it: Insufficient cpu",
+        "solver-2 on node-",
+        "Where to look next:",
     ]
     told = iter(done.stdout.splitlines())
     missing = [part for part in story if not any(part in line for line in told)]
     assert missing == [], done.stdout
+    for gang in ("urgent", "solver"):
+        assert len(set(re.findall(rf"  {gang}-. on node-. \(rack (.)\)", done.stdout))) == 1, done.stdout
 
 
 def test_the_demo_ends_when_its_reader_leaves() -> None:
