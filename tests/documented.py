@@ -9,6 +9,16 @@ from extender.config.load import load_extender_configuration
 from extender.config.types import ExtenderConfiguration
 
 PROJECT = Path(__file__).parents[1]
+PAGES = (
+    PROJECT / "README.md",
+    *sorted(file for file in (PROJECT / "docs").rglob("*.md") if "_build" not in file.parts),
+)
+BLOCK = re.compile(r"^```\n\$ (.*)\n([\s\S]*?)^```", re.MULTILINE)
+
+
+def ended_blocks(page: Path) -> list[tuple[str, str]]:
+    """Each command whose output is shown, and that output: blocks of one command, which begin with `$ `."""
+    return BLOCK.findall(page.read_text())
 
 
 def dump_commands() -> list[tuple[list[str], str]]:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from extender.cli.main import main
+from extender.cli.main import build_parser, main
 from extender.client.interface import COMPOSITE_POD_GROUPS, FOREIGN_POD_GROUPS, IN_TREE_GROUPS, LEASES, RESOURCE_TYPES
-from tests.documented import PROJECT, dump_commands
+from tests.documented import PAGES, PROJECT, dump_commands, ended_blocks
 
 COMMAND = ".venv/bin/gang-extender "
-BLOCK = re.compile(r"```\n\$ " + re.escape(COMMAND) + r"(.*)\n([\s\S]*?)```")
-
-
-PAGES = (PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md")))
+NEED_A_SERVER = ("explain",)  # tests/server/test_documented_calls.py runs them
 
 
 def _shown() -> Iterator[tuple[str, str]]:
     """Each command whose output is shown."""
     for page in PAGES:
-        yield from BLOCK.findall(page.read_text())
+        for command, output in ended_blocks(page):
+            arguments = command.removeprefix(".venv/bin/").removeprefix("gang-extender ")
+            if arguments != command and arguments.split()[0] not in NEED_A_SERVER:
+                yield arguments, output
 
 
 @pytest.mark.parametrize(("arguments", "output"), [pytest.param(*shown, id=shown[0]) for shown in _shown()])
@@ -30,7 +31,7 @@ def test_a_command_prints_what_stands_below_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: str, output: str
 ) -> None:
     monkeypatch.chdir(PROJECT)
-    assert main(arguments.split()) == 0
+    assert main(arguments.split()) == int(arguments.startswith("doctor") and "error: " in output)
     assert capsys.readouterr().out == output
 
 
@@ -79,3 +80,26 @@ APPLIED = re.compile(r"kubectl apply(.*)")
 def test_manifests_are_applied_by_the_server_everywhere(file: Path) -> None:
     """One after the other, client-side and server-side applies conflict."""
     assert [each for each in APPLIED.findall(file.read_text()) if "--server-side" not in each] == []
+
+
+WRITTEN = re.compile(r"(?:^|`|\$ )(?:\.venv/bin/)?gang-extender ([a-z]+(?: [^`\n#&|>]*)?)", re.MULTILINE)
+APPLIES = re.compile(r"kubectl (?:apply|delete|diff)[^\n`]*? -[kf] ([\w./-]+)")
+
+
+def _lines_of_blocks(page: Path) -> str:
+    return "\n".join(re.findall(r"^```(?:sh)?\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_command_in_a_block_is_one_that_there_is(page: Path) -> None:
+    """Also where its output is not shown: its flags are known."""
+    for arguments in WRITTEN.findall(_lines_of_blocks(page)):
+        name, *rest = shlex.split(arguments.partition(" 2")[0])
+        if not any("..." in each or each.isupper() or each.startswith("$") for each in rest) and name != "help":
+            build_parser([name]).parse_args([name, *rest])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_manifest_that_is_applied_is_there(page: Path) -> None:
+    named = [each for each in APPLIES.findall(page.read_text()) if each.startswith(("manifests", "docs", "install"))]
+    assert [each for each in named if not (PROJECT / each).exists()] == []
