@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test manifests control-plane e2e check benchmark fault-run parity-oracle mutants mutants-by-hand clean
+.PHONY: install demo test manifests docs links control-plane e2e check benchmark fault-run parity-oracle mutants mutants-by-hand clean
 
 install: $(VENV)/.installed
 
@@ -26,6 +26,15 @@ control-plane: install
 # install.yaml of manifests/sidecar, by kustomize of the kubectl that control-plane builds.
 manifests: install
 	$(BIN)/python -m tests.e2e.install_yaml
+
+# The pages as a site, in docs/_build/html: a link within it that leads nowhere is an error. `make links` asks the others, over the network.
+SPHINX := $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going
+docs: install
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(SPHINX) -b html docs docs/_build/html
+
+links: docs
+	$(SPHINX) -b linkcheck docs docs/_build/links
 
 e2e: control-plane
 	$(BIN)/python -m pytest tests/e2e

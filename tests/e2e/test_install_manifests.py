@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.documented import PROJECT
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import MANIFESTS, ControlPlane
 from tests.e2e.install_yaml import FILE, rendered
@@ -122,6 +127,38 @@ def test_the_identity_has_its_rights(overlay: str, user: str, namespace: str, le
             eventually(lambda asked=asked: may(cluster, user, asked), within=10, what=asked)  # type: ignore[misc]
     finally:
         cluster.plane.kubectl("apply", "--server-side", "-k", str(MANIFESTS / "sidecar"))
+
+
+TASKS = PROJECT / "docs" / "tasks"
+
+
+def test_the_overlay_of_one_s_own_takes_the_images_that_it_names(plane: ControlPlane, tmp_path: Path) -> None:
+    """As docs/tasks/managed-clusters.md writes it down."""
+    page = (TASKS / "managed-clusters.md").read_text()
+    found = re.search(r"<!-- kustomization -->\n *```yaml\n(.*?) *```", page, re.DOTALL)
+    assert found is not None
+    shutil.copytree(MANIFESTS, tmp_path / "manifests")
+    mine = tmp_path / "manifests" / "mine"
+    mine.mkdir()
+    (mine / "kustomization.yaml").write_text(textwrap.dedent(found[1]))
+    objects = list(yaml.safe_load_all(plane.kubectl("kustomize", str(mine))))
+    (pod,) = [each["spec"]["template"]["spec"] for each in objects if each["kind"] == "Deployment"]
+    assert [each["image"] for each in pod["containers"]] == [
+        "registry.k8s.io/kube-scheduler:v1.35.4",
+        "registry.example.com/gang-extender:0.1.0",
+    ]
+
+
+def test_the_other_namespace_may_have_another_name(plane: ControlPlane, tmp_path: Path) -> None:
+    """By the command of docs/tasks/another-namespace.md."""
+    (command,) = re.findall(r"^(grep -rl .*)$", (TASKS / "another-namespace.md").read_text(), re.MULTILINE)
+    shutil.copytree(MANIFESTS, tmp_path / "manifests")
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True)
+    rendered = plane.kubectl("kustomize", str(tmp_path / "manifests" / "other-namespace"))
+    assert "gang-system" not in rendered
+    config = next(each for each in yaml.safe_load_all(rendered) if each["kind"] == "ConfigMap")
+    assert "leaderLease: batch-system/gang-scheduler" in config["data"]["extender.yaml"]
+    assert "resourceNamespace: batch-system" in config["data"]["kube-scheduler.yaml"]
 
 
 def test_kubeadm_s_patch_makes_a_pod_that_the_api_server_takes(cluster: Cluster, tmp_path: Path) -> None:
