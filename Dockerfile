@@ -10,7 +10,7 @@ COPY extender extender
 # Wheels only: nothing is compiled, and no package's setup script runs, but our own.
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . \
     && /opt/gang-extender/bin/pip install --no-cache-dir --only-binary=:all: \
-        --constraint constraints.txt /wheels/*.whl \
+        --constraint constraints.txt "gang-extender[server] @ file://$(ls /wheels/*.whl)" \
     && /opt/gang-extender/bin/pip uninstall --yes --quiet pip
 
 FROM python:3.13-slim

@@ -10,8 +10,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from extender.cli import kubeconfig_flags, terminal
+from extender.cli.asking import base_url
 from extender.cli.errors import UsageError
-from extender.cli.explain import base_url
 from extender.cli.terminal import Colour, Terminal
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from extender.plugins.coscheduling.report.gang_status import (
     Member,
     MemberState,
     PreemptionView,
+    Relaxation,
     RoomKept,
     Shortfall,
     Victim,
@@ -28,7 +29,10 @@ INDENT = 2 + LABEL_WIDTH + 1  # where the text of a field begins
 NO_GANGS = "no gangs: no pod that the extender has seen names a group, and there is no PodGroup"
 
 
-def listing(gangs: Sequence[GangSummary], now: datetime, terminal: Terminal = PLAIN) -> Iterator[str]:
+def listing(
+    gangs: Sequence[GangSummary], now: datetime, terminal: Terminal = PLAIN, *, wide: bool = False
+) -> Iterator[str]:
+    """wide: with what is missing, and the message."""
     if not gangs:
         yield NO_GANGS
         return
@@ -44,12 +48,26 @@ def listing(gangs: Sequence[GangSummary], now: datetime, terminal: Terminal = PL
         )
         for gang in gangs
     ]
-    yield from table(("LINE", "GROUP", "PHASE", "REASON", "BOUND", "MEMBERS", "FOR"), rows, terminal)
+    heads = ("LINE", "GROUP", "PHASE", "REASON", "BOUND", "MEMBERS", "FOR")
+    if not wide:
+        yield from table(heads, rows, terminal)
+        return
+    more = [(", ".join(f"{name} {amount}" for name, amount in gang.missing.items()), gang.message) for gang in gangs]
+    yield from table((*heads, "MISSING", "MESSAGE"), [(*row, *rest) for row, rest in zip(rows, more)], terminal)
 
 
 def page(status: GangStatus, now: datetime, terminal: Terminal = PLAIN) -> Iterator[str]:
     """No line has a control character, whatever a condition that is quoted has in it. What is long is folded beside its label."""
-    for line in map(printable, _page(status, now)):
+    yield from _folded(_page(status, now), terminal)
+
+
+def fields(found: Iterable[tuple[str, Iterable[str]]], terminal: Terminal = PLAIN) -> Iterator[str]:
+    """Labels, each with the lines beside it, folded and printable likewise."""
+    yield from _folded((line for label, texts in found for line in _field(label, texts)), terminal)
+
+
+def _folded(lines: Iterable[str], terminal: Terminal) -> Iterator[str]:
+    for line in map(printable, lines):
         label, text = (line[:INDENT], line[INDENT:]) if line.startswith("  ") else ("", line)
         first, *more = terminal.fold(text, len(label)) if label else [text]
         yield f"{label}{first}"
@@ -90,7 +108,8 @@ def _fields(status: GangStatus, now: datetime) -> Iterator[str]:
             "standby", ["this extender does not lead: it knows no plans and refusals; ask the one that does"]
         )
     if status.preemption is not None:
-        yield from _preemption(status.preemption)
+        for label, lines in preemption_lines(status.preemption):
+            yield from _field(label, lines)
     if doing := _doing(status):
         yield from _field("now", [doing])
     if status.kept_free is not None:
@@ -100,16 +119,14 @@ def _fields(status: GangStatus, now: datetime) -> Iterator[str]:
     if status.fits_now:
         yield from _field("now", ["it fits by now: it is planned at the next look"])
     if status.shortfall is not None:
-        yield from _field("short", _shortfall(status.shortfall))
+        yield from _field("short", shortfall_lines(status.shortfall))
     if status.reserved_for:
         yield from _field("reserved for", status.reserved_for)
     if status.refuted:
         pairs = [f"{member} on {node}" for member, node in status.refuted]
         yield from _field("refused", [*pairs[:SHOWN_DOMAINS], "(by kube-scheduler's own filters)"])
     if status.relaxations:
-        yield from _field(
-            "would fit", [("or " if number else "") + each.text for number, each in enumerate(status.relaxations)]
-        )
+        yield from _field("would fit", relaxation_lines(status.relaxations))
     if status.told:
         yield from _field("pods hear", [status.told])
 
@@ -126,17 +143,22 @@ def _room_kept(kept: RoomKept, now: datetime) -> Iterator[str]:
     yield ", ".join(kept.nodes[:SHOWN_DOMAINS]) + (" ..." if len(kept.nodes) > SHOWN_DOMAINS else "")
 
 
-def _preemption(view: PreemptionView) -> Iterator[str]:
+def relaxation_lines(relaxations: Iterable[Relaxation]) -> list[str]:
+    return [("or " if number else "") + each.text for number, each in enumerate(relaxations)]
+
+
+def preemption_lines(view: PreemptionView) -> Iterator[tuple[str, Sequence[str]]]:
+    """Labels, each with the lines beside it."""
     names = [_victim(victim) for victim in view.victims[:SHOWN_VICTIMS]]
     if more := len(view.victims) - len(names):
         names.append(f"and {more} more")
     if view.under_way:
-        yield from _field("waits for", names or ["pods that are going anyway"])
+        yield "waits for", names or ["pods that are going anyway"]
         return
     if names:
-        yield from _field("would evict", names)
+        yield "would evict", names
     if view.why_not:
-        yield from _field("but", [view.why_not]) if names else _field("evicts no pod", [view.why_not])
+        yield ("but" if names else "evicts no pod"), [view.why_not]
 
 
 def _victim(victim: Victim) -> str:
@@ -163,7 +185,7 @@ def _field(label: str, texts: Iterable[str]) -> Iterator[str]:
         yield f"  {'' if number else label:{LABEL_WIDTH}} {text}".rstrip()
 
 
-def _shortfall(short: Shortfall) -> Iterator[str]:
+def shortfall_lines(short: Shortfall) -> Iterator[str]:
     text = f"{short.placed} of {short.needed} members would find a place"
     if short.resource:
         text += f"; {short.resource} runs out first: {short.missing} more would be wanted"

@@ -1,4 +1,4 @@
-"""The command `gang-extender`: finds the subcommand, runs it, turns its errors into exit codes.
+"""The commands `gang-extender` and `kubectl gang`: finds the subcommand, runs it, turns its errors into exit codes.
 
 Exit codes: 0 done, 1 it did not work, 2 wrong use; 130 interrupted, 141 the reader of standard output has gone, as shells show them.
 """
@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from extender.api.codec import DecodeError
-from extender.cli import standard_output
+from extender.cli import completion, standard_output
 from extender.cli.errors import UsageError
 
 COMMANDS = {
@@ -19,76 +21,125 @@ COMMANDS = {
     "demo": "watch gangs start whole, wait, preempt and find their rack, on an embedded cluster",
     "simulate": "run the scheduler over a cluster of YAML files until nothing moves",
     "evaluate": "what every plugin says of the scenarios in a file",
+    "list": "the gangs, those that wait first, in their order",
     "explain": "what a gang waits for, and what would make it fit",
+    "why": "the gang of a pod, and what it waits for",
+    "whatif": "whether a gang that is not there yet would fit, where, or what is missing",
+    "drain": "which gangs would fall below minMember if a node were drained, and where their members would go",
     "doctor": "what is wrong with the configuration files of an installation, and what to do about it",
     "schema": "JSON schemas of the extender's configuration and of what the commands print",
+    "completion": "what makes a shell complete these commands",
     "version": "print the version",
 }
 
 
-def build_parser(commands: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="gang-extender", description="Gang scheduling for the stock kube-scheduler.")
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A name under which the commands are called, and those that it has. file: of the program, for completion. finds_leader: the
+    extender that is asked is the leader's by default, not the one on loopback."""
+
+    name: str
+    file: str
+    description: str
+    commands: Sequence[str]
+    finds_leader: bool = False
+
+
+GANG_EXTENDER = Program(
+    "gang-extender", "gang-extender", "Gang scheduling for the stock kube-scheduler.", tuple(COMMANDS)
+)
+KUBECTL_GANG = Program(
+    "kubectl gang",
+    "kubectl-gang",
+    "Gangs of a cluster: what they wait for, and what would be.",
+    ("list", "explain", "why", "whatif", "drain", "doctor", "completion", "version"),
+    finds_leader=True,
+)
+PROGRAMS = (GANG_EXTENDER, KUBECTL_GANG)
+OF_SERVER = frozenset(
+    ("cachetools", "flask", "gevent", "greenlet", "gunicorn", "kubernetes", "numpy", "rich", "werkzeug")
+)
+"""Packages of the extra `server`."""
+
+
+def build_parser(commands: Sequence[str] = (), program: Program = GANG_EXTENDER) -> argparse.ArgumentParser:
+    """commands: those whose arguments are wanted; the others are named alone. Only these are imported: serve has to patch before
+    anything else is there."""
+    parser = argparse.ArgumentParser(prog=program.name, description=program.description)
     parser.add_argument("--version", action="store_true", help=COMMANDS["version"])
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name in commands:
-        # Only what is run is imported: serve has to patch before anything else is there.
+    for name in commands or program.commands:
         sub = subparsers.add_parser(
             name,
             help=COMMANDS[name],
             description=COMMANDS[name],
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if len(commands) == 1:
+        if name in commands:
             command = importlib.import_module(f"extender.cli.{name}")
             command.add_arguments(sub)
-            sub.epilog = _examples(command.EXAMPLES)
+            sub.set_defaults(program=program.name, finds_leader=program.finds_leader)
+            sub.epilog = _examples(command.EXAMPLES, program)
     return parser
 
 
-def _examples(examples: Mapping[str, str]) -> str:
+def _examples(examples: Mapping[str, str], program: Program) -> str:
     """As kubectl shows them: what for, and below it the command."""
-    return "\n".join(["examples:", *(f"  # {what}\n  gang-extender {command}" for command, what in examples.items())])
+    lines = (f"  # {what}\n  {program.name} {command}" for command, what in examples.items())
+    return "\n".join(["examples:", *lines])
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def kubectl_gang(argv: Sequence[str] | None = None) -> int:
+    """The program `kubectl-gang`, which kubectl runs as `kubectl gang`."""
+    return main(argv, KUBECTL_GANG)
+
+
+def main(argv: Sequence[str] | None = None, program: Program = GANG_EXTENDER) -> int:
     standard_output.provide()
+    if completion.ASKED in os.environ:
+        completion.complete(program)
     try:
         try:
-            return _run(list(sys.argv[1:] if argv is None else argv))
+            return _run(list(sys.argv[1:] if argv is None else argv), program)
         finally:
             standard_output.flush()  # after `--help` too
     except UsageError as error:
-        return _fail(error, 2)
+        return _fail(program, error, 2)
     except BrokenPipeError:
         standard_output.give_up()
         return standard_output.CLOSED
     except OSError as error:
         if error.filename is None:
-            return _fail(error, 1)
-        return _fail(f"{error.filename}: {error.strerror}", 2)  # a file that an argument names
+            return _fail(program, error, 1)
+        return _fail(program, f"{error.filename}: {error.strerror}", 2)  # a file that an argument names
     except DecodeError as error:
-        return _fail(error, 1)
+        return _fail(program, error, 1)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in OF_SERVER:
+            raise
+        return _fail(program, f"this needs the package {package}: pip install 'gang-extender[server]'", 1)
     except KeyboardInterrupt:
         return standard_output.INTERRUPTED
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str], program: Program) -> int:
     if arguments[:1] == ["--version"]:
         arguments = ["version"]
     elif arguments[:1] == ["help"]:
         arguments = [*arguments[1:2], "--help"]
-    if not arguments or arguments[0] not in COMMANDS:
-        build_parser().parse_args(arguments)
+    if not arguments or arguments[0] not in program.commands:
+        build_parser(program=program).parse_args(arguments)
         return 2
     name = arguments[0]
-    args = build_parser([name]).parse_args(arguments)
+    args = build_parser([name], program).parse_args(arguments)
     result: int = importlib.import_module(f"extender.cli.{name}").run(args)
     return result
 
 
-def _fail(error: Exception | str, code: int) -> int:
+def _fail(program: Program, error: Exception | str, code: int) -> int:
     standard_output.give_up()
-    print(f"gang-extender: {error}", file=sys.stderr)
+    print(f"{program.name}: {error}", file=sys.stderr)
     return code
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from extender.api import codec, corev1
 from extender.api.metav1 import Object
+from extender.client import port_forward
 from extender.client.decoding import read_list
 from extender.client.errors import ApiError, ForbiddenError, NotFoundError, UnreadableError
 from extender.client.identity import Identity
@@ -168,6 +169,23 @@ class Connection:
     def patch_event(self, namespace: str, name: str, body: Mapping[str, Any]) -> None:
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events/{name}"
         self._transport.call("PATCH", path, body=body, content_type=PatchType.MERGE.value)
+
+    def call_pod(
+        self,
+        namespace: str,
+        name: str,
+        port: int,
+        method: str,
+        target: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        seconds: float = 30.0,
+    ) -> tuple[int, bytes]:
+        """Status and body of an HTTP call to a port on the loopback address of the pod. seconds: of silence, at most."""
+        path = _path(PODS, namespace, name, "portforward")
+        socket = self._transport.websocket(path, {"ports": str(port)}, port_forward.PROTOCOL, seconds)
+        return port_forward.exchange(socket, port, method, target, headers or {}, body)
 
     def _may_be_served(self, resource: ResourceType[Any]) -> bool:
         """By the server's discovery, which every account may read: a kind that is forbidden need not be there at all."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import http.client
 import io
 import re
+import socket
 import ssl
 import time
 from collections.abc import Mapping
@@ -189,6 +190,19 @@ class ConnectionPool(urllib3.HTTPConnectionPool):
             self._validate_conn(connection)
             if connection.is_closed:
                 connection.connect()
+
+    def connected(self, seconds: float) -> socket.socket:
+        """A connection that this pool does not keep, for the caller to close. seconds: for making it. Raises as `exchange`."""
+        connection = cast(_InOnePiece, self._new_conn())
+        connection.timeout = seconds
+        try:
+            if self.proxy is not None and self.scheme == "https":
+                self._prepare_proxy(connection)
+            connection.connect()
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            raise ProtocolError("Connection aborted.", error) from error
+        return cast(socket.socket, connection.sock)
 
     def _through_proxy(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import ssl
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -143,7 +144,13 @@ def _show(context: ssl.SSLContext, certificate: Pem, key: Pem | None) -> None:
 
 @contextmanager
 def _in_memory(data: bytes) -> Iterator[str]:
-    """Its name, for as long as it is open."""
+    """Its name, for as long as it is open. Where the system has no such files: one that only this user may read."""
+    if not hasattr(os, "memfd_create"):
+        with tempfile.NamedTemporaryFile() as readable:
+            readable.write(data)
+            readable.flush()
+            yield readable.name
+        return
     descriptor = os.memfd_create("client-certificate")
     try:
         with os.fdopen(os.dup(descriptor), "wb") as file:

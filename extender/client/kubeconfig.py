@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Kubeconfig:
-    """Of the context. server: a URL. auth_provider: whether the user has one, which is left to the kubernetes package."""
+    """Of the context. server: a URL. namespace: empty where the context names none. auth_provider: whether the user has one, which is
+    left to the kubernetes package."""
 
     file: Path
     context: str
@@ -58,6 +59,7 @@ class Kubeconfig:
     password: str
     plugin: ExecPlugin | None
     auth_provider: bool
+    namespace: str = ""
 
 
 def read_kubeconfig(file: Path, context: str = "") -> Kubeconfig:
@@ -89,7 +91,7 @@ class _Reader:
         user = Section(None, "", [])
         if user_name:
             user = self._named("users", "user", user_name, chosen.where("user"))
-        found = self._found(name, cluster, user)
+        found = replace(self._found(name, cluster, user), namespace=chosen.text("namespace"))
         self._stop_at_mistakes()
         return found
 

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import urllib3
@@ -25,9 +25,12 @@ from extender.api import codec
 from extender.client.answers import error_of
 from extender.client.connections import Answered, ConnectionPool, new_pool
 from extender.client.credentials import Credentials, Route
-from extender.client.errors import ConnectionFailedError, TimedOutError
+from extender.client.errors import ConnectionFailedError, TimedOutError, UnauthorizedError
 from extender.client.identity import Identity
 from extender.client.time_limit import seconds_left
+
+if TYPE_CHECKING:
+    from websocket import WebSocket
 
 log = logging.getLogger(__name__)
 
@@ -43,9 +46,12 @@ _TIMEOUT = Timeout(connect=CONNECT_SECONDS, read=REQUEST_SECONDS)  # a pattern: 
 _KEEPALIVE = [
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 15),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+    # Not every system of a command's user has these under these names.
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), value)
+        for name, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
+        if hasattr(socket, name)
+    ),
 ]
 
 _OPTIONS: Mapping[str, Any] = {
@@ -149,6 +155,43 @@ class Transport:
                 self._identity.renew(credentials)
             raise error_of(response.status, data, retry_after)
         return response
+
+    def websocket(self, path: str, query: Mapping[str, str], protocol: str, seconds: float) -> WebSocket:
+        """An open one, for the caller to close; a read of it takes so many seconds at most. Raises as `call`."""
+        credentials = self._identity.current()
+        seconds = min(seconds, _time_for("GET", path))
+        try:
+            return self._open_websocket(credentials, _with_query(path, query), protocol, seconds)
+        except UnauthorizedError:
+            self._identity.renew(credentials)
+            return self._open_websocket(self._identity.current(), _with_query(path, query), protocol, seconds)
+
+    def _open_websocket(self, credentials: Credentials, path: str, protocol: str, seconds: float) -> WebSocket:
+        """On a connection of its own, made as all others are."""
+        from websocket import WebSocket, WebSocketBadStatusException, WebSocketException
+
+        route = credentials.route
+        where = path.partition("?")[0]
+        with _failures("GET", path):
+            connected = self._pools_of(route)[Pool.CALLS].connected(CONNECT_SECONDS)
+        opened = WebSocket(enable_multithread=False)
+        try:
+            connected.settimeout(seconds)
+            opened.connect(  # type: ignore[no-untyped-call]
+                f"ws{route.server.removeprefix('http')}{route.path}{path}",
+                socket=connected,
+                subprotocols=[protocol],
+                header=[f"{name}: {value}" for name, value in _headers(credentials).items()],
+                suppress_origin=True,
+            )
+            opened.settimeout(seconds)
+            return opened
+        except WebSocketBadStatusException as error:
+            connected.close()
+            raise error_of(error.status_code, error.resp_body or b"") from error
+        except (WebSocketException, OSError) as error:
+            connected.close()
+            raise ConnectionFailedError(f"GET {where}: {error}") from error
 
     def close(self) -> None:
         with self._lock:

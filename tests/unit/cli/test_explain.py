@@ -31,7 +31,7 @@ def server() -> Iterator[FakeAPIServer]:
             id="just started",
         ),
         pytest.param(Answer(404, {"Error": "no such group"}), "no group default/g is known; ", id="another name"),
-        pytest.param(Answer(404, {"Error": "not found"}), "{url} does not show gangs: ", id="another port"),
+        pytest.param(Answer(404, {"Error": "not found"}), "{url} does not show /gangs/default/g: ", id="another port"),
         pytest.param(Answer(500, {"Error": "internal"}), "{url}/gangs/default/g answered 500: ", id="a fault"),
         pytest.param(Answer(no_answer=True), "no extender answers at {url}: ", id="no HTTP"),
     ],

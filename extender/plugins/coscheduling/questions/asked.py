@@ -54,11 +54,13 @@ class QuestionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class AskedGangSet:
-    """Groups that start together, each with its members. keys: as the caller calls them. failed: why they would not be planned at all.
-    foreign_names: of schedulers that their pods name and that are not served here."""
+    """Groups that start together, each with its members. keys: as the caller calls them. scheduler_name: that they come to; as in the
+    cluster, members that come to another do not count. failed: why they would not be planned at all. foreign_names: of
+    schedulers that their pods name and that are not served here."""
 
     groups: Sequence[Group]
     keys: tuple[str, ...]
+    scheduler_name: str
     failed: FailedCheck | None
     foreign_names: Sequence[str]
 
@@ -74,13 +76,13 @@ def read(
     foreign_names: dict[str, set[str]] = {}
     for number, pod in enumerate(question.pods):
         _check_pod(pod, f"pods[{number}]")
-        ours = serves(pod)
-        name = pod.spec.scheduler_name if ours else scheduler_name
+        named = pod.spec.scheduler_name
+        name = named if named and serves(pod) else scheduler_name
         group = manager.pod_changed(_waiting(pod, number, name, live.wall()))
         if group is None:
             raise QuestionError("the pod is of no gang: nothing in it names a PodGroup", f"pods[{number}]")
-        if not ours:
-            foreign_names.setdefault(group.key, set()).add(pod.spec.scheduler_name)
+        if named not in ("", name):
+            foreign_names.setdefault(group.key, set()).add(named)
     for group in list(manager.groups.values()):
         if group.members and manager.spec(group) is None:
             _as_in_the_cluster(manager, live, group)
@@ -89,7 +91,8 @@ def read(
         AskedGangSet(
             groups,
             tuple(group.key for group in groups),
-            _failed_check(manager, groups[0]),
+            (name := _scheduler_name(groups)),
+            failed_check(manager, groups[0], name, ""),
             sorted({name for group in groups for name in foreign_names.get(group.key, ())}),
         )
         for groups in _gang_sets(manager)
@@ -115,9 +118,10 @@ def _manager_like(live: PodGroupManager) -> PodGroupManager:
     return manager
 
 
-def _failed_check(manager: PodGroupManager, group: Group) -> FailedCheck | None:
-    pod = next(iter(group.members.values())).pod
-    return failed_check(manager, group, pod.spec.scheduler_name, pod.name)
+def _scheduler_name(groups: Sequence[Group]) -> str:
+    """Of the first pod by name, as for gangs of the cluster."""
+    pods = [member.pod for group in groups for member in group.members.values()]
+    return min(pods, key=lambda pod: pod.name).spec.scheduler_name
 
 
 def _check_number(question: Question, live: PodGroupManager) -> None:

@@ -69,7 +69,7 @@ class WhatIfQuestions:
         outlook = self._described(asked)
         if asked.failed is not None:
             return replace(outlook, reason=asked.failed.cause)
-        taken = self._taken(asked.groups, snapshot)
+        taken = self._taken(asked, snapshot)
         outlook = replace(outlook, needed=taken.question.request.needed, ahead=self.report.ahead_of(taken.order))
         analysis = self.report.analyses.of_question(taken.question, outlook.min_member)
         if analysis.placement is not None and not taken.gap:
@@ -77,7 +77,7 @@ class WhatIfQuestions:
             return replace(
                 outlook, fits=True, places=places_by_name(asked.groups, placement.nodes), domain=placement.domain
             )
-        looked = self._victims(asked.groups, snapshot)
+        looked = self._victims(asked, snapshot)
         return _refused(outlook, asked, taken, analysis, looked)
 
     def _described(self, asked: AskedGangSet) -> GangOutlook:
@@ -104,10 +104,10 @@ class WhatIfQuestions:
         with self._manager.lock:
             return min(map(self._manager.line.priority_of, groups))
 
-    def _taken(self, groups: Sequence[Group], snapshot: NodeInfoLister) -> _Taken:
-        manager, requests = self._manager, self._requests
+    def _taken(self, asked: AskedGangSet, snapshot: NodeInfoLister) -> _Taken:
+        manager, requests, groups = self._manager, self._requests, asked.groups
         with manager.lock, requests.overlays.none_kept():
-            question = requests.question(groups, self._with.scheduler_name, snapshot)
+            question = requests.question(groups, asked.scheduler_name, snapshot)
             gap = {
                 name
                 for group in groups
@@ -122,12 +122,12 @@ class WhatIfQuestions:
                 max(map(manager.line.order, groups)),
             )
 
-    def _victims(self, groups: Sequence[Group], snapshot: NodeInfoLister) -> Looked | None:
+    def _victims(self, asked: AskedGangSet, snapshot: NodeInfoLister) -> Looked | None:
         if self.search is None:
             return None
         with self._manager.lock, self._requests.overlays.none_kept():
-            why_not = self.search.barred(groups)
-            situation = self.search.situation(groups, self._with.scheduler_name, snapshot)
+            why_not = self.search.barred(asked.groups)
+            situation = self.search.situation(asked.groups, asked.scheduler_name, snapshot)
         return self.search.looked(situation, why_not)
 
 

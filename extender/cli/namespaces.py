@@ -1,0 +1,62 @@
+"""`-n` and `-A`, as kubectl has them: which namespaces' gangs a command is about, and whole names out of short ones."""
+
+from __future__ import annotations
+
+import argparse
+
+from extender.cli import asking, kubeconfig_flags
+from extender.cli.errors import UsageError
+
+DEFAULT = "default"
+
+
+def add_arguments(parser: argparse.ArgumentParser, *, lists: bool) -> None:
+    """lists: whether it shows the gangs of several namespaces."""
+    parser.add_argument(
+        "-n", "--namespace", metavar="NAMESPACE", help="of what is named without one; of a list only its own are shown"
+    )
+    if lists:
+        parser.add_argument(
+            "-A", "--all-namespaces", action="store_true", help="all gangs, whichever namespace is chosen"
+        )
+
+
+def chosen(args: argparse.Namespace) -> str | None:
+    """What -n says; else, where the leader of a cluster is asked, the namespace of the kubeconfig's context; else None. Raises
+    UsageError."""
+    if args.namespace:
+        return str(args.namespace)
+    return _of_context(args) if asking.asks_leader(args) else None
+
+
+def listed(args: argparse.Namespace) -> str | None:
+    """Likewise for a list; None for those of all namespaces."""
+    return None if args.all_namespaces else chosen(args)
+
+
+def whole(args: argparse.Namespace, name: str) -> str:
+    """NAME as NAMESPACE/NAME. Raises UsageError where no namespace is known, or -n says another."""
+    namespace = None if "/" in name and not args.namespace else chosen(args)
+    if namespace and "/" not in name:
+        name = f"{namespace}/{name}"
+    of, slash, rest = name.partition("/")
+    if not (of and slash and rest) or "/" in rest:
+        raise UsageError(f"{name}: wanted NAMESPACE/NAME, or NAME and -n NAMESPACE")
+    if namespace and of != namespace:
+        raise UsageError(f"{name}: not in the namespace of -n, {namespace}")
+    return name
+
+
+def _of_context(args: argparse.Namespace) -> str:
+    from pathlib import Path
+
+    from extender.client.credentials import IdentityError
+    from extender.client.kubeconfig import read_kubeconfig
+
+    file = kubeconfig_flags.file_of(args)
+    if file is None:
+        return DEFAULT
+    try:
+        return read_kubeconfig(Path(file), args.context).namespace or DEFAULT
+    except IdentityError as error:
+        raise UsageError(str(error)) from error

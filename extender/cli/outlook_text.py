@@ -1,0 +1,143 @@
+"""What would become of gangs, and how a pod's gang is doing, as text for a terminal. Pure: values and the time in, lines out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+from extender.cli.explain_text import fields, preemption_lines, relaxation_lines, shortfall_lines
+from extender.cli.explain_text import page as gang_page
+from extender.cli.table import natural, table
+from extender.cli.terminal import PLAIN, Terminal, printable
+from extender.plugins.coscheduling.report.outlook import (
+    DrainedGang,
+    DrainOutlook,
+    GangOutlook,
+    Place,
+    PodStatus,
+    WhatIf,
+)
+
+SHOWN_NODES = 40
+SHOWN_NAMES = 8
+STANDBY = "this extender does not lead: it knows of no places that are promised to others; ask the one that does"
+
+
+def of_what_if(found: WhatIf, terminal: Terminal = PLAIN) -> Iterator[str]:
+    for number, gang in enumerate(found.gangs):
+        yield from [""] if number else []
+        yield printable(f"{' and '.join(gang.groups)}: {'fits now' if gang.fits else 'does not fit'}")
+        yield ""
+        yield from fields(_what_if(gang, standby=found.standby), terminal)
+        yield from _by_node(gang.places or gang.places_then, terminal)
+
+
+def _what_if(gang: GangOutlook, *, standby: bool) -> Iterator[tuple[str, Iterable[str]]]:
+    if gang.reason:
+        yield "reason", [gang.reason]
+    yield "minMember", [f"{gang.min_member} of {gang.members} members, at priority {gang.priority}"]
+    if gang.ahead:
+        yield "in line", [f"behind {gang.ahead} that wait" if gang.ahead > 1 else "behind one that waits"]
+    if gang.domain:
+        yield "within", [gang.domain]
+    if gang.shortfall is not None:
+        yield "short", shortfall_lines(gang.shortfall)
+    if gang.reserved_for:
+        yield "reserved for", _some(gang.reserved_for)
+    if gang.preemption is not None:
+        yield from preemption_lines(gang.preemption)
+    if gang.relaxations:
+        yield "would fit", relaxation_lines(gang.relaxations)
+    if gang.notes:
+        yield "note", gang.notes
+    if standby:
+        yield "standby", [STANDBY]
+
+
+def of_drain(found: DrainOutlook, terminal: Terminal = PLAIN) -> Iterator[str]:
+    below = sum(gang.below for gang in found.gangs)
+    cordoned = ", which is cordoned" if found.unschedulable else ""
+    yield printable(
+        f"node {found.node}{cordoned}: {_counted(len(found.gangs), 'gang')} on it, {below} would fall below minMember"
+    )
+    if found.others:
+        yield f"beside them {_counted(found.others, 'pod')} of no gang"
+    if found.standby:
+        yield STANDBY
+    if not found.gangs:
+        return
+    yield ""
+    rows = [
+        (
+            gang.group,
+            str(len(gang.here)),
+            f"{gang.left}/{gang.min_member or '-'}",
+            "below" if gang.below else "whole" if gang.here else "not started",
+            _goes(gang),
+        )
+        for gang in found.gangs
+    ]
+    yield from table(("GROUP", "HERE", "LEFT", "THEN", "MEMBERS GO"), rows, terminal)
+
+
+def _goes(gang: DrainedGang) -> str:
+    """Where, or why nowhere."""
+    if not gang.here:
+        return f"planned anew: {', '.join(gang.promised[:SHOWN_NAMES])}{_more(gang.promised)}"
+    if not gang.asked:
+        return "not asked: no time was left"
+    if not gang.fits:
+        short = gang.shortfall
+        lacks = f": {short.placed} of {short.needed} find a place" if short is not None else ""
+        return f"nowhere: {gang.reason or 'it is not known what the group asks for'}{lacks}"
+    on = defaultdict(list)
+    for place in gang.places:
+        on[place.node].append(place.member)
+    nodes = sorted(on, key=natural)
+    shown = [f"{len(on[node])} to {node}" for node in nodes[:SHOWN_NAMES]]
+    left = len(gang.here) - len(gang.places)
+    nowhere = [f"{left} nowhere"] if left > 0 else []
+    return ", ".join([*shown, *(["..."] if len(nodes) > SHOWN_NAMES else []), *nowhere]) or "nowhere, and none has to"
+
+
+def of_pod(pod: PodStatus, now: datetime, terminal: Terminal = PLAIN) -> Iterator[str]:
+    where = f"on {pod.node}" if pod.node else "on no node"
+    yield printable(f"pod {pod.pod}: {pod.phase or 'Pending'}, {where}, of scheduler {pod.scheduler_name}")
+    if not pod.group:
+        yield "  it is of no gang"
+    if pod.message and not pod.node:
+        yield from fields([("last heard", [pod.message])], terminal)
+    if pod.gang is not None:
+        yield ""
+        yield from gang_page(pod.gang, now, terminal)
+
+
+def _by_node(places: Sequence[Place], terminal: Terminal) -> Iterator[str]:
+    """In natural order. places: by member."""
+    if not places:
+        return
+    on: dict[str, list[str]] = defaultdict(list)
+    for place in places:
+        on[place.node].append(place.member)
+    nodes = sorted(on, key=natural)
+    rows = [
+        (node, str(len(on[node])), ", ".join(sorted(on[node], key=natural)[:SHOWN_NAMES]) + _more(on[node]))
+        for node in nodes[:SHOWN_NODES]
+    ]
+    yield ""
+    yield from table(("NODE", "TAKES", "MEMBERS"), rows, terminal)
+    if len(nodes) > SHOWN_NODES:
+        yield f"... and {len(nodes) - SHOWN_NODES} more: -o json has all"
+
+
+def _some(names: Sequence[str]) -> list[str]:
+    return [*names[:SHOWN_NAMES], *([f"and {len(names) - SHOWN_NAMES} more"] if len(names) > SHOWN_NAMES else [])]
+
+
+def _more(names: Sequence[str]) -> str:
+    return " ..." if len(names) > SHOWN_NAMES else ""
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,65 @@
+"""`-o`: a page's JSON as it came, as YAML, or what people read; and `-w`, which shows what has changed until it is interrupted."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+WATCH_SECONDS = 2.0
+TIMES = frozenset(("since", "waitingSince", "until"))
+"""Fields that differ by a second from one answer to the next though nothing has changed."""
+
+
+def add_arguments(parser: argparse.ArgumentParser, *more: str, watch: bool = False) -> None:
+    """more: forms besides text, json and yaml."""
+    parser.add_argument("-o", "--output", choices=("text", *more, "json", "yaml"), default="text", help="(%(default)s)")
+    if watch:
+        parser.add_argument(
+            "-w", "--watch", action="store_true", help="then what has changed, until it is interrupted (of text only)"
+        )
+
+
+def dump(body: bytes, output: str) -> None:
+    """json or yaml."""
+    if output == "json":
+        sys.stdout.write(body.decode())
+        return
+    import yaml
+
+    yaml.safe_dump(json.loads(body), sys.stdout, sort_keys=False, allow_unicode=True)
+
+
+def show(lines: Iterable[str]) -> None:
+    print("\n".join(lines), flush=True)
+
+
+def pause() -> None:
+    """Between two looks."""
+    time.sleep(WATCH_SECONDS)
+
+
+def changes(read: Callable[[], bytes]) -> Iterator[tuple[bytes, set[int] | None]]:
+    """Each answer that differs from the one before; of a list also the numbers of the items that do. Never ends."""
+    known: Any = None
+    while True:
+        body = read()
+        found = without_times(json.loads(body))
+        if found != known:
+            yield (
+                body,
+                {number for number, each in enumerate(found) if each not in known}
+                if known is not None and isinstance(found, list)
+                else None,
+            )
+            known = found
+        pause()
+
+
+def without_times(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_times(each) for key, each in value.items() if key not in TIMES}
+    return [without_times(each) for each in value] if isinstance(value, list) else value

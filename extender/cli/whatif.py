@@ -1,0 +1,233 @@
+"""`whatif`: whether a gang that is not there yet would fit: where, or what is missing, and what would make it fit.
+
+A gang of alike members by flags, or what a manifest makes: the files are read here, their workloads expanded into pods, and priorities
+looked up, so that the extender is asked about pods and PodGroups alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from extender.cli import asking, namespaces, output
+from extender.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from extender.client.connection import Connection
+
+Raw = dict[str, Any]
+
+NAME = "what-if"
+MOST_MEMBERS = 10_000  # the extender itself takes no more than it can hold bind calls
+
+EXAMPLES = {
+    "whatif --members 8 --requests cpu=4,nvidia.com/gpu=8": "would eight such pods start now, and where",
+    "whatif --members 8 --requests cpu=4 --topology-required rack": "all of them in one rack",
+    "whatif --members 8 --requests cpu=4 --priority-class high": "and whose room they would take",
+    "whatif -f job.yaml": "what a manifest makes, before it is applied",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--members", type=int, metavar="N", help="of the gang; all of them have to start")
+    parser.add_argument(
+        "--requests",
+        default="",
+        metavar="NAME=AMOUNT,...",
+        help="of each member, as in cpu=4,memory=16Gi,nvidia.com/gpu=8",
+    )
+    parser.add_argument(
+        "--topology-required", default="", metavar="LEVEL", help="all of them in one domain of this level"
+    )
+    parser.add_argument("--topology-preferred", default="", metavar="LEVEL", help="if that can be")
+    parser.add_argument("--node-selector", default="", metavar="KEY=VALUE,...", help="of each member")
+    parser.add_argument("--priority-class", default="", metavar="NAME", help="of the cluster; its default without one")
+    parser.add_argument("--priority", type=int, metavar="N", help="in place of a class, where no cluster is named")
+    parser.add_argument(
+        "-f",
+        "--filename",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="pods, PodGroups and workloads that make them, in place of --members; may be given again",
+    )
+    namespaces.add_arguments(parser, lists=False)
+    output.add_arguments(parser)
+    asking.add_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 with an answer, whatever it says."""
+    from extender.api import codec
+    from extender.cli import outlook_text, terminal
+    from extender.plugins.coscheduling.report.outlook import WhatIf
+
+    _check(args)
+    with _classes_of(args) as classes:
+        question = of_files(args.filename, classes) if args.filename else of_flags(args, classes)
+    with asking.extender_of(args) as extender:
+        body = asking.answer(extender, "/whatif", body=codec.encode(question))
+    if args.output != "text":
+        output.dump(body, args.output)
+    else:
+        output.show(outlook_text.of_what_if(codec.decode(body, WhatIf), terminal.of()))
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    flags = {
+        "--members": args.members,
+        "--requests": args.requests,
+        "--topology-required": args.topology_required,
+        "--topology-preferred": args.topology_preferred,
+        "--node-selector": args.node_selector,
+        "--priority-class": args.priority_class,
+        "--priority": args.priority,
+    }
+    given = [name for name, value in flags.items() if value not in (None, "")]
+    if args.filename and given:
+        raise UsageError(f"whatif: {given[0]} says of members what the files of -f say themselves")
+    if not args.filename and args.members is None:
+        raise UsageError("whatif: wanted --members N, or -f FILE")
+    if args.members is not None and not 1 <= args.members <= MOST_MEMBERS:
+        raise UsageError(f"whatif: --members {args.members}: wanted 1 to {MOST_MEMBERS}")
+    if args.priority_class and args.priority is not None:
+        raise UsageError("whatif: --priority and --priority-class do not go together")
+
+
+Classes = Mapping[str, Raw]
+"""PriorityClasses by name, as the API server has them."""
+
+
+@contextmanager
+def _classes_of(args: argparse.Namespace) -> Iterator[Classes]:
+    """Those of the cluster that is asked, where one is named and lets us see them."""
+    if args.priority is not None or not asking.asks_leader(args):
+        yield {}
+        return
+    with asking.cluster_of(args) as cluster:
+        yield _listed(cluster)
+
+
+def _listed(cluster: Connection) -> Classes:
+    from extender.api import codec
+    from extender.client.errors import ApiError, ForbiddenError
+    from extender.client.interface import PRIORITY_CLASSES, list_all
+
+    try:
+        return {each.metadata.name: codec.to_builtins(each) for each in list_all(cluster, PRIORITY_CLASSES)}
+    except ForbiddenError:
+        return {}
+    except ApiError as error:
+        raise asking.NoAnswerError(f"the PriorityClasses cannot be read: {error}") from error
+
+
+def of_flags(args: argparse.Namespace, classes: Classes) -> Raw:
+    """The body of the question. Raises UsageError."""
+    from extender.api.schedulingv1alpha1 import GROUP, POD_GROUP_LABEL, VERSION
+    from extender.client.embedded.defaults import BUILT_IN_PRIORITIES
+
+    namespace = namespaces.chosen(args) or namespaces.DEFAULT
+    requests = pairs("--requests", args.requests)
+    _check_amounts(requests)
+    spec: Raw = {"schedulerName": "", "containers": [{"name": "member", "resources": {"requests": requests}}]}
+    if args.node_selector:
+        spec["nodeSelector"] = pairs("--node-selector", args.node_selector)
+    known = {name: {"value": value} for name, value in BUILT_IN_PRIORITIES.items()} | dict(classes)
+    if args.priority_class and args.priority_class not in known:
+        raise UsageError(
+            f"whatif: --priority-class {args.priority_class}: no such PriorityClass is known; --priority N says a number"
+        )
+    chosen = known.get(args.priority_class) or default_class(classes)
+    spec["priority"] = args.priority if args.priority is not None else chosen.get("value", 0)
+    if policy := chosen.get("preemptionPolicy"):
+        spec["preemptionPolicy"] = policy
+    levels = {"topology-required": args.topology_required, "topology-preferred": args.topology_preferred}
+    group = {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": "PodGroup",
+        "metadata": {
+            "name": NAME,
+            "namespace": namespace,
+            "annotations": {f"gang-extender.dev/{key}": level for key, level in levels.items() if level},
+        },
+        "spec": {"minMember": args.members},
+    }
+    metadata = {"namespace": namespace, "labels": {POD_GROUP_LABEL: NAME}}
+    pods = [{"metadata": {**metadata, "name": f"{NAME}-{number}"}, "spec": spec} for number in range(args.members)]
+    return {"podGroups": [group], "pods": pods}
+
+
+def _check_amounts(requests: Mapping[str, str]) -> None:
+    from extender.api.quantity import parse_quantity
+
+    for name, amount in requests.items():
+        try:
+            parse_quantity(amount)
+        except ValueError as error:
+            raise UsageError(f"whatif: --requests {name}={amount}: {error}") from error
+
+
+def pairs(flag: str, text: str) -> dict[str, str]:
+    """`a=1,b=2`. Raises UsageError."""
+    found: dict[str, str] = {}
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        key, equals, value = part.partition("=")
+        if not (key and equals and value) or key in found:
+            raise UsageError(f"whatif: {flag} {part}: wanted each NAME=VALUE once, with commas between them")
+        found[key] = value
+    return found
+
+
+def default_class(classes: Classes) -> Raw:
+    """Go: admission/priority: of several the one of the lowest value."""
+    found = [each for each in classes.values() if each.get("globalDefault")]
+    return min(found, key=lambda each: int(each.get("value", 0)), default={})
+
+
+def of_files(files: Sequence[str], classes: Classes) -> Raw:
+    """The body of the question, of all pods and PodGroups that the files make. Raises UsageError."""
+    from extender.api.codec import DecodeError, to_builtins
+    from extender.client.embedded import EmbeddedAPI
+    from extender.client.embedded.load import load_files
+    from extender.client.interface import (
+        FOREIGN_POD_GROUPS,
+        IN_TREE_GROUPS,
+        POD_GROUPS,
+        PODS,
+        PRIORITY_CLASSES,
+        ResourceType,
+        list_all,
+    )
+
+    api = EmbeddedAPI()
+    for each in classes.values():
+        api.create(PRIORITY_CLASSES, {**each, "metadata": {"name": each["metadata"]["name"]}})
+    try:
+        loaded = load_files(api, files)
+    except DecodeError as error:
+        raise UsageError(str(error)) from error
+    if loaded.misspelt:
+        raise UsageError(f"no such field: {'; '.join(loaded.misspelt[:3])}")
+    default = default_class(classes).get("value", 0)
+    pods = [_asked(to_builtins(pod), default) for pod in list_all(api, PODS) if not pod.node_name]
+    kinds: tuple[ResourceType[Any], ...] = (POD_GROUPS, *IN_TREE_GROUPS, *FOREIGN_POD_GROUPS)
+    groups = [
+        {**to_builtins(group), "apiVersion": resource.api_version, "kind": resource.kind}
+        for resource in kinds
+        for group in list_all(api, resource)
+    ]
+    if not pods:
+        raise UsageError(f"{', '.join(files)}: no pod is made by what is in it")
+    return {"podGroups": groups, "pods": pods}
+
+
+def _asked(pod: Raw, default: int) -> Raw:
+    """Without what an API server adds. default: the priority of a pod without a class."""
+    metadata = {key: value for key, value in pod["metadata"].items() if key not in ("uid", "creationTimestamp")}
+    spec = dict(pod.get("spec", {}))
+    if not spec.get("priorityClassName"):
+        spec["priority"] = spec.get("priority") or default
+    return {"metadata": metadata, "spec": spec}

@@ -1,0 +1,326 @@
+"""`kubectl gang` against a leader that it finds by its Lease and reaches through the API server, on the embedded cluster."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from extender.cli import output
+from extender.cli.main import kubectl_gang, main
+from extender.client.interface import POD_GROUPS
+from tests.unit.cli import leading as leaders
+from tests.unit.cli.leading import LEASE, OPS_PORT, POD, Leading
+
+Ask = Callable[..., str]
+
+
+@pytest.fixture
+def leader(tmp_path: Path) -> Iterator[Leading]:
+    """Two racks of two nodes: a gang of two runs, one of nine waits."""
+    with leaders.leading(tmp_path) as made:
+        bench = made.bench
+        for number in range(4):
+            bench.node(f"n{number}", cpu="4", labels={"example.com/rack": f"r{number // 2}"})
+        bench.pod_group("runs", 2)
+        for number in range(2):
+            bench.pod(f"runs-{number}", "runs", cpu="3", node=f"n{number}", priority=1)
+        bench.pod_group("waits", 9)
+        waiting = [bench.pod(f"waits-{number}", "waits", cpu="2") for number in range(9)]
+        assert not bench.filter(waiting[0], "n0", "n1", "n2", "n3").node_names
+        bench.flush()
+        yield made
+
+
+@pytest.fixture
+def ask(leader: Leading, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """What a command prints that succeeds. By $KUBECONFIG, as kubectl."""
+    monkeypatch.setenv("KUBECONFIG", str(leader.kubeconfig))
+
+    def asked(*arguments: str) -> str:
+        code = kubectl_gang(list(arguments))
+        out, err = capsys.readouterr()
+        assert (code, err) == (0, ""), err
+        return out
+
+    return asked
+
+
+def rows(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()]
+
+
+def test_list_shows_the_namespace_s_gangs_those_that_wait_first(ask: Ask) -> None:
+    heads, waits, runs = rows(ask("list"))
+    assert heads == ["LINE", "GROUP", "PHASE", "REASON", "BOUND", "MEMBERS", "FOR"]
+    assert waits[:5] == ["1", "default/waits", "Denied", "InsufficientResources", "0/9"]
+    assert runs[:4] == ["default/runs", "Bound", "-", "2/2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        pytest.param([], ["default/waits", "default/runs"], id="the context's namespace, which is the default one"),
+        pytest.param(["-n", "team-a"], [], id="another"),
+        pytest.param(["-A"], ["default/waits", "default/runs"], id="all"),
+        pytest.param(["-n", "team-a", "-A"], ["default/waits", "default/runs"], id="all, in spite of a namespace"),
+    ],
+)
+def test_which_gangs_are_listed(ask: Ask, arguments: list[str], names: list[str]) -> None:
+    assert ask("list", "-o", "name", *arguments).split() == names
+    assert [
+        f"{each['namespace']}/{each['name']}" for each in json.loads(ask("list", "-o", "json", *arguments))
+    ] == names
+
+
+def test_the_namespace_is_the_context_s(leader: Leading, ask: Ask) -> None:
+    leaders.kubeconfig(leader.kubeconfig.parent, leader.api.url, namespace="team-a")
+    assert "no gangs" in ask("list")
+    assert "default/waits: Denied" in ask("explain", "default/waits")
+
+
+def test_a_wide_list_says_what_is_missing(ask: Ask) -> None:
+    wide = ask("list", "-o", "wide")
+    assert re.search(r"MISSING +MESSAGE\n1 +default/waits .* cpu [0-9]+ +minMember", wide)
+    assert "minMember of 9 does not fit: Insufficient cpu" in wide
+
+
+def test_explain_says_why_and_what_would_do(ask: Ask) -> None:
+    text = ask("explain", "waits")
+    assert text.startswith("default/waits: Denied")
+    assert "4 of 9 members would find a place; cpu runs out first: 10 more would be wanted" in text
+    assert "minMember 4 instead of 9" in text
+    assert yaml.safe_load(ask("explain", "waits", "-o", "yaml"))["gang"]["name"] == "waits"
+
+
+def test_why_says_it_of_a_pod(ask: Ask) -> None:
+    text = ask("why", "waits-3")
+    assert text.startswith("pod default/waits-3: Pending, on no node, of scheduler default-scheduler\n")
+    assert "default/waits: Denied" in text
+    assert ask("why", "default/runs-0").startswith("pod default/runs-0: Pending, on n0, of scheduler")
+
+
+def test_why_of_a_pod_of_no_gang(leader: Leading, ask: Ask) -> None:
+    leader.bench.pod("lone", node="n3", cpu="1")
+    assert "it is of no gang" in ask("why", "lone")
+
+
+def test_whatif_says_where_a_gang_would_go(ask: Ask) -> None:
+    text = ask("whatif", "--members", "2", "--requests", "cpu=4", "--topology-required", "rack")
+    assert text.startswith("default/what-if: fits now\n")
+    assert "within       r1" in text
+    assert [row[:2] for row in rows(text)[-2:]] == [["n2", "1"], ["n3", "1"]]
+
+
+def test_whatif_says_what_is_missing_and_whose_room_it_would_take(ask: Ask) -> None:
+    text = ask("whatif", "--members", "4", "--requests", "cpu=4", "--priority-class", "high")
+    assert text.startswith("default/what-if: does not fit\n")
+    assert "at priority 1000" in text
+    assert "2 of 4 members would find a place; cpu runs out first: 8 more would be wanted" in text
+    assert "default/runs-0 on n0 (priority 1, with its gang default/runs)" in text
+    assert "2 more nodes with cpu 4, like n0" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "priority"),
+    [
+        pytest.param([], 5, id="the cluster's default"),
+        pytest.param(["--priority-class", "system-node-critical"], 2_000_001_000, id="one of Kubernetes' own"),
+        pytest.param(["--priority", "-3"], -3, id="a number"),
+    ],
+)
+def test_the_priority_of_what_is_asked_about(ask: Ask, arguments: list[str], priority: int) -> None:
+    asked = json.loads(ask("whatif", "--members", "1", "--requests", "cpu=1", "-o", "json", *arguments))
+    assert asked["gangs"][0]["priority"] == priority
+
+
+def test_whatif_of_a_manifest(ask: Ask, tmp_path: Path) -> None:
+    template = {
+        "metadata": {"labels": {"scheduling.x-k8s.io/pod-group": "train"}},
+        "spec": {
+            "priorityClassName": "high",
+            "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "4"}}}],
+        },
+    }
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "train"},
+        "spec": {"parallelism": 2, "completions": 2, "template": template},
+    }
+    group = {
+        "apiVersion": POD_GROUPS.api_version,
+        "kind": "PodGroup",
+        "metadata": {"name": "train"},
+        "spec": {"minMember": 2},
+    }
+    file = tmp_path / "train.yaml"
+    file.write_text(yaml.safe_dump_all([group, job]))
+    asked = json.loads(ask("whatif", "-f", str(file), "-o", "json"))["gangs"]
+    assert [(each["groups"], each["fits"], each["priority"]) for each in asked] == [(["default/train"], True, 1000)]
+
+
+def test_drain_says_which_gangs_fall_below_and_where_they_go(ask: Ask) -> None:
+    text = ask("drain", "n0")
+    assert text.startswith("node n0: 1 gang on it, 1 would fall below minMember\n")
+    assert rows(text)[-1] == ["default/runs", "1", "1/2", "below", "1", "to", "n2"]
+    assert ask("drain", "n3").startswith("node n3: 0 gangs on it, 0 would fall below minMember")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["explain", "nobody"], "no group default/nobody is known; `kubectl gang explain` lists those that are"),
+        (["why", "nobody"], "no pod default/nobody is known"),
+        (["drain", "n9"], "no node n9 is known"),
+    ],
+    ids=["a gang", "a pod", "a node"],
+)
+def test_what_is_not_there(
+    leader: Leading, capsys: pytest.CaptureFixture[str], arguments: list[str], text: str
+) -> None:
+    assert kubectl_gang([*arguments, "--kubeconfig", str(leader.kubeconfig)]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.startswith(f"kubectl gang: {text}")) == ("", True), err
+
+
+@pytest.mark.parametrize(
+    ("objects", "arguments", "code", "text"),
+    [
+        pytest.param({LEASE: leaders.lease("")}, [], 1, "no kube-scheduler holds the Lease", id="nobody leads"),
+        pytest.param(
+            {LEASE: leaders.lease("../../x_1")}, [], 1, "which is no kube-scheduler", id="a holder of no name"
+        ),
+        pytest.param({}, ["--lease", "kube-system/other"], 1, "--lease NAMESPACE/NAME names another", id="no Lease"),
+        pytest.param({}, ["--lease", "other"], 2, "--lease other: wanted NAMESPACE/NAME", id="half a Lease"),
+        pytest.param(
+            {LEASE: (403, {"kind": "Status", "code": 403, "message": "leases is forbidden"})},
+            [],
+            1,
+            "leases is forbidden; --server URL names an extender to ask",
+            id="no right to read it",
+        ),
+        pytest.param(
+            {f"{POD}/portforward": (403, {"kind": "Status", "code": 403, "message": "pods/portforward is forbidden"})},
+            [],
+            1,
+            "no extender answers at port 8889 of pod kube-system/gang-scheduler-7d9-abcde: pods/portforward is forbidden",
+            id="no right to forward",
+        ),
+        pytest.param({}, ["--ops-port", "1"], 1, "connection refused", id="another port"),
+        pytest.param(
+            {LEASE: leaders.lease("master-1_7"), "/api/v1/namespaces/kube-system/pods": {"metadata": {}, "items": []}},
+            [],
+            1,
+            "master-1 holds the Lease, and in kube-system there is neither a pod of that name nor one",
+            id="a holder without a pod",
+        ),
+    ],
+)
+def test_why_the_leader_cannot_be_asked(
+    leader: Leading,
+    capsys: pytest.CaptureFixture[str],
+    objects: dict[str, Any],
+    arguments: list[str],
+    code: int,
+    text: str,
+) -> None:
+    leader.api.objects.update(objects)
+    assert kubectl_gang(["list", "--kubeconfig", str(leader.kubeconfig), *arguments]) == code
+    out, err = capsys.readouterr()
+    assert (out, text in err, err.count("\n")) == ("", True, 1), err
+
+
+def test_a_kube_scheduler_on_the_network_of_its_node_is_found_by_that(leader: Leading, ask: Ask) -> None:
+    """A static pod: its host name is the node's, its own name another."""
+    container = {"name": "extender", "ports": [{"containerPort": OPS_PORT}]}
+    pods = [
+        {"metadata": {"name": "kube-proxy-x"}, "spec": {"containers": [{"name": "proxy"}]}},
+        {"metadata": {"name": "kube-scheduler-master-1"}, "spec": {"containers": [container]}},
+    ]
+    leader.api.objects[LEASE] = leaders.lease("master-1_7")
+    leader.api.objects["/api/v1/namespaces/kube-system/pods"] = {"metadata": {}, "items": pods}
+    assert "default/waits" in ask("list")
+    assert any("/pods/kube-scheduler-master-1/portforward?" in each for each in leader.api.asked)
+    assert any("spec.nodeName%3Dmaster-1" in each for each in leader.api.asked)
+
+
+def test_an_address_is_asked_without_a_cluster(
+    leader: Leading, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    for program in (main, kubectl_gang):
+        assert program(["list", "-o", "name", "--server", leader.ops]) == 0
+        assert capsys.readouterr().out.split() == ["default/waits", "default/runs"]
+    assert leader.api.asked == []
+    assert kubectl_gang(["whatif", "--members", "1", "--server", leader.ops]) == 0
+    assert "fits now" in capsys.readouterr().out
+
+
+def test_a_token_that_is_refused_is_read_again(leader: Leading, ask: Ask) -> None:
+    """Once for the Lease; the tunnel is opened with the new one."""
+    leader.api.tokens = {"new"}
+    file = leader.kubeconfig.parent / "token"
+    file.write_text("new")
+    text = leaders.kubeconfig(leader.kubeconfig.parent, leader.api.url, token="old").read_text()
+    leader.kubeconfig.write_text(text.replace("token: old", f"tokenFile: {file}"))
+    assert "default/waits" in ask("list")
+
+
+def test_a_list_that_is_watched_shows_what_has_changed(
+    leader: Leading, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pauses: list[int] = []
+
+    def pause() -> None:
+        pauses.append(len(pauses))
+        if len(pauses) == 2:
+            leader.bench.pod_group("young", 3)
+        if len(pauses) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(output, "pause", pause)
+    assert kubectl_gang(["list", "-w", "--kubeconfig", str(leader.kubeconfig)]) == 130
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split()[1 if "waits" in line else 0] for line in shown[1:]][:2] == ["default/waits", "default/runs"]
+    assert shown[3].split()[0] == "default/young"
+    assert len(shown) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["whatif"], "whatif: wanted --members N, or -f FILE"),
+        (["whatif", "--members", "0"], "whatif: --members 0: wanted 1 to 10000"),
+        (["whatif", "--members", "2", "--requests", "cpu"], "whatif: --requests cpu: wanted each NAME=VALUE once"),
+        (["whatif", "--members", "2", "--requests", "cpu=much"], "whatif: --requests cpu=much: "),
+        (
+            ["whatif", "--members", "2", "--priority-class", "low"],
+            "whatif: --priority-class low: no such PriorityClass",
+        ),
+        (["whatif", "--members", "2", "-f", "x.yaml"], "whatif: --members says of members"),
+        (["whatif", "-f", "no-such-file.yaml"], "no-such-file.yaml: No such file or directory"),
+        (["explain", "a/b/c"], "a/b/c: wanted NAMESPACE/NAME"),
+        (["list", "--server", "nowhere"], "--server nowhere: wanted a URL"),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
+)
+def test_wrong_use_names_the_flag(
+    leader: Leading, capsys: pytest.CaptureFixture[str], arguments: list[str], text: str
+) -> None:
+    assert kubectl_gang([*arguments, "--kubeconfig", str(leader.kubeconfig)]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1), err
+    assert text in err
+
+
+def test_a_manifest_that_makes_no_pod(leader: Leading, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "group.yaml"
+    file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}))
+    assert kubectl_gang(["whatif", "-f", str(file), "--kubeconfig", str(leader.kubeconfig)]) == 2
+    assert "no pod is made by what is in it" in capsys.readouterr().err
