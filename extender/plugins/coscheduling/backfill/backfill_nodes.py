@@ -1,13 +1,14 @@
 """Which nodes a shadow falls on: those of the domain where least is missing for the gang, and of them as few as will do.
 
 A pure function of a snapshot and the planner's own request; `BackfillReservations` runs it where it stalls no call. Emptied of all pods
-but those that belong to a node (DaemonSets, static pods) the chosen nodes hold the gang: a plan on them says so.
+but those that belong to a node (DaemonSets, static pods) the chosen nodes hold the gang: a plan on them says so. For a gang in slices
+they are those of whole slices.
 No counterpart upstream.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +23,7 @@ from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.planner.domains import Domains, UnknownLevelError, level_of
 from extender.plugins.coscheduling.planner.members import MemberClass, judged
 from extender.plugins.coscheduling.planner.room import IntColumn, Room, asked_of
+from extender.plugins.coscheduling.planner.slicing.node_order import in_slices
 
 DAEMON_SET = ("apps/v1", "DaemonSet")
 NODE = ("v1", "Node")  # controls the mirror pod of a static pod
@@ -46,6 +48,14 @@ class _Kind:
     empty: IntColumn
 
 
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """rows: of nodes, the first come first. least: as many of them are kept at least."""
+
+    rows: IntColumn
+    least: int
+
+
 def controlled_by(pod: corev1.Pod, *kinds: tuple[str, str]) -> bool:
     """Whether an object of one of these kinds (apiVersion, kind) controls the pod, as the pod itself says."""
     owner = pod.metadata.controller
@@ -65,12 +75,13 @@ def choose_nodes(
     kinds = _kinds(request, promised, emptied, judge, but)
     found = []
     for name, at in _domains(snapshot, request):
-        chosen = _fewest(kinds, at, most)
+        orders = _orders(kinds, at, snapshot, request)
+        chosen = _fewest(kinds, orders, most)
         if chosen is not None:
-            found.append((_missing(kinds, chosen), name, at, chosen))
+            found.append((_missing(kinds, chosen), name, orders[0], chosen))
     found.sort(key=lambda entry: entry[:2])
-    for _, name, at, chosen in found[:TRIED_DOMAINS]:
-        nodes = _confirmed(kinds, at, chosen, emptied, request, judge, most)
+    for _, name, order, chosen in found[:TRIED_DOMAINS]:
+        nodes = _confirmed(order, chosen, emptied, request, judge, most)
         if nodes is not None:
             return Choice(name, nodes)
     return None
@@ -150,22 +161,31 @@ def _missing(kinds: Sequence[_Kind], at: IntColumn) -> float:
     return sum((kind.count - count) * kind.weight for kind, count in zip(kinds, placed, strict=True))
 
 
-def _fewest(kinds: Sequence[_Kind], at: IntColumn, most: int) -> IntColumn | None:
-    """Nodes with free slots, most of them first, and as many full ones as it takes to hold all once they are empty."""
-    for order in _orders(kinds, at):
-        for count in range(min(most, len(order), _useful(kinds, order)), min(most, len(order)) + 1):
-            if _placed(kinds, order[:count], empty=True) == [kind.count for kind in kinds]:
-                return order[:count]
+def _fewest(kinds: Sequence[_Kind], orders: Sequence[_Order], most: int) -> IntColumn | None:
+    """The first nodes of an order, as many as it takes to hold all once they are empty."""
+    for order in orders:
+        for count in range(min(most, len(order.rows), order.least), min(most, len(order.rows)) + 1):
+            if _placed(kinds, order.rows[:count], empty=True) == [kind.count for kind in kinds]:
+                return order.rows[:count]
     return None
 
 
-def _orders(kinds: Sequence[_Kind], at: IntColumn) -> Iterator[IntColumn]:
-    """By what is free now; and, where so few nodes are too small, by what they have at all."""
+def _orders(kinds: Sequence[_Kind], at: IntColumn, snapshot: NodeInfoLister, request: planner.Request) -> list[_Order]:
+    """Those with free slots first, by what is free now; and, where so few nodes are too small, by what they have at all. For a gang in
+    slices those that together hold a slice, where the fewest slots have to come free."""
     now = sum((np.minimum(kind.now, kind.count)[at] * kind.weight for kind in kinds), np.zeros(len(at)))
     empty = sum((np.minimum(kind.empty, kind.count)[at] * kind.weight for kind in kinds), np.zeros(len(at)))
-    usable = empty > 0
-    yield at[np.lexsort((-empty, -now))][: int(usable.sum())]
-    yield at[np.lexsort((-now, -empty))][: int(usable.sum())]
+    usable = int((empty > 0).sum())
+    by_room = at[np.lexsort((-empty, -now))][:usable]
+    steps = in_slices(snapshot, request, by_room.tolist(), kinds[0].empty, _lacking(kinds[0])) if kinds else None
+    if steps is not None:
+        return [_Order(np.array([row for rows in steps for row in rows], dtype=np.int64), 1)]
+    return [_Order(rows, _useful(kinds, rows)) for rows in (by_room, at[np.lexsort((-now, -empty))][:usable])]
+
+
+def _lacking(kind: _Kind) -> Callable[[int], tuple[float, ...]]:
+    """The price of a node: how many slots have to come free; of as many, it is better that they are on few nodes."""
+    return lambda row: (float(kind.empty[row] - kind.now[row]), 1.0)
 
 
 def _useful(kinds: Sequence[_Kind], order: IntColumn) -> int:
@@ -175,8 +195,7 @@ def _useful(kinds: Sequence[_Kind], order: IntColumn) -> int:
 
 
 def _confirmed(
-    kinds: Sequence[_Kind],
-    at: IntColumn,
+    order: _Order,
     chosen: IntColumn,
     emptied: Sequence[NodeInfo],
     request: planner.Request,
@@ -184,18 +203,17 @@ def _confirmed(
     most: int,
 ) -> frozenset[str] | None:
     """The chosen nodes, or twice as many where members are in each other's way, as long as a plan on them finds places."""
-    order = next(iter(_orders(kinds, at)))
-    order = np.concatenate([chosen, order[~np.isin(order, chosen)]])[:most]
+    rows = np.concatenate([chosen, order.rows[~np.isin(order.rows, chosen)]])[:most]
     inside = replace(request, allowed={}, promised=(), placed=(), budget_seconds=BUDGET_SECONDS)
     inside = replace(inside, topology=replace(request.topology, required="", preferred=""))
     count = len(chosen)
     while True:
-        nodes = [emptied[int(i)] for i in order[:count]]
+        nodes = [emptied[int(i)] for i in rows[:count]]
         if isinstance(planner.plan(nodes, inside, judge), planner.Placement):
             return frozenset(node.name for node in nodes)
-        if count >= len(order):
+        if count >= len(rows):
             return None
-        count = min(2 * count, len(order))
+        count = min(2 * count, len(rows))
 
 
 def is_pinned(pod: corev1.Pod) -> bool:

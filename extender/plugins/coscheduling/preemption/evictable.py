@@ -105,13 +105,14 @@ class Evictable:
 
 
 K = TypeVar("K")
+T = TypeVar("T")
 
 
-def grouped(victims: Iterable[Evictable], key: Callable[[Evictable], K]) -> dict[K, list[Evictable]]:
-    """By node, gang or domain."""
-    found: dict[K, list[Evictable]] = {}
-    for victim in victims:
-        found.setdefault(key(victim), []).append(victim)
+def grouped(things: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Victims by node, gang or domain."""
+    found: dict[K, list[T]] = {}
+    for thing in things:
+        found.setdefault(key(thing), []).append(thing)
     return found
 
 

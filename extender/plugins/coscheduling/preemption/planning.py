@@ -8,7 +8,7 @@ nodes; on those, each pod that need not go is spared, the most important first.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
@@ -18,13 +18,12 @@ from extender.framework.hypothetical import Cluster, snapshot_of, with_pods, wit
 from extender.framework.listers import NodeInfoLister
 from extender.framework.preemption.fewest_violations import Budgets, FewestViolations
 from extender.framework.preemption.ordering import ABOVE_ANY_PRIORITY, more_important_pod
-from extender.framework.resource import PODS
 from extender.framework.sort_slice import sort_slice
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.planner import Judge, Placement, Request, Verdict
 from extender.plugins.coscheduling.planner.domains import NONE, Domains, level_of
 from extender.plugins.coscheduling.planner.request import Deadline
-from extender.plugins.coscheduling.planner.room import asked_of, free
+from extender.plugins.coscheduling.preemption.clearing import Clearing, Price
 from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, grouped, with_their_gangs
 from extender.plugins.coscheduling.preemption.sparing import RoomEstimate, Sparing
 
@@ -172,13 +171,13 @@ class _Problem:
 
     def _cheapest_nodes(self, allowed: Sequence[Evictable], fits: Fits) -> list[Evictable]:
         """The victims if only as many nodes are cleared as it takes, the cheapest for what they give first."""
-        by_node = grouped(allowed, attrgetter("node_name"))
-        order = sorted(by_node, key=lambda name: (self._price(name, by_node[name]), self._at[name]))
+        clearing = Clearing(self.cluster, self.request, self.judge, self._budgets.violating, self._price)
+        steps = clearing.in_order(allowed)
 
         def on(count: int) -> list[Evictable]:
-            return [victim for name in order[:count] for victim in by_node[name]]
+            return [victim for step in steps[:count] for victim in step]
 
-        return on(_first(len(order), lambda count: fits(on(count))))
+        return on(_first(len(steps), lambda count: fits(on(count))))
 
     def _dispensed(self, chosen: Sequence[Evictable], fits: Fits) -> list[Evictable]:
         """Without those that another placement can do without, the costliest first, for as long as there is time."""
@@ -201,29 +200,9 @@ class _Problem:
             reverse=True,
         )
 
-    def _price(self, node_name: str, victims: Sequence[Evictable]) -> tuple[float, ...]:
-        """Of clearing a node as far as the gang can use it, for each member that finds room there by it.
-
-        A pod that a budget protects goes last; one after the last that gave a member room counts for nothing.
-        """
-        node = self.cluster.get(node_name)
-        asked = {**asked_of(self.request.members[0].requests), PODS: 1}
-        left = {name: free(node, name) for name in asked}
-        most = len(self.request.members)
-        before = after = _holds(left, asked, most)
-        taken, useful = [], 0
-        protected = self._budgets.violating(victims)
-        for victim in sorted(victims, key=lambda each: (each.kind, each.uid in protected, each.importance)):
-            if after >= most:
-                break
-            for name in left:
-                left[name] += 1 if name == PODS else victim.info.requests.amount(name)
-            taken.append(victim)
-            if (holds := _holds(left, asked, most)) > after:
-                after, useful = holds, len(taken)
-        gained = max(after - before, 1e-9)
-        violations, _, gangs, total, count = self._cost(taken[:useful])
-        return violations / gained, gangs / gained, total / gained, count / gained
+    def _price(self, victims: Sequence[Evictable]) -> Price:
+        violations, _, gangs, total, count = self._cost(victims)
+        return violations, gangs, total, count
 
     def unspared(self, placement: Placement, gone: Collection[Evictable]) -> list[Evictable]:
         """Those that have to go for this placement. A pod whose going breaks a gang is asked about first, then by importance."""
@@ -265,7 +244,3 @@ class _Problem:
 def _first(last: int, holds: Callable[[int], bool]) -> int:
     """The smallest position at which it holds; `last` is known to."""
     return bisect_left(range(last), True, key=holds)
-
-
-def _holds(left: Mapping[str, int], asked: Mapping[str, int], most: int) -> int:
-    return max(0, min(most, *(left[name] // amount for name, amount in asked.items())))

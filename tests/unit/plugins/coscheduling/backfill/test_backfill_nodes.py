@@ -13,7 +13,7 @@ from extender.api.codec import convert
 from extender.config.types import TopologyLevel
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.backfill.backfill_nodes import Choice, choose_nodes
-from extender.plugins.coscheduling.planner import Request, Topology
+from extender.plugins.coscheduling.planner import Request, Sliced, Topology
 from tests.unit.plugins.coscheduling.conftest import Room, Snapshot, node, pod
 
 RACKS = Topology((TopologyLevel("rack", "rack"),))
@@ -134,3 +134,31 @@ def test_places_that_are_promised_to_others_are_no_free_room() -> None:
     nodes = [node("n0"), node("n1")]
     promised = [("n0", PodInfo(pod("other", cpu="4")))]
     assert chosen(nodes, [on("n1", "2")], gang(2, promised=promised)) == Choice("the cluster", frozenset({"n1"}))
+
+
+@pytest.mark.parametrize(
+    ("used", "count", "most", "expected"),
+    [
+        pytest.param(
+            {"a": [0, 4, 4], "b": [0, 4, 4], "c": [2, 0, 4]}, 4, 2, {"c0", "c1"}, id="a rack where least is missing"
+        ),
+        pytest.param(
+            {"a": [0, 4, 4], "b": [0, 4, 4], "c": [4, 4, 4]}, 4, 2, {"a0", "a1"}, id="no free nodes of two racks"
+        ),
+        pytest.param(
+            {"a": [0, 0], "b": [0, 4], "c": [4, 0], "d": [2, 2]}, 8, 4, {"a0", "a1", "b0", "b1"}, id="two slices"
+        ),
+        pytest.param({"a": [0], "b": [0], "c": [0]}, 4, 3, None, id="no rack is large enough"),
+    ],
+)
+def test_a_gang_in_slices_has_nodes_of_whole_slices(
+    used: dict[str, list[int]], count: int, most: int, expected: set[str] | None
+) -> None:
+    """Slices of four, two members a node. used: CPUs on the nodes of each rack."""
+    cpus = {f"{rack}{i}": cpu for rack, each in used.items() for i, cpu in enumerate(each)}
+    request = gang(count, topology=RACKS)
+    ranks = {info.pod.uid: rank for rank, info in enumerate(request.members)}
+    request = replace(request, sliced=[Sliced(frozenset(ranks), (("rack", 4),), ranks)])
+    nodes = [in_rack(name, name[0]) for name in cpus]
+    choice = chosen(nodes, [on(name, str(cpu)) for name, cpu in cpus.items()], request, most)
+    assert (choice.nodes if choice is not None else None) == expected
