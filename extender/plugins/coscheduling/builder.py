@@ -14,6 +14,7 @@ from extender.plugins import names
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.bind_slots import BindSlots
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
+from extender.plugins.coscheduling.dispatch.holds import Holds
 from extender.plugins.coscheduling.events.ended_members import EndedMembers
 from extender.plugins.coscheduling.events.group_events import GroupEvents
 from extender.plugins.coscheduling.events.later_phases import LaterPhases
@@ -83,16 +84,15 @@ class GangParts:
         manager.max_held_binds = dependencies.max_held_binds
         self.bind_slots = BindSlots(manager, dependencies.max_held_binds, self.wait_seconds)
         self.dispatcher = Dispatcher(manager, dependencies, self.bind_slots)
-        self.gang_permit = GangPermit(
-            names.COSCHEDULING, manager, dependencies, handle.get_waiting_pod, lease_seconds=self.wait_seconds
-        )
+        self.holds = Holds(names.COSCHEDULING, manager, handle.get_waiting_pod)
+        self.gang_permit = GangPermit(manager, dependencies, self.holds, lease_seconds=self.wait_seconds)
         requests = PlanRequests(manager, handle.nominator, dependencies.topology)
         reservations = BackfillReservations(manager, dependencies, requests, schedule, planning)
         refusals = GangSetRefusals(
             manager,
             dependencies,
             self.dispatcher,
-            self.gang_permit,
+            self.holds,
             reservations,
             schedule,
             denied_seconds=denied_seconds,
@@ -119,17 +119,17 @@ class GangParts:
 
     def _observe(self) -> None:
         """What events and time lead to."""
-        manager, dependencies, rounds, permit = self.manager, self.dependencies, self.rounds, self.gang_permit
+        manager, dependencies, rounds, holds = self.manager, self.dependencies, self.rounds, self.holds
         self.ended_members = EndedMembers(manager, dependencies, rounds.schedule_planning, self.dispatcher.steering)
         self.observer = GangObserver(manager, dependencies, self.ended_members.is_short)
         self.stale_refusals = StaleRefusals(manager, self.dispatcher.steering)
         self.set_aside = SetAside(
-            manager, dependencies, self.dispatcher, permit, self.observer.forget, rounds.schedule_planning
+            manager, dependencies, self.dispatcher, holds, self.observer.forget, rounds.schedule_planning
         )
         self.expired_slots = ExpiredSlots(
             manager, rounds.drop_plan, rounds.schedule_planning, dependencies.has_unbound_claims, self.bind_slots
         )
-        self.events = GroupEvents(manager, rounds, self.dispatcher, permit, dependencies)
+        self.events = GroupEvents(manager, rounds, self.dispatcher, holds, self.gang_permit.recheck, dependencies)
         self.lead_changes = LeadChanges(
             manager, rounds, self.observer.tell_anew, dependencies.may_plan, self.events.on_capacity_freed
         )

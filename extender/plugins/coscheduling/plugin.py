@@ -124,7 +124,8 @@ class Coscheduling(
         )
         self.dependencies = parts.dependencies
         self.admission, self.single_pods, self.room = parts.admission, parts.single_pods, parts.room
-        self.gang_permit, self.dispatcher, self.rounds = parts.gang_permit, parts.dispatcher, parts.rounds
+        self.gang_permit, self.holds = parts.gang_permit, parts.holds
+        self.dispatcher, self.rounds = parts.dispatcher, parts.rounds
         self.events, self.observer, self.set_aside = parts.events, parts.observer, parts.set_aside
         self.ended_members = parts.ended_members
         self.lead_changes, self.stale_refusals = parts.lead_changes, parts.stale_refusals
@@ -259,7 +260,7 @@ class Coscheduling(
             self._back_off(group)
             text = messages.rejected_after_post_filter(group.key, pod.name)
             group.stop(Diagnosis(UnschedulableReason.REFUTED_BY_SCHEDULER, text, self.manager.clock()))
-            self.gang_permit.reject_all(group, messages.OPTIMISTIC_REJECTION)
+            self.holds.reject_all(group, messages.OPTIMISTIC_REJECTION)
         self.rounds.drop_plan(group.key)
         return unschedulable(text)
 

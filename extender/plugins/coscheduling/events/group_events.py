@@ -62,13 +62,16 @@ class GroupEvents:
         rounds: PlanningRounds,
         dispatcher: Dispatcher,
         holds: Holds,
+        recheck: Callable[[Group], None],
         dependencies: CoschedulingDependencies,
     ) -> None:
+        """recheck: starts a gang that is complete now, after minMember was lowered or a group was named no longer."""
         self._manager = manager
         self._rounds = rounds
         self._dispatcher = dispatcher
         self._feedback = SchedulerFeedback(manager, dispatcher)
         self._holds = holds
+        self._recheck = recheck
         self._claims: frozenset[str] | None = (
             frozenset()
         )  # changed since gangs were last looked through; None: any may have
@@ -231,7 +234,7 @@ class GroupEvents:
                 if gone:
                     self._holds.reject_all(each, messages.GROUP_DELETED)
                 else:
-                    self._holds.recheck(each)
+                    self._recheck(each)
                 manager.notes.forget(each.key)
             manager.queue.move_to_active(each.key for each in groups if each.key in manager.groups)
             void = [key] if gone else self._void(groups)

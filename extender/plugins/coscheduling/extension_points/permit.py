@@ -6,15 +6,12 @@ scheduler-plugins: pkg/coscheduling/core/core.go (Permit), pkg/coscheduling/cosc
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from collections.abc import Set as AbstractSet
-from functools import partial
+from collections.abc import Sequence
 
 from extender import metrics
 from extender.api import corev1
 from extender.framework.binding_annotations import annotate_binding
 from extender.framework.cycle_state import CycleState
-from extender.framework.interface import WaitingPod
 from extender.framework.status import SUCCESS, Status, unschedulable, wait
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import (
@@ -24,8 +21,10 @@ from extender.plugins.coscheduling.dependencies import (
     CoschedulingDependencies,
     Verdict,
 )
+from extender.plugins.coscheduling.dispatch.holds import Holds, not_ending, waiting
+from extender.plugins.coscheduling.extension_points.gang_start import GangStart
 from extender.plugins.coscheduling.extension_points.preflight import lacks_room, preflight
-from extender.plugins.coscheduling.scheduling.checks import missing_peer_gang, verdict_of_start
+from extender.plugins.coscheduling.scheduling.checks import missing_peer_gang
 from extender.plugins.coscheduling.scheduling.lost_slots import time_for_siblings
 from extender.plugins.coscheduling.scheduling.topology import GangSetDomains
 from extender.plugins.coscheduling.spec.keys import START
@@ -33,16 +32,11 @@ from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason, diagnosis_of_hold
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of, is_complete, missing_group, update_once_satisfied
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.member import Commit, MemberEvent
+from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.quorum import needs, note_early, note_start, schedules_alone
-from extender.plugins.coscheduling.state.starts import record_start
+from extender.plugins.coscheduling.state.quorum import needs, schedules_alone
 
 log = logging.getLogger(__name__)
-
-GetWaitingPod = Callable[[str], WaitingPod | None]
-Member = tuple[Group, str]
-"""A group and the UID of one of its members."""
 
 
 class GangPermit:
@@ -54,19 +48,18 @@ class GangPermit:
 
     def __init__(
         self,
-        name: str,
         manager: PodGroupManager,
         dependencies: CoschedulingDependencies,
-        get_waiting_pod: GetWaitingPod,
+        holds: Holds,
         *,
         lease_seconds: float,
     ) -> None:
         """lease_seconds: how long a place is kept for a member that does not come."""
-        self._name = name
         self._lease_seconds = lease_seconds
         self._manager = manager
         self._with = dependencies
-        self._get_waiting_pod = get_waiting_pod
+        self._holds = holds
+        self._gang_start = GangStart(manager, dependencies, holds)
         self._domains = GangSetDomains(manager, dependencies.topology)
 
     def permit(self, pod: corev1.Pod, node_name: str, default_wait: float) -> tuple[Status, float]:
@@ -92,12 +85,12 @@ class GangPermit:
                 return moved, 0
             group.happened(pod.uid, MemberEvent.HELD, node_name)
             if schedules_alone(group, spec, pod.uid):
-                return self._start([(group, pod.uid)], arriving=pod.uid), 0
+                return self._gang_start.start([(group, pod.uid)], arriving=pod.uid), 0
             gang_set = gang_set_of(manager, group)
             if not all(is_complete(manager, each) for each in gang_set):
                 return wait(), self._hold_seconds(pod, spec, gang_set, default_wait)
-            others = [member for member in _waiting(gang_set) if member[1] != pod.uid]
-            return self._start([*others, (group, pod.uid)], arriving=pod.uid), 0
+            others = [member for member in waiting(gang_set) if member[1] != pod.uid]
+            return self._gang_start.start([*others, (group, pod.uid)], arriving=pod.uid), 0
 
     def _moved(self, group: Group, pod: corev1.Pod, node_name: str) -> Status:
         """Whether a member that comes to another node than its own may be held there: its place has moved on its way. Held where
@@ -129,67 +122,9 @@ class GangPermit:
             if spec is None or spec.invalid or missing_group(self._manager, group):
                 return
             gang_set = gang_set_of(self._manager, group)
-            waiting = _waiting(gang_set)
-            if waiting and all(is_complete(self._manager, each) for each in gang_set):
-                self._start(waiting, arriving="")
-
-    def _start(self, starting: Sequence[Member], arriving: str) -> Status:
-        """Pre-flight, then all holds are lifted; if one was decided otherwise meanwhile, no member starts."""
-        if not self._with.may_commit():
-            return unschedulable("not the leader: nothing is committed")
-        waiting = [(group, uid) for group, uid in starting if uid != arriving]
-        snapshot = self._with.newest_snapshot()
-        for group, uid in starting:
-            member = group.members.get(uid)
-            status = preflight(member.pod, member.node, snapshot) if member is not None else SUCCESS
-            if not status.success:
-                self._reject(waiting, status.message)
-                return status
-        commit = Commit(" ".join(sorted({group.key for group, _ in starting})), len(starting))
-        for group, uid in starting:
-            group.happened(uid, MemberEvent.START_BEGUN)
-            group.members[uid].commit = commit
-        try:
-            commit.decide(self._lift([uid for _, uid in waiting]))
-        finally:
-            if not commit.begun:
-                commit.decide(False)  # whatever has happened: those that are lifted ask for it, and wait
-                for group, uid in starting:
-                    group.happened(uid, MemberEvent.START_CALLED_OFF)
-                self._reject(waiting, messages.NOT_ENOUGH_LEFT)
-        if not commit.begun:
-            return unschedulable(messages.NOT_ENOUGH_LEFT)
-        log.info("gang starts group=%s members=%d", commit.group, len(starting))
-        self._tell_start(starting)
-        return SUCCESS
-
-    def _lift(self, uids: Sequence[str]) -> bool:
-        """Whether every hold was still there."""
-        held = [self._get_waiting_pod(uid) for uid in uids]
-        lifted = [pod is not None and pod.allow(self._name) for pod in held]
-        return all(lifted)
-
-    def _tell_start(self, starting: Sequence[Member]) -> None:
-        """All holds are lifted by now: nothing that raises here may keep the member back that has just arrived."""
-        for group in {group.key: group for group, _ in starting}.values():
-            planned = self._manager.slots.uids_of(group.key) & group.members.keys()
-            group.refuted.clear()
-            begins = {uid for of, uid in starting if of is group}
-            note = partial(self._note_start, group, begins, planned | begins)
-            self._manager.quarantine.for_gang(group.key, "permit", note, None)
-
-    def _note_start(self, group: Group, begins: AbstractSet[str], uids: AbstractSet[str]) -> None:
-        """begins: the members that start. uids: with those that were planned together with them, and come later."""
-        try:
-            spec = self._manager.spec(group)
-            if spec is not None:
-                record_start(group, spec, begins, self._manager.wall())
-        finally:
-            note_start(group, uids)  # they keep their places where the gang is set aside now
-        self._manager.places.follow(group)
-        if spec is not None:
-            note_early(group, spec.been if spec.to_come else 0)
-            self._with.verdicts.decided(group.object, group.key, verdict_of_start(group, spec))
+            held = waiting(gang_set)
+            if held and all(is_complete(self._manager, each) for each in gang_set):
+                self._gang_start.start(held, arriving="")
 
     def check_commit(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         """PreBind: a member goes on only with its gang, and with the record of its start; a single pod only onto a node that
@@ -268,10 +203,10 @@ class GangPermit:
             manager.slots.release(pod.uid)
             manager.notes.on_capacity_freed([each.key for each in gang_set])
             return False
-        others, stop = _not_ending(gang_set), diagnosis_of_hold(cause, manager.clock())
+        others, stop = not_ending(gang_set), diagnosis_of_hold(cause, manager.clock())
         if others or not rejected or not stop.says_the_same_as(group.last_diagnosis):
             self._tell_end_of_hold(group, stop)
-        self._reject(others, cause)
+        self._holds.reject_members(others, cause)
         return True
 
     def _tell_end_of_hold(self, group: Group, stop: Diagnosis) -> None:
@@ -287,40 +222,3 @@ class GangPermit:
         text = messages.not_bound(pod.name, node_name)
         verdict = Verdict(False, PARTLY_BOUND, text, UnschedulableReason.PARTLY_BOUND, event_only=not lacks)
         self._with.verdicts.decided(group.object, group.key, verdict, pod)
-
-    def reject(self, group: Group, uid: str, cause: str) -> None:
-        """The hold of one pod ends, if it has one whose start has not begun. Lock held."""
-        if uid in group.held:
-            self._reject([(group, uid)], cause)
-
-    def reject_all(self, group: Group, cause: str) -> None:
-        """The group's holds end, and those of groups that were to start with it."""
-        with self._manager.lock:
-            self.end_holds(gang_set_of(self._manager, group), cause)
-
-    def end_holds(self, gang_set: Sequence[Group], cause: str) -> None:
-        """Likewise, of these groups. Lock held."""
-        self._reject(_not_ending(gang_set), cause)
-
-    def _reject(self, members: Sequence[Member], cause: str) -> None:
-        for group, uid in members:
-            if uid in group.starting:
-                continue
-            waiting = self._get_waiting_pod(uid)
-            if waiting is not None and waiting.reject(self._name, cause):
-                group.ending.add(uid)
-
-
-def _not_ending(gang_set: Sequence[Group]) -> list[Member]:
-    """Held members whose hold is not rejected yet. A gang of n members whose holds end asks n times: nothing is looked through then."""
-    return [
-        (group, uid)
-        for group in gang_set
-        if len(group.ending) < len(group.held)
-        for uid in group.held.keys() - group.ending
-    ]
-
-
-def _waiting(gang_set: Sequence[Group]) -> list[Member]:
-    """Held members whose start has not begun."""
-    return [(group, uid) for group in gang_set for uid in group.held if uid in group.in_permit]

@@ -269,7 +269,7 @@ class GangPreemption:
             reference = _reference(gang_set)
             pod_groups = [(group.key, group.object) for group in gang_set]
         for holder in holders:
-            self.coscheduling.gang_permit.reject_all(holder, messages.PREEMPTED)
+            self.coscheduling.holds.reject_all(holder, messages.PREEMPTED)
         if reference is None:
             return
         key = gang_set[0].key

@@ -50,7 +50,7 @@ class Preemption:
         )
         self.guard = PreemptionGuard(
             self._manager,
-            coscheduling.gang_permit,
+            coscheduling.holds,
             self._rest,
             self._waiting,
             coscheduling.rounds.requests.overlays,

@@ -56,7 +56,7 @@ def _look(priority: int, offered: list[str]) -> tuple[list[str], Veto | None]:
     manager.slots.reserve(Slot(PodInfo(member), "default/g", "n1", math.inf))
     guard = PreemptionGuard(
         manager,
-        world.plugin.gang_permit,
+        world.plugin.holds,
         Mock(spec_set=RestOfGangs),
         Mock(spec_set=WaitingPreemptors),
         world.plugin.rounds.requests.overlays,
@@ -119,7 +119,7 @@ class Bench:
     def guard(self, gang_victims: GangVictims = GangVictims.WHOLE_OR_SURPLUS) -> PreemptionGuard:
         return PreemptionGuard(
             self.manager,
-            self.world.plugin.gang_permit,
+            self.world.plugin.holds,
             self.rest,
             self.vetoed,
             self.world.plugin.rounds.requests.overlays,
