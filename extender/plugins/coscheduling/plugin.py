@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Self, TypeVar
+from typing import Self
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha3 import CompositePodGroup
@@ -18,7 +18,6 @@ from extender.client.interface import OwnPodGroup
 from extender.config.plugin_args import CoschedulingArgs
 from extender.crash import every, guarded
 from extender.framework.columnar import (
-    ALL_PASS,
     FilterColumns,
     IntColumn,
     NodeTable,
@@ -26,7 +25,7 @@ from extender.framework.columnar import (
     ScoreColumns,
     Verdicts,
 )
-from extender.framework.cycle_state import AWAITED, CycleState
+from extender.framework.cycle_state import CycleState
 from extender.framework.handle import Handle
 from extender.framework.interface import (
     ClusterEventWithHint,
@@ -45,36 +44,24 @@ from extender.framework.interface import (
     ScorePlugin,
 )
 from extender.framework.node_info import NodeInfo
-from extender.framework.node_rows import names_of
-from extender.framework.permit_rejection import rejection_of
 from extender.framework.preemption.candidate import Candidate, Victims
-from extender.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
+from extender.framework.status import SKIP, SUCCESS, Status, unschedulable
 from extender.plugins import names
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.builder import GangParts
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
-from extender.plugins.coscheduling.extension_points.admission import Decision
-from extender.plugins.coscheduling.extension_points.preflight import lacks_room
-from extender.plugins.coscheduling.extension_points.reserved_room import KeptRoom
-from extender.plugins.coscheduling.extension_points.single_pods import PackingScores, outside_domain
+from extender.plugins.coscheduling.extension_points.pre_filter import GangPreFilter
+from extender.plugins.coscheduling.extension_points.rejection import GangRejection
+from extender.plugins.coscheduling.extension_points.single_pods import PackingScores
 from extender.plugins.coscheduling.hints.group_hints import GroupHints
-from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.preemption.preemption import Preemption
 from extender.plugins.coscheduling.spec.keys import START
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.spec.sources.foreign import ForeignPodGroup
-from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
-from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.quorum import needs
-from extender.retry import Retry
 
-T = TypeVar("T")
-
-KEPT = "Kept" + names.COSCHEDULING
 PACKING = "Packing" + names.COSCHEDULING
 DEFAULT_WAIT_SECONDS = 60.0
-CATCH_UP = Retry(0.005, 0.32, steps=7)
 
 
 class Coscheduling(
@@ -131,6 +118,17 @@ class Coscheduling(
         self.lead_changes, self.stale_refusals = parts.lead_changes, parts.stale_refusals
         self.expired_slots, self.report = parts.expired_slots, parts.report
         self.what_if, self.drain = parts.what_if, parts.drain
+        self._filters = GangPreFilter(
+            self.manager, self.rounds, self.admission, self.single_pods, self.room, self._handle.snapshot
+        )
+        self._rejection = GangRejection(
+            self._args,
+            self.manager,
+            self.rounds,
+            self.gang_permit,
+            self.holds,
+            errors_back_off=self.dependencies.errors_back_off,
+        )
         self._preempting = () if parts.preemption is None else (parts.preemption,)
 
     @property
@@ -162,81 +160,13 @@ class Coscheduling(
     def pre_filter(
         self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        """A member of a gang that is set aside is refused; a pod of no gang passes whatever the state of gangs raises."""
-        if not self._begun_is_planned(state, pod):
-            return None, unresolvable(messages.BEGUN_FIRST)
-        key = self.manager.key_of(pod)
-        step = partial(self._pre_filter, state, pod, nodes)
-        answer = self.manager.quarantine.for_gang(key, "filter", step, None)
-        if answer is not None:
-            return answer
-        self._stop_waiting(state)
-        return None, self.admission.set_aside(pod, key) if key else SKIP
-
-    def _pre_filter(
-        self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
-    ) -> tuple[PreFilterResult | None, Status]:
-        node_name, status = self._decide(state, pod, nodes)
-        if not status.success:
-            return None, status
-        if node_name is not None:
-            return PreFilterResult(frozenset((node_name,))), SUCCESS
-        level, inside = self.single_pods.confined_to(pod, nodes, self._handle.snapshot())
-        if inside is not None and not inside:
-            return None, unresolvable(outside_domain(level))
-        kept = self.room.kept_from(pod, self._handle.snapshot())
-        if kept is not None:
-            state.write(KEPT, kept)
-        elif inside is None:
-            return None, SKIP
-        return PreFilterResult(inside) if inside is not None else None, SUCCESS
-
-    def _begun_is_planned(self, state: CycleState, pod: corev1.Pod) -> bool:
-        """Whether the pod may be answered; what to wait for is in the state then, once."""
-        if self.rounds.begun.is_planned():
-            return True
-        if not self.rounds.beside_the_verbs:
-            self.rounds.begun.finish()
-            return True
-        if state.awaited is None:
-            state.write(AWAITED, self.rounds.begun.call(pod))
-        else:
-            self._stop_waiting(state)
-        return False
-
-    def _decide(self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]) -> Decision:
-        """Where a thread plans beside the verbs the plan is waited for with no lock held; elsewhere it is made here."""
-        if not self.rounds.beside_the_verbs:
-            return self.admission.admit(pod, frozenset(names_of(nodes)))
-        before = state.awaited
-        decision, call = self.admission.decide(
-            pod, lambda: frozenset(names_of(nodes)), before if isinstance(before, PlanCall) else None
-        )
-        state.delete(AWAITED)
-        if call is not None:
-            state.write(AWAITED, call)
-        return decision
-
-    def _stop_waiting(self, state: CycleState) -> None:
-        if state.awaited is not None:
-            state.awaited.give_up()
-            state.delete(AWAITED)
+        return self._filters.pre_filter(state, pod, nodes)
 
     def filter(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> Status:
-        kept = state.get(KEPT, KeptRoom)
-        return self._kept(state, partial(self.room.judge, kept, pod, node), SUCCESS) if kept is not None else SUCCESS
+        return self._filters.filter(state, pod, node)
 
     def filter_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> Verdicts | None:
-        kept = state.get(KEPT, KeptRoom)
-        return self._kept(state, partial(self.room.judge_all, kept, pod, table), ALL_PASS) if kept else ALL_PASS
-
-    def _kept(self, state: CycleState, judge: Callable[[], T], passes: T) -> T:
-        """Where what is kept for others raises nothing is kept: they can be planned again, and this pod would never pass."""
-        verdict = self.manager.quarantine.for_gang("", "filter", lambda: (judge(),), None)
-        if verdict is None:
-            state.delete(KEPT)
-            return passes
-        return verdict[0]
+        return self._filters.filter_columns(state, pod, table)
 
     # PostFilter
 
@@ -244,32 +174,9 @@ class Coscheduling(
         self, state: CycleState, pod: corev1.Pod, node_statuses: NodeToStatus
     ) -> tuple[PostFilterResult | None, Status]:
         """A gang of which one member fits nowhere gives up early, unless it is nearly complete."""
-        step = partial(self._post_filter, pod)
+        step = partial(self._rejection.post_filter, pod)
         set_aside = unschedulable(messages.INTERNAL_ERROR)
         return None, self.manager.quarantine.for_gang(self.manager.key_of(pod), "filter", step, set_aside)
-
-    def _post_filter(self, pod: corev1.Pod) -> Status:
-        with self.manager.lock:
-            group = self.manager.group_of(pod)
-            spec = self.manager.spec(group) if group is not None else None
-            if group is None or spec is None or spec.invalid:
-                return unschedulable("can not find pod group")
-            missing = needs(group, spec, group.assigned | group.waiting()).total
-            if missing <= spec.min_member * self._args.pod_group_reject_percentage / 100:
-                return unschedulable()
-            self._back_off(group)
-            text = messages.rejected_after_post_filter(group.key, pod.name)
-            group.stop(Diagnosis(UnschedulableReason.REFUTED_BY_SCHEDULER, text, self.manager.clock()))
-            self.holds.reject_all(group, messages.OPTIMISTIC_REJECTION)
-        self.rounds.drop_plan(group.key)
-        return unschedulable(text)
-
-    def _back_off(self, group: Group) -> None:
-        """podGroupBackoffSeconds: a group that was just rejected is not tried for so long."""
-        if self._args.pod_group_backoff_seconds > 0 and group.key in self.manager.groups:
-            self.manager.queue.back_off(group.key, float(self._args.pod_group_backoff_seconds))
-            for call in group.calls.values():
-                call.close()
 
     # PreScore and Score
 
@@ -299,26 +206,8 @@ class Coscheduling(
     def unreserve(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:
         """Releases the whole group: none of it can start now."""
         with self.manager.quarantine.blame(partial(self.manager.key_of, pod)):
-            self._unreserve(state, pod)
+            self._rejection.unreserve(state, pod)
         self.dispatcher.send_those_that_wait()
-
-    def _unreserve(self, state: CycleState, pod: corev1.Pod) -> None:
-        cause = rejection_of(state) or messages.REJECTION_IN_UNRESERVE
-        with self.manager.lock:
-            group = self.manager.holder_of(pod)
-            if group is not None:
-                self._note_error(group, pod)
-            if group is None or not self.gang_permit.unreserve(pod, cause):
-                return
-            self._back_off(group)
-        self.rounds.drop_plan(group.key)
-
-    def _note_error(self, group: Group, pod: corev1.Pod) -> None:
-        """Its bind call will be answered with an error, so it comes back by itself, and not before its time. Lock held."""
-        if not self.dependencies.errors_back_off or pod.uid not in group.members:
-            return
-        due = group.errors.failed(pod.uid, self.manager.clock())
-        self.manager.queue.retry_at(group.key, due)
 
     def permit(self, state: CycleState, pod: corev1.Pod, node_name: str) -> tuple[Status, float]:
         key = self.manager.key_of(pod)
@@ -330,18 +219,8 @@ class Coscheduling(
         return decided
 
     def pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
-        """A preemptor is here within moments of its victim's end: our watch is given the time to show it as well."""
         with self.manager.quarantine.blame(partial(self.manager.key_of, pod)):
-            return self._pre_bind(state, pod, node_name)
-
-    def _pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
-        status = self.gang_permit.check_commit(state, pod, node_name)
-        for pause in CATCH_UP.pauses():
-            if not lacks_room(status):
-                break
-            self._handle.sleep(pause)
-            status = self.gang_permit.check_commit(state, pod, node_name)
-        return status
+            return self.gang_permit.pre_bind(state, pod, node_name, self._handle)
 
     def post_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:
         with self.manager.quarantine.blame(partial(self.manager.key_of, pod)):
@@ -399,7 +278,7 @@ class Coscheduling(
             ("room", self.room.tick),
             ("quarantine", self.set_aside.tick),
             ("unseen", self.events.tick),
-            ("due", self._look_at_what_is_due),
+            ("due", self.rounds.tick),
             ("bind-slots", self.dispatcher.send_those_that_wait),
             ("leadership", self.lead_changes.tick),
             ("stale-refusals", self.stale_refusals.tick),
@@ -408,13 +287,6 @@ class Coscheduling(
             ("expired", self.expired_slots.tick),
             ("shadows", self.rounds.reservations.tick),
         )
-
-    def _look_at_what_is_due(self) -> None:
-        with self.manager.lock:
-            self.rounds.look_for_room_of(self.manager.note_in_part())
-            active = self.manager.queue.flush()
-        if active:
-            self.rounds.schedule_planning()
 
 
 AnyPodGroup = OwnPodGroup | ForeignPodGroup

@@ -12,6 +12,7 @@ from extender import metrics
 from extender.api import corev1
 from extender.framework.binding_annotations import annotate_binding
 from extender.framework.cycle_state import CycleState
+from extender.framework.handle import Handle
 from extender.framework.status import SUCCESS, Status, unschedulable, wait
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import (
@@ -35,8 +36,11 @@ from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import needs, schedules_alone
+from extender.retry import Retry
 
 log = logging.getLogger(__name__)
+
+CATCH_UP = Retry(0.005, 0.32, steps=7)
 
 
 class GangPermit:
@@ -125,6 +129,16 @@ class GangPermit:
             held = waiting(gang_set)
             if held and all(is_complete(self._manager, each) for each in gang_set):
                 self._gang_start.start(held, arriving="")
+
+    def pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str, handle: Handle) -> Status:
+        """A preemptor is here within moments of its victim's end: our watch is given the time to show it as well."""
+        status = self.check_commit(state, pod, node_name)
+        for pause in CATCH_UP.pauses():
+            if not lacks_room(status):
+                break
+            handle.sleep(pause)
+            status = self.check_commit(state, pod, node_name)
+        return status
 
     def check_commit(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:
         """PreBind: a member goes on only with its gang, and with the record of its start; a single pod only onto a node that

@@ -105,9 +105,14 @@ class PlanningRounds:
         if not self._plan_until(self._manager.clock() + TURN_SECONDS, lambda: False):
             self.schedule_planning()
 
-    def look_for_room_of(self, keys: Iterable[str]) -> None:
-        """In the next turn, for the members to come of these gangs: of one that runs, after a restart, room is kept again. Lock held."""
-        self._in_part += keys
+    def tick(self) -> None:
+        """About once a second: gangs whose time has come are planned. Of those that are taken for ones that come in phases by now room is
+        looked for, for members to come: after a restart it is kept again."""
+        with self._manager.lock:
+            self._in_part += self._manager.note_in_part()
+            active = self._manager.queue.flush()
+        if active:
+            self.schedule_planning()
 
     def plan_waiting(self) -> None:
         """Every gang that waits and may fit now, in order."""

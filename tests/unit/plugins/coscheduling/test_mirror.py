@@ -14,11 +14,15 @@ TESTS = Path(__file__).parent
 
 NO_FILE_OF_ITS_OWN = {
     "dependencies.py": "Protocols and values without a rule of their own",
-    "dispatch/holds.py": "a Protocol",
     "events/gang_scheduler.py": "a Protocol",
     "builder.py": "puts the parts together: every story is of what it makes",
     "plugin.py": "it hands on what the framework asks: every story goes through it",
-    "events/group_events.py": "what follows from events is a story: stories/test_lifetimes.py, machines/test_lifetimes_machine.py",
+    "events/group_events.py": "hands each event on: stories/test_lifetimes.py",
+    "events/object_events.py": "what follows from objects is a story: stories/test_lifetimes.py, machines/test_lifetimes_machine.py",
+    "events/pod_events.py": "likewise: stories/test_lifetimes.py, stories/test_member_states.py, machines/test_gang_machine.py",
+    "events/void_plans.py": "likewise: stories/test_races.py, stories/test_lifetimes.py",
+    "extension_points/pre_filter.py": "it asks admission, single pods and reserved room, in turn: test_plan_call.py",
+    "extension_points/rejection.py": "a gang that lets go is a story: stories/test_error_back_off.py",
     "preemption/preemption.py": "puts the parts together: tests/unit/scheduler/test_gang_preemption_stories.py",
     "preemption/rest_of_gangs.py": "with the victims that it follows: preemption/test_terminating_victims.py",
     "preemption/victim_search.py": "with the gangs that ask it: preemption/test_gang_preemption.py, preemption/test_planning.py",

@@ -374,8 +374,8 @@ class FaultyMachine(GangMachine):
             (plugin.rounds.requests, "_of_group"),
             (plugin.dispatcher, "dispatch"),
             (plugin.observer, "_look"),
-            (plugin.gang_permit, "_note_start"),
-            (plugin.events, "_matters"),
+            (plugin.gang_permit._gang_start, "_note_start"),
+            (plugin.events._pods, "_matters"),
         ):
             setattr(owner, name, self._faulty(name, getattr(owner, name)))
         self.catch_up, self.behind = with_boundaries(world)

@@ -33,6 +33,7 @@ pytestmark = pytest.mark.faults
 
 BOUNDARIES = (
     "plugin:",
+    "extension_points.pre_filter:",
     "report.gang_report:GangReport.status",
     "report.gang_report:GangReport._line_of",
     "report.largest_gang:LargestGang._members",
