@@ -72,4 +72,4 @@ mutants-by-hand: install
 	$(BIN)/python -m tests.mutation.by_hand
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) build dist docs/_build docs/_generated *.egg-info

@@ -5,12 +5,16 @@ The pages are plain Markdown that is read in the repository as well, so links le
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
+
+sys.path.insert(0, str(Path(__file__).parent))
+import generated
 
 project = "gang-extender"
 extensions = ["myst_parser", "sphinxcontrib.mermaid"]
@@ -39,6 +43,11 @@ class BeyondThePages(SphinxPostTransform):
                 node.replace_self(node.children)
 
 
+def write_reference(app: Sphinx) -> None:
+    generated.write(Path(app.srcdir) / "_generated")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("builder-inited", write_reference)
     app.add_post_transform(BeyondThePages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
