@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test manifests docs links control-plane e2e check benchmark fault-run parity-oracle mutants mutants-by-hand clean
+.PHONY: install demo test lowest manifests docs links control-plane e2e check benchmark fault-run parity-oracle mutants mutants-by-hand clean
 
 install: $(VENV)/.installed
 
@@ -22,6 +22,15 @@ test: install
 # KUBE_APISERVER_VERSION=1.37.2 another API server.
 control-plane: install
 	$(BIN)/python -m tests.e2e.build
+
+# The tests of what meets the dependencies, with the oldest versions of these that setup.cfg lets in; minutes, not in CI.
+LOWEST := .venv-lowest
+EDGES := tests/unit/api tests/unit/cli tests/unit/client tests/unit/config tests/unit/framework tests/server
+lowest:
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-lowest.txt -e '.[server]' \
+		hypothesis jsonschema pytest pytest-timeout trustme websockets
+	$(LOWEST)/bin/python -m pytest -p no:cacheprovider $(EDGES)
 
 # install.yaml of manifests/sidecar, by kustomize of the kubectl that control-plane builds.
 manifests: install
@@ -72,4 +81,4 @@ mutants-by-hand: install
 	$(BIN)/python -m tests.mutation.by_hand
 
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/_generated *.egg-info
+	rm -rf $(VENV) $(LOWEST) build dist docs/_build docs/_generated *.egg-info

@@ -45,7 +45,8 @@ def write(folder: Path) -> None:
 
 def command_line() -> Iterator[str]:
     yield from ("# Command line", "", "What `gang-extender help COMMAND` prints.", "")
-    yield "Exit codes: 0 done; 1 it did not work, or something is wrong; 2 wrong use; 130 interrupted; 141 nothing reads the output any more."
+    yield "Exit codes: 0 done; 1 it did not work, or something is wrong; 2 wrong use; 130 interrupted; 141 nothing reads the"
+    yield "output any more."
     for name, what in COMMANDS.items():
         yield from ("", f"## {name}", "", f"{what[0].upper()}{what[1:]}.", "", "```text")
         yield from _help(name).splitlines()
