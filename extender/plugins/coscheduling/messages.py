@@ -126,8 +126,8 @@ def with_priorities(text: str) -> str:
 
 
 def not_honoured(fields: Collection[str]) -> str:
-    """fields: of the PodGroup of another system."""
-    return f"not honoured of its PodGroup: {', '.join(fields)}" if fields else ""
+    """fields: of the PodGroup of another system, or annotations."""
+    return f"not honoured: {', '.join(fields)}" if fields else ""
 
 
 def waiting_for_gates(minimum: int) -> str:

@@ -91,6 +91,7 @@ ENDS = {
     "slices-uneven": End({"Scheduled": 5}, racks=2),
     "slices-short": End({"Pending": 5}, "no single rack takes a slice of 5: Insufficient cpu"),
     "kueue-slices": End({"Scheduled": 4}, racks=2),
+    "slices-two-controllers": End({"Scheduled": 8}, racks=1),
     "topology": End({"Pending": 4}, "minMember of 4 does not fit: no single rack takes it: Insufficient cpu"),
     "other-kinds": End(
         {"Scheduled": 1}, warned="other-kinds.yaml:2: ClusterQueue default/all, "

@@ -239,7 +239,7 @@ class Dispatcher:
             other = group.members.get(slot.uid)
             if slot.uid == uid or slot.node_name not in offered or (other is not None and other.state in TAKING):
                 continue
-            if own is not None and slot.ranks != own.ranks:
+            if own is not None and (slot.ranks, slot.kind) != (own.ranks, own.kind):
                 continue
             on_its_way = other is not None and other.nomination is not None
             if (turn is not None and slot.wave > turn) or (on_its_way and sent is not None) or not fits(slot, info):

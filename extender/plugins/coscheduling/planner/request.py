@@ -122,7 +122,7 @@ class Sliced:
     uids: of those without a place. sizes: (a level's name or label, members of a slice), each slice of a narrower level inside of one
     of a wider; 0 members: all of them. ranks: of those with and without a place, by UID; of all of them, or of none: then any member
     will do for any slice. placed: (UID, node) of those that have a place. balanced: as many slices in each domain, of as few
-    domains as can be. name: whose they are, for verdicts; empty for the only ones.
+    domains as can be. name: whose they are, for verdicts; empty for the only ones. kind: likewise, for slots; None for the only ones.
     """
 
     uids: frozenset[str]
@@ -131,6 +131,7 @@ class Sliced:
     placed: Sequence[tuple[str, str]] = ()
     balanced: bool = False
     name: str = ""
+    kind: tuple[str, str] | None = None
 
     def ranks_beside(self, uid: str) -> range | None:
         """The ranks of the narrowest slice that this member is in; None where no rank is kept to its slice."""

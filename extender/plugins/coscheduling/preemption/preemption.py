@@ -42,6 +42,7 @@ class Preemption:
             coscheduling.ended_members,
             dependencies.evictor,
             self._terminating,
+            dependencies.pdbs,
         )
         steering = coscheduling.dispatcher.steering
         self._newest_snapshot = coscheduling.dependencies.newest_snapshot

@@ -146,7 +146,7 @@ class GangStatus(Shown, frozen=True):
     nothing, and knows of no plan or refusal. kept_free: its shadow, while it has one. preemption: None where room of others
     would not help, or none is needed.
     starts_with: the groups that it starts together with, until all have. not_asked: why kube-scheduler asks about no member, where known.
-    not_honoured: fields of its PodGroup, which is another system's. room_kept: None where none of its members come later. gave_up: that it
+    not_honoured: of another system's PodGroup, and annotations. room_kept: None where none of its members come later. gave_up: that it
     comes behind others of its priority, and why; empty while it does not.
     """
 

@@ -81,7 +81,7 @@ def priorities_differ(manager: PodGroupManager, group: Group) -> bool:
 
 
 def _not_honoured(group: Group | None) -> tuple[str, ...]:
-    """Only of another system's PodGroup, to which no condition is written: at a start, too, a member is told."""
+    """At a start, too, a member is told: to another system's PodGroup no condition is written."""
     return group.spec.ignored if group is not None and group.spec is not None else NONE
 
 
@@ -94,4 +94,4 @@ def remark_is_stale(manager: PodGroupManager, group: Group) -> bool:
     told = group.told
     if told is None or group.pod_group is None:  # of kube-scheduler's own kind a start is said once
         return False
-    return told.message.endswith(messages.PRIORITIES_DIFFER) != priorities_differ(manager, group)
+    return (messages.PRIORITIES_DIFFER in told.message) != priorities_differ(manager, group)

@@ -7,9 +7,10 @@ the planner, by its name. No counterpart upstream.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from extender.api import corev1
 from extender.config.types import TopologyLevel
 from extender.framework.columnar import table_of
 from extender.framework.listers import NodeInfoLister
@@ -19,8 +20,11 @@ from extender.plugins.coscheduling.planner.domains import NONE, DomainCache, Dom
 from extender.plugins.coscheduling.spec.topology import AskedTopology, Slicing, is_elsewhere, layer_name, tier_number
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.group_members import controller_of
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
+Rank = tuple[int, int]
+"""Of a JobSet the number of the Job, else 0; the index there."""
 Position = Callable[[str], int | None]
 """The row of a node in a snapshot, by the node's name; None where the snapshot does not have it."""
 
@@ -35,28 +39,49 @@ def places_of(manager: PodGroupManager, group: Group, but: str = "") -> Iterator
 
 
 def sliced_of(manager: PodGroupManager, group: Group, unplaced: Iterable[PodInfo], name: str) -> list[Sliced]:
-    """The group's members by what they ask for: those of one role that say the same, those with a rank apart from those without.
-    name: the group, where it is one of several. Lock held."""
+    """The group's members by what they ask for: those of one role that say the same, those with a rank apart from those without, and
+    those of two controllers that both count from 0 apart from each other. name: the group, where it is one of several. Lock held."""
     spec = manager.spec(group)
     if spec is None or spec.invalid:
         return []
     known = {info.pod.metadata.uid: info.pod for info in unplaced}
     places = {uid: node for uid, node in _places_by_uid(manager, group) if uid in group.members and uid not in known}
     pods = {**known, **{uid: group.members[uid].pod for uid in places}}
-    kinds: dict[tuple[str, Slicing | None, bool], dict[str, tuple[int, int]]] = {}
+    kinds: dict[tuple[str, Slicing | None, bool], dict[str, Rank]] = {}
     for uid, pod in pods.items():
         rank, slicing = spec.rank_of(pod), spec.slicing_of(pod)
         if rank is not None or slicing is not None:
             kinds.setdefault((spec.roles.role_of(pod), slicing, rank is not None), {})[uid] = rank or (0, 0)
+    apart = [
+        (role, slicing, ranked, controller, ranks)
+        for (role, slicing, ranked), together in kinds.items()
+        for controller, ranks in (_by_controller(together, pods) if ranked else {"": together}).items()
+    ]
     found = []
-    for (role, slicing, ranked), ranks in kinds.items():
+    for role, slicing, ranked, controller, ranks in apart:
         jobs = 1 + max(index for _, index in ranks.values())
         sizes, balanced = (slicing.sizes, slicing.balanced) if slicing is not None else ((), False)
-        whose = " of ".join(filter(None, (f"role {role}" if role else "", name)))
+        owner = pods[next(iter(ranks))].metadata.controller if controller else None
+        whose = (f"role {role}" if role else "", owner.name if owner is not None else "", name)
         numbers = {uid: job * jobs + index for uid, (job, index) in ranks.items()} if ranked else {}
         placed = [(uid, places[uid]) for uid in ranks if uid in places]
-        found.append(Sliced(frozenset(ranks.keys() & known.keys()), sizes, numbers, placed, balanced, whose))
+        kind = (role, controller) if len(apart) > 1 else None
+        uids = frozenset(ranks.keys() & known.keys())
+        found.append(Sliced(uids, sizes, numbers, placed, balanced, " of ".join(filter(None, whose)), kind))
     return found
+
+
+def _by_controller(ranks: Mapping[str, Rank], pods: Mapping[str, corev1.Pod]) -> dict[str, dict[str, Rank]]:
+    """By the UID of its controller, or all by "" where no two controllers have given one rank: those of a JobSet, or of a
+    LeaderWorkerSet, go on counting where the one before has ended."""
+    found: dict[str, dict[str, Rank]] = {}
+    whose: dict[Rank, str] = {}
+    alone = True
+    for uid, rank in ranks.items():
+        controller = controller_of(pods[uid])
+        found.setdefault(controller, {})[uid] = rank
+        alone = alone and whose.setdefault(rank, controller) == controller
+    return {"": dict(ranks)} if alone else found
 
 
 def _places_by_uid(manager: PodGroupManager, group: Group) -> Iterator[tuple[str, str]]:

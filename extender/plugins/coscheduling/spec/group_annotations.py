@@ -30,7 +30,8 @@ from extender.plugins.coscheduling.spec.topology import NO_TOPOLOGY, AskedTopolo
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """invalid: the key that is wrong, and why; then the rest is not read. groups_key: the annotation that names the groups."""
+    """invalid: the key that is wrong, and why; then the rest is not read. groups_key: the annotation that names the groups. ignored: keys
+    that ask for nothing without another one."""
 
     match_policy: MatchPolicy = MatchPolicy.WAITING_AND_RUNNING
     groups: Keys = ()
@@ -40,6 +41,16 @@ class Asked:
     topology: AskedTopology = NO_TOPOLOGY
     patience: Patience = NO_PATIENCE
     invalid: str = ""
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Slices:
+    """preferred: the label of the level that Kueue's key prefers. ignored: as of Asked."""
+
+    slicing: Slicing | None = None
+    preferred: str = ""
+    ignored: tuple[str, ...] = ()
 
 
 NOTHING = Asked()
@@ -82,15 +93,24 @@ def asked_by(metadata: ObjectMeta, own_key: str, source: Source | None = None) -
     preferred = reading.value(metadata, keys.TOPOLOGY_PREFERRED)
     koordinators = reading.value(metadata, keys.KOORDINATOR_TOPOLOGY)
     patience = _patience(reading, metadata)
-    slicing, kueue_preferred = _slicing(reading, metadata)
+    slices = _slices(reading, metadata)
     if reading.invalid:
         return Asked(invalid=reading.invalid)
     roles = (
         Roles(minima, label or (source.role_label if source is not None else "") or ROLE_LABEL) if minima else NO_ROLES
     )
     levels = AskedTopology(required or "", preferred or "") if required or preferred else koordinators or NO_TOPOLOGY
-    levels = with_slices(levels, slicing, kueue_preferred)
-    return Asked(policy or default.match_policy, groups, groups_key if groups else "", roles, seconds, levels, patience)
+    levels = with_slices(levels, slices.slicing, slices.preferred)
+    return Asked(
+        policy or default.match_policy,
+        groups,
+        groups_key if groups else "",
+        roles,
+        seconds,
+        levels,
+        patience,
+        ignored=slices.ignored,
+    )
 
 
 def _patience(reading: Reading, metadata: ObjectMeta) -> Patience:
@@ -119,7 +139,7 @@ def asked_beside(
 
 def with_slices_of_pods(asked: Asked, beside: Collection[tuple[str, ...]]) -> Asked:
     """beside: as of asked_beside. What one pod says of slices is for those that say the same."""
-    reading, found, preferred = Reading(), dict[tuple[str, ...], Slicing](), ""
+    reading, found, preferred, ignored = Reading(), dict[tuple[str, ...], Slicing](), "", dict[str, None]()
     different = {texts[-len(keys.BY_POD) :] for texts in beside if any(texts[-len(keys.BY_POD) :])}
     if len(different) > MAX_SLICINGS:
         return replace(
@@ -127,13 +147,15 @@ def with_slices_of_pods(asked: Asked, beside: Collection[tuple[str, ...]]) -> As
         )
     for texts in sorted(different):
         annotations = {str(key): text for key, text in zip(keys.BY_POD, texts, strict=True) if text}
-        slicing, its_preferred = _slicing(reading, ObjectMeta(annotations=annotations))
-        preferred = preferred or its_preferred
-        if slicing is not None:
-            found[texts] = slicing
+        slices = _slices(reading, ObjectMeta(annotations=annotations))
+        preferred = preferred or slices.preferred
+        ignored |= dict.fromkeys(slices.ignored)
+        if slices.slicing is not None:
+            found[texts] = slices.slicing
     if reading.invalid or asked.invalid:
         return replace(asked, invalid=asked.invalid or reading.invalid)
-    return replace(asked, topology=replace(with_slices(asked.topology, None, preferred), by_pods=tuple(found.items())))
+    topology = replace(with_slices(asked.topology, None, preferred), by_pods=tuple(found.items()))
+    return replace(asked, topology=topology, ignored=tuple(ignored))
 
 
 def with_slices(topology: AskedTopology, slicing: Slicing | None, preferred: str) -> AskedTopology:
@@ -143,16 +165,24 @@ def with_slices(topology: AskedTopology, slicing: Slicing | None, preferred: str
     return replace(topology, slicing=slicing, preferred=preferred, preferred_label=preferred)
 
 
-def _slicing(reading: Reading, metadata: ObjectMeta) -> tuple[Slicing | None, str]:
-    """(the slices that are asked for; the label of the level that Kueue's key prefers, or ""). Our own keys come before Kueue's."""
+def _slices(reading: Reading, metadata: ObjectMeta) -> _Slices:
+    """What is asked for of slices. Our own keys come before Kueue's."""
     sizes, balanced = reading.value(metadata, keys.TOPOLOGY_SLICE), reading.value(metadata, keys.TOPOLOGY_SPREAD)
     required, preferred = reading.value(metadata, keys.KUEUE_REQUIRED), reading.value(metadata, keys.KUEUE_PREFERRED)
     level, size = reading.value(metadata, keys.KUEUE_SLICE), reading.value(metadata, keys.KUEUE_SLICE_SIZE)
+    ignored = tuple(
+        f"annotation {key} (it counts with {other} alone)"
+        for key, other, there, its_other in (
+            (keys.KUEUE_SLICE, keys.KUEUE_SLICE_SIZE, level, size),
+            (keys.KUEUE_SLICE_SIZE, keys.KUEUE_SLICE, size, level),
+        )
+        if there and not its_other
+    )
     of_kueue = (((required, 0),) if required else ()) + (((level, size),) if level and size else ())
     if not sizes and not of_kueue:
-        return None, preferred or ""
+        return _Slices(None, preferred or "", ignored)
     labels = tuple(name for name, _ in of_kueue) if not sizes else ()
-    return Slicing(sizes or of_kueue, labels, bool(balanced)), preferred or ""
+    return _Slices(Slicing(sizes or of_kueue, labels, bool(balanced)), preferred or "", ignored)
 
 
 def _groups(reading: Reading, metadata: ObjectMeta, key: Key[Keys], own_key: str) -> Keys:

@@ -48,7 +48,8 @@ class GroupSpec:
     min_member is at least the sum of the roles' minima, and 0 where it cannot be read. groups: those that it names to start
     together; groups_key: the annotation that names them. kind: what messages call the group.
     been, to_come: how many that its object counts, and min_member does not: those that have ended, and those that are made later.
-    index: where a member's index in it is. ignored: fields of its object that are not honoured, though they keep no gang from being whole.
+    index: where a member's index in it is. ignored: fields of its object, and annotations, that are not honoured, though they keep no gang
+    from being whole.
 
     Of kube-scheduler's own PodGroup: priority is the gang's own (None: its members'); preempts: whether pods may be evicted
     for it; disrupted_whole: no member goes alone; parent: the key of the CompositePodGroup that it is a group of, or empty.
@@ -166,6 +167,7 @@ def completed(spec: GroupSpec, invalid: str, asked: Asked, kind: str) -> GroupSp
         roles=asked.roles,
         topology=asked.topology,
         patience=asked.patience,
+        ignored=(*spec.ignored, *asked.ignored),
     )
     return _invalid(spec, wrong) if wrong else spec
 

@@ -19,6 +19,7 @@ from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.pod_conditions import was_sent
 from extender.plugins.coscheduling.spec.group_annotations import relevant
 from extender.plugins.coscheduling.spec.membership import GroupRef, foreign_gates
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.sources.steps import step_of
 from extender.plugins.coscheduling.state.group import Group, Wish
 from extender.plugins.coscheduling.state.member import Effect, Member, MemberEvent, MemberState
@@ -168,6 +169,12 @@ def controller_of(pod: corev1.Pod) -> str:
     """The UID of what manages the pod; empty where nothing does."""
     owner = pod.metadata.controller
     return owner.uid if owner is not None else ""
+
+
+def is_of_kind(spec: GroupSpec, pod: corev1.Pod, kind: tuple[str, str]) -> bool:
+    """kind: a role, and a controller's UID; empty for any controller."""
+    role, controller = kind
+    return spec.roles.role_of(pod) == role and controller in ("", controller_of(pod))
 
 
 def _follow_gate(group: Group, pod: corev1.Pod, gate: str) -> None:

@@ -33,7 +33,8 @@ class Slot:
     pod_info: what is counted: the member that the slot is for, or the likeness of one that is still to come.
     group: the gang's key; empty for the room of a single pod. firm: holds whatever the others' priority, to finish a start that has begun.
     gang_priority: None for a pod of no gang. wave: members are sent in the order of their slots' waves, the lowest first.
-    ranks: those of the slice that the room is for; None where a member of any rank may have it.
+    ranks: those of the slice that the room is for; None where a member of any rank may have it. kind: the role, and the controller where
+    two count from 0, whose slices it is of; None where the gang has slices of one kind.
     id: the same as long as the slot is there, whichever member it is for; 0 until it is kept.
     """
 
@@ -46,6 +47,7 @@ class Slot:
     wave: int = 0
     to_come: bool = False
     ranks: range | None = None
+    kind: tuple[str, str] | None = None
     id: int = 0
 
     @property

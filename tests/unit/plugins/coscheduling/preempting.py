@@ -13,7 +13,7 @@ from functools import partial
 
 from msgspec import structs
 
-from extender.api import corev1
+from extender.api import corev1, policyv1
 from extender.client.embedded import EmbeddedAPI
 from extender.client.events import Recorder
 from extender.client.store import Store
@@ -50,12 +50,23 @@ class Evictions:
 
 
 class Preempting(KubeScheduler):
-    """in_tree: UIDs of those that no patch wakes. Pods that are evicted are on their node until they `end`."""
+    """in_tree: UIDs of those that no patch wakes. budgets: those there are. Evicted pods are on their node until they `end`."""
 
     def __init__(self, world: World, rules: PreemptionRules | None = None) -> None:
         super().__init__(world)
         self.in_tree: set[str] = set()
+        self.budgets: list[policyv1.PodDisruptionBudget] = []
         self.evictions = Evictions()
+        self.rules = rules or PreemptionRules()
+        self._connect(world)
+
+    def extender_restarts(self, world: World) -> None:
+        """What the old process was about to evict it evicts no more."""
+        self.evictions.asked.clear()
+        self._connect(world)
+        super().extender_restarts(world)
+
+    def _connect(self, world: World) -> None:
         world.nominator = self
         api = EmbeddedAPI()
         around = FrameworkDependencies(
@@ -67,8 +78,8 @@ class Preempting(KubeScheduler):
         )
         evicting = PreemptionDependencies(
             evictor=self.evictions,
-            rules=rules or PreemptionRules(),
-            pdbs=lambda: (),
+            rules=self.rules,
+            pdbs=lambda: self.budgets,
             assumed=self._assumed,
             wall=self._wall,
         )

@@ -80,10 +80,13 @@ def note_places(
             firm, priority = info.pod.uid in behind, priorities[group.key]
             member = group.members[info.pod.uid]
             wave, member.turn = wave_of(info.pod.uid, member.turn), None
-            ranks = next(
-                (each.ranks_beside(info.pod.uid) for each in request.sliced if info.pod.uid in each.uids), None
-            )
-            manager.slots.reserve(Slot(info, group.key, node_name, expires, firm, priority, wave, ranks=ranks))
+            slot = Slot(info, group.key, node_name, expires, firm, priority, wave)
+            sliced = next((each for each in request.sliced if info.pod.uid in each.uids), None)
+            if sliced is not None:
+                slot = replace(
+                    slot, ranks=sliced.ranks_beside(info.pod.uid), kind=sliced.kind if sliced.sizes else None
+                )
+            manager.slots.reserve(slot)
     if placement.kept:
         manager.places.keep_for_members_to_come(gang_set[0], placement.kept, manager.clock() + manager.to_come_seconds)
     for group in gang_set:

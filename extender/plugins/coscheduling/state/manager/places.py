@@ -12,6 +12,7 @@ from dataclasses import replace
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.spec.sources.steps import Step
 from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.group_members import is_of_kind
 from extender.plugins.coscheduling.state.manager.begun import Begun
 from extender.plugins.coscheduling.state.manager.line import Line
 from extender.plugins.coscheduling.state.manager.notes import Notes
@@ -75,6 +76,8 @@ class Places:
         behind."""
         spec = self._specs.of(group)
         if spec is None or info.pod.priority < slot.pod.priority:
+            return False
+        if slot.kind is not None and not is_of_kind(spec, info.pod, slot.kind):
             return False
         rank = spec.rank_of(info.pod) if slot.ranks is not None else None
         if slot.ranks is not None and (rank is None or rank[0] or rank[1] not in slot.ranks):

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import pytest
+from msgspec import structs
 
 from extender import metrics
-from extender.api import corev1
+from extender.api import corev1, policyv1
+from extender.api.codec import convert
+from extender.api.metav1 import Condition
 from extender.plugins.coscheduling.dependencies import Eviction
 from extender.plugins.coscheduling.preemption.broken_gangs import AGAIN
-from tests.unit.plugins.coscheduling.conftest import World, node
+from tests.unit.plugins.coscheduling.conftest import LABEL, World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import PREFIX, group, member, members
 from tests.unit.plugins.coscheduling.preempting import Preempting
 
@@ -49,6 +52,10 @@ class Town(Preempting):
             self.world.clock.now += 1.0
             self.plugin.tick()
             self.run()
+
+    def restarts(self, world: World) -> None:
+        world.connect(succeeded_pods=self._list)
+        self.extender_restarts(world)
 
     def lose(self, name: str, *, succeeded: bool = False) -> None:
         pod = self.pods[f"default/{name}"]
@@ -169,6 +176,88 @@ def test_what_a_budget_forbids_is_tried_again_with_growing_pauses(town: Town) ->
     town.evicts()
     town.passes(700)
     assert (town.running(), town.evicting, len(town.says())) == (set(), [], 1)
+
+
+def budget(allowed: int) -> policyv1.PodDisruptionBudget:
+    """Of all members of the gang."""
+    selector = {"matchLabels": {LABEL: "g"}}
+    made = {"metadata": {"name": "b", "namespace": "default"}, "spec": {"selector": selector}}
+    return convert({**made, "status": {"disruptionsAllowed": allowed}}, policyv1.PodDisruptionBudget)
+
+
+def test_a_budget_that_allows_one_of_two_forbids_both(town: Town) -> None:
+    """The server's dry run would allow each of them, since it counts none."""
+    town.budgets = [budget(1)]
+    town.lose("g0")
+    town.passes(340)
+    assert (town.running(), town.evicting, len(town.says())) == ({"g1", "g2"}, [], 1)
+    town.budgets = [budget(2)]
+    town.passes(120)
+    assert [pod.name for pod in town.evicting[0].victims] == ["g1", "g2"]
+
+
+@pytest.mark.parametrize("refused_by", ["what is known of budgets", "the server"])
+def test_a_gang_that_is_whole_again_while_budgets_forbid_its_restart_is_let_alone(town: Town, refused_by: str) -> None:
+    town.budgets = [budget(0)] if refused_by != "the server" else []
+    town.lose("g0")
+    town.passes(301)
+    town.evicts(failure='pod "default/g1" may not be evicted: Cannot evict pod')
+    town.create(member("h0", annotations=RESTART))
+    town.run()
+    assert town.running() == {"h0", "g1", "g2"}
+    town.budgets = []
+    town.passes(700)
+    assert (town.running(), town.evicting) == ({"h0", "g1", "g2"}, [])
+
+
+def test_a_gang_that_breaks_again_after_its_restart_is_restarted_again(town: Town) -> None:
+    town.lose("g0")
+    town.passes(301)
+    town.evicts()
+    town.create(*(member(f"h{number}", annotations=RESTART) for number in range(3)))
+    town.run()
+    assert town.running() == {"h0", "h1", "h2"}
+    town.lose("h0")
+    town.passes(302)
+    assert [pod.name for pod in town.evicting[0].victims] == ["h1", "h2"]
+
+
+def test_what_is_left_of_a_restart_goes_though_the_gang_is_whole_with_it(town: Town) -> None:
+    """Of the old gang one has gone: it is to start anew, not to go on with members of two lives."""
+    town.lose("g0")
+    town.passes(301)
+    town.evicts(only=1)
+    town.create(*(member(f"h{number}", annotations=RESTART) for number in range(2)))
+    town.run()
+    town.passes(120)
+    assert [pod.name for pod in town.evicting[0].victims] == ["g2"]
+
+
+def test_a_restart_that_was_cut_short_is_finished_by_the_next_leader(town: Town, world: Make) -> None:
+    """One of two has gone; the PodGroup says that the gang is broken."""
+    town.lose("g0")
+    town.passes(301)
+    town.evicts(only=1)
+    assert town.running() == {"g2"}
+    says = Condition("Scheduled", "False", "GangBroken", "")
+    known = town.groups["default/g"]
+    town.apply(structs.replace(known, status=structs.replace(known.status, conditions=(says,))))
+    town.restarts(world([node(f"n{number}", "1") for number in range(5)]))
+    town.passes(3)
+    assert [pod.name for pod in town.evicting[0].victims] == ["g2"], "its time is not waited for once more"
+
+
+def test_what_the_podgroup_said_of_an_earlier_time_does_not_count(town: Town, world: Make) -> None:
+    says = Condition("Scheduled", "False", "GangBroken", "")
+    known = town.groups["default/g"]
+    town.apply(structs.replace(known, status=structs.replace(known.status, conditions=(says,))))
+    town.restarts(world([node(f"n{number}", "1") for number in range(5)]))
+    town.passes(3)
+    town.lose("g0")
+    town.passes(290)
+    assert town.evicting == [], "it was whole when we came"
+    town.passes(20)
+    assert len(town.evicting) == 1
 
 
 def test_a_member_that_was_not_told_with_the_others_is_told_again(town: Town) -> None:

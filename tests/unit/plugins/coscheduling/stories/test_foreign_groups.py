@@ -186,7 +186,7 @@ def test_what_is_not_honoured_is_told(kube: KubeScheduler) -> None:
     kube.create(task("p0"))
     kube.run()
     assert kube.starts == [{"p0"}]
-    assert kube.world.verdicts[-1].endswith("; not honoured of its PodGroup: spec.queue")
+    assert kube.world.verdicts[-1].endswith("; not honoured: spec.queue")
 
 
 ASKED = "gang-extender.dev/topology-required"

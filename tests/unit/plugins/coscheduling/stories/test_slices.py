@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from extender.api import corev1
 from extender.api.codec import convert
+from extender.api.metav1 import OwnerReference
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.cli import explain_text
 from extender.config.types import TopologyLevel
@@ -112,6 +113,68 @@ def test_what_is_asked_for(world: NewWorld, annotations: dict[str, str], expecte
 def test_where_the_rank_is_found(world: NewWorld, labels: list[dict[str, str]], expected: str) -> None:
     made = started(world, racks(a=1, b=1), {TOPOLOGY_SLICE: "rack=2"})
     assert ask(made, *(member(number, own) for number, own in enumerate(labels))) == expected
+
+
+@pytest.mark.parametrize(
+    ("there", "missing"),
+    [
+        pytest.param({KUEUE_SLICE: "example.com/rack"}, KUEUE_SLICE_SIZE, id="a level without a size"),
+        pytest.param({KUEUE_SLICE_SIZE: "2"}, KUEUE_SLICE, id="a size without a level"),
+    ],
+)
+@pytest.mark.parametrize("on_pods", [False, True])
+def test_what_asks_for_nothing_without_another_key_is_named(
+    world: NewWorld, there: dict[Any, str], missing: object, on_pods: bool
+) -> None:
+    made = started(world, racks(a=1, b=1), {} if on_pods else there)
+    members = [member(number, annotations=there if on_pods else None) for number in range(4)]
+    assert ask(made, *members) == "aabb"
+    status = made.plugin.report.status("default/g")
+    assert status is not None
+    assert status.not_honoured == (f"annotation {next(iter(there))} (it counts with {missing} alone)",)
+
+
+def owned(number: int, by: str, **more: Any) -> corev1.Pod:
+    """A member that a StatefulSet of that name has given its number."""
+    made = member(number, **more)
+    owner = OwnerReference("StatefulSet", by, f"uid-{by}", controller=True)
+    metadata = replace(made.metadata, name=f"{by}-{number}", uid=f"{by}-{number}", owner_references=(owner,))
+    return replace(made, metadata=metadata)
+
+
+PAIR = [owned(number, by) for number in range(4) for by in ("left", "right")]
+
+
+def test_two_controllers_that_both_count_from_0_have_slices_of_their_own(world: NewWorld) -> None:
+    """They were in one slice of eight, which no rack took, and the message said a slice of four."""
+    made = started(world, racks(a=2, b=2), {TOPOLOGY_SLICE: "rack=4"}, 8)
+    assert ask(made, *PAIR) == "abababab"
+
+
+def test_controllers_that_go_on_counting_share_their_slices(world: NewWorld) -> None:
+    """As those of a LeaderWorkerSet, where the leader is of another StatefulSet than its workers."""
+    members = [owned(number, "set" if number < 2 else "set-0") for number in range(4)]
+    for cpus, answer in ((2, "aaaa"), (1, "pod with pgName")):
+        made = started(world, racks(a=cpus, b=cpus), {TOPOLOGY_SLICE: "rack=4"}, 4)
+        assert ask(made, *members).startswith(answer), "one slice of four, or none"
+
+
+def test_members_of_one_rank_do_not_exchange_their_slots(world: NewWorld) -> None:
+    made = started(world, racks(a=2, b=2), {TOPOLOGY_SLICE: "rack=4"}, 8)
+    made.create(*PAIR)
+    made.filter(PAIR[0])
+    slots = made.plugin.manager.slots
+    of = {each.name: slots.get(each.uid) for each in PAIR}
+    assert {each.kind for each in of.values() if each is not None} == {("", "uid-left"), ("", "uid-right")}
+    of_right = of["right-1"]
+    assert of_right is not None
+    with made.plugin.manager.lock:
+        gang = made.plugin.manager.groups["default/g"]
+        late = replace(PAIR[2], metadata=replace(PAIR[2].metadata, name="late", uid="late"))
+        assert not made.plugin.manager.places.may_take(gang, of_right, PodInfo(late)), "of left, though of that rank"
+    assert made.filter(PAIR[2], offered=["b0", "b1"])[0] == "b", "all of its slice has moved with it"
+    racks_of = {(each.kind, each.node_name[0]) for each in slots if each.kind is not None}
+    assert racks_of == {(("", "uid-left"), "b"), (("", "uid-right"), "a")}
 
 
 def test_a_gang_without_slices_has_its_ranks_in_order_too(world: NewWorld) -> None:
