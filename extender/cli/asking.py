@@ -1,4 +1,4 @@
-"""Who answers a command's question: the extender of the kube-scheduler that leads, found by its Lease, or the one at an address.
+"""Which extender answers a command's question: that of the kube-scheduler that leads, found by its Lease, or the one at an address.
 
 The pages answer loopback only. The leader's are reached by a port-forward through the API server, an address may be that of one's own
 `kubectl port-forward`, or of the pod that the command runs in. The commands that show pages ask here.

@@ -30,6 +30,8 @@ def of_what_if(found: WhatIf, terminal: Terminal = PLAIN) -> Iterator[str]:
         yield printable(f"{' and '.join(gang.groups)}: {'fits now' if gang.fits else 'does not fit'}")
         yield ""
         yield from fields(_what_if(gang, standby=found.standby), terminal)
+        if gang.places_then:
+            yield from ("", "where it would go once those have gone:")
         yield from _by_node(gang.places or gang.places_then, terminal)
 
 

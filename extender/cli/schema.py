@@ -21,6 +21,9 @@ NAMES = {
     "evaluate": "the answers of `evaluate`, a list",
     "gangs": "the list of `explain -o json`, and of the page /gangs",
     "gang": "one gang: `explain NAMESPACE/NAME -o json`, and its page",
+    "pod": "a pod and its gang: `why POD -o json`, and the page /pods",
+    "whatif": "what would become of a gang: `whatif -o json`, and the page /whatif",
+    "drain": "what a drain does to gangs: `drain NODE -o json`, and the page /drain",
     "doctor": "the findings of `doctor -o json`, a list",
 }
 
@@ -69,6 +72,7 @@ def _in_json_words(docstring: str) -> str:
 def _type(name: str) -> Any:
     from extender.config.findings import Finding
     from extender.plugins.coscheduling.report.gang_status import GangStatus, GangSummary
+    from extender.plugins.coscheduling.report.outlook import DrainOutlook, PodStatus, WhatIf
     from extender.simulation.answer import Answer
     from extender.simulation.report import Report
 
@@ -77,5 +81,8 @@ def _type(name: str) -> Any:
         "evaluate": list[Answer],
         "gangs": list[GangSummary],
         "gang": GangStatus,
+        "pod": PodStatus,
+        "whatif": WhatIf,
+        "drain": DrainOutlook,
         "doctor": list[Finding],
     }[name]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from extender.cli import asking, namespaces, output
@@ -191,6 +192,7 @@ def of_files(files: Sequence[str], classes: Classes) -> Raw:
     """The body of the question, of all pods and PodGroups that the files make. Raises UsageError."""
     from extender.api.codec import DecodeError, to_builtins
     from extender.client.embedded import EmbeddedAPI
+    from extender.client.embedded.documents import read_documents
     from extender.client.embedded.load import load_files
     from extender.client.interface import (
         FOREIGN_POD_GROUPS,
@@ -203,9 +205,15 @@ def of_files(files: Sequence[str], classes: Classes) -> Raw:
     )
 
     api = EmbeddedAPI()
-    for each in classes.values():
-        api.create(PRIORITY_CLASSES, {**each, "metadata": {"name": each["metadata"]["name"]}})
     try:
+        own = {
+            document.object.get("metadata", {}).get("name")
+            for file in files
+            for document in read_documents(Path(file))
+            if document.object["kind"] == PRIORITY_CLASSES.kind
+        }
+        for name in classes.keys() - own:  # what a file says comes before what the cluster has
+            api.create(PRIORITY_CLASSES, {**classes[name], "metadata": {"name": name}})
         loaded = load_files(api, files)
     except DecodeError as error:
         raise UsageError(str(error)) from error

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 from werkzeug.serving import WSGIRequestHandler, make_server
 
+from extender.client.embedded import EmbeddedAPI
 from extender.client.interface import PRIORITY_CLASSES
 from extender.config.types import ExtenderConfiguration, TopologyLevel
 from extender.server.app import create_app
@@ -41,8 +42,11 @@ class Leading:
 
 
 @contextmanager
-def leading(folder: Path, configuration: ExtenderConfiguration = CONFIGURATION) -> Iterator[Leading]:
-    with running(configuration) as bench:
+def leading(
+    folder: Path, configuration: ExtenderConfiguration = CONFIGURATION, api: EmbeddedAPI | None = None
+) -> Iterator[Leading]:
+    """api: the embedded cluster, with what is in it already."""
+    with running(configuration, api) as bench:
         bench.until(bench.may_evict, "evictions are allowed")
         app = create_app(bench.scheduler)
         state_of(app).pages.update(bench.scheduler.pages())
@@ -50,19 +54,19 @@ def leading(folder: Path, configuration: ExtenderConfiguration = CONFIGURATION) 
         server.daemon_threads = False  # type: ignore[attr-defined]
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        api = PortForwarding()
+        front = PortForwarding()
         try:
-            api.listening[OPS_PORT] = server.server_port
-            api.objects[LEASE] = lease("gang-scheduler-7d9-abcde_0a1b")
-            api.objects[POD] = {"metadata": {"name": "gang-scheduler-7d9-abcde", "namespace": "kube-system"}}
+            front.listening[OPS_PORT] = server.server_port
+            front.objects[LEASE] = lease("gang-scheduler-7d9-abcde_0a1b")
+            front.objects[POD] = {"metadata": {"name": "gang-scheduler-7d9-abcde", "namespace": "kube-system"}}
             classes = {
                 "metadata": {},
                 "items": [priority_class("high", 1000), priority_class("usual", 5, default=True)],
             }
-            api.objects[f"/apis/{PRIORITY_CLASSES.api_version}/{PRIORITY_CLASSES.plural}"] = classes
-            yield Leading(bench, api, kubeconfig(folder, api.url), f"http://127.0.0.1:{server.server_port}")
+            front.objects[f"/apis/{PRIORITY_CLASSES.api_version}/{PRIORITY_CLASSES.plural}"] = classes
+            yield Leading(bench, front, kubeconfig(folder, front.url), f"http://127.0.0.1:{server.server_port}")
         finally:
-            api.stop()
+            front.stop()
             server.shutdown()
             thread.join()
             server.server_close()

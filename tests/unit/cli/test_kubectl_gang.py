@@ -175,8 +175,8 @@ def test_drain_says_which_gangs_fall_below_and_where_they_go(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["explain", "nobody"], "no group default/nobody is known; `kubectl gang explain` lists those that are"),
-        (["why", "nobody"], "no pod default/nobody is known"),
+        (["explain", "other"], "no group default/other is known; `kubectl gang explain` lists those that are"),
+        (["why", "other"], "no pod default/other is known"),
         (["drain", "n9"], "no node n9 is known"),
     ],
     ids=["a gang", "a pod", "a node"],
@@ -192,7 +192,7 @@ def test_what_is_not_there(
 @pytest.mark.parametrize(
     ("objects", "arguments", "code", "text"),
     [
-        pytest.param({LEASE: leaders.lease("")}, [], 1, "no kube-scheduler holds the Lease", id="nobody leads"),
+        pytest.param({LEASE: leaders.lease("")}, [], 1, "no kube-scheduler holds the Lease", id="no leader"),
         pytest.param(
             {LEASE: leaders.lease("../../x_1")}, [], 1, "which is no kube-scheduler", id="a holder of no name"
         ),
