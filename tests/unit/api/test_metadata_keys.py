@@ -42,6 +42,7 @@ WHOLE: dict[str, str] = {
     "constraints.py default_selector": "matched with a service's selector",
     "hints.py SpreadHints.after_pod_change": "matched with selectors",
     "hints.py SpreadHints.after_node_change": "two versions of a node are compared",
+    "pods.py _keys_of_groups": "values no longer than a name are compared with names",
     "volume_controller.py _Pass._make_claims": "plays the controller: a template's go to its claim",
 }
 
