@@ -30,6 +30,7 @@ _LAG = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 _KUBE = tuple(0.001 * 2**i for i in range(15))
 _POINT = tuple(0.0001 * 2**i for i in range(12))
 _PLUGIN = tuple(0.00001 * 1.5**i for i in range(20))
+_WAIT = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 43200, 86400)
 _SLI = tuple(0.01 * 2**i for i in range(20))
 
 Metric = TypeVar("Metric", Counter, Gauge, Histogram)
@@ -64,6 +65,16 @@ event_loop_lag = _histogram(
     _LAG,
 )
 ready = _gauge("gang_extender_ready", "What /readyz says: 1 ready, 0 not.")
+hang_ups = _counter(
+    "gang_extender_hang_ups",
+    "Calls whose caller had hung up before the answer; quick questions are not looked at.",
+    "verb",
+)
+certificate_not_after = _gauge(
+    "gang_extender_certificate_not_after_timestamp_seconds",
+    "When a certificate of the verbs ends, in seconds since 1970: server, client_ca (the first of them), client (the last that came).",
+    "certificate",
+)
 rejected_clients = _counter(
     "gang_extender_rejected_clients", "Connections and calls refused by client identity.", "reason"
 )
@@ -84,6 +95,20 @@ build_info = _gauge("gang_extender_build_info", "1, with the version as a label.
 # Gangs
 podgroup_schedule_attempts = _counter(
     "gang_extender_podgroup_schedule_attempts", "Plans of whole gangs by result.", "result"
+)
+gang_start_duration = _histogram(
+    "gang_extender_gang_start_duration_seconds",
+    "From the time that a gang had its quorum until that was bound, or until the gang was gone.",
+    _WAIT,
+    "outcome",
+)
+planning_queue_duration = _histogram(
+    "gang_extender_planning_queue_duration_seconds",
+    "From an event that may help a gang until it was its turn to be planned.",
+    _FAST,
+)
+planning_duration = _histogram(
+    "gang_extender_planning_duration_seconds", "The turn of one gang: whether it waits, its plan, what follows.", _FAST
 )
 permit_wait_duration = _histogram(
     "gang_extender_permit_wait_duration_seconds",

@@ -13,6 +13,7 @@ from extender.backend.queue.scheduling_queue import PriorityQueue
 from extender.client.embedded import EmbeddedAPI
 from extender.client.informer import InformerFactory
 from extender.plugins.coscheduling.report.largest_gang import Largest
+from extender.plugins.coscheduling.report.waiting_gangs import Waiting
 from extender.scheduler.leadership import Leadership
 from extender.scheduler.live_metrics import (
     of_cache,
@@ -23,6 +24,7 @@ from extender.scheduler.live_metrics import (
     of_pod_groups,
     of_queue,
     of_room,
+    of_waiting_gangs,
 )
 from tests.unit.plugins.coscheduling.conftest import World
 
@@ -39,6 +41,7 @@ def exported() -> dict[str, tuple[str, ...]]:
         *of_informers(InformerFactory(EmbeddedAPI())),
         *of_leadership(Leadership("", time.monotonic, watched=False)),
         *of_gangs(World([]).plugin.report),
+        *of_waiting_gangs(Waiting),
         *of_pod_groups(lambda: 0),
         *of_room(lambda: Largest({}, {})),
         *of_configuration(tuple),

@@ -58,6 +58,7 @@ from extender.scheduler.live_metrics import (
     of_leadership,
     of_pod_groups,
     of_room,
+    of_waiting_gangs,
 )
 from extender.scheduler.observed_settings import ObservedSettings
 from extender.scheduler.pod_groups.controller import PodGroupController
@@ -305,6 +306,7 @@ class _Assembly:
             [
                 *own,
                 *of_gangs(self._coscheduling.report),
+                *of_waiting_gangs(lambda: self._coscheduling.waiting_gangs.now),
                 *of_pod_groups(self._pod_groups.foreign),
                 *of_room(self._coscheduling.report.largest),
                 *of_configuration(self._running.findings),

@@ -22,6 +22,7 @@ from extender.framework.resource import CPU
 from extender.metrics import REGISTRY
 from extender.plugins.coscheduling.report.gang_report import GangReport
 from extender.plugins.coscheduling.report.largest_gang import Largest
+from extender.plugins.coscheduling.report.waiting_gangs import Waiting
 from extender.scheduler.leadership import Leadership
 
 Gauge = Callable[[], GaugeMetricFamily]
@@ -143,6 +144,20 @@ def of_gangs(report: GangReport) -> Iterable[Gauge]:
         return _family("gang_extender_quarantined_gangs", text, (), (((), report.quarantined()),))
 
     return gangs, quarantined
+
+
+def of_waiting_gangs(waiting: Callable[[], Waiting]) -> Iterable[Gauge]:
+    def counts() -> GaugeMetricFamily:
+        text = "Groups that wait, by the reason."
+        found = {(reason,): float(count) for reason, count in waiting().counts.items()}
+        return _family("gang_extender_waiting_gangs", text, ("reason",), found.items())
+
+    def oldest() -> GaugeMetricFamily:
+        found = {(reason,): age for reason, age in waiting().oldest.items()}
+        text = "For how long the oldest group that waits for this reason has: since it had its quorum."
+        return _family("gang_extender_oldest_waiting_gang_seconds", text, ("reason",), found.items())
+
+    return counts, oldest
 
 
 def of_pod_groups(foreign: Callable[[], int]) -> Iterable[Gauge]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from select import EPOLLERR, EPOLLHUP, EPOLLONESHOT, EPOLLRDHUP
+from select import EPOLLERR, EPOLLHUP, EPOLLONESHOT, EPOLLRDHUP, POLLERR, POLLHUP, POLLRDHUP
 
 import gevent
 from gevent import monkey
@@ -27,6 +27,7 @@ class EpollPeerWatch:
 
     def __init__(self) -> None:
         self._epoll = monkey.get_original("select", "epoll")()
+        self._new_poll = monkey.get_original("select", "poll")
         self._callbacks: dict[int, Callable[[], None]] = {}
         gevent.spawn(self._run)
 
@@ -44,6 +45,12 @@ class EpollPeerWatch:
                     log.debug("peer watch already gone fd=%d error=%s", fd, error)
 
         return cancel
+
+    def is_gone(self, fd: int) -> bool:
+        """Whether the caller has hung up by now; for a call that no watch was worth while for."""
+        poll = self._new_poll()
+        poll.register(fd, POLLRDHUP)
+        return any(events & (POLLRDHUP | POLLHUP | POLLERR) for _, events in poll.poll(0))
 
     def _run(self) -> None:
         """Ends with the event loop only: a fault of one call, or of one look, ends no other."""

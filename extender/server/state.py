@@ -26,12 +26,19 @@ class PeerWatch(Protocol):
         """Returns what cancels it."""
         ...
 
+    def is_gone(self, fd: int) -> bool:
+        """Whether it has by now."""
+        ...
+
 
 class NoPeerWatch:
     """Where there is no worker: no caller hangs up."""
 
     def watch(self, fd: int, callback: Callable[[], None]) -> Callable[[], None]:
         return lambda: None
+
+    def is_gone(self, fd: int) -> bool:
+        return False
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from extender.server import certificate_ends
 from extender.server.options import ServeOptions
 
 log = logging.getLogger(__name__)
@@ -68,4 +69,6 @@ class Certificates:
             context.load_verify_locations(cafile=self._ca)
         except ssl.SSLError as error:
             raise OSError(f"{self._ca} is not a CA certificate: {error}") from error
+        certificate_ends.of_server(self._cert)
+        certificate_ends.of_client_cas(context)
         return context

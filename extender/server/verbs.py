@@ -5,7 +5,10 @@ kube-scheduler's side: pkg/scheduler/extender.go
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 from flask import Blueprint, Response, g, request
@@ -23,6 +26,7 @@ T = TypeVar("T")
 blueprint = Blueprint("verbs", __name__)
 
 MAX_NAME = 253  # of a Kubernetes object
+LONG_SECONDS = 0.5  # no httpTimeout is shorter: before that nothing is looked for
 _DURATION = {verb: metrics.request_duration.labels(verb) for verb in VERBS}
 
 
@@ -34,20 +38,20 @@ def not_on_ops_port() -> None:
 
 @blueprint.post("/filter")
 def filter_nodes() -> Response:
-    with GIVING_WAY.answering(), _DURATION["filter"].time():
+    with GIVING_WAY.answering(), _question("filter"):
         result = state().verbs.filter(_body(ExtenderArgs))
         return _answer(result, result.error)
 
 
 @blueprint.post("/prioritize")
 def prioritize() -> Response:
-    with GIVING_WAY.answering(), _DURATION["prioritize"].time():
+    with GIVING_WAY.answering(), _question("prioritize"):
         return _answer(state().verbs.prioritize(_body(ExtenderArgs)))
 
 
 @blueprint.post("/preempt")
 def preempt() -> Response:
-    with _DURATION["preempt"].time():
+    with _question("preempt"):
         return _answer(state().verbs.preempt(_body(ExtenderPreemptionArgs)))
 
 
@@ -60,18 +64,38 @@ def bind() -> Response:
         return _answer(result, result.error)
 
 
+@contextmanager
+def _question(verb: str) -> Iterator[None]:
+    """One that is answered from memory: measured, and counted where the caller did not wait for the answer."""
+    began = time.monotonic()
+    with _DURATION[verb].time():
+        yield
+    if time.monotonic() - began > LONG_SECONDS and state().peer_watch.is_gone(_descriptor()):
+        metrics.child(metrics.hang_ups, verb).inc()
+
+
+def _descriptor() -> int:
+    """Of the running request's connection; -1 where there is none, as in tests."""
+    socket = request.environ.get("gunicorn.socket")
+    return socket.fileno() if socket is not None else -1
+
+
 class HttpCaller:
     """The connection of the running request. Fulfils scheduler.interface.Caller."""
 
     def __init__(self) -> None:
-        socket = request.environ.get("gunicorn.socket")
-        self._fd: int = socket.fileno() if socket is not None else -1
+        self._fd = _descriptor()
         self._peer_watch = state().peer_watch
 
     def on_gone(self, callback: Callable[[], None]) -> Callable[[], None]:
         if self._fd < 0:
             return lambda: None
-        return self._peer_watch.watch(self._fd, callback)
+        return self._peer_watch.watch(self._fd, partial(_hung_up, callback))
+
+
+def _hung_up(callback: Callable[[], None]) -> None:
+    metrics.child(metrics.hang_ups, "bind").inc()
+    callback()
 
 
 def _body(type_: type[T]) -> T:

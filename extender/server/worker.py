@@ -24,7 +24,7 @@ from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
 from extender import metrics
-from extender.server import logs
+from extender.server import certificate_ends, logs
 from extender.server.client_auth import is_allowed
 from extender.server.connections import Connections
 from extender.server.deadline_socket import DeadlineSocket, Limits
@@ -203,6 +203,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
             with gevent.Timeout(self.options.handshake_seconds, TimeoutError("handshake")):
                 connection.handshake(certificates.current())
             if is_allowed(connection.getpeercert(), self.options):
+                certificate_ends.of_client(connection.getpeercert())
                 listener.trust(connection)
             return True
         except (ssl.SSLError, OSError) as error:

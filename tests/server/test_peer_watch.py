@@ -45,6 +45,15 @@ def test_a_caller_that_hangs_up_is_noticed(watch: EpollPeerWatch) -> None:
     assert hang_up_is_noticed(watch)
 
 
+def test_whether_a_caller_has_hung_up_by_now(watch: EpollPeerWatch) -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        there.sendall(b"a further request")
+        assert not watch.is_gone(here.fileno())
+        there.close()
+        assert watch.is_gone(here.fileno())
+
+
 @pytest.mark.faults
 def test_a_callback_that_raises_is_its_own_affair(watch: EpollPeerWatch, caplog: pytest.LogCaptureFixture) -> None:
     raised = Event()

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import trustme
+from cryptography import x509
 
+from extender.metrics import REGISTRY
+from extender.server import certificate_ends
 from extender.server.client_auth import names_of
 from extender.server.options import ServeOptions
 from extender.server.tls import LOOK_SECONDS, Certificates
+
+NOT_AFTER = "gang_extender_certificate_not_after"
 
 
 class Clock:
@@ -39,8 +46,8 @@ def options(tmp_path: Path) -> ServeOptions:
     return options
 
 
-def write_pair(options: ServeOptions) -> None:
-    pair = trustme.CA().issue_cert("127.0.0.1")
+def write_pair(options: ServeOptions, days: int = 30) -> None:
+    pair = trustme.CA().issue_cert("127.0.0.1", not_after=datetime.now(UTC) + timedelta(days=days))
     pair.cert_chain_pems[0].write_to_path(options.tls_cert_file)
     pair.private_key_pem.write_to_path(options.tls_private_key_file)
 
@@ -128,3 +135,31 @@ def test_at_the_start_what_is_wrong_is_named(options: ServeOptions, file: str, t
 )
 def test_names_of_a_certificate(certificate: dict[str, object], names: list[str]) -> None:
     assert list(names_of(certificate)) == names
+
+
+def ends(which: str) -> float:
+    return REGISTRY.get_sample_value(f"{NOT_AFTER}_timestamp_seconds", {"certificate": which}) or 0.0
+
+
+def test_the_metric_says_when_they_end(options: ServeOptions, clock: Clock) -> None:
+    """As OpenSSL reads them."""
+    certificates = Certificates(options, clock)
+    certificates.current()
+    pem = Path(options.tls_cert_file).read_bytes()
+    assert ends("server") == x509.load_pem_x509_certificate(pem).not_valid_after_utc.timestamp()
+    ca = Path(options.client_ca_file).read_bytes()
+    assert ends("client_ca") == x509.load_pem_x509_certificate(ca).not_valid_after_utc.timestamp()
+
+
+def test_one_that_was_renewed_ends_later(options: ServeOptions, clock: Clock) -> None:
+    certificates = Certificates(options, clock)
+    write_pair(options, days=3)
+    clock.now += LOOK_SECONDS
+    certificates.current()
+    assert ends("server") == pytest.approx(time.time() + 3 * 86400, abs=3600)
+
+
+def test_a_client_s_certificate_is_told_as_it_shows_it() -> None:
+    certificate_ends.of_client({"notAfter": "Jan  5 09:34:43 2028 GMT"})
+    assert datetime.fromtimestamp(ends("client"), UTC).isoformat() == "2028-01-05T09:34:43+00:00"
+    certificate_ends.of_client(None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Callable
 from typing import IO, Any
 
 import pytest
@@ -14,9 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
+from extender import metrics
 from extender.api.extenderv1 import ExtenderFilterResult
+from extender.server import verbs as verbs_module
 from extender.server.app import create_app
 from extender.server.options import ServeOptions
+from extender.server.state import state_of
 from tests.fakes.verbs import FakeVerbs
 from tests.server.service import bind_body, payload, pod_body
 
@@ -271,3 +275,50 @@ def test_whatever_comes_is_answered_in_json(client: FlaskClient, verb: str, body
     assert response.status_code in (200, 400)
     assert "Traceback" not in response.get_data(as_text=True)
     json.loads(response.get_data())
+
+
+class Leaving:
+    """A caller on whom no watch is worth while; gone by the end, or not. Fulfils PeerWatch."""
+
+    def __init__(self, *, gone: bool) -> None:
+        self.gone, self.asked = gone, 0
+
+    def watch(self, fd: int, callback: Callable[[], None]) -> Callable[[], None]:
+        callback()
+        return lambda: None
+
+    def is_gone(self, fd: int) -> bool:
+        self.asked += 1
+        return self.gone
+
+
+class Descriptor:
+    def fileno(self) -> int:
+        return 7
+
+
+def hang_ups(verb: str) -> float:
+    return metrics.REGISTRY.get_sample_value("gang_extender_hang_ups_total", {"verb": verb}) or 0.0
+
+
+@pytest.mark.parametrize(
+    ("verb", "seconds", "gone", "counted"),
+    [
+        pytest.param("filter", 0.0, True, 1, id="a long question whose caller has gone"),
+        pytest.param("prioritize", 0.0, True, 1, id="prioritize too"),
+        pytest.param("filter", 0.0, False, 0, id="its caller waits"),
+        pytest.param("filter", 60.0, True, 0, id="a quick one, of which nothing is looked at"),
+        pytest.param("bind", 60.0, False, 1, id="a held bind, whose caller is watched"),
+    ],
+)
+def test_callers_that_hang_up_are_counted(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch, verb: str, seconds: float, gone: bool, counted: int
+) -> None:
+    monkeypatch.setattr(verbs_module, "LONG_SECONDS", seconds)
+    watch = Leaving(gone=gone)
+    state_of(client.application).peer_watch = watch
+    before = hang_ups(verb)
+    body = bind_body("held-a") if verb == "bind" else payload(verb)
+    client.post(f"/{verb}", data=body, environ_overrides={"gunicorn.socket": Descriptor()})
+    assert hang_ups(verb) == before + counted
+    assert watch.asked == (0 if seconds else 1)

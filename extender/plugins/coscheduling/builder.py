@@ -34,6 +34,7 @@ from extender.plugins.coscheduling.report.gang_observer import GangObserver
 from extender.plugins.coscheduling.report.gang_report import GangReport, nothing_to_preempt
 from extender.plugins.coscheduling.report.largest_gang import LargestGang
 from extender.plugins.coscheduling.report.priority_remark import RemarkedVerdicts
+from extender.plugins.coscheduling.report.waiting_gangs import WaitingGangs
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservations
 from extender.plugins.coscheduling.scheduling.lost_slots import ExpiredSlots
 from extender.plugins.coscheduling.scheduling.plan.gang_set_planning import GangSetPlanning
@@ -122,6 +123,7 @@ class GangParts:
         manager, dependencies, rounds, holds = self.manager, self.dependencies, self.rounds, self.holds
         self.ended_members = EndedMembers(manager, dependencies, rounds.schedule_planning, self.dispatcher.steering)
         self.observer = GangObserver(manager, dependencies, self.ended_members.is_short)
+        self.waiting_gangs = WaitingGangs(manager, self.observer)
         self.stale_refusals = StaleRefusals(manager, self.dispatcher.steering)
         self.set_aside = SetAside(
             manager, dependencies, self.dispatcher, holds, self.observer.forget, rounds.schedule_planning

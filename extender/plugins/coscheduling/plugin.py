@@ -114,7 +114,7 @@ class Coscheduling(
         self.gang_permit, self.holds = parts.gang_permit, parts.holds
         self.dispatcher, self.rounds = parts.dispatcher, parts.rounds
         self.events, self.observer, self.set_aside = parts.events, parts.observer, parts.set_aside
-        self.ended_members = parts.ended_members
+        self.ended_members, self.waiting_gangs = parts.ended_members, parts.waiting_gangs
         self.lead_changes, self.stale_refusals = parts.lead_changes, parts.stale_refusals
         self.expired_slots, self.report = parts.expired_slots, parts.report
         self.what_if, self.drain = parts.what_if, parts.drain
@@ -283,6 +283,7 @@ class Coscheduling(
             ("leadership", self.lead_changes.tick),
             ("stale-refusals", self.stale_refusals.tick),
             ("observer", self.observer.tick),
+            ("waiting-gangs", self.waiting_gangs.tick),
             ("ended", self.ended_members.tick),
             ("expired", self.expired_slots.tick),
             ("shadows", self.rounds.reservations.tick),

@@ -1,4 +1,4 @@
-"""The mistakes that are made when a cluster is set up, each made with the files and the cluster of the manifests, and what the doctor says of it.
+"""The mistakes of setting up a cluster, each made with the files and the cluster of the manifests, and what the doctor says of it.
 
 A row is a mistake in words; several changes at once are several findings.
 """

@@ -13,7 +13,6 @@ import yaml
 from extender.api.metadata_keys import Record, Source
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import LeaseRef
-from extender.metrics import REGISTRY
 from extender.plugins.coscheduling.backfill.backfill_nodes import DAEMON_SET
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.spec.sources.source import KOORDINATOR, LIGHTWEIGHT, OBJECTS, presets
@@ -22,7 +21,6 @@ from extender.scheduler.scheduler import KUBE_SCHEDULER
 from extender.server.options import ServeOptions
 from tests.declared_keys import declared_keys
 from tests.documented import configuration_in
-from tests.exported_metrics import exported
 
 STOP_SECONDS = 3  # gunicorn's master gives the worker so much beyond its drain
 MANIFESTS = Path(__file__).parents[3] / "manifests"
@@ -260,28 +258,6 @@ def test_one_lease_alone_may_be_read() -> None:
     (lease,) = (rule for rule in rules() if "leases" in rule["resources"])
     assert lease["resourceNames"] == [SCHEDULER["leaderElection"]["resourceName"]]
     assert lease["verbs"] == ["get", "list", "watch"]
-
-
-def test_an_alert_about_a_counter_with_labels_hears_of_the_first_event() -> None:
-    """Its series begins with that, at 1, and Prometheus sees no increase in it."""
-    (rule_file,) = documents("monitoring/rules.yaml")
-    for rule in (rule for group in rule_file["spec"]["groups"] for rule in group["rules"]):
-        for name, window in re.findall(r"increase\((\w+)\[(\w+)\]", rule["expr"]):
-            if REGISTRY.get_sample_value(name) is None:  # one without labels is there from the start
-                assert f"or ({name} unless {name} offset {window}) > 0" in rule["expr"], rule["alert"]
-
-
-def test_every_alert_is_about_a_metric_that_there_is() -> None:
-    (rule_file,) = documents("monitoring/rules.yaml")
-    asked = {
-        metric
-        for group in rule_file["spec"]["groups"]
-        for rule in group["rules"]
-        for metric in re.findall(r"gang_extender_[a-z_]+", rule["expr"])
-    }
-    assert asked
-    names = exported().keys()
-    assert {name.removesuffix("_bucket") for name in asked} <= names
 
 
 def test_the_image_is_built_of_our_own_version() -> None:

@@ -78,6 +78,8 @@ class GangStart:
             spec = self._manager.spec(group)
             if spec is not None:
                 record_start(group, spec, begins, self._manager.wall())
+                if group.whole_of < spec.min_member:  # else these are members beyond it, or in place of some
+                    self._manager.starts.begins(group.key, self._manager.line.standing(group).since)
         finally:
             note_start(group, uids)  # they keep their places where the gang is set aside now
         self._manager.places.follow(group)

@@ -163,6 +163,10 @@ class GangObserver:
         verdict = Verdict(True, SCHEDULED, messages.complete(0)) if spec is None else verdict_of_start(group, spec)
         return _telling(group, verdict)
 
+    def last_seen(self, key: str) -> Seen | None:
+        """As the last look has found it, a second ago at most. Lock held."""
+        return self._seen.get(key)
+
     def see(self, group: Group) -> Seen:
         """As it is now, with since when. Lock held."""
         now = self.manager.clock()

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Protocol
 
+from extender import metrics
 from extender.api import corev1
 from extender.client.short_steps import pause
 from extender.framework.status import Status, unresolvable
@@ -155,8 +156,10 @@ class PlanningRounds:
         try:
             self._plan_if_it_waits(group)
         finally:
+            took = self._manager.clock() - started
+            metrics.planning_duration.observe(took)
             with self._manager.lock:
-                self._order.planned(group, self._manager.clock() - started)
+                self._order.planned(group, took)
 
     def _plan_if_it_waits(self, group: Group) -> None:
         manager = self._manager

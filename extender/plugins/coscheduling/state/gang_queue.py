@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
+from extender import metrics
 from extender.plugins.coscheduling.waits_for import ANYTHING, OWN_EVENTS, WaitIndex, WaitsFor
 
 
@@ -46,6 +47,7 @@ class GangQueue:
         self.unschedulable: dict[str, Unschedulable] = {}
         self.index = WaitIndex()  # of those that are unschedulable
         self.moves = 0  # grows whenever a gang becomes active
+        self._active_since: dict[str, float] = {}  # of those that are active; others may be in it, and count no more
         self._times: list[tuple[float, str]] = []  # a heap; an entry counts if the gang still waits for that time
 
     def follow(self, key: str, waits: bool) -> None:
@@ -67,6 +69,7 @@ class GangQueue:
             self._take(key)
             self.backing_off.pop(key, None)
             self.active.add(key)
+            self._active_since[key] = self._clock()
             self.moves += 1
 
     def move_all_to_active(self, but: Collection[str] = ()) -> None:
@@ -82,6 +85,8 @@ class GangQueue:
     def begin_planning(self, key: str) -> None:
         """kube-scheduler: Pop"""
         self.active.discard(key)
+        if (since := self._active_since.pop(key, None)) is not None:
+            metrics.planning_queue_duration.observe(self._clock() - since)
         if key in self.waiting:
             self.add_unschedulable(key)
 
@@ -137,6 +142,7 @@ class GangQueue:
     def forget(self, key: str) -> None:
         """The group is gone."""
         self._take(key)
+        self._active_since.pop(key, None)
         self.waiting.discard(key)
         self.active.discard(key)
         self.backing_off.pop(key, None)

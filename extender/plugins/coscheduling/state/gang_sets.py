@@ -110,6 +110,8 @@ def update_once_satisfied(manager: PodGroupManager, group: Group) -> None:
     """A member came to a node, or left: notes what of match policy and gang set follows from it."""
     spec = manager.spec(group)
     update_once_whole(group, spec)
+    if spec is not None and group.whole_of >= spec.min_member:
+        manager.starts.is_whole(group.key)
     manager.begun.follow(group)
     manager.places.follow(group)
     manager.begun.follow_broken(group)

@@ -32,6 +32,7 @@ from extender.plugins.coscheduling.state.manager.objects import Objects
 from extender.plugins.coscheduling.state.manager.places import Places
 from extender.plugins.coscheduling.state.manager.registry import GroupRegistry
 from extender.plugins.coscheduling.state.manager.specs import Specs
+from extender.plugins.coscheduling.state.manager.starts_under_way import StartsUnderWay
 from extender.plugins.coscheduling.state.slots import Slots
 
 T = TypeVar("T")
@@ -85,6 +86,8 @@ class PodGroupManager:
             self.groups, self.specs, self.begun, self.places, self.notes, self.slots, self.quarantine
         )
         self.objects = Objects(self.groups, self.registry, self.specs)
+        self.starts = StartsUnderWay(wall)
+        self.registry.on_dropped.append(self.starts.forget)
 
     def spec(self, group: Group) -> GroupSpec | None:
         return self.specs.of(group)
@@ -219,6 +222,7 @@ class PodGroupManager:
             del self._quiet_at[key]
             if (group := self.groups.get(key)) is not None:
                 group.in_part = True
+                group.standing = None  # fewer members are its quorum from now on
                 group.changes += 1
                 self.notes.wake((key,))
                 found.append(key)

@@ -501,6 +501,7 @@ MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
     "specs.gang_set_index": _gang_groups,
     "specs.composites": _composites,
     "begun.broken": _broken,
+    "starts": _of_groups(lambda manager: manager.starts._since),
     "registry.on_dropped": _no_rule,
 }
 

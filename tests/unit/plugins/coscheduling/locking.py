@@ -48,6 +48,7 @@ EXEMPT: Mapping[str, str] = {
     "OrderedSteering": "a deque: taken from under a lock of its own",
     "Commit": "decided once, and read after its event",
     "LeadChanges": "the tick's thread alone",
+    "WaitingGangs": "the tick's thread alone; `now` is frozen, and replaced as a whole",
     "GangHints": "stateless",
     "EventJudge": "lives for one event, in one thread",
     "PlanningRounds.planning": "a lock",

@@ -71,4 +71,4 @@ def in_tree(name: str, count: int) -> InTreePodGroup:
 
 def set_wall(manager: PodGroupManager, wall: Callable[[], datetime]) -> None:
     """From now on it goes by this time of day, and so do its parts."""
-    manager.wall = manager.line._wall = manager.begun._wall = wall
+    manager.wall = manager.line._wall = manager.begun._wall = manager.starts._wall = wall

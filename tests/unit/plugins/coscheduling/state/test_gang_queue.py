@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from extender.framework.pod_info import PodInfo
+from extender.metrics import REGISTRY
 from extender.plugins.coscheduling.state.gang_queue import GangQueue, Unschedulable
 from extender.plugins.coscheduling.waits_for import ANYTHING, OWN_EVENTS, WaitsFor, kinds_of
 from tests.objects import PodBuilder, make_pod
@@ -186,3 +187,22 @@ def test_whatever_happens_each_gang_that_waits_is_in_one_place(seed: int, clock:
             assert key not in queue.waiting or places(queue, key)
         waiting = {key: found.waits_for for key, found in queue.unschedulable.items()}
         assert not list(wrong_in_index(queue.index, waiting))
+
+
+def test_how_long_a_gang_was_in_the_queue_is_measured_once(queue: GangQueue, clock: Clock) -> None:
+    """From the first event since its last turn; a gang whose turn it is though nothing has happened was not in it."""
+
+    def measured() -> tuple[float | None, float | None]:
+        name = "gang_extender_planning_queue_duration_seconds"
+        return REGISTRY.get_sample_value(f"{name}_count"), REGISTRY.get_sample_value(f"{name}_sum")
+
+    count, seconds = measured()
+    assert count is not None
+    assert seconds is not None
+    queue.move_to_active("a")
+    clock.now += 2
+    queue.move_to_active("a")
+    clock.now += 1
+    for key in "aab":
+        queue.begin_planning(key)
+    assert measured() == (count + 1, seconds + 3)
