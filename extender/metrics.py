@@ -122,6 +122,11 @@ filter_plan_waits = _counter(
     "Filter calls that needed a plan which was still to be made: answered in_time, or late and the member is woken when it is there.",
     "result",
 )
+early_starts = _counter(
+    "gang_extender_early_starts",
+    "Gangs that had room, or were to have it, while their members were still being made (begun), and how that ended (complete, given_up).",
+    "result",
+)
 plan_refuted = _counter(
     "gang_extender_plan_refuted",
     "Planned places that came to nothing: refused by kube-scheduler's own filters, not_offered to us, or did_not_come.",

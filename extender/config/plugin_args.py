@@ -121,6 +121,8 @@ class CoschedulingArgs:
     group_sources: keys of pods that make gangs without an object, in order, after PodGroups.
     members_to_come_seconds: how long room is kept for members that a job makes in a later phase; 0: a gang waits for all its members.
     in_part_after_seconds: how long after its newest member came an incomplete gang is taken for one that comes in phases; 0: never.
+    early_start: members are held while their gang is still being made, if all of it has room: for so long without a new member, for so
+    long in all, and for so much of the room that there is for such members.
     """
 
     permit_waiting_time_seconds: int = 60
@@ -133,6 +135,10 @@ class CoschedulingArgs:
     group_sources: tuple[GroupSource, ...] = ()
     members_to_come_seconds: int = 600
     in_part_after_seconds: int = 0
+    early_start: bool = False
+    early_start_silence_seconds: int = 1
+    early_start_max_seconds: int = 10
+    early_start_percentage_of_room: int = 50
 
 
 PluginArgs = (

@@ -180,6 +180,10 @@ def _coscheduling(args: Section) -> CoschedulingArgs:
         read_group_sources(args, labels),
         args.integer("membersToComeSeconds", default.members_to_come_seconds, high=86400),
         args.integer("inPartAfterSeconds", default.in_part_after_seconds, high=86400),
+        args.flag("earlyStart", default.early_start),
+        args.integer("earlyStartSilenceSeconds", default.early_start_silence_seconds, low=1, high=60),
+        args.integer("earlyStartMaxSeconds", default.early_start_max_seconds, low=1, high=300),
+        args.integer("earlyStartPercentageOfRoom", default.early_start_percentage_of_room, low=1, high=100),
     )
 
 

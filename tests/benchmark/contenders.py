@@ -27,6 +27,14 @@ from tests.e2e.extender import Extender
 T = TypeVar("T")
 IN_TREE_GROUPS = f"/apis/{IN_TREE_API}/namespaces/{{namespace}}/podgroups"
 AS_SHIPPED = "-v=2"  # the tests' own verbosity costs a tenth of its CPU
+EARLY_START = {
+    "profiles": [
+        {
+            "schedulerName": SCHEDULER_NAME,
+            "pluginConfig": [{"name": "Coscheduling", "args": {"earlyStart": True}}],
+        }
+    ]
+}
 IN_TREE_GATES = ("--feature-gates=GenericWorkload=true,GangScheduling=true",)
 DEFAULT_QPS = 50
 RAISED_QPS = 5000
@@ -41,17 +49,21 @@ def rounds() -> int:
 
 @dataclass(frozen=True)
 class Contender:
-    """extended: with our extender. gated: pods are created with our gate. in_tree: the scheduler's own gangs."""
+    """extended: with our extender. gated: pods are created with our gate. early: their gang may have room while it is still being made.
+    in_tree: the scheduler's own gangs."""
 
     name: str
     extended: bool = False
     gated: bool = False
+    early: bool = False
     in_tree: bool = False
     qps: int = RAISED_QPS
 
 
 GATED = Contender("ours, gated", extended=True, gated=True)
 PLAIN = Contender("ours, plain", extended=True)
+GATED_EARLY = Contender("ours, gated, early start", extended=True, gated=True, early=True)
+PLAIN_EARLY = Contender("ours, plain, early start", extended=True, early=True)
 IN_TREE = Contender("in-tree gangs", in_tree=True)
 ALONE = Contender("kube-scheduler alone")
 GATED_50 = Contender("ours, gated, QPS 50", extended=True, gated=True, qps=DEFAULT_QPS)
@@ -81,7 +93,8 @@ class Running:
     """A contender's processes, from `with` to its end. seconds: CPU of all of a process's session so far."""
 
     def __init__(self, contender: Contender, plane: ControlPlane, folder: Path) -> None:
-        self.extender = Extender(folder, plane.kubeconfig()) if contender.extended else None
+        settings = EARLY_START if contender.early else None
+        self.extender = Extender(folder, plane.kubeconfig(), settings=settings) if contender.extended else None
         self.scheduler = Scheduler(
             plane,
             folder,

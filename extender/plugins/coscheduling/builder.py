@@ -26,6 +26,7 @@ from extender.plugins.coscheduling.extension_points.permit import GangPermit
 from extender.plugins.coscheduling.extension_points.reserved_room import ReservedRoom
 from extender.plugins.coscheduling.extension_points.single_pods import SinglePods
 from extender.plugins.coscheduling.hints.wake_ups import WakeUps
+from extender.plugins.coscheduling.members_to_come.early_start import EarlyStartLimits, EarlyStarts
 from extender.plugins.coscheduling.preemption.preemption import Preemption
 from extender.plugins.coscheduling.questions.drain import DrainQuestions
 from extender.plugins.coscheduling.questions.one_at_a_time import OneAtATime
@@ -46,7 +47,8 @@ from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManage
 
 class GangParts:
     """Fulfils GangScheduler. wait_seconds: how long a place is kept for a member that does not come. denied_seconds: how long a
-    gang that was refused is not planned again. preemption: None where no pod is evicted for gangs."""
+    gang that was refused is not planned again. preemption: None where no pod is evicted for gangs. early_start: None where no gang
+    starts before it is complete."""
 
     def __init__(
         self,
@@ -56,9 +58,11 @@ class GangParts:
         *,
         denied_seconds: float,
         wait_seconds: float,
+        early_start: EarlyStartLimits | None = None,
     ) -> None:
         self.manager = manager
         self.wait_seconds = wait_seconds
+        self._early_start = early_start
         self.dependencies = replace(given, verdicts=RemarkedVerdicts(given.verdicts, manager))
         manager.labels = manager.labels.serving(given.ours)
         self._plan(handle, denied_seconds)
@@ -87,6 +91,7 @@ class GangParts:
         self.dispatcher = Dispatcher(manager, dependencies, self.bind_slots)
         self.holds = Holds(names.COSCHEDULING, manager, handle.get_waiting_pod)
         self.gang_permit = GangPermit(manager, dependencies, self.holds, lease_seconds=self.wait_seconds)
+        self.early_starts = EarlyStarts(manager, self.holds, self._early_start)
         requests = PlanRequests(manager, handle.nominator, dependencies.topology)
         reservations = BackfillReservations(manager, dependencies, requests, schedule, planning)
         refusals = GangSetRefusals(
@@ -99,7 +104,14 @@ class GangParts:
             denied_seconds=denied_seconds,
         )
         gang_sets = GangSetPlanning(
-            manager, dependencies, self.dispatcher, requests, refusals, schedule, lease_seconds=self.wait_seconds
+            manager,
+            dependencies,
+            self.dispatcher,
+            requests,
+            refusals,
+            self.early_starts,
+            schedule,
+            lease_seconds=self.wait_seconds,
         )
         wake_ups = WakeUps(manager, dependencies.newest_snapshot, dependencies.judges.hint_rows())
         later = LaterPhases(manager, dependencies, self.dispatcher, requests, gang_sets.plan_of, planning)

@@ -39,11 +39,11 @@ GAVE_UP = "it has waited for longer than its give-up-after, and comes behind oth
 VICTIMS_DID_NOT_GO = "victims of the gang's preemption did not terminate in time"
 
 
+ENOUGH_SIBLINGS = "cannot find enough sibling pods"
+
+
 def not_enough_siblings(pod_name: str, current: int, minimum: int) -> str:
-    return (
-        f"pre-filter pod {pod_name} cannot find enough sibling pods, "
-        f"current pods number: {current}, minMember of group: {minimum}"
-    )
+    return f"pre-filter pod {pod_name} {ENOUGH_SIBLINGS}, current pods number: {current}, minMember of group: {minimum}"
 
 
 LEADER_ALONE = "; the leader alone is there: with startupPolicy LeaderReady its workers are made only once it runs"  # LeaderWorkerSet

@@ -54,6 +54,7 @@ from extender.plugins.coscheduling.extension_points.pre_filter import GangPreFil
 from extender.plugins.coscheduling.extension_points.rejection import GangRejection
 from extender.plugins.coscheduling.extension_points.single_pods import PackingScores
 from extender.plugins.coscheduling.hints.group_hints import GroupHints
+from extender.plugins.coscheduling.members_to_come.early_start import EarlyStartLimits
 from extender.plugins.coscheduling.preemption.preemption import Preemption
 from extender.plugins.coscheduling.spec.keys import START
 from extender.plugins.coscheduling.spec.membership import GroupLabels
@@ -108,8 +109,10 @@ class Coscheduling(
             dependencies,
             denied_seconds=float(self._args.denied_pg_expiration_time_seconds),
             wait_seconds=self.wait_seconds,
+            early_start=_early_start(self._args),
         )
         self.dependencies = parts.dependencies
+        self.early_starts = parts.early_starts
         self.admission, self.single_pods, self.room = parts.admission, parts.single_pods, parts.room
         self.gang_permit, self.holds = parts.gang_permit, parts.holds
         self.dispatcher, self.rounds = parts.dispatcher, parts.rounds
@@ -143,6 +146,9 @@ class Coscheduling(
 
         Go: ProcessPreemption of an extender
         """
+        with self.manager.lock:
+            if self.early_starts.makes_way_for(pod):
+                return {}  # the room comes free, and no pod need be evicted
         if not self._preempting:
             return dict(victims)
         usable = self.preemption.guard.review(pod, [Candidate(name, found) for name, found in victims.items()])
@@ -241,6 +247,7 @@ class Coscheduling(
         with self.manager.quarantine.blame(lambda: self.manager.key_of(pod) if pod is not None else ""):
             try:
                 self.room.on_pod(old, new)
+                self.early_starts.on_pod(old, new)
             finally:
                 self.events.on_pod(old, new)
 
@@ -286,8 +293,16 @@ class Coscheduling(
             ("waiting-gangs", self.waiting_gangs.tick),
             ("ended", self.ended_members.tick),
             ("expired", self.expired_slots.tick),
+            ("early-starts", lambda: self.early_starts.tick(self.dependencies.may_plan())),
             ("shadows", self.rounds.reservations.tick),
         )
+
+
+def _early_start(args: CoschedulingArgs) -> EarlyStartLimits | None:
+    if not args.early_start:
+        return None
+    silence, most = float(args.early_start_silence_seconds), float(args.early_start_max_seconds)
+    return EarlyStartLimits(silence, most, args.early_start_percentage_of_room / 100)
 
 
 AnyPodGroup = OwnPodGroup | ForeignPodGroup

@@ -137,7 +137,7 @@ class PodEvents:
         if not (came and (group.gated or group.refused) and slots.get(new.uid) is not None):
             return ()
         spec = manager.spec(group)
-        waits = spec is None or needs(group, spec, group.members.keys())
+        waits = spec is None or (group.gathering is None and needs(group, spec, group.members.keys()))
         return () if waits else (group,)  # with those that have waited for it
 
     def tick(self) -> None:

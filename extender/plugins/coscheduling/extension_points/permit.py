@@ -213,7 +213,9 @@ class GangPermit:
         if gone:
             cause = messages.MEMBER_DELETED
         gang_set = gang_set_of(manager, group)
-        if cause == manager.denied.get(group.key):  # that is why the holds were ended, and what is told
+        # of an early start that has ended: the check of its siblings says so from now on
+        of_gathering = rejected and messages.ENOUGH_SIBLINGS in cause
+        if of_gathering or cause == manager.denied.get(group.key):  # that is why the holds were ended, and what is told
             manager.slots.release(pod.uid)
             manager.notes.on_capacity_freed([each.key for each in gang_set])
             return False

@@ -121,6 +121,8 @@ def _own_check(
     if group.preempting is not None:
         return FailedCheck(UnschedulableReason.PREEMPTING, messages.PREEMPTING, messages.PREEMPTING)
     siblings = group.siblings(scheduler_name)
+    if uid and group.gathering is not None:
+        return None  # it has room for those that are missing, or finds none
     if missing := needs(group, spec, siblings):
         return _quorum_check(spec, missing, pod_name, strangers=len(group.members.keys() - siblings))
     if not group.planned:

@@ -14,6 +14,7 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import Resource
 from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.members_to_come.early_start import likenesses
 from extender.plugins.coscheduling.members_to_come.foreseen import foreseen
 from extender.plugins.coscheduling.planner.trees import least_needed
 from extender.plugins.coscheduling.scheduling.overlay import Overlays
@@ -167,7 +168,9 @@ class PlanRequests:
             for role, number in missing.roles
         ]
         if missing.total:
-            all_members = frozenset(info.pod.uid for info in counted)
+            to_come = likenesses(self._manager, group, missing.total - len(counted))
+            unplaced += to_come
+            all_members = frozenset(info.pod.uid for info in (*counted, *to_come))
             minima.append(planner.Minimum(all_members, missing.total, f"minMember{of}", spec.min_member))
         return unplaced, minima
 

@@ -249,7 +249,7 @@ class PlanningRounds:
         if group.key in manager.denied or spec is None:
             return None
         there = len(group.members) + len(group.ended)
-        if there < spec.min_member and not (group.whole_of or group.started):
+        if there < spec.min_member and not (group.whole_of or group.started or group.gathering):
             return None  # by counting alone: members come one by one, and this is asked after each
         sent = set(group.nominated())  # a member that lost its place while its gate went is in no other set
         asked = group.refused | group.gated | group.calls.keys() | sent

@@ -84,14 +84,20 @@ class GroupSpec:
 
     def rank_of(self, pod: corev1.Pod) -> tuple[int, int] | None:
         """(of a JobSet the number of its Job, else 0; its index there); None for a member without an index."""
-        metadata = pod.metadata
-        there = [key for key in (self.index, *INDICES) if key is not None and key.on(metadata)]
+        metadata, there = pod.metadata, self._index_keys_of(pod)
         if not there:
             return None
         reading = Reading()
         found = (reading.value(metadata, key) for key in there)
         index, job = next((each for each in found if each is not None), None), reading.value(metadata, JOBSET_INDEX)
         return (job or 0, index) if index is not None else None
+
+    def index_key_of(self, pod: corev1.Pod) -> Key[int | None] | None:
+        """Where its index is; None for a member without one."""
+        return next(iter(self._index_keys_of(pod)), None)
+
+    def _index_keys_of(self, pod: corev1.Pod) -> list[Key[int | None]]:
+        return [key for key in (self.index, *INDICES) if key is not None and key.on(pod.metadata)]
 
     def slicing_of(self, pod: corev1.Pod) -> Slicing | None:
         """What the member's slices are: its PodGroup says it, or it says it itself."""

@@ -48,6 +48,22 @@ class Preempting:
     until: float
 
 
+@dataclass(slots=True)
+class Gathering:
+    """A gang that is still being made, and has room meanwhile (members_to_come/early_start). since, newest: when its first and its
+    newest member came, in seconds of the clock. came: how many have since the first. over: it has ended before the gang was complete."""
+
+    since: float
+    newest: float
+    came: int = 0
+    over: bool = False
+
+    @property
+    def pace(self) -> float:
+        """Seconds from one member to the next, on the average."""
+        return (self.newest - self.since) / self.came if self.came else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Wish:
     """What one member says of its group, which others may say too. kind: the API group of another system's PodGroup that it names, or "".
@@ -94,6 +110,8 @@ class Group:
     early: int = 0  # how many initializers have started
     ended_phase: EndedPhase | None = None  # initializers that have Succeeded, once the API server was asked for them
     in_part: bool = False  # no member has come for so long that those which are missing are taken to be made later
+    gathering: Gathering | None = None
+    gathered: bool = False  # it has gathered since it was empty
     # a spec, `changes`, and what of it holds in the phase that it is in
     phased: tuple[GroupSpec, int, GroupSpec] | None = None
     changes: int = 0  # grows with each change of a member

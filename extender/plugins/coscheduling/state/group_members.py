@@ -227,6 +227,7 @@ def forget(group: Group, uid: str) -> Effects:
         _leave_scheduler(group, member.pod)
         if member.ref.lightweight:
             group.spec = None
+    group.gathered = group.gathered and bool(group.members)
     if not (group.assigned or group.starting):
         group.whole_of = 0  # those that come next start anew
         if group.ended:  # without a controller they need a sibling on a node

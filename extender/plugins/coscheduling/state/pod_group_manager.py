@@ -173,6 +173,7 @@ class PodGroupManager:
                 self.places.claim(group, group.members[pod.uid].info)
             if group.whole_of:  # it waits for those that exist, of which there is one more
                 self.places.follow(group)
+            self.registry.on_changed(group, joined=True)
 
     def pod_changed(self, pod: corev1.Pod) -> Group | None:
         """Takes in a pod of the watch; a deleting or terminal one counts no longer. Returns its group."""

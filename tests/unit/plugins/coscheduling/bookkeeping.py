@@ -48,6 +48,9 @@ def wrong_entries(plugin: Coscheduling) -> Iterator[str]:
         for metric in metrics.impossible_transitions.collect():
             yield from (f"impossible: {each.labels}" for each in metric.samples if each.value)
         yield from (f"seen of {key}, which is gone" for key in plugin.observer._seen.keys() - manager.groups.keys())
+        gathers = {key for key, group in manager.groups.items() if group.gathering is not None}
+        if gathers != plugin.early_starts._keys.keys():
+            yield f"{gathers} gather, {plugin.early_starts._keys} are noted"
         yield from _overlays(plugin)
         yield from _taken_for_settled(plugin)
 
@@ -226,6 +229,15 @@ def _phased(manager: PodGroupManager, group: Group) -> Iterable[str]:
             yield f"{known} is noted, {found} found"
 
 
+def _gathering(manager: PodGroupManager, group: Group) -> Iterable[str]:
+    """Only a gang that lacks members gathers, and room for members to come is kept for none that has gathered."""
+    spec = group.spec
+    if group.gathering is not None and spec is not None and len(group.members) >= spec.min_member:
+        yield "it is complete"
+    if group.gathering is None and group.gathered and manager.slots.to_come(group.key):
+        yield "it gathers no more, and room is kept for its members"
+
+
 def _planned(manager: PodGroupManager, group: Group) -> Iterable[str]:
     """Planned is a group with places for as many as it needs."""
     spec = _asked(manager, group)
@@ -317,6 +329,8 @@ GROUP_RULES: Mapping[str, Rule] = {
     "early": _nothing,
     "ended_phase": _nothing,
     "in_part": _nothing,
+    "gathering": _gathering,
+    "gathered": lambda _, group: ("it has no member",) if group.gathered and not group.members else (),
     "phased": _phased,
     "wishes": _exactly(
         "wishes",
@@ -503,6 +517,7 @@ MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
     "begun.broken": _broken,
     "starts": _of_groups(lambda manager: manager.starts._since),
     "registry.on_dropped": _no_rule,
+    "registry.on_changed": _no_rule,
 }
 
 

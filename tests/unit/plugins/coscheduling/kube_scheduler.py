@@ -309,7 +309,7 @@ def _broken(kube: KubeScheduler) -> Iterable[str]:
     held = {uid for each in manager.groups.values() for uid in each.held}
     yield from (f"{uid} waits and is not held" for uid in kube.world.waiting.keys() - held)
     for place in manager.slots:
-        if place.uid not in kube.pods or kube.pods[place.uid].node_name:
+        if not place.to_come and (place.uid not in kube.pods or kube.pods[place.uid].node_name):
             yield f"{place.uid} has a place and is gone, or has come"
     for node_name, info in kube.world.snapshot().infos.items():
         if info.requested.milli_cpu > info.allocatable.milli_cpu:

@@ -16,7 +16,9 @@ from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher, cannot_be_woken, waves_of
-from extender.plugins.coscheduling.scheduling.checks import note_extra_members
+from extender.plugins.coscheduling.members_to_come.early_start import EarlyStarts, with_room_to_come
+from extender.plugins.coscheduling.planner.room import Room, asked_of
+from extender.plugins.coscheduling.scheduling.checks import failed_check, note_extra_members
 from extender.plugins.coscheduling.scheduling.lost_slots import recheck
 from extender.plugins.coscheduling.scheduling.plan.gang_set_refusals import (
     GangSetRefusals,
@@ -28,7 +30,7 @@ from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion, 
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import exclude_members_that_will_not_return, lease_of
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.gang_sets import chosen_groups, gang_set_of
-from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.group import Gathering, Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.waits_for import ANYTHING, WaitsFor
 
@@ -57,6 +59,7 @@ class _Attempt:
     question: PlanQuestion
     permitted: PlanQuestion
     gap: tuple[str, ...]
+    gathering: Gathering | None
 
 
 class GangSetPlanning:
@@ -69,6 +72,7 @@ class GangSetPlanning:
         dispatcher: Dispatcher,
         requests: PlanRequests,
         refusals: GangSetRefusals,
+        early_starts: EarlyStarts,
         schedule_planning: Callable[[], None],
         *,
         lease_seconds: float,
@@ -82,6 +86,7 @@ class GangSetPlanning:
         self._lease_seconds = lease_seconds
         self._shortages = Shortages(manager, requests, self._fits)
         self._refusals = refusals
+        self._early_starts = early_starts
         self.requests = requests
         self.reservations = refusals.reservations
         self.on_no_room: Callable[[Group, str], None] = lambda group, scheduler_name: None
@@ -98,8 +103,10 @@ class GangSetPlanning:
         attempt = self._ask(group, scheduler_name, allowed, caller)
         if attempt is None:
             return unresolvable(messages.POD_GROUP_NOT_FOUND)
+        if attempt.gathering is not None:
+            return self._plan_early(attempt, attempt.gathering)
         if (known := self._short_by_count(attempt)) is not None:
-            self.on_no_room(group, scheduler_name)
+            self._evict_for(attempt)
             return known
         result = self.plan_of(attempt.permitted)
         if not isinstance(result, planner.Placement):
@@ -131,9 +138,48 @@ class GangSetPlanning:
             question = self.requests.question(gang_set, scheduler_name, snapshot, allowed, caller=caller)
             permitted = self.reservations.permitted(gang_set, question)
             gap = {name: None for each in gang_set for name in self._shortages.gap(each, question.request, snapshot)}
+            gathering = group.gathering
         return _Attempt(
-            group, gang_set, planned, scheduler_name, allowed, caller, epoch, snapshot, question, permitted, tuple(gap)
+            group,
+            gang_set,
+            planned,
+            scheduler_name,
+            allowed,
+            caller,
+            epoch,
+            snapshot,
+            question,
+            permitted,
+            tuple(gap),
+            gathering,
         )
+
+    def _plan_early(self, attempt: _Attempt, gathering: Gathering) -> Status:
+        """A gang that is still being made: it has room for all its members now, or waits for them as any other, without a verdict."""
+        manager, group = self._manager, attempt.group
+        result = self.plan_of(attempt.permitted) if self._is_small_enough(attempt) else None
+        if isinstance(result, planner.Placement) and not waves_of(result):
+            return self._place(attempt, with_room_to_come(result, attempt.permitted.request))
+        with manager.lock:
+            if not gathering.over:
+                self._early_starts.end(group)
+            asking = group.members.get(attempt.caller) or next(iter(group.members.values()), None)
+            name = asking.pod.name if asking is not None else group.key
+            failed = failed_check(manager, group, attempt.scheduler_name, name)
+        return unresolvable(failed.refusal if failed is not None else messages.PLAN_PENDING)
+
+    def _is_small_enough(self, attempt: _Attempt) -> bool:
+        """Where it has no room yet. Not at all where it is to start with others by now."""
+        group, request = attempt.group, attempt.permitted.request
+        if not request.members or len(attempt.gang_set) > 1:
+            return False
+        asked = asked_of(request.members[0].requests)
+        capacity = int(Room.of(attempt.permitted.cluster, asked).capacity(asked).sum())
+        with self._manager.lock:
+            spec = self._manager.spec(group)
+            if spec is None or self._manager.slots.of_group(group.key) or group.held:
+                return spec is not None
+            return self._early_starts.is_small_enough(group, spec, capacity)
 
     def _short_by_count(self, attempt: _Attempt) -> Status | None:
         """The refusal, where no plan is needed to know that there is no room."""
@@ -161,8 +207,21 @@ class GangSetPlanning:
         waits = waits_for(self._manager, gang_set, question.request, stop, anything=anything)
         status = self._refusals.deny(gang_set, stop, attempt.epoch, waits)
         if isinstance(result, planner.Verdict) and result.cause in EVICTIONS_MAY_CURE:
-            self.on_no_room(group, attempt.scheduler_name)
+            self._evict_for(attempt)
         return status
+
+    def _evict_for(self, attempt: _Attempt) -> None:
+        """It was refused for room: gangs that only gather give theirs up, and where there are none others may be evicted."""
+        manager = self._manager
+        with manager.lock:
+            if manager.groups.get(attempt.group.key) is not attempt.group:
+                return
+            comes_free = self._early_starts.make_way(manager.line.priority_of(attempt.group))
+            comes_free = self._early_starts.room_is_coming() or comes_free
+        if comes_free:
+            self._schedule_planning()
+        else:
+            self.on_no_room(attempt.group, attempt.scheduler_name)
 
     def _place(self, attempt: _Attempt, result: planner.Placement) -> Status:
         """Refused, where kube-scheduler can be brought to try no member; planned again, where the gang set is another by now."""
@@ -216,10 +275,12 @@ class GangSetPlanning:
         manager, gang_set, caller = self._manager, attempt.gang_set, attempt.caller
         request = attempt.question.request
         with manager.lock:
-            if not attempt.planned.may_start_with(manager, result.nodes.keys()):
+            if not self._still_holds(attempt, result):
                 return False
             expires = manager.clock() + lease_of(gang_set, result.nodes, self._lease_seconds)
             note_places(manager, gang_set, request, result, waves, expires)
+            if attempt.gathering is not None:
+                self._early_starts.release_surplus(attempt.group)
             for group in gang_set:
                 group.last_diagnosis = None
                 manager.permitted[group.key] = True
@@ -236,6 +297,13 @@ class GangSetPlanning:
         if recheck(manager, set(result.nodes.values()), attempt.snapshot):  # places of lower priority that were taken
             self._schedule_planning()
         return True
+
+    def _still_holds(self, attempt: _Attempt, result: planner.Placement) -> bool:
+        """Whether the gang set may still start by the plan; members that came to a gang that gathers take what was found for others. Lock
+        held."""
+        if attempt.gathering is None:
+            return attempt.planned.may_start_with(self._manager, result.nodes.keys())
+        return not attempt.gathering.over and attempt.planned.asks_for_the_same(self._manager)
 
     def drop(self, key: str) -> None:
         """Takes back the places of a gang set that are not held. Our nominations go with the next look, if no plan renews them."""

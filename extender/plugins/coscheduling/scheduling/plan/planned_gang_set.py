@@ -38,14 +38,17 @@ class PlannedGangSet:
 
     def may_start_with(self, manager: PodGroupManager, uids: Collection[str]) -> bool:
         """Whether these members, where they are still there, and those with a place are enough for the same request now."""
+        return self.asks_for_the_same(manager) and not any(
+            manager.places.lacks(group, manager.places.placed(group) | (group.members.keys() & uids))
+            for group, _ in self.groups
+        )
+
+    def asks_for_the_same(self, manager: PodGroupManager) -> bool:
+        """Whether the same groups are to start, each by the request that it had."""
         if not self.groups or {each.key for each in gang_set_of(manager, self.groups[0][0])} != self.keys:
             return False
         return all(
-            is_there(manager, group)
-            and spec is not None
-            and not spec.invalid
-            and manager.spec(group) == spec
-            and not manager.places.lacks(group, manager.places.placed(group) | (group.members.keys() & uids))
+            is_there(manager, group) and spec is not None and not spec.invalid and manager.spec(group) == spec
             for group, spec in self.groups
         )
 

@@ -88,6 +88,8 @@ class Places:
             return False
         if not slot.to_come:
             return is_for_shape_of(slot, info)
+        if group.gathering is not None:
+            return is_for_shape_of(slot, info) and spec.rank_of(info.pod) == spec.rank_of(slot.pod)
         # Executors follow a start, and none counts for it: their room is of what minResources names, which rarely is memory.
         return holds(slot, info, in_part=Step.DRIVER in group.steps)
 
@@ -97,6 +99,10 @@ class Places:
         for node_name, info in kept:
             priority = self._line.priority_of(group)
             self._slots.reserve(Slot(info, group.key, node_name, until, gang_priority=priority, to_come=True))
+        if group.gathering is not None or group.gathered:  # members came while it was planned
+            placed = self.placed(group)
+            for info in [info for info in group.pending() if info.pod.uid not in placed]:
+                self.claim(group, info)
         self.follow(group)
 
     def release(self, group: Group, uids: Iterable[str] | None = None) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 from extender.plugins.coscheduling.quarantine import Quarantine
 from extender.plugins.coscheduling.state.group import Group
@@ -15,6 +16,14 @@ from extender.plugins.coscheduling.state.manager.notes import Notes
 from extender.plugins.coscheduling.state.manager.places import Places
 from extender.plugins.coscheduling.state.manager.specs import Specs
 from extender.plugins.coscheduling.state.slots import Slots
+
+
+class Changed(Protocol):
+    def __call__(self, group: Group, *, joined: bool) -> None: ...
+
+
+def _untold(group: Group, *, joined: bool) -> None:
+    """Where no gang starts early."""
 
 
 class GroupRegistry:
@@ -36,6 +45,9 @@ class GroupRegistry:
         self._slots = slots
         self._quarantine = quarantine
         self.on_dropped: list[Callable[[str], None]] = []  # told the keys of groups that are gone, under the lock
+        self.on_changed: Changed = (
+            _untold  # told of groups that have one more member, or ask for something else, under the lock
+        )
 
     def get_or_new(self, key: str) -> Group:
         group = self._groups.get(key)
@@ -49,6 +61,7 @@ class GroupRegistry:
         if self._specs.of(group) is None:
             self._specs.forget(group.key)
         self._places.follow(group)
+        self.on_changed(group, joined=False)
 
     def drop_if_empty(self, group: Group) -> None:
         """A group of which nothing is left is forgotten, with its notes. While one that has gone is held still it is kept, as if made

@@ -295,6 +295,21 @@ SmallClusterMachine.TestCase.settings = GangMachine.TestCase.settings
 TestSmallClusterMachine = SmallClusterMachine.TestCase
 
 
+class EarlyStartMachine(GangMachine):
+    """Members are held while their gang is still being made, and all of the room may be theirs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        world = World([node("n1", "3"), node("n2", "2")], early_start=True, early_start_percentage_of_room=100)
+        self.kube = Watched(world)
+        self.kube.starts_judged = Starts(self.kube)
+        world.connect(succeeded_pods=self._succeeded)
+
+
+EarlyStartMachine.TestCase.settings = GangMachine.TestCase.settings
+TestEarlyStartMachine = EarlyStartMachine.TestCase
+
+
 class WatchedAndKnowing(Watched, Knowing):
     pass
 

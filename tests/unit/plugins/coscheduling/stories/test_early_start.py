@@ -1,0 +1,264 @@
+"""Gangs that are still being made: their members are held as they come, the last one starts all, and in vain nothing is held for long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from extender.api import corev1
+from tests.unit.plugins.coscheduling.conftest import World, node
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, group, member, members
+
+Make = Callable[..., World]
+NODES = [node(f"n{number}", "2") for number in range(4)]
+SIBLINGS = "pre-filter pod g0 cannot find enough sibling pods, current pods number: {}, minMember of group: {}"
+
+
+def starting(world: Make, **args: Any) -> KubeScheduler:
+    """Four nodes of 2 CPUs. Half of the room, eight members of one CPU, may go to gangs that gather."""
+    return KubeScheduler(world(NODES, **{"early_start": True, **args}))
+
+
+@pytest.fixture
+def kube(world: Make) -> KubeScheduler:
+    return starting(world)
+
+
+def come(kube: KubeScheduler, *pods: corev1.Pod) -> None:
+    kube.create(*pods)
+    kube.run()
+    assert list(broken(kube)) == []
+
+
+def passes(kube: KubeScheduler, seconds: float) -> None:
+    kube.world.clock.now += seconds
+    kube.plugin.tick()
+    kube.run()
+    assert list(broken(kube)) == []
+
+
+@pytest.mark.parametrize("gated", [False, True])
+def test_members_are_held_as_they_come_and_the_last_one_starts_all(kube: KubeScheduler, gated: bool) -> None:
+    kube.apply(group(minimum=4))
+    for number, pod in enumerate(members(3, gated=gated)):
+        come(kube, pod)
+        assert len(kube.held()) == number + 1
+        assert kube.starts == []
+    plans = kube.world.plans
+    come(kube, member("last", gated=gated))
+    assert kube.starts == [{"g0", "g1", "g2", "last"}]
+    assert kube.world.plans == plans == 1, "one plan of the whole gang"
+    assert kube.told == {}, "kube-scheduler refused none of them"
+    passes(kube, 60.0)
+
+
+def test_without_early_start_nothing_is_held(world: Make) -> None:
+    kube = starting(world, early_start=False)
+    kube.apply(group(minimum=4))
+    come(kube, *members(3))
+    assert kube.held() == set()
+    assert kube.told["g0"] == SIBLINGS.format(3, 4)
+
+
+def test_silence_ends_it_and_the_gang_waits_as_any_other(kube: KubeScheduler) -> None:
+    kube.apply(group(minimum=4))
+    come(kube, *members(3))
+    passes(kube, 0.9)
+    assert len(kube.held()) == 3
+    passes(kube, 0.1)
+    assert kube.held() == set()
+    assert kube.told["g0"] == SIBLINGS.format(3, 4)
+    assert list(kube.plugin.manager.slots) == []
+    assert kube.world.verdicts == [], "nothing is said of it that was not true before"
+    come(kube, member("single", "", cpu=2))
+    assert "single" in kube.running()
+
+
+def test_as_long_as_members_keep_coming_there_is_no_silence(kube: KubeScheduler) -> None:
+    kube.apply(group(minimum=4))
+    for pod in members(3):
+        come(kube, pod)
+        passes(kube, 0.9)
+    assert len(kube.held()) == 3
+
+
+def test_members_that_come_slowly_are_given_several_of_their_pauses(kube: KubeScheduler) -> None:
+    kube.apply(group(minimum=4))
+    for pod in members(3):
+        come(kube, pod)
+        passes(kube, 0.9)
+    passes(kube, 2.6)
+    assert len(kube.held()) == 3, "3.5 s is less than four of the pauses before"
+    passes(kube, 0.2)
+    assert kube.held() == set()
+
+
+def test_there_is_an_end_though_members_keep_coming(world: Make) -> None:
+    kube = starting(world, early_start_max_seconds=2)
+    kube.apply(group(minimum=4))
+    for pod in members(3):
+        come(kube, pod)
+        passes(kube, 0.9)
+    assert kube.held() == set()
+
+
+def test_it_gathers_once_until_it_is_complete(kube: KubeScheduler) -> None:
+    kube.apply(group(minimum=4))
+    come(kube, *members(2))
+    passes(kube, 1.0)
+    come(kube, member("third"))
+    assert kube.held() == set()
+    assert kube.told["third"].startswith("pre-filter pod third cannot find enough sibling pods, current pods number: 3")
+    come(kube, member("last"))
+    assert kube.starts == [{"g0", "g1", "third", "last"}]
+
+
+def test_a_gang_whose_pods_have_all_gone_gathers_anew(kube: KubeScheduler) -> None:
+    kube.apply(group(minimum=4))
+    first = members(2)
+    come(kube, *first)
+    passes(kube, 1.0)
+    kube.delete(*first)
+    come(kube, *members(3, prefix="again-"))
+    assert kube.held() == {"again-0", "again-1", "again-2"}
+
+
+def test_what_does_not_fit_whole_is_not_begun(kube: KubeScheduler) -> None:
+    kube.apply(group(minimum=9))
+    come(kube, *members(8))
+    assert kube.held() == set()
+    assert kube.told["g0"].startswith("pre-filter pod g0 cannot find enough sibling pods")
+    assert kube.world.verdicts == []
+
+
+def test_gangs_that_gather_have_a_part_of_the_room_together(kube: KubeScheduler) -> None:
+    kube.apply(group("a", minimum=3), group("b", minimum=3))
+    come(kube, member("a0", "a"), member("b0", "b"))
+    assert kube.held() == {"a0"}, "three of eight places for the one, and the two together would have six"
+
+
+def test_a_complete_gang_takes_the_room_at_once(world: Make) -> None:
+    kube = starting(world, early_start_percentage_of_room=100)
+    kube.apply(group("a", minimum=6), group("b", minimum=3))
+    come(kube, *members(5, "a"))
+    assert len(kube.held()) == 5
+    come(kube, *members(3, "b"))
+    assert kube.starts == [{"b0", "b1", "b2"}]
+    assert kube.held() == set()
+
+
+def test_a_complete_gang_of_lower_priority_waits(world: Make) -> None:
+    kube = starting(world, early_start_percentage_of_room=100)
+    kube.apply(group("a", minimum=6), group("b", minimum=3))
+    come(kube, *(with_priority(each, 10) for each in members(5, "a")))
+    come(kube, *members(3, "b"))
+    assert len(kube.held()) == 5
+    come(kube, with_priority(member("last", "a"), 10))
+    assert len(kube.running("a")) == 5
+    assert kube.running("b") == set()
+
+
+def test_a_single_pod_takes_the_room_at_once(world: Make) -> None:
+    kube = starting(world, early_start_percentage_of_room=100)
+    kube.apply(group(minimum=8))
+    come(kube, *members(7))
+    assert len(kube.held()) == 7
+    single = member("single", "", cpu=2)
+    come(kube, single)
+    assert kube.held() == set()
+    kube.active[single.uid] = None  # kube-scheduler tries it again when it forgets pods that were assumed
+    kube.run()
+    assert "single" in kube.running()
+
+
+def test_no_pod_is_evicted_where_a_gang_that_gathers_has_the_room(kube: KubeScheduler) -> None:
+    kube.apply(group(minimum=4))
+    come(kube, *members(3))
+    assert kube.plugin.process_preemption(member("single", "", cpu=2), {}) == {}
+    kube.run()
+    assert kube.held() == set()
+
+
+def test_a_member_of_another_shape_has_the_gang_planned_anew(kube: KubeScheduler) -> None:
+    kube.apply(group(minimum=3))
+    come(kube, *members(2))
+    come(kube, member("large", cpu=2))
+    assert kube.starts == [{"g0", "g1", "large"}]
+    assert list(kube.plugin.manager.slots) == []
+
+
+def test_a_member_of_another_shape_that_does_not_fit_starts_no_fraction(world: Make) -> None:
+    kube = starting(world, early_start_percentage_of_room=100)
+    kube.apply(group(minimum=3))
+    come(kube, *(structs.replace(each, spec=each.spec) for each in members(2)))
+    come(kube, member("large", cpu=3))
+    assert kube.starts == []
+    passes(kube, 1.0)
+    assert kube.held() == set()
+    assert kube.running() == set()
+
+
+def test_a_member_that_goes_leaves_its_room_to_the_next(kube: KubeScheduler) -> None:
+    kube.apply(group(minimum=4))
+    pods = members(3)
+    come(kube, *pods)
+    kube.delete(pods[1])
+    kube.run()
+    come(kube, member("next"))
+    come(kube, member("last"))
+    kube.run()
+    assert kube.running() == {"g0", "g2", "next", "last"}
+
+
+def test_a_minimum_that_is_lowered_starts_those_that_are_held(kube: KubeScheduler) -> None:
+    kube.apply(group(minimum=4))
+    come(kube, *members(3))
+    kube.apply(group(minimum=3))
+    kube.run()
+    assert kube.starts == [{"g0", "g1", "g2"}]
+    passes(kube, 1.0)
+    assert list(kube.plugin.manager.slots) == []
+
+
+def test_a_leader_that_leads_no_more_holds_no_gang_together(kube: KubeScheduler) -> None:
+    kube.apply(group(minimum=4))
+    come(kube, *members(3))
+    kube.plugin.early_starts.tick(may_plan=False)
+    kube.run()
+    assert kube.held() == set()
+
+
+def with_priority(pod: corev1.Pod, priority: int) -> corev1.Pod:
+    return structs.replace(pod, spec=structs.replace(pod.spec, priority=priority))
+
+
+def labelled(pod: corev1.Pod, **labels: str) -> corev1.Pod:
+    """Of a StatefulSet, or an Indexed Job."""
+    there = {
+        **pod.metadata.labels,
+        **{f"{PREFIXES[key]}/{key.replace('_', '-')}": text for key, text in labels.items()},
+    }
+    return structs.replace(pod, metadata=structs.replace(pod.metadata, labels=there))
+
+
+PREFIXES = {
+    "pod_index": "apps.kubernetes.io",
+    "job_completion_index": "batch.kubernetes.io",
+    "job_global_index": "jobset.sigs.k8s.io",
+}
+
+
+def test_members_with_ranks_have_the_room_that_was_found_for_their_rank(kube: KubeScheduler) -> None:
+    """Neighbours in rank are neighbours in the order of nodes, in whatever order they come."""
+    kube.apply(group(minimum=4))
+    pods = [labelled(each, job_completion_index=str(rank)) for rank, each in enumerate(members(4))]
+    for rank in (2, 0, 3):
+        come(kube, pods[rank])
+    assert kube.held() == {"g0", "g2", "g3"}
+    come(kube, pods[1])
+    assert kube.starts == [{"g0", "g1", "g2", "g3"}]
+    assert [kube.pods[each.uid].node_name for each in pods] == ["n0", "n0", "n1", "n1"]
+    assert kube.world.plans == 1
