@@ -100,7 +100,8 @@ def _private(tree: ast.AST, ours: set[str]) -> Iterator[str]:
             if node.attr not in known:
                 yield node.attr
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in here | SUFFIXES:
-            yield from (node.value,) if _is_private(node.value) and node.value.isidentifier() else ()
+            variable = node.value.isupper()  # of the environment
+            yield from (node.value,) if _is_private(node.value) and node.value.isidentifier() and not variable else ()
 
 
 def _of_subclasses(tree: ast.AST) -> Iterator[str]:

@@ -52,6 +52,9 @@ LIMITS: Mapping[str, Json] = {
     "groupSources": {"maxItems": MAX_SOURCES},
     "membersToComeSeconds": {"minimum": 0, "maximum": 86400},
     "inPartAfterSeconds": {"minimum": 0, "maximum": 86400},
+    "earlyStartSilenceSeconds": {"minimum": 1, "maximum": 60},
+    "earlyStartMaxSeconds": {"minimum": 1, "maximum": 300},
+    "earlyStartPercentageOfRoom": {"minimum": 1, "maximum": 100},
 }
 """What the types do not say; a test asks the reader about each."""
 

@@ -278,7 +278,7 @@ def test_whatever_comes_is_answered_in_json(client: FlaskClient, verb: str, body
 
 
 class Leaving:
-    """A caller on whom no watch is worth while; gone by the end, or not. Fulfils PeerWatch."""
+    """A caller for which no watch is worth while; gone by the end, or not. Fulfils PeerWatch."""
 
     def __init__(self, *, gone: bool) -> None:
         self.gone, self.asked = gone, 0

@@ -42,6 +42,21 @@ def attributes(*names: str) -> dict[str, str]:
 WORKER = "gunicorn.workers.ggevent.GeventWorker"
 RELIANCES = [
     Reliance(
+        "cli/completion.py",
+        PYTHON,
+        "argparse.ArgumentParser",
+        "every option of a command, and of the commands below it, is given what completes it",
+        attributes("_actions"),
+    ),
+    Reliance("cli/completion.py", PYTHON, "argparse._SubParsersAction", "likewise"),
+    Reliance(
+        "cli/completion.py",
+        "argcomplete",
+        "argcomplete.finders.CompletionFinder",
+        "opens no file descriptor 9, which is another's in our process",
+        {"_init_debug_stream": "self"},
+    ),
+    Reliance(
         "client/connections.py",
         PYTHON,
         "http.client.HTTPResponse",
@@ -70,10 +85,12 @@ RELIANCES = [
             "_get_conn": "self, timeout",
             "_put_conn": "self, conn",
             "_validate_conn": "self, conn",
+            "_new_conn": "self",
+            "_prepare_proxy": "self, conn",
             "urlopen": "self, method, url, body, headers, retries, redirect, assert_same_host, timeout, pool_timeout, release_conn,"
             " chunked, body_pos, preload_content, decode_content, response_kw",
         }
-        | attributes("ConnectionCls", "host", "port", "proxy"),
+        | attributes("ConnectionCls", "host", "port", "proxy", "scheme"),
     ),
     Reliance(
         "client/connections.py",
@@ -97,6 +114,13 @@ RELIANCES = [
         {"get_single_node": "self", "flatten_mapping": "self, node", "construct_object": "self, node, deep"},
     ),
     Reliance("server/logs.py", PYTHON, "_queue.SimpleQueue", "the native one, also where gevent has patched `queue`"),
+    Reliance(
+        "server/certificate_ends.py",
+        PYTHON,
+        "_ssl",
+        "reads a certificate that is no CA's, which `ssl` itself does not",
+        {"_test_decode_cert": "path"},
+    ),
     Reliance("server/worker.py", PYTHON, "_thread", "starts the thread that writes the log beside the event loop"),
     Reliance(
         "server/serve.py",
@@ -159,7 +183,8 @@ def test_its_versions_are_bounded(library: str) -> None:
     """Python's own are tried by the matrix of versions in CI."""
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
-    [line] = [line for line in setup["options"]["install_requires"].split() if re.match(rf"{library}\b", line)]
+    required = setup["options"]["install_requires"] + setup["options.extras_require"]["server"]
+    [line] = [line for line in required.split() if re.match(rf"{library}\b", line)]
     assert re.search(r"<\d", line), line
 
 

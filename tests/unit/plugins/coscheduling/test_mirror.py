@@ -26,6 +26,13 @@ NO_FILE_OF_ITS_OWN = {
     "preemption/preemption.py": "puts the parts together: tests/unit/scheduler/test_gang_preemption_stories.py",
     "preemption/rest_of_gangs.py": "with the victims that it follows: preemption/test_terminating_victims.py",
     "preemption/victim_search.py": "with the gangs that ask it: preemption/test_gang_preemption.py, preemption/test_planning.py",
+    **dict.fromkeys(
+        (
+            "report/outlook.py",
+            *(f"questions/{name}.py" for name in ("asked", "drain", "one_at_a_time", "places", "what_if")),
+        ),
+        "a question and its answer: tests/unit/scheduler/test_what_if_stories.py, tests/unit/scheduler/test_drain_stories.py",
+    ),
     "scheduling/plan/gang_set_planning.py": "a plan and what comes of it is a story: stories/test_order.py, state/test_gang_sets.py",
 }
 OF_ALL_FILES = {
