@@ -7,13 +7,13 @@ The kube-scheduler knows nothing of them: its gates are off.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.api import Json
+from tests.e2e.api import Json, Refused
 from tests.e2e.build import Binaries, in_ci
 from tests.e2e.cluster import Cluster
 from tests.e2e.conftest import BINARIES, COMPOSITES, NO_COMPOSITES
@@ -111,6 +111,16 @@ class Groups:
         spec = {"schedulingPolicy": {"gang": {"minCount": minimum}}}
         self._cluster.api.patch(f"{self._path(self.api_version, 'PodGroup')}/{name}", {"spec": spec})
         self.min_counts[f"default/{name}"] = minimum
+
+    def change_composite(self, name: str, **spec: Any) -> None:
+        """Raises Refused for a field that may not change."""
+        self._cluster.api.patch(f"{self._path(f'{GROUP}/v1alpha3', 'CompositePodGroup')}/{name}", {"spec": spec})
+
+    def delete_composite(self, name: str) -> None:
+        path = f"{self._path(f'{GROUP}/v1alpha3', 'CompositePodGroup')}/{name}"
+        self._cluster.api.delete(path)
+        with suppress(Refused):  # it is gone
+            self._cluster.api.patch(path, {"metadata": {"finalizers": None}})
 
     def disrupted(self, *, whole: bool) -> Json:
         """The field disruptionMode of this version."""

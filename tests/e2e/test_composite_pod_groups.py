@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.e2e.api import Refused
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.in_tree import Groups, in_tree_plane, pair
@@ -16,7 +17,7 @@ from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 
 pytestmark = pytest.mark.composites
-ZONE, RACK = "topology.kubernetes.io/zone", "example.com/rack"
+ZONE, BLOCK, RACK = "topology.kubernetes.io/zone", "example.com/block", "example.com/rack"
 PREFILL = tuple(f"prefill-{number}" for number in range(3))
 
 
@@ -40,10 +41,10 @@ def groups(cluster: Cluster, module_programs: Pair) -> Iterator[Groups]:
 
 
 def racks(cluster: Cluster, **sizes: int) -> None:
-    """Rack -> its CPUs, on nodes of one each; the zone is the first letter."""
+    """Rack -> its CPUs, on nodes of one each; the zone is the first letter, the block the first two."""
     for rack, cpus in sizes.items():
         for number in range(cpus):
-            cluster.node(f"{rack}-{number}", cpu="1", labels={RACK: rack, ZONE: rack[0]})
+            cluster.node(f"{rack}-{number}", cpu="1", labels={RACK: rack, BLOCK: rack[:2], ZONE: rack[0]})
 
 
 def make(groups: Groups) -> None:
@@ -132,3 +133,42 @@ def test_a_restart_while_it_waits_and_a_group_that_comes_last(
     assert cluster.recorder.bound() == set()
     groups.composite("serve", 2, level=ZONE)
     cluster.recorder.wait(lambda: len(cluster.recorder.bound()) == 5, within=20, what="two groups and decode are bound")
+
+
+def test_four_composites_deep_each_holds_its_groups_in_its_domain(cluster: Cluster, groups: Groups) -> None:
+    """Two prefill groups in one block, in one zone with the decode group; the widest asks for no domain, and one of its parts is enough."""
+    racks(cluster, a1x=2, a1y=2, b1x=2, b2x=2, b3x=1)
+    groups.composite("pool", 1)
+    groups.composite("serve", 2, level=ZONE, parent="pool")
+    groups.composite("half", 1, level=BLOCK, parent="serve")
+    groups.composite("prefill", 2, parent="half")
+    for name in PREFILL:
+        groups.create(name, 2, level=RACK, parent="prefill")
+    groups.create("decode", 1, level=RACK, parent="serve")
+    names = members(groups)
+    cluster.recorder.await_message(names[0], "CompositePodGroup default/", within=15)
+    cluster.recorder.settle()
+    assert cluster.recorder.bound() == set(), "zone a has no room for decode, and zone b none for two in one block"
+    racks(cluster, b1y=2)
+    cluster.recorder.wait(lambda: len(cluster.recorder.bound()) == 5, within=20, what="two groups and decode are bound")
+    chosen = [name for name in PREFILL if f"{name}-0" in cluster.recorder.bound()]
+    assert {rack for name in chosen for rack in racks_of(cluster, name)} == {"b1x", "b1y"}
+    assert {rack[0] for rack in racks_of(cluster, "decode", 1)} == {"b"}
+
+
+def test_a_composite_that_is_made_anew_asks_for_fewer_groups(cluster: Cluster, groups: Groups) -> None:
+    """The API server lets no minGroupCount change."""
+    racks(cluster, b1=2, b2=1)
+    make(groups)
+    names = members(groups)
+    cluster.recorder.await_message(names[0], "1 of 3 groups of CompositePodGroup default/prefill fit", within=15)
+    with pytest.raises(Refused, match="field is immutable"):
+        groups.change_composite("prefill", schedulingPolicy={"gang": {"minGroupCount": 1}})
+    groups.delete_composite("prefill")
+    cluster.recorder.await_message(names[0], "CompositePodGroup default/prefill", within=15)
+    cluster.recorder.settle()
+    assert cluster.recorder.bound() == set()
+    groups.composite("prefill", 1, parent="serve")
+    cluster.recorder.wait(lambda: len(cluster.recorder.bound()) == 3, within=20, what="one group and decode are bound")
+    cluster.recorder.settle()
+    assert racks_of(cluster, "decode", 1) == {"b2"}

@@ -7,6 +7,7 @@ and Koordinator are in test_foreign_groups.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -47,6 +48,14 @@ metadata: {{name: train, annotations: {{gang-extender.dev/roles: "master=1,worke
 spec:
   pytorchReplicaSpecs: {{Master: {{template: {{{POD}}}}}, Worker: {{replicas: 2, template: {{{POD}}}}}}}
 """
+INDEXED = f"""
+apiVersion: batch/v1
+kind: Job
+metadata: {{name: indexed}}
+spec:
+  {{completionMode: Indexed, parallelism: 3, completions: 3, template:
+    {{metadata: {{labels: {{scheduling.x-k8s.io/pod-group: indexed}}}}, {POD.replace("Always", "OnFailure")}}}}}
+"""
 TRAINER = f"""
 apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
@@ -65,6 +74,9 @@ spec: {{replicas: 2, leaderWorkerTemplate: {{size: 3, workerTemplate: {{{POD.rep
 """
 
 
+EVICTION = {"apiVersion": "policy/v1", "kind": "Eviction"}
+
+
 def objects_of(text: str) -> list[Made]:
     """What the controller makes of that object, in its order."""
     workload = yaml.safe_load(text)
@@ -78,6 +90,12 @@ def create(cluster: Cluster, objects: Sequence[Made]) -> list[str]:
         path = paths.PODS if each.resource is PODS else paths.POD_GROUPS
         cluster.api.create(path.format(namespace="default"), each.object)
     return [each.object["metadata"]["name"] for each in objects if each.resource is PODS]
+
+
+def made_again(each: Made) -> Made:
+    """A pod in place of one that is gone, with a name of its own."""
+    metadata = each.object["metadata"]
+    return replace(each, object={**each.object, "metadata": {**metadata, "name": f"{metadata['name']}-again"}})
 
 
 @pytest.fixture(scope="module")
@@ -145,3 +163,29 @@ def test_gangs_start_whole_though_the_extender_is_restarted_before_all_of_them_i
     for name in started:
         cluster.delete_pod(name)
     recorder.await_bound(*waiting, within=30)
+
+
+def test_members_are_replaced_after_others_have_succeeded_or_were_scaled_away(
+    cluster: Cluster, module_programs: Pair
+) -> None:
+    """An Indexed Job whose index 2 is evicted after index 0 has succeeded, and a RayCluster that is scaled down and loses its head, which
+    KubeRay tells by no new minMember; the extender is killed before either is made again."""
+    cluster.node("node-1", cpu="8", labels={"pool": "jobs"})
+    recorder = cluster.recorder
+    cluster.pod_group("indexed", 3)
+    job, ray = objects_of(INDEXED), objects_of(RAY)
+    indexes, (head, *workers) = create(cluster, job), create(cluster, ray)
+    recorder.await_bound(*indexes, head, *workers, within=30)
+
+    pods = paths.PODS.format(namespace="default")
+    cluster.api.patch(f"{pods}/{indexes[0]}/status", {"status": {"phase": "Succeeded"}})
+    cluster.api.create(f"{pods}/{indexes[2]}/eviction", {**EVICTION, "metadata": {"name": indexes[2]}})
+    cluster.delete_pod(workers[1])
+    cluster.delete_pod(head)
+    cluster.killed = True
+    module_programs.extender.kill()
+    cluster.await_back(module_programs.extender.start)
+
+    of_ray = [each for each in ray if each.resource is PODS]
+    replaced = create(cluster, [made_again(job[2]), made_again(of_ray[0])])
+    recorder.await_bound(*replaced, within=30)

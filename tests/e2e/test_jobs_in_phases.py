@@ -114,6 +114,31 @@ def test_an_extender_that_was_away_while_the_initializers_ended_knows_of_them_an
     started_whole(cluster, *nodes)
 
 
+def test_a_train_job_s_nodes_start_and_the_launcher_that_waits_for_them_has_room(
+    cluster: Cluster, pair: Pair, middle: Kill
+) -> None:
+    """dependsOn of the JobSet: the launcher's Job is made once the nodes are ready; each pod says that there are two Jobs."""
+    for number in range(2):
+        cluster.node(f"n{number}", cpu="4")
+    cluster.pod_group("gamma", 3, minResources={"cpu": "7", "memory": "3Gi"})
+    nodes = [f"gamma-node-0-{number}" for number in range(2)]
+    for name in nodes:
+        cluster.recorder.settle()
+        assert not cluster.recorder.bound(), "one of two nodes waits"
+        labels = {REPLICATED_JOB: "node", "jobset.sigs.k8s.io/global-replicas": "2"}
+        cluster.pod(name, group="gamma", labels=labels, requests={"cpu": "3", "memory": "1Gi"})
+    cluster.recorder.await_bound(*nodes, within=15)
+    started_whole(cluster, *nodes)
+    middle()
+    cluster.recorder.wait(lambda: kept(pair, "default/gamma") == 1, within=RESTARTED, what="the room is kept")
+    for number in range(2):
+        cluster.pod(f"single-{number}", requests={"cpu": "1"})
+    cluster.recorder.wait(lambda: len(cluster.recorder.bound()) == 3, within=15, what="one single pod is bound")
+    cluster.pod("gamma-launcher", group="gamma", labels={REPLICATED_JOB: "launcher"}, requests={"cpu": "1"})
+    cluster.recorder.await_bound("gamma-launcher", within=15)
+    assert len(cluster.recorder.bound()) == 4
+
+
 def test_mpi_s_workers_start_and_its_launcher_has_room(cluster: Cluster, pair: Pair, middle: Kill) -> None:
     """launcherCreationPolicy WaitForWorkersReady: the launcher is made once the workers are ready."""
     for number in range(2):

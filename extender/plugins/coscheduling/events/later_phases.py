@@ -23,7 +23,7 @@ from extender.plugins.coscheduling.spec.sources.steps import Step
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import note_ended
-from extender.plugins.coscheduling.state.starts import seconds_since_start
+from extender.plugins.coscheduling.state.starts import says_started, seconds_since_start
 
 ENDED_SECONDS = 2.0  # for which members that have Succeeded are waited for, of all namespaces together
 
@@ -54,7 +54,7 @@ class LaterPhases:
             return
         with manager.lock:
             groups = list(manager.groups.values())
-            between = [group.key for group in groups if group.early and not group.steps[Step.INITIALIZER]]
+            between = [group.key for group in groups if _is_between_phases(group)]
         self._ask_for_ended(between)
         with manager.lock:
             begun = [group for group in groups if (group.steps and group.assigned) or group.ended_phase is not None]
@@ -116,3 +116,8 @@ class LaterPhases:
             manager.places.keep_for_members_to_come(group, result.kept, manager.clock() + left)
             manager.places.claim_all(group)
         self._dispatcher.dispatch(group)
+
+
+def _is_between_phases(group: Group) -> bool:
+    """Whether initializers have started, none is there any more, and the others have not started yet, as its object says."""
+    return bool(group.early) and not group.steps[Step.INITIALIZER] and not says_started(group)

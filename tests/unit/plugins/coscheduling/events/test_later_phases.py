@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 
 from extender.api import corev1
+from extender.api.metav1 import Condition
 from extender.plugins.coscheduling.state.pod_group_manager import wall_clock
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member
@@ -174,3 +175,18 @@ def test_where_time_is_the_sign_room_is_kept_again_once_it_has_passed(world: Mak
     kube.world.clock.now += 60
     seconds_pass(kube)
     assert kept(kube) == ["n0"]
+
+
+@pytest.mark.parametrize("status", ["True", "False"])
+def test_no_pods_are_listed_for_a_job_that_is_told_to_have_started(world: Make, status: str) -> None:
+    later = world(nodes())
+    asked: list[str] = []
+    later.connect(
+        succeeded_pods=lambda namespace, found: asked.append(namespace), wait=lambda event, seconds: event.is_set()
+    )
+    kube = KubeScheduler(later)
+    text = "2 initializers of minMember 5 have ended, the others are complete: the gang starts"
+    told = structs.replace(TRAIN_JOB.status, conditions=(Condition("Scheduled", status, "GangScheduled", text),))
+    kube.apply(structs.replace(TRAIN_JOB, status=told), group("plain"))
+    kube.plugin.tick()
+    assert asked == ([] if status == "True" else ["default"])

@@ -218,3 +218,78 @@ def test_a_start_that_a_restart_has_cut_short_goes_on_with_the_group_that_it_was
     kube.run()
     assert flat(kube.starts) == {"c"}
     assert list(broken(kube)) == []
+
+
+def chosen(kube: Trees) -> set[str]:
+    manager = kube.plugin.manager
+    with manager.lock:
+        return {key.rpartition("/")[2] for key in manager.composites.chosen("default/root")}
+
+
+def planned(kube: Trees, minimum: int) -> Trees:
+    """Three groups of two members, of which none has been sent."""
+    kube.composite(composite("root", minimum))
+    kube.parts(*(part(name, "root") for name in "abc"))
+    kube.members("a", "b", "c", gated=True)
+    kube.world.run_tasks()
+    return kube
+
+
+def test_after_a_restart_with_members_on_nodes_the_same_groups_are_chosen(world: NewWorld) -> None:
+    """There would be room for the first instead of the last, whose other member runs."""
+    again = Trees(world([node("n1", "5")], in_tree_pod_groups=True))
+    again.composite(composite("root", 2))
+    again.parts(*(part(name, "root") for name in "abc"))
+    again.create(on_node(named("b", 0), "n1"), on_node(named("c", 0), "n1"))
+    again.create(named("a", 0), named("a", 1), named("b", 1), named("c", 1))
+    again.run()
+    assert flat(again.starts) == {"b", "c"}
+    assert list(broken(again)) == []
+
+
+def test_after_a_restart_with_nothing_on_nodes_they_are_chosen_anew(
+    trees: Callable[[int], Trees], world: NewWorld
+) -> None:
+    kube = planned(trees(4), 2)
+    assert chosen(kube) == {"a", "b"}
+    again = Trees(world([node("n1", "4")], in_tree_pod_groups=True))
+    again.composite(composite("root", 2))
+    again.parts(*(part(name, "root") for name in "abc"))
+    again.members("b", "c", gated=True)  # those of a have gone meanwhile
+    again.run()
+    assert flat(again.starts) == {"b", "c"}
+    assert list(broken(again)) == []
+
+
+@pytest.mark.parametrize(("before", "after", "started"), [(2, 3, set()), (3, 2, {"a", "b"}), (2, 1, {"a", "b"})])
+def test_a_minimum_that_changes_before_the_start_counts(
+    trees: Callable[[int], Trees], before: int, after: int, started: set[str]
+) -> None:
+    """There is room for two groups."""
+    kube = planned(trees(4), before)
+    kube.plugin.on_composite_pod_group(composite("root", before), composite("root", after))
+    kube.run()
+    assert flat(kube.starts) == started
+    kube.plugin.on_node(None, large := node("n2", "4"))
+    kube.world.nodes["n2"] = large
+    kube.run()
+    kube.plugin.tick()
+    kube.run()
+    assert flat(kube.starts) == {"a", "b", "c"}
+    assert list(broken(kube)) == []
+
+
+def test_a_minimum_that_is_raised_after_the_start_takes_nothing_back(trees: Callable[[int], Trees]) -> None:
+    kube = planned(trees(4), 2)
+    kube.run()
+    assert flat(kube.starts) == {"a", "b"}
+    kube.plugin.on_composite_pod_group(composite("root", 2), composite("root", 3))
+    kube.run()
+    assert kube.running() == {"a-0", "a-1", "b-0", "b-1"}
+    kube.plugin.on_node(None, large := node("n2", "4"))
+    kube.world.nodes["n2"] = large
+    kube.run()
+    kube.plugin.tick()
+    kube.run()
+    assert flat(kube.starts) == {"a", "b", "c"}
+    assert list(broken(kube)) == []
