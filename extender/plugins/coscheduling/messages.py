@@ -151,6 +151,7 @@ def preemption_failed(cause: str) -> str:
 
 
 def complete(minimum: int) -> str:
+    """The number is read again after a restart: `steps.size_told`."""
     return f"minMember of {minimum} is complete: the gang starts"
 
 

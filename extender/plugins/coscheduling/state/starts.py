@@ -18,6 +18,7 @@ from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.sources.ended_phase import record_on
 from extender.plugins.coscheduling.spec.sources.foreign import ForeignPodGroup
+from extender.plugins.coscheduling.spec.sources.steps import size_told
 from extender.plugins.coscheduling.spec.start_record import StartRecord, digest, start_record
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.group_members import controller_of
@@ -69,7 +70,12 @@ def recall_once_whole(group: Group, spec: GroupSpec | None, foreign: ForeignPodG
     if not on_node or spec is None or spec.invalid or left_behind(group, spec):
         return
     quorums = [record.quorum for uid in on_node if (record := _record_of(group, uid)) is not None]
-    members = max((*quorums, spec.min_member if says_started(group, foreign) else 0), default=0)
+    if says_started(
+        group, foreign
+    ):  # of how many it says itself, or the records do; minMember may have been raised since
+        told = size_told(group.told) if group.told is not None else 0
+        quorums += [told] if told else [] if quorums else [spec.min_member]
+    members = max(quorums, default=0)
     if members > group.whole_of:
         note_whole(group, spec, members)
 
@@ -87,7 +93,8 @@ def note_replaced(group: Group, spec: GroupSpec, now: datetime) -> bool:
 
     A gang that another scheduler has started has no record of ours, and its object may say nothing. Where its controller has made
     all that wait long after a sibling's containers have started, and none for a while, it has lost members, and wants no more than
-    these. A fraction whose other members have waited all the time is none of that kind.
+    these. A fraction whose other members have waited all the time is none of that kind. Where a start of ours is on record that counts
+    alone: minMember may have been raised since.
     """
     if spec.invalid or spec.match_policy is MatchPolicy.ONLY_WAITING or group.whole_of >= spec.min_member:
         return False
@@ -96,7 +103,7 @@ def note_replaced(group: Group, spec: GroupSpec, now: datetime) -> bool:
     owners = {controller_of(pod) for pod in waiting}
     if not waiting or len(made) < len(waiting) or len(owners) != 1 or owners == {""} or now - max(made) < QUIET:
         return False
-    siblings = (group.members[uid].pod for uid in group.on_node())
+    siblings = (group.members[uid].pod for uid in group.on_node() if _record_of(group, uid) is None)
     if not any(controller_of(pod) in owners and _ran_before(pod, min(made)) for pod in siblings):
         return False
     note_whole(group, spec, spec.min_member)

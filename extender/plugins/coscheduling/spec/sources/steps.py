@@ -56,6 +56,15 @@ def started_early(conditions: Iterable[Condition]) -> int:
     return next((int(found[1]) for found in told if found), 0)
 
 
+_OF_MINIMUM = re.compile(r"minMember (?:of )?([0-9]{1,10})\b", re.ASCII)
+
+
+def size_told(condition: Condition) -> int:
+    """The minMember of which a condition of ours says that the gang started; 0 where it says none."""
+    found = _OF_MINIMUM.search(condition.message[:STARTED_MOST]) if condition.status == "True" else None
+    return int(found[1]) if found else 0
+
+
 @dataclass(frozen=True, slots=True)
 class Rest:
     """Of the members that minMember counts and that are not there: been have ended, to_come are still to be made."""

@@ -13,6 +13,7 @@ from msgspec import structs
 from extender.api import corev1
 from extender.api.metav1 import Condition, OwnerReference
 from extender.api.schedulingv1alpha1 import PodGroup, PodGroupStatus
+from extender.plugins.coscheduling import messages
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members, on_node
 from tests.unit.plugins.coscheduling.starting import bound_by
@@ -206,6 +207,10 @@ def test_a_fraction_that_never_was_whole_waits(world: Make) -> None:
     assert made.running == {"a", "b", "c"}
 
 
+def started_of(number: int) -> Condition:
+    return Condition("Scheduled", "True", "Scheduled", messages.complete(number))
+
+
 def told(pod_group: PodGroup, **status: Any) -> PodGroup:
     return structs.replace(pod_group, status=PodGroupStatus(**status))
 
@@ -214,6 +219,8 @@ def told(pod_group: PodGroup, **status: Any) -> PodGroup:
     ("status", "running"),
     [
         pytest.param({"conditions": (Condition("Scheduled", "True"),)}, {"a", "b"}, id="our condition"),
+        pytest.param({"conditions": (started_of(3),)}, {"a", "b"}, id="our condition, of as many as are asked for"),
+        pytest.param({"conditions": (started_of(2),)}, {"a"}, id="our condition, of fewer: minMember was raised since"),
         pytest.param({"conditions": (Condition("Scheduled", "False"),)}, {"a"}, id="our condition says that it waits"),
         pytest.param({"conditions": (Condition("Ready", "True"),)}, {"a"}, id="another condition"),
         pytest.param({"phase": "Running"}, {"a", "b"}, id="scheduler-plugins' controller"),
@@ -263,6 +270,25 @@ def test_a_gang_that_others_started_and_that_shrank_is_known_by_its_pods(
     made.kube.create(aged(of(member("head"), owner), head))
     made.run()
     assert made.running == ({"worker", "head"} if starts else {"worker"})
+
+
+@pytest.mark.parametrize(
+    ("minimum", "starts"),
+    [
+        pytest.param(3, True, id="as it was when they were bound"),
+        pytest.param(5, False, id="raised since: a fraction of the gang that is wanted now"),
+    ],
+)
+def test_a_gang_that_we_started_is_known_by_its_record_and_not_by_its_age(
+    minimum: int, starts: bool, world: Make
+) -> None:
+    made = Job(world, minimum=minimum)
+    uids = [f"default/{name}" for name in "abc"]
+    ours = (on_node(aged(of(member(name), "ray"), 3600, 3500), f"n{n}") for n, name in enumerate("abc"))
+    made.kube.create(*(bound_by(pod, 3, uids) for pod in ours))
+    made.kube.create(aged(of(member("d"), "ray"), 300))
+    made.run()
+    assert made.running == {"a", "b", "c", *({"d"} if starts else ())}
 
 
 def test_of_several_that_wait_all_have_to_be_replaced(world: Make) -> None:
@@ -352,8 +378,12 @@ def test_a_group_without_an_object_is_known_by_the_record_that_its_members_were_
     assert kube.running() == {"a", "b"}
 
 
-def test_a_min_member_that_was_raised_since_is_waited_for(job: Job) -> None:
-    job.kube.apply(group(minimum=5))
+@RESTART
+def test_a_min_member_that_was_raised_since_is_waited_for(job: Job, restarts: bool) -> None:
+    """Though the PodGroup says that the gang has started: it had three members then."""
+    job.kube.apply(told(group(minimum=5), conditions=(Condition("Scheduled", "True"),)))
+    if restarts:
+        job.extender_restarts()
     job.create("d")
     assert job.running == {"a", "b", "c"}
 
