@@ -115,7 +115,7 @@ class Gangs:
             group = manager.group_of(pod)
             if group is None:
                 return None
-            spec = manager.spec(group)
+            spec = manager.specs.of(group)
             if (
                 spec is not None
                 and not spec.invalid

@@ -149,7 +149,7 @@ def _gang(manager: PodGroupManager, group: Group, journal: Journal) -> GangRepor
 
 
 def _report(manager: PodGroupManager, group: Group, journal: Journal) -> GangReport:
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     namespace, _, name = group.key.partition("/")
     state, message = _state_of(group, spec, journal.verdicts.get(group.key))
     minimum = spec.min_member if spec is not None and state != INVALID else None

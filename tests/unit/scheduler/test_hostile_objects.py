@@ -155,7 +155,7 @@ def gone(each: Hostile) -> bool:
 def tell_what_is_wrong(bench: Bench, pages: dict[str, GangStatus]) -> None:
     manager = bench.scheduler._dependencies.coscheduling.manager
     with manager.lock:
-        specs = {key: manager.spec(group) for key, group in manager.groups.items() if group.pending()}
+        specs = {key: manager.specs.of(group) for key, group in manager.groups.items() if group.pending()}
     for key, spec in specs.items():
         if spec is not None and spec.invalid:
             assert pages[key].gang.reason == "InvalidPodGroup", key

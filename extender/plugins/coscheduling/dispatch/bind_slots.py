@@ -96,7 +96,7 @@ class BindSlots:
 
     def _is_extra(self, group: Group, uid: str) -> bool:
         """Whether it would be held beside as many as its gang set needs."""
-        gang_set, spec = gang_set_of(self._manager, group), self._manager.spec(group)
+        gang_set, spec = gang_set_of(self._manager, group), self._manager.specs.of(group)
         if spec is None or spec.invalid or not _held_beyond(self._manager, gang_set):
             return False
         if not any(_missing(self._manager, each) for each in gang_set):
@@ -115,7 +115,7 @@ class BindSlots:
 
     def _calls(self, group: Group, gang_set: Sequence[Group]) -> int:
         """How many of its members have to be held until the gang set starts: of a plan; without one those that are held still."""
-        spec = self._manager.spec(group)
+        spec = self._manager.specs.of(group)
         if not group.planned or spec is None or spec.invalid:
             return 0 if group.planned else len(group.in_permit)
         if _held_beyond(self._manager, gang_set) and any(_missing(self._manager, each) for each in gang_set):
@@ -172,7 +172,7 @@ class BindSlots:
 
 def too_large(manager: PodGroupManager, gang_set: Sequence[Group], limit: float) -> bool:
     """Whether the gang set would need more calls at a time than there are, however long it waits. Lock held."""
-    specs = [manager.spec(group) for group in gang_set]
+    specs = [manager.specs.of(group) for group in gang_set]
     if sum(spec.min_member for spec in specs if spec is not None) <= limit:
         return False
     return sum(_missing(manager, group) for group in gang_set) > limit
@@ -180,7 +180,7 @@ def too_large(manager: PodGroupManager, gang_set: Sequence[Group], limit: float)
 
 def _held_beyond(manager: PodGroupManager, gang_set: Sequence[Group]) -> bool:
     """Whether more may be held than minMember: of one group without roles the member that completes it starts all."""
-    specs = [manager.spec(group) for group in gang_set]
+    specs = [manager.specs.of(group) for group in gang_set]
     return len(gang_set) > 1 or any(spec.roles.minima for spec in specs if spec is not None)
 
 
@@ -190,5 +190,5 @@ def _reserved(group: Group, spec: GroupSpec, coming: AbstractSet[str]) -> int:
 
 
 def _missing(manager: PodGroupManager, group: Group) -> int:
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     return needs(group, spec, group.assigned | group.started).total if spec is not None and not spec.invalid else 0

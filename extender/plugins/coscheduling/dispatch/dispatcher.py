@@ -216,7 +216,7 @@ class Dispatcher:
         own, turn = slots.get(uid), self._turn(group, asked=True)
         if own is not None and own.node_name in offered and (turn is None or own.wave <= turn):
             return own.node_name
-        spec = manager.spec(group)
+        spec = manager.specs.of(group)
         if own is None and (uid in group.held or spec is None or schedules_alone(group, spec, uid)):
             return None
         slot = self._free_slot(group, uid, offered, turn)
@@ -225,7 +225,7 @@ class Dispatcher:
         slots.give(slot, group.members[uid].info)
         group.members[uid].turn = None
         if own is None:
-            manager.begun.follow(group)  # which says whether it is firm
+            manager.begun.follow(group, manager.specs.of(group))  # which says whether it is firm
         self._displace(group, slot)
         return slot.node_name
 

@@ -77,7 +77,7 @@ class EndedMembers:
     def _may_have_ended(self, key: str) -> bool:
         """Whether the gang is short still, and is none that was made while we looked and never ran. Lock held."""
         group = self._manager.groups.get(key)
-        spec = self._manager.spec(group) if group is not None else None
+        spec = self._manager.specs.of(group) if group is not None else None
         if group is None or spec is None or spec.invalid or not group.pending():
             return False
         if not group.ran and spec.created is not None and spec.created > self._began:
@@ -104,14 +104,14 @@ class EndedMembers:
         group = manager.groups.get(key)
         if group is None:
             return
-        before, early, spec = group.ended.keys(), group.early, manager.spec(group)
+        before, early, spec = group.ended.keys(), group.early, manager.specs.of(group)
         replaced = spec is not None and note_replaced(group, spec, manager.wall())
         bare = bool(group.assigned) or (spec is not None and _are_other_indices(group, spec, found.values()))
         group.ended = {uid: pod for uid, pod in found.items() if _is_sibling(group, pod, bare=bare)}
         note_ended(group, found.values())
         if group.ended.keys() == before and group.early == early and not replaced:
             return
-        manager.begun.follow_broken(group)
+        manager.begun.follow_broken(group, manager.specs.of(group))
         manager.places.follow(group)
         manager.notes.forget(key)
         manager.queue.move_to_active((key,))

@@ -136,7 +136,7 @@ class PodEvents:
         came = old is None or old.metadata.labels != new.metadata.labels
         if not (came and (group.gated or group.refused) and slots.get(new.uid) is not None):
             return ()
-        spec = manager.spec(group)
+        spec = manager.specs.of(group)
         waits = spec is None or (group.gathering is None and needs(group, spec, group.members.keys()))
         return () if waits else (group,)  # with those that have waited for it
 

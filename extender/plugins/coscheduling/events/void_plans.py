@@ -41,7 +41,7 @@ class VoidPlans:
     def _may_start(self, group: Group) -> bool:
         manager = self._manager
         for each in gang_set_of(manager, group):
-            spec = manager.spec(each)
+            spec = manager.specs.of(each)
             if spec is None or spec.invalid or manager.places.lacks(each, each.members.keys()):
                 return False
         return not is_linked(manager, group) or not (

@@ -71,8 +71,8 @@ class Admission:
         if before is not None and (refusal := self._as_planned(pod, before)) is not None:
             return (None, refusal), None
         with self._manager.lock:
-            early = self.whatever_offered(pod)
             group = self._manager.group_of(pod)
+            early = self.whatever_offered(group, pod)
             if early is not None or group is None:
                 _end(group, pod, before)
                 return (None, early or SUCCESS), None
@@ -99,10 +99,9 @@ class Admission:
         self._dispatcher.dispatch(group)
         return refusal
 
-    def whatever_offered(self, pod: corev1.Pod) -> Status | None:
+    def whatever_offered(self, group: Group | None, pod: corev1.Pod) -> Status | None:
         """What can be said without a look at the nodes: that the pod is of no gang, or that a gate is shut. Else None."""
         with self._manager.lock:
-            group = self._manager.group_of(pod)
             if group is None:
                 return SUCCESS
             if pod.uid not in group.members:
@@ -135,7 +134,7 @@ class Admission:
 
     def _enough_are_awake(self, group: Group) -> bool:
         """Whether a plan could be found at all: else each of many that come would be one more plan in vain. Lock held."""
-        manager, spec = self._manager, self._manager.spec(group)
+        manager, spec = self._manager, self._manager.specs.of(group)
         asleep = group.refuted.nowhere(manager.clock(), manager.notes.cluster_epoch)
         return spec is not None and not (asleep and needs(group, spec, group.members.keys() - asleep))
 
@@ -155,7 +154,7 @@ class Admission:
         """With what of a refusal may become untrue."""
         manager = self._manager
         cause = manager.denied.get(group.key)
-        spec = manager.spec(group)
+        spec = manager.specs.of(group)
         if cause is not None and (spec is None or not schedules_alone(group, spec, pod.uid)):
             return unresolvable(messages.denied(group.key, self._denied_seconds, cause)), ""
         gate = failed_check(manager, group, pod.spec.scheduler_name, pod.name, pod.uid)

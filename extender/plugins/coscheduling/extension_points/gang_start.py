@@ -75,7 +75,7 @@ class GangStart:
     def _note_start(self, group: Group, begins: AbstractSet[str], uids: AbstractSet[str]) -> None:
         """begins: the members that start. uids: with those that were planned together with them, and come later."""
         try:
-            spec = self._manager.spec(group)
+            spec = self._manager.specs.of(group)
             if spec is not None:
                 record_start(group, spec, begins, self._manager.wall())
                 if group.whole_of < spec.min_member:  # else these are members beyond it, or in place of some

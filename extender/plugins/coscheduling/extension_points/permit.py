@@ -73,7 +73,7 @@ class GangPermit:
             group = manager.group_of(pod)
             if group is None:
                 return SUCCESS, 0
-            spec = manager.spec(group)
+            spec = manager.specs.of(group)
             if pod.uid not in group.members:  # it went after its call had been looked at
                 return unschedulable(messages.MEMBER_DELETED), 0
             if pod.uid in group.assigned:  # likewise, and it was bound
@@ -109,7 +109,7 @@ class GangPermit:
         return status if lacks_room(status) else SUCCESS
 
     def _hold_seconds(self, pod: corev1.Pod, spec: GroupSpec, gang_set: Sequence[Group], default_wait: float) -> float:
-        specs = [self._manager.spec(each) for each in gang_set]
+        specs = [self._manager.specs.of(each) for each in gang_set]
         seconds = float(spec.schedule_timeout_seconds or default_wait)
         limit = self._with.hold_limit(sum(each.min_member for each in specs if each is not None))
         if seconds > limit:
@@ -122,7 +122,7 @@ class GangPermit:
     def recheck(self, group: Group) -> None:
         """After minMember was lowered, or a group was named no longer: starts the gang if it is complete now."""
         with self._manager.lock:
-            spec = self._manager.spec(group)
+            spec = self._manager.specs.of(group)
             if spec is None or spec.invalid or missing_group(self._manager, group):
                 return
             gang_set = gang_set_of(self._manager, group)
@@ -203,7 +203,7 @@ class GangPermit:
     def _end_of_hold(self, group: Group, pod: corev1.Pod, cause: str, *, rejected: bool) -> bool:
         """Before the start. rejected: by us, so that the first hold that has ended by the same cause has told it. Lock held."""
         manager = self._manager
-        spec = manager.spec(group)
+        spec = manager.specs.of(group)
         gone = pod.uid not in group.members
         if spec is not None and schedules_alone(group, spec, pod.uid):
             return False

@@ -44,7 +44,7 @@ class GangRejection:
     def post_filter(self, pod: corev1.Pod) -> Status:
         with self._manager.lock:
             group = self._manager.group_of(pod)
-            spec = self._manager.spec(group) if group is not None else None
+            spec = self._manager.specs.of(group) if group is not None else None
             if group is None or spec is None or spec.invalid:
                 return unschedulable("can not find pod group")
             missing = needs(group, spec, group.assigned | group.waiting()).total

@@ -65,7 +65,7 @@ class EarlyStarts:
 
     def _changed(self, group: Group, *, joined: bool) -> None:
         """Lock held."""
-        spec, gathering, now = self._manager.spec(group), group.gathering, self._manager.clock()
+        spec, gathering, now = self._manager.specs.of(group), group.gathering, self._manager.clock()
         if gathering is None:
             if not group.gathered and spec is not None and self._may_gather(group, spec):
                 group.gathering = Gathering(now, now)
@@ -130,7 +130,7 @@ class EarlyStarts:
         group.gathering = None
         group.gathered = bool(group.members)
         self._keys.pop(group.key, None)
-        spec = manager.spec(group)
+        spec = manager.specs.of(group)
         manager.places.give_up(group)
         for uid in list(group.in_permit):
             name, there = group.members[uid].pod.name, len(group.members)
@@ -158,7 +158,7 @@ class EarlyStarts:
         """Likewise, for a pod that kube-scheduler has found no room for. One of a gang that is not complete takes it from none. Lock
         held."""
         group = self._manager.find(pod) if self._keys else None
-        spec = self._manager.spec(group) if group is not None else None
+        spec = self._manager.specs.of(group) if group is not None else None
         if not self._keys or (group is not None and (spec is None or len(group.members) < spec.min_member)):
             return False
         return self.make_way(pod.priority)
@@ -180,7 +180,7 @@ class EarlyStarts:
             if key != group.key
             and (other := self._manager.groups.get(key)) is not None
             and other.planned
-            and (each := self._manager.spec(other)) is not None
+            and (each := self._manager.specs.of(other)) is not None
         )
         return spec.min_member + others <= self._limits.part_of_room * (capacity + others)
 
@@ -223,7 +223,7 @@ def with_room_to_come(placement: planner.Placement, request: planner.Request) ->
 def likenesses(manager: PodGroupManager, group: Group, number: int) -> Sequence[PodInfo]:
     """So many members that are still to be made, like the newest that there is, of the ranks that are missing; nothing where it does not
     gather. Lock held."""
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     if group.gathering is None or number <= 0 or not group.members or spec is None:
         return ()
     pod = next(reversed(group.members.values())).pod

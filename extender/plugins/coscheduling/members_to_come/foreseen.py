@@ -28,7 +28,7 @@ def foreseen(manager: PodGroupManager, group: Group) -> planner.Foreseen | None:
 
     Of the shape of a member to come nothing is known but the average: what minResources asks for beyond the members that there are.
     """
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     if spec is None or spec.invalid or not group.members:
         return None
     return _room(manager, group, spec, [member.info for member in group.members.values()], spec.to_come)
@@ -39,7 +39,7 @@ def foreseen_anew(manager: PodGroupManager, group: Group) -> planner.Foreseen | 
     of a phase that is over the members that have Succeeded say what it was. None, too, where a phase waits after which others come: its
     own plan looks for their room. Lock held.
     """
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     placed = manager.places.placed(group) & group.members.keys()
     known, ended = [group.members[uid].info for uid in sorted(placed)], group.ended_phase
     if spec is None or spec.invalid or not (known or ended):
@@ -87,7 +87,7 @@ def give_back(manager: PodGroupManager, group: Group) -> bool:
     slots = list(manager.slots.to_come(group.key))
     if not slots or not (group.steps or group.early or group.in_part or not group.members):
         return False
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     surplus = []
     if spec is None or spec.invalid or not (group.members or group.early):
         surplus = slots

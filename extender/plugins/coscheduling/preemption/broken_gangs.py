@@ -102,7 +102,7 @@ class BrokenGangs:
     def _overdue(self, key: str) -> tuple[Group, GroupSpec, float] | None:
         """The gang, and for how many seconds it may be broken, if it has been for longer. Lock held."""
         group, since = self.manager.groups.get(key), self.manager.begun.broken.get(key)
-        spec = self.manager.spec(group) if group is not None else None
+        spec = self.manager.specs.of(group) if group is not None else None
         if group is None or spec is None or since is None or spec.patience.broken_after is None:
             return None
         patience = spec.patience.broken_after
@@ -153,7 +153,7 @@ class BrokenGangs:
 
     def _is_whole(self, group: Group) -> bool:
         """Lock held."""
-        spec = self.manager.spec(group)
+        spec = self.manager.specs.of(group)
         return spec is not None and not minima_missed(group, spec, group.assigned, group.ended.values())
 
     def _evict(self, key: str, pods: list[corev1.Pod], text: str) -> None:

@@ -218,7 +218,7 @@ def _running(group: Group) -> dict[str, tuple[PodInfo, str]]:
 
 
 def _by_what_it_asks_for(manager: PodGroupManager, group: Group) -> RunningGang | None:
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     if spec is None or spec.invalid:
         return None
     if together := _disrupted_together(manager, group, spec):  # no member is to spare

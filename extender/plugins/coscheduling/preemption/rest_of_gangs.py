@@ -136,7 +136,7 @@ class RestOfGangs:
         group, quarantine = self.manager.groups.get(key), self.manager.quarantine
         if group is None or not group.members:
             return False
-        return quarantine.for_gang(key, "preempt", lambda: self.manager.spec(group) is None, otherwise=True)
+        return quarantine.for_gang(key, "preempt", lambda: self.manager.specs.of(group) is None, otherwise=True)
 
     def _left_over(self, key: str, without: str = "") -> list[corev1.Pod]:
         """The members that run of a gang that cannot run with them alone, and is not on its way to be whole. Lock held."""

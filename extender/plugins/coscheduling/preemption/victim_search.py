@@ -74,7 +74,7 @@ class VictimSearch:
         pending = [info.pod for group in gang_set for info in group.pending()]
         if not self.dependencies.rules.enabled:
             return messages.PREEMPTION_OFF
-        specs = [self._manager.spec(group) for group in gang_set]
+        specs = [self._manager.specs.of(group) for group in gang_set]
         above = [spec for group in gang_set for spec in self._manager.composites.ancestors(group.key)]
         never = any(pod.spec.preemption_policy == "Never" for pod in pending)
         if never or not all(spec.preempts for spec in (*specs, *above) if spec is not None):
@@ -143,7 +143,7 @@ class VictimSearch:
     def gap(self, gang_set: Sequence[Group], left: NodeInfoLister) -> str:
         """What the cluster would still have too little of for minResources; empty if nothing: no pod goes in vain."""
         with self._manager.lock:
-            specs = [(group, spec) for group in gang_set if (spec := self._manager.spec(group)) is not None]
+            specs = [(group, spec) for group in gang_set if (spec := self._manager.specs.of(group)) is not None]
             names = {name: None for group, spec in specs for name in self._requests.resource_gap(group, spec, left)}
         return messages.resource_gap(names) if names else ""
 

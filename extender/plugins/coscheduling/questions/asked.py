@@ -84,7 +84,7 @@ def read(
         if named not in ("", name):
             foreign_names.setdefault(group.key, set()).add(named)
     for group in list(manager.groups.values()):
-        if group.members and manager.spec(group) is None:
+        if group.members and manager.specs.of(group) is None:
             _as_in_the_cluster(manager, live, group)
     _check_groups(manager, question)
     sets = [
@@ -191,7 +191,7 @@ def _as_in_the_cluster(manager: PodGroupManager, live: PodGroupManager, group: G
 def _check_groups(manager: PodGroupManager, question: Question) -> None:
     """A group that asks for nonsense is the caller's mistake here."""
     for group in manager.groups.values():
-        spec = manager.spec(group)
+        spec = manager.specs.of(group)
         if spec is not None and spec.invalid:
             numbers = [
                 number for number, raw in enumerate(question.pod_groups) if _key(raw.get("metadata") or {}) == group.key

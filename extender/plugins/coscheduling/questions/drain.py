@@ -88,7 +88,7 @@ class DrainQuestions:
 
     def _read(self, group: Group, node_name: str) -> _Leaving | None:
         """Lock held."""
-        manager, spec = self._manager, self._manager.spec(group)
+        manager, spec = self._manager, self._manager.specs.of(group)
         running = group.assigned | group.starting
         likeness = Group(
             group.key,

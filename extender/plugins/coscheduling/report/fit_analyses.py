@@ -100,7 +100,7 @@ class FitAnalyses:
     def _question(self, group: Group, snapshot: NodeInfoLister) -> tuple[PlanQuestion, int] | None:
         """What the planner would be asked for the group now, without nodes that are another's shadow, and its minMember. Lock held."""
         manager = self.manager
-        spec = manager.spec(group)
+        spec = manager.specs.of(group)
         pods = [info.pod for info in group.pending() if self.dependencies.ours(info.pod)]
         if spec is None or spec.invalid or not pods:
             return None

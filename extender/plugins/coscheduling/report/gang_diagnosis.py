@@ -86,7 +86,7 @@ def _of_stop(manager: PodGroupManager, group: Group, stop: Diagnosis, denied_sec
 
 def would_open(manager: PodGroupManager, group: Group, reason: str) -> tuple[Relaxation, ...]:
     """reason: of the check. Empty for any other, and where nothing short of another PodGroup would. Lock held."""
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     if spec is None or spec.invalid:
         return ()
     if reason == UnschedulableReason.QUORUM_MISSING:

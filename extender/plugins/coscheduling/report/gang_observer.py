@@ -159,7 +159,7 @@ class GangObserver:
 
     def _complete(self, group: Group) -> Telling:
         """No member is left over any more, or it was not said that it has started: not before we ended, or stopped leading."""
-        spec = self.manager.spec(group)
+        spec = self.manager.specs.of(group)
         verdict = Verdict(True, SCHEDULED, messages.complete(0)) if spec is None else verdict_of_start(group, spec)
         return _telling(group, verdict)
 
@@ -197,7 +197,7 @@ class GangObserver:
 
     def _object_gate(self, group: Group) -> FailedCheck | None:
         """Of a PodGroup that has no pods yet: its owner hears at once that it is invalid, and that it is so no longer."""
-        spec = self.manager.spec(group)
+        spec = self.manager.specs.of(group)
         if group.members or group.pod_group is None or spec is None:
             return None
         if spec.invalid:

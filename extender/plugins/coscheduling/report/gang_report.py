@@ -216,7 +216,7 @@ class GangReport:
         """Why kube-scheduler asks about no member of it, where that is known: none is left to come to it."""
         if why.reason not in UNASKED:
             return ""
-        spec = self.manager.spec(group)
+        spec = self.manager.specs.of(group)
         to_come = [info.pod for info in group.pending()]
         if spec is None or any(self.dependencies.ours(pod) for pod in to_come):
             return ""
@@ -226,7 +226,7 @@ class GangReport:
 
     def _summary(self, group: Group, why: GangDiagnosis, line: Line) -> GangSummary:
         seen = self.observer.see(group)
-        spec = self.manager.spec(group)
+        spec = self.manager.specs.of(group)
         namespace, _, name = group.key.partition("/")
         waiting = seen.phase in WAITING_PHASES and group.members
         return GangSummary(
@@ -246,7 +246,7 @@ class GangReport:
     def _status(self, group: Group, why: GangDiagnosis, line: Line) -> GangStatus:
         """What needs no plan to be said."""
         manager = self.manager
-        spec = manager.spec(group)
+        spec = manager.specs.of(group)
         return GangStatus(
             gang=self._summary(group, why, line),
             priority=manager.line.priority_of(group),

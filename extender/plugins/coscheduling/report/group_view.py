@@ -36,7 +36,7 @@ def count_members(manager: PodGroupManager, group: Group) -> dict[str, int]:
 
 def members_by_name(manager: PodGroupManager, group: Group) -> tuple[Member, ...]:
     """By their rank in the gang, where they have one, else by name."""
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     found = sorted(_members(manager, group), key=lambda member: member.name)
     if spec is None:
         return tuple(found)
@@ -57,7 +57,7 @@ def _members(manager: PodGroupManager, group: Group) -> Iterator[Member]:
 
 def starts_with(manager: PodGroupManager, group: Group) -> tuple[str, ...]:
     """The keys of the others of its gang set, of one that is not there too."""
-    if manager.spec(group) is None:
+    if manager.specs.of(group) is None:
         return ()
     missing = missing_group(manager, group)
     others = {each.key for each in gang_set_of(manager, group)[1:]} | ({missing} if missing else set())
@@ -65,7 +65,7 @@ def starts_with(manager: PodGroupManager, group: Group) -> tuple[str, ...]:
 
 
 def role_counts(manager: PodGroupManager, group: Group) -> tuple[RoleCount, ...]:
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     if spec is None:
         return ()
     there = Counter(spec.roles.role_of(info.pod) for info in group.members.values())

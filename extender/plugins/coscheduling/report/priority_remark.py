@@ -76,7 +76,7 @@ def priorities_differ(manager: PodGroupManager, group: Group) -> bool:
     """Whether it matters that the members have more than one priority: with a minMember of 1 each is on its own. Lock held."""
     if len(group.priorities) <= 1:
         return False
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     return spec is not None and not spec.invalid and spec.min_member > 1
 
 

@@ -39,10 +39,14 @@ def failed_check(
 
     uid: of the member that asks; one that need not wait for the others passes all.
     """
-    failed = _own_check(manager, group, scheduler_name, pod_name, uid)
+    if group.key in manager.quarantine:
+        return SET_ASIDE
+    spec = manager.specs.of(group)
+    alone = spec is not None and schedules_alone(group, spec, uid)
+    failed = _own_check(manager, group, spec, scheduler_name, pod_name, uid, alone=alone)
     if failed is not None:
         return failed
-    if _too_large(manager, group, uid):
+    if not alone and too_large(manager, gang_set_of(manager, group), manager.max_held_binds):
         text = messages.EXCEEDS_HELD_BINDS
         return FailedCheck(UnschedulableReason.EXCEEDS_HELD_BINDS, text, text, told=text)
     if not is_linked(manager, group):
@@ -54,7 +58,7 @@ def failed_check(
         text = messages.waiting_for_group(other)
         return FailedCheck(UnschedulableReason.COMPANION_NOT_READY, text, text, told=text)
     for peer_gang in gang_set_of(manager, group)[1:]:
-        failed = _own_check(manager, peer_gang, scheduler_name, "", "")
+        failed = _check_of_peer(manager, peer_gang, scheduler_name)
         if failed is not None:
             text = messages.companion_waits(peer_gang.key, failed.cause)
             return FailedCheck(UnschedulableReason.COMPANION_NOT_READY, text, text, told=text)
@@ -71,7 +75,7 @@ def _waits_in_tree(manager: PodGroupManager, group: Group, root: str, scheduler_
         return ""
     if (chosen := choice(manager, root)) and group.key not in chosen:
         return messages.waiting_for_chosen(root)
-    failed = {each.key: gate for each in gang_set[1:] if (gate := _own_check(manager, each, scheduler_name, "", ""))}
+    failed = {each.key: gate for each in gang_set[1:] if (gate := _check_of_peer(manager, each, scheduler_name))}
     if chosen:
         return next((messages.companion_waits(key, check.cause) for key, check in failed.items()), "")
     lacking = composites.lacking(root, {each.key for each in gang_set} - failed.keys())
@@ -90,33 +94,40 @@ def missing_peer_gang(manager: PodGroupManager, group: Group) -> str:
     if other := missing_group(manager, group):
         return messages.waiting_for_group(other)
     for peer_gang in gang_set_of(manager, group)[1:]:
-        spec = manager.spec(peer_gang)
+        spec = manager.specs.of(peer_gang)
         if spec is None or spec.invalid:
             return messages.companion_waits(peer_gang.key, NOT_FOUND.cause if spec is None else spec.invalid)
     return ""
 
 
-def _too_large(manager: PodGroupManager, group: Group, uid: str) -> bool:
-    spec = manager.spec(group)
-    if spec is None or schedules_alone(group, spec, uid):
-        return False
-    return too_large(manager, gang_set_of(manager, group), manager.max_held_binds)
+def _check_of_peer(manager: PodGroupManager, group: Group, scheduler_name: str) -> FailedCheck | None:
+    """Of a gang that another starts with: as for a member that waits for the others."""
+    if group.key in manager.quarantine:
+        return SET_ASIDE
+    spec = manager.specs.of(group)
+    alone = spec is not None and schedules_alone(group, spec, "")
+    return _own_check(manager, group, spec, scheduler_name, "", "", alone=alone)
 
 
 def _own_check(
-    manager: PodGroupManager, group: Group, scheduler_name: str, pod_name: str, uid: str
+    manager: PodGroupManager,
+    group: Group,
+    spec: GroupSpec | None,
+    scheduler_name: str,
+    pod_name: str,
+    uid: str,
+    *,
+    alone: bool,
 ) -> FailedCheck | None:
-    if group.key in manager.quarantine:
-        return SET_ASIDE
+    """alone: the member that asks need not wait for the others."""
     if manager.queue.backs_off(group.key):
         text = messages.failed_recently(group.key)
         return FailedCheck(UnschedulableReason.BACKING_OFF, text, text)
-    spec = manager.spec(group)
     if spec is None:
         return NOT_FOUND
     if spec.invalid:
         return FailedCheck(UnschedulableReason.INVALID_POD_GROUP, spec.invalid, spec.invalid)
-    if schedules_alone(group, spec, uid):
+    if alone:
         return None
     if group.preempting is not None:
         return FailedCheck(UnschedulableReason.PREEMPTING, messages.PREEMPTING, messages.PREEMPTING)
@@ -168,7 +179,7 @@ def note_extra_members(
 ) -> planner.Cause | None:
     """After a plan: those that got no place are asked for once more, as if one were needed, to hear why not. None: no member waits."""
     with manager.lock:
-        spec = manager.spec(group)
+        spec = manager.specs.of(group)
         if spec is None or not left_over(manager, group) or requests.lacks(group):
             return None
         asked = one_extra_member(requests.question((group,), scheduler_name, snapshot), (group,))

@@ -36,7 +36,7 @@ def phase_of(manager: PodGroupManager, group: Group) -> Phase:
         return Phase.QUARANTINED
     if group.starting:
         return Phase.COMMITTING
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     if spec is not None and not spec.invalid and is_running(group, spec):
         return Phase.BOUND
     if group.held:

@@ -69,7 +69,7 @@ class PlanRequests:
 
     def needs_plan(self, group: Group, uid: str) -> bool:
         """Whether the member has to have a place in a plan; an extra one of a gang that has its quorum passes as a single pod."""
-        spec = self._manager.spec(group)
+        spec = self._manager.specs.of(group)
         if spec is None or schedules_alone(group, spec, uid):
             return False
         return any(self.lacks(each, uid) for each in gang_set_of(self._manager, group))
@@ -129,7 +129,9 @@ class PlanRequests:
             tree=tree,
             allowed={**self._confined(gang_set), **allowed},
             excluded=self._excluded(gang_set),
-            topology=topology_of(self._topology, [spec.topology for spec in map(self._manager.spec, gang_set) if spec]),
+            topology=topology_of(
+                self._topology, [spec.topology for spec in map(self._manager.specs.of, gang_set) if spec]
+            ),
             placed=[node for group in gang_set for node in self._nodes(group)],
             minima=minima if len(minima) > 1 or any(len(each.uids) < len(members) for each in minima) else (),
             foreseen=foreseen(self._manager, alone) if alone is not None and tree is None else None,
@@ -137,7 +139,7 @@ class PlanRequests:
         )
 
     def _leaf(self, scheduler_name: str, group: Group) -> planner.Leaf:
-        spec = self._manager.spec(group)
+        spec = self._manager.specs.of(group)
         unplaced, minima = self._of_group(group, scheduler_name, alone=False)
         uids = frozenset(info.pod.uid for info in unplaced)
         if spec is None or spec.invalid:
@@ -149,7 +151,7 @@ class PlanRequests:
         self, group: Group, scheduler_name: str, *, alone: bool
     ) -> tuple[list[PodInfo], list[planner.Minimum]]:
         """Members without a place, and the minima that they have to meet: the roles', then the whole group's."""
-        spec = self._manager.spec(group)
+        spec = self._manager.specs.of(group)
         placed = self._manager.places.placed(group)
         unplaced = [info for info in self._manager.plannable(group, scheduler_name) if info.pod.uid not in placed]
         if spec is None:

@@ -245,7 +245,7 @@ class PlanningRounds:
     def _waits(self, group: Group) -> str | None:
         """The scheduler of the members that a plan would help; None where there are none, or the gates are shut. Lock held."""
         manager = self._manager
-        spec = manager.spec(group)
+        spec = manager.specs.of(group)
         if group.key in manager.denied or spec is None:
             return None
         there = len(group.members) + len(group.ended)

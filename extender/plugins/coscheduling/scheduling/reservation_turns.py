@@ -106,7 +106,7 @@ class ReservationTurns:
 
     def wish_of(self, group: Group) -> Wish:
         gang_set = sorted(gang_set_of(self._manager, group), key=lambda each: each.key)
-        specs = [spec for spec in map(self._manager.spec, gang_set) if spec is not None]
+        specs = [spec for spec in map(self._manager.specs.of, gang_set) if spec is not None]
         return Wish.of(specs, (info for each in gang_set for info in each.pending()))
 
     def next(self) -> Group | None:

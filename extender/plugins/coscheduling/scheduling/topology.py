@@ -41,7 +41,7 @@ def places_of(manager: PodGroupManager, group: Group, but: str = "") -> Iterator
 def sliced_of(manager: PodGroupManager, group: Group, unplaced: Iterable[PodInfo], name: str) -> list[Sliced]:
     """The group's members by what they ask for: those of one role that say the same, those with a rank apart from those without, and
     those of two controllers that both count from 0 apart from each other. name: the group, where it is one of several. Lock held."""
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     if spec is None or spec.invalid:
         return []
     known = {info.pod.metadata.uid: info.pod for info in unplaced}
@@ -163,7 +163,7 @@ def shared_topologies(
     composites = manager.composites
     above = composites.ancestors(group.key) if group.key in composites.parents else ()
     gang_set = gang_set_of(manager, group) if planned and not above else (group,)
-    yield [spec.topology for each in gang_set if (spec := manager.spec(each)) is not None], gang_set
+    yield [spec.topology for each in gang_set if (spec := manager.specs.of(each)) is not None], gang_set
     for composite in above:
         if composite.node_label:
             keys = composites.groups_of(composite.key)
@@ -201,7 +201,7 @@ def confinements(
         nodes = [name for each in groups for name in places_of(manager, each, but=uid)] if confining else []
         if confining is not None and nodes:
             yield Confinement(*confining, nodes)
-    spec, member = manager.spec(group), group.members.get(uid)
+    spec, member = manager.specs.of(group), group.members.get(uid)
     if spec is None or spec.invalid or member is None or spec.slicing_of(member.pod) is None:
         return
     topology = topology_of(configured, [spec.topology])

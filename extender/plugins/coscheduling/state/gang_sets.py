@@ -69,7 +69,7 @@ def chosen_groups(manager: PodGroupManager, gang_set: Sequence[Group], uids: Col
     return [
         group
         for group in gang_set
-        if (spec := manager.spec(group)) is not None
+        if (spec := manager.specs.of(group)) is not None
         and not spec.invalid
         and not needs(group, spec, manager.places.placed(group) | (group.members.keys() & placed))
     ]
@@ -91,7 +91,7 @@ def missing_group(manager: PodGroupManager, group: Group) -> str:
 
 def is_complete(manager: PodGroupManager, group: Group) -> bool:
     """Whether the group has its minMember with those on nodes and those that are held."""
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     if spec is None or spec.invalid:
         return False
     at_most = len(group.assigned) + len(group.held) + len(group.ended)
@@ -102,19 +102,19 @@ def is_complete(manager: PodGroupManager, group: Group) -> bool:
 
 def is_whole(manager: PodGroupManager, group: Group) -> bool:
     """Whether its minMember is on nodes: with only-waiting too, where those of earlier starts count for no other."""
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     return spec is not None and not spec.invalid and not minima_missed(group, spec, group.assigned)
 
 
 def update_once_satisfied(manager: PodGroupManager, group: Group) -> None:
     """A member came to a node, or left: notes what of match policy and gang set follows from it."""
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     update_once_whole(group, spec)
     if spec is not None and group.whole_of >= spec.min_member:
         manager.starts.is_whole(group.key)
-    manager.begun.follow(group)
+    manager.begun.follow(group, spec)
     manager.places.follow(group)
-    manager.begun.follow_broken(group)
+    manager.begun.follow_broken(group, spec)
     if group.key in manager.composites.parents:
         _start_tree(manager, manager.composites.root_of(group.key))
         return
@@ -149,7 +149,7 @@ def _waits_for_start(manager: PodGroupManager, pod: corev1.Pod) -> bool:
     group = manager.group_of(pod)
     if group is None:
         return False
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     if spec is None or spec.invalid:
         return True
     return not schedules_alone(group, spec, pod.uid) and not all(
@@ -164,5 +164,5 @@ def may_preempt(manager: PodGroupManager, pod: corev1.Pod) -> bool:
 
 def has_started(manager: PodGroupManager, group: Group) -> bool:
     """Whether its minMember runs, or begins to. The manager's lock is held."""
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     return spec is not None and not needs(group, spec, group.assigned | group.started)

@@ -112,8 +112,7 @@ class Group:
     in_part: bool = False  # no member has come for so long that those which are missing are taken to be made later
     gathering: Gathering | None = None
     gathered: bool = False  # it has gathered since it was empty
-    # a spec, `changes`, and what of it holds in the phase that it is in
-    phased: tuple[GroupSpec, int, GroupSpec] | None = None
+    current: GroupSpec | None = None  # what of it holds in the phase that it is in; None: not computed since a change
     changes: int = 0  # grows with each change of a member
     standing: Standing | None = None  # None: not computed since the last change of a member or of the spec
     on_waiting: Callable[[bool], None] = lambda waits: (
@@ -166,8 +165,23 @@ class Group:
         if node_name := self.held.get(uid):
             member.state, member.node = MemberState.WAITING, node_name
         self.members[uid] = member
-        self.changes += 1
+        self.changed()
         self._by_state[member.state].add(uid)
+
+    def changed(self) -> None:
+        """Its members, or what is known of its phases, are others: what it asks for in its phase may be another."""
+        self.changes += 1
+        self.current = None
+
+    def asks_anew(self) -> None:
+        """What its object or its pods ask for may be another."""
+        self.spec = self.current = None
+
+    def taken_for_in_part(self, in_part: bool) -> None:
+        """Whether the members that are missing are taken to be made later: fewer are its quorum then."""
+        self.in_part = in_part
+        self.standing = None
+        self.changed()
 
     def role_counts(self) -> RoleCounts:
         """Counted with each change of a member from now on."""
@@ -195,13 +209,14 @@ class Group:
         return found.effects
 
     def _move(self, uid: str, member: Member, to: MemberState | None, node_name: str) -> None:
-        self.changes += 1
+        self.changes += 1  # which members there are, and so what it asks for, changes only where one goes
         self._by_state[member.state].discard(uid)
         self.unconfirmed.discard(uid)
         if member.state is MemberState.UNSCHEDULABLE:
             self.on_waiting(self.waits_for_room())
         if to is None:
             del self.members[uid]
+            self.current = None
             if member.state is not MemberState.WAITING:
                 self.end_hold(uid)
             return

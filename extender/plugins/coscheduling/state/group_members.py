@@ -35,7 +35,7 @@ class KnownPods:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._groups: dict[str, str] = {}  # UID -> key of the group that it is in
+        self.groups: dict[str, str] = {}  # UID -> key of the group that it is in
         self._gone: TTLCache[str, bool] = TTLCache(MAX_GONE, GONE_SECONDS, timer=clock)
         self._unseen: dict[str, float] = {}  # UID -> until when the watch has to show it
         # UID -> key of the group that it left, and that holds it until its call ends
@@ -43,14 +43,14 @@ class KnownPods:
 
     def __contains__(self, uid: object) -> bool:
         """Whether the pod is a member of a group."""
-        return uid in self._groups
+        return uid in self.groups
 
     def group_of(self, uid: str) -> str:
         """The key of its group; empty if it is in none."""
-        return self._groups.get(uid, "")
+        return self.groups.get(uid, "")
 
     def joins(self, uid: str, key: str, *, by_call: bool) -> None:
-        self._groups[uid] = key
+        self.groups[uid] = key
         if by_call:
             self._unseen[uid] = self._clock() + UNSEEN_SECONDS
         else:
@@ -60,7 +60,7 @@ class KnownPods:
 
     def leaves(self, uid: str, *, held: bool) -> None:
         """held: its bind call waits, and the group keeps the hold until that ends."""
-        key = self._groups.pop(uid)
+        key = self.groups.pop(uid)
         self._unseen.pop(uid, None)
         if held:
             self._left_held[uid] = key
@@ -69,7 +69,7 @@ class KnownPods:
         """Whether a call shows a member that was not known. What only calls have shown, the latest call may move."""
         if pod.deleting or pod.terminal or pod.uid in self._gone:
             return False
-        known = self._groups.get(pod.uid)
+        known = self.groups.get(pod.uid)
         return known is None or (known != key and pod.uid in self._unseen)
 
     def unseen(self) -> list[str]:
@@ -110,7 +110,7 @@ def upsert(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str, *, alike: bo
     else:
         known, before = member.info.pod, member.ref
         member.info, member.ref = PodInfo(pod), ref
-        group.changes += 1
+        group.changed()
         if not alike:
             _recount(group, known, before, pod, ref)
     if pod.gated or pod.uid in group.gated:
@@ -162,7 +162,7 @@ def _recount(group: Group, known: corev1.Pod | None, before: GroupRef | None, po
     if (ref.lightweight or (before is not None and before.lightweight)) and (
         known is None or before != ref or relevant(known.metadata) != relevant(pod.metadata)
     ):
-        group.spec = None  # what its pods say is what it asks for
+        group.asks_anew()  # what its pods say is what it asks for
 
 
 def controller_of(pod: corev1.Pod) -> str:
@@ -226,7 +226,7 @@ def forget(group: Group, uid: str) -> Effects:
         _follow_step(group, member.pod, None)
         _leave_scheduler(group, member.pod)
         if member.ref.lightweight:
-            group.spec = None
+            group.asks_anew()
     group.gathered = group.gathered and bool(group.members)
     if not (group.assigned or group.starting):
         group.whole_of = 0  # those that come next start anew
@@ -262,13 +262,14 @@ def _follow_wish(group: Group, before: Wish | None, now: Wish | None) -> None:
     if before == now:
         return
     if now is not None:
-        group.spec = group.spec if now in group.wishes else None
+        if now not in group.wishes:
+            group.asks_anew()
         group.wishes[now] += 1
     if before is not None:
         group.wishes[before] -= 1
         if not group.wishes[before]:
             del group.wishes[before]
-            group.spec = None
+            group.asks_anew()
 
 
 def _follow_step(group: Group, before: corev1.Pod | None, now: corev1.Pod | None) -> None:

@@ -21,7 +21,6 @@ from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.quarantine import Quarantine
 from extender.plugins.coscheduling.spec.group_annotations import names_groups
 from extender.plugins.coscheduling.spec.membership import GroupLabels, GroupRef, foreign_gates
-from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state import group_members
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.group_members import KnownPods, counts_alike
@@ -89,9 +88,6 @@ class PodGroupManager:
         self.starts = StartsUnderWay(wall)
         self.registry.on_dropped.append(self.starts.forget)
 
-    def spec(self, group: Group) -> GroupSpec | None:
-        return self.specs.of(group)
-
     def group_of(self, pod: corev1.Pod) -> Group | None:
         """The pod's group, with the pod in it: a verb may see a pod before the watch does.
 
@@ -117,7 +113,7 @@ class PodGroupManager:
 
     def group_known_of(self, pod: corev1.Pod) -> Group | None:
         """The group that the watch or a call has shown the pod in; of a pod that is not known, the one that it names."""
-        return self.groups.get(self._pods.group_of(pod.uid)) or self.find(pod)
+        return self.groups.get(self._pods.groups.get(pod.uid, "")) or self.find(pod)
 
     def key_of(self, pod: corev1.Pod) -> str:
         """The key of the pod's group, which need not be known yet; empty for a pod of no group. Takes the lock."""
@@ -164,7 +160,7 @@ class PodGroupManager:
         if group.spec is None and (group.planned or self.gang_set_index.names(group.key) or names_groups(pod.metadata)):
             self.registry.asks_anew(group)
         if new:
-            group.in_part = False
+            group.taken_for_in_part(False)
             if group.steps:  # fewer of its members come later: a plan without this one may refuse what fits with it
                 self.notes.epoch += 1
             if self.in_part_after_seconds:
@@ -177,7 +173,7 @@ class PodGroupManager:
 
     def pod_changed(self, pod: corev1.Pod) -> Group | None:
         """Takes in a pod of the watch; a deleting or terminal one counts no longer. Returns its group."""
-        known = self._pods.group_of(pod.uid)
+        known = self._pods.groups.get(pod.uid, "")
         member = self.groups[known].members[pod.uid] if known else None
         alike = member is not None and counts_alike(member.info.pod, pod)
         ref = member.ref if member is not None and alike else self.labels.group_of(pod)
@@ -187,7 +183,7 @@ class PodGroupManager:
             self._forget(pod.uid)
         if ref is None:
             return None
-        group = self.registry.get_or_new(ref.key)
+        group = self.groups.get(ref.key) or self.registry.get_or_new(ref.key)
         self._put(group, pod, ref, alike=alike)
         if not known:
             group_members.restore(group, pod)
@@ -222,9 +218,7 @@ class PodGroupManager:
         for key in [key for key, at in self._quiet_at.items() if at <= now]:
             del self._quiet_at[key]
             if (group := self.groups.get(key)) is not None:
-                group.in_part = True
-                group.standing = None  # fewer members are its quorum from now on
-                group.changes += 1
+                group.taken_for_in_part(True)
                 self.notes.wake((key,))
                 found.append(key)
         return found

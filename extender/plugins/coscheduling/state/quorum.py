@@ -46,17 +46,13 @@ def in_phase(group: Group, spec: GroupSpec) -> GroupSpec:
     """What the members that there are have to wait for: less than the object asks for where the rest has been, or comes later."""
     if spec.invalid or spec.roles.minima or spec.groups or spec.match_policy is MatchPolicy.ONLY_WAITING:
         return spec
-    known = group.phased
-    if known is None or known[0] is not spec or known[1] != group.changes:
-        ended = max(0, group.early - group.steps[Step.INITIALIZER])
-        missing = spec.min_member - len(group.members)
-        rest = rest_of(group.steps, len(group.members), missing, ended, _jobs_after_nodes(group))
-        if group.in_part and group.members and missing > rest.been:
-            rest = Rest(rest.been, missing - rest.been)
-        minimum = max(1, spec.min_member - rest.been - rest.to_come)
-        found = replace(spec, min_member=minimum, been=rest.been, to_come=rest.to_come)
-        known = group.phased = spec, group.changes, found
-    return known[2]
+    ended = max(0, group.early - group.steps[Step.INITIALIZER])
+    missing = spec.min_member - len(group.members)
+    rest = rest_of(group.steps, len(group.members), missing, ended, _jobs_after_nodes(group))
+    if group.in_part and group.members and missing > rest.been:
+        rest = Rest(rest.been, missing - rest.been)
+    minimum = max(1, spec.min_member - rest.been - rest.to_come)
+    return replace(spec, min_member=minimum, been=rest.been, to_come=rest.to_come)
 
 
 def _jobs_after_nodes(group: Group) -> int:
@@ -74,7 +70,7 @@ def unmade(group: Group, spec: GroupSpec) -> int:
 def note_early(group: Group, ended: int) -> None:
     """The initializers that there are start, or have started, and so have others, which have ended."""
     group.early = max(group.early, group.steps[Step.INITIALIZER] + ended)
-    group.changes += 1
+    group.changed()
 
 
 def note_ended(group: Group, found: Iterable[corev1.Pod]) -> None:
@@ -101,7 +97,7 @@ def needs(group: Group, spec: GroupSpec, having: AbstractSet[str], to_come: Coll
     if spec.match_policy is MatchPolicy.ONCE_SATISFIED and group.once_whole:
         return NOTHING
     counted = having - settled_members(group, spec) if spec.match_policy is MatchPolicy.ONLY_WAITING else having
-    if has_been_whole(group, spec):
+    if group.whole_of and has_been_whole(group, spec):
         return minima_missed(group, _of_those_that_exist(group, spec, to_come), counted, to_come)
     return minima_missed(group, spec, counted, [*to_come, *group.ended.values()] if group.ended else to_come)
 

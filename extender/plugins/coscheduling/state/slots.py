@@ -159,18 +159,16 @@ class Slots:
 
     def reserve(self, slot: Slot) -> None:
         """Keeps a new slot, or changes the one that the same pod has."""
-        before = self.release(slot.uid, bound=self._stays(slot))
+        uid = slot.uid
+        known = self._by_uid.get(uid)
+        before = self.release(uid, bound=known is not None and known.node_name == slot.node_name)
         if not slot.id:
             slot = replace(slot, id=before.id if before is not None else next(self._ids))
         self._changed(slot.node_name)
-        self._by_uid[slot.uid] = slot
+        self._by_uid[uid] = slot
         for index, key in self._indexes(slot):
-            index.setdefault(key, {})[slot.uid] = slot
+            index.setdefault(key, {})[uid] = slot
         self._count(slot, 1)
-
-    def _stays(self, slot: Slot) -> bool:
-        before = self._by_uid.get(slot.uid)
-        return before is not None and before.node_name == slot.node_name
 
     def release(self, uid: str, *, bound: bool = False) -> Slot | None:
         """bound: the pod is on that node now, so the room does not come free for others."""

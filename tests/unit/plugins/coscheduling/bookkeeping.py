@@ -221,12 +221,16 @@ def cloned(group: Group) -> Group:
     return Group(group.key, members=group.members, steps=group.steps, early=group.early, in_part=group.in_part)
 
 
-def _phased(manager: PodGroupManager, group: Group) -> Iterable[str]:
+def _current(manager: PodGroupManager, group: Group) -> Iterable[str]:
     """What is remembered of the members as they are is what would be found now."""
-    if group.phased is not None and group.phased[1] == group.changes:
-        spec, _, known = group.phased
-        if (found := in_phase(cloned(group), spec)) != known:
-            yield f"{known} is noted, {found} found"
+    if group.current is not None and group.spec is not None and group.current != (found := _in_phase(manager, group)):
+        yield f"{group.current} is noted, {found} found"
+
+
+def _in_phase(manager: PodGroupManager, group: Group) -> GroupSpec | None:
+    anew = cloned(group)
+    anew.spec, anew.pod_group, anew.in_tree, anew.wishes = group.spec, group.pod_group, group.in_tree, group.wishes
+    return manager.specs.of(anew)
 
 
 def _gathering(manager: PodGroupManager, group: Group) -> Iterable[str]:
@@ -331,7 +335,7 @@ GROUP_RULES: Mapping[str, Rule] = {
     "in_part": _nothing,
     "gathering": _gathering,
     "gathered": lambda _, group: ("it has no member",) if group.gathered and not group.members else (),
-    "phased": _phased,
+    "current": _current,
     "wishes": _exactly(
         "wishes",
         lambda _, group: Counter(filter(None, (wish_of(each.pod, each.ref) for each in group.members.values()))),
@@ -418,7 +422,7 @@ def _gang_groups(manager: PodGroupManager) -> Iterable[str]:
 def _pods(manager: PodGroupManager) -> Iterable[str]:
     counted = Counter(uid for group in manager.groups.values() for uid in group.members)
     yield from (f"{uid} is in {count} groups" for uid, count in counted.items() if count > 1)
-    yield from (f"{uid} is in no group" for uid in sorted(manager._pods._groups.keys() - counted.keys()))
+    yield from (f"{uid} is in no group" for uid in sorted(manager._pods.groups.keys() - counted.keys()))
     held = {uid: key for key, group in manager.groups.items() for uid in group.held.keys() - group.members.keys()}
     if manager._pods._left_held != held:
         yield f"{manager._pods._left_held} have left their holders, {held} counted"

@@ -321,5 +321,5 @@ def lacking(kube: KubeScheduler, key: str) -> bool:
     manager = kube.plugin.manager
     with manager.lock:
         each = manager.groups[key]
-        spec = manager.spec(each)
+        spec = manager.specs.of(each)
         return spec is not None and bool(needs(each, spec, each.assigned))

@@ -25,7 +25,7 @@ def cut_short(manager: PodGroupManager, key: str) -> None:
     """All its members were in it, with the minMember that it has now; of those on no node the binding has failed."""
     with manager.lock:
         group = manager.groups[key]
-        spec = manager.spec(group)
+        spec = manager.specs.of(group)
         assert spec is not None
         group.start = Start(start_record(datetime.now(UTC), spec.min_member, group.members), frozenset(group.members))
-        manager.begun.follow(group)
+        manager.begun.follow(group, manager.specs.of(group))

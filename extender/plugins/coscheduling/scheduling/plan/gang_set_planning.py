@@ -131,7 +131,7 @@ class GangSetPlanning:
             epoch = manager.notes.epoch  # before the snapshot: what comes free after it voids a denial
         snapshot = self._with.newest_snapshot()
         with manager.lock:
-            if manager.spec(group) is None:
+            if manager.specs.of(group) is None:
                 return None
             gang_set = gang_set_of(manager, group)
             planned = PlannedGangSet.of(manager, gang_set)
@@ -176,7 +176,7 @@ class GangSetPlanning:
         asked = asked_of(request.members[0].requests)
         capacity = int(Room.of(attempt.permitted.cluster, asked).capacity(asked).sum())
         with self._manager.lock:
-            spec = self._manager.spec(group)
+            spec = self._manager.specs.of(group)
             if spec is None or self._manager.slots.of_group(group.key) or group.held:
                 return spec is not None
             return self._early_starts.is_small_enough(group, spec, capacity)

@@ -149,7 +149,7 @@ def look_closer(
         return stop
     request = question.request
     with manager.lock:
-        spec = manager.spec(gang_set[0])
+        spec = manager.specs.of(gang_set[0])
         refused = bool(request.excluded) or any(group.refuted.times for group in gang_set)
         quoted = next(filter(None, map(quote, gang_set)), "")
     refused = refused or NOWHERE in request.allowed.values()

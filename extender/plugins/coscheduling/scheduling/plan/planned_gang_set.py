@@ -30,7 +30,7 @@ class PlannedGangSet:
     @classmethod
     def of(cls, manager: PodGroupManager, gang_set: Sequence[Group]) -> PlannedGangSet:
         keys = frozenset(group.key for group in gang_set)
-        return cls(keys, tuple((group, manager.spec(group)) for group in gang_set))
+        return cls(keys, tuple((group, manager.specs.of(group)) for group in gang_set))
 
     def only(self, chosen: Sequence[Group]) -> PlannedGangSet:
         """These groups of it have been chosen to start."""
@@ -48,7 +48,7 @@ class PlannedGangSet:
         if not self.groups or {each.key for each in gang_set_of(manager, self.groups[0][0])} != self.keys:
             return False
         return all(
-            is_there(manager, group) and spec is not None and not spec.invalid and manager.spec(group) == spec
+            is_there(manager, group) and spec is not None and not spec.invalid and manager.specs.of(group) == spec
             for group, spec in self.groups
         )
 

@@ -28,7 +28,7 @@ class Shortages:
         self._counting = Counting()
 
     def gap(self, group: Group, request: planner.Request, snapshot: NodeInfoLister) -> tuple[str, ...]:
-        spec = self._manager.spec(group)
+        spec = self._manager.specs.of(group)
         if spec is None or group.key in self._manager.permitted or not request.needed:
             return ()
         return self._requests.resource_gap(group, spec, snapshot)
@@ -40,7 +40,7 @@ class Shortages:
         with self._manager.lock:
             last = gang_set[0].last_diagnosis
             has_places = any(self._manager.slots.of_group(each.key) for each in gang_set)  # it might fit without them
-            spec = self._manager.spec(gang_set[0])
+            spec = self._manager.specs.of(gang_set[0])
         if last is None or last.reason is not UnschedulableReason.INSUFFICIENT_RESOURCES or last.verdict is None:
             return None
         if has_places or not self._short(request, last, snapshot):
@@ -64,7 +64,7 @@ class Shortages:
     ) -> Diagnosis:
         """permitted: the question without the nodes that are kept free for another gang, which is what was planned."""
         with self._manager.lock:
-            spec = self._manager.spec(gang_set[0])
+            spec = self._manager.specs.of(gang_set[0])
         minimum = spec.asked if spec is not None else 0
         if permitted is not question and self._fits(question):
             return Diagnosis(UnschedulableReason.ORDERED_AFTER_OTHERS, messages.kept_free(minimum))

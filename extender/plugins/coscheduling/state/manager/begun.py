@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
 
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.manager.specs import Specs
 from extender.plugins.coscheduling.state.quorum import is_broken, left_behind
@@ -40,24 +41,22 @@ class Begun:
         spec = self._specs.of(group)
         recall_start(group, spec, self._wall())
         recall_once_whole(group, spec, self._specs.foreign_of(group))
-        self.follow_broken(group)
+        self.follow_broken(group, spec)
         return self.was_cut_short(group)
 
-    def follow(self, group: Group) -> None:
+    def follow(self, group: Group, spec: GroupSpec | None) -> None:
         """Members came to nodes, or went: is the last start over, and which places does it take to finish it?"""
         firm = self._slots.firm_of(group.key)
         if group.start is None and not firm:
             return
-        spec = self._specs.of(group)
         follow_start(group, spec)
         behind = left_behind(group, spec) if group.start is not None and spec is not None else frozenset()
         changed = (behind & self._slots.uids_of(group.key)) ^ firm
         for slot in filter(None, map(self._slots.get, changed)):
             self._slots.reserve(replace(slot, firm=not slot.firm))
 
-    def follow_broken(self, group: Group) -> None:
+    def follow_broken(self, group: Group, spec: GroupSpec | None) -> None:
         """Members came to nodes, or left them."""
-        spec = self._specs.of(group)
         if spec is None or spec.invalid or spec.patience.broken_after is None or not is_broken(group, spec):
             self.broken.pop(group.key, None)
         else:

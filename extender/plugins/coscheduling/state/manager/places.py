@@ -149,8 +149,9 @@ class Places:
         spec = self._specs.of(group)
         if spec is None:
             return NOTHING
-        to_come = [slot.pod for slot in self._slots.to_come(group.key)]
-        return needs(group, spec, placed, to_come[: unmade(group, spec)])
+        kept = self._slots.to_come(group.key)
+        to_come = [slot.pod for slot in kept][: unmade(group, spec)] if kept else ()
+        return needs(group, spec, placed, to_come)
 
     def follow(self, group: Group) -> None:
         """After places went, or the group asks for something else: without enough of them it is planned no more, but anew."""

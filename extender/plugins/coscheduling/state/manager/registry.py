@@ -57,7 +57,7 @@ class GroupRegistry:
 
     def asks_anew(self, group: Group) -> None:
         """What its object, or one of its pods, asks for has changed: the groups that it names count at once."""
-        group.spec = None
+        group.asks_anew()
         if self._specs.of(group) is None:
             self._specs.forget(group.key)
         self._places.follow(group)

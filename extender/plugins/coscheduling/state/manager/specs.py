@@ -36,6 +36,9 @@ class Specs:
 
     def of(self, group: Group) -> GroupSpec | None:
         """What the group asks for; None where it names a PodGroup that does not exist."""
+        return group.current if group.current is not None else self._renewed(group)
+
+    def _renewed(self, group: Group) -> GroupSpec | None:
         if group.spec is None:
             group.standing = None
             group.spec = spec_of(group, self.foreign_of(group))
@@ -46,9 +49,11 @@ class Specs:
                     group.spec = replace(group.spec, invalid=wrong)
                 if number := self.gang_set_index.refused(group.key):
                     group.spec = too_many_together(group.spec, number)
-        if group.spec is None or not self._to_come_seconds or not comes_in_phases(group):
-            return group.spec
-        return in_phase(group, group.spec) if self._counts_all(group) else group.spec
+        spec = group.spec
+        if spec is not None and self._to_come_seconds and comes_in_phases(group) and self._counts_all(group):
+            spec = in_phase(group, spec)
+        group.current = spec
+        return spec
 
     def _counts_all(self, group: Group) -> bool:
         """Whether its object is of a kind whose controllers count members of all phases in it, and say in minResources what they ask for:
@@ -68,7 +73,7 @@ class Specs:
         concerned = self.composites.adopt(key, parent)
         for each in concerned:
             if (group := self._groups.get(each)) is not None and each != key:
-                group.spec = None
+                group.asks_anew()
                 self._queue.move_to_active((each,))
 
     def forget(self, key: str) -> None:

@@ -101,7 +101,7 @@ def test_the_part_of_the_room_that_a_gang_may_have(
     kube.apply(group(minimum=minimum))
     manager = kube.plugin.manager
     known = manager.groups["default/g"]
-    spec = manager.spec(known)
+    spec = manager.specs.of(known)
     assert spec is not None
     assert kube.plugin.early_starts.is_small_enough(known, spec, capacity) is small
 

@@ -84,13 +84,13 @@ def test_what_the_cluster_lacks_for_min_resources_counts_no_cordoned_node(kube: 
     lacks = kube.plugin.rounds.requests.resource_gap
     with manager.lock:
         gang = manager.groups["default/g"]
-        spec = manager.spec(gang)
+        spec = manager.specs.of(gang)
         assert spec is not None
         assert lacks(gang, spec, kube.world.snapshot()) == ()
     kube.remove(group())
     kube.apply(make_pod_group().namespace("default").name("g").min_member(2).min_resources(cpu="9").obj())
     with manager.lock:
         gang = manager.groups["default/g"]
-        spec = manager.spec(gang)
+        spec = manager.specs.of(gang)
         assert spec is not None
         assert lacks(gang, spec, kube.world.snapshot()) == ("cpu",)

@@ -128,7 +128,7 @@ def test_the_object_goes_while_a_member_is_held(kube: KubeScheduler) -> None:
     assert len(list(kube.plugin.manager.slots)) == 2
     kube.plugin.on_foreign_pod_group(object_, None)
     assert list(kube.plugin.manager.slots) == []
-    assert kube.plugin.manager.spec(kube.plugin.manager.groups["default/v"]) is None
+    assert kube.plugin.manager.specs.of(kube.plugin.manager.groups["default/v"]) is None
     assert list(broken(kube)) == []
 
 
@@ -230,7 +230,7 @@ def test_pods_annotations_beside_a_pod_group_that_has_none(
     kube.apply(group("g", 2, **of_object))
     kube.create(*(member(f"p{number}", "g", annotations=asked) for number, asked in enumerate(of_pods)))
     manager = kube.plugin.manager
-    spec = manager.spec(manager.groups["default/g"])
+    spec = manager.specs.of(manager.groups["default/g"])
     assert spec is not None
     assert (spec.invalid.startswith(invalid), bool(spec.invalid)) == (True, bool(invalid))
     assert spec.match_policy == policy

@@ -189,7 +189,8 @@ def test_a_member_that_another_scheduler_has_bound_is_bound(story: Story) -> Non
 def test_an_answer_counts_until_kube_scheduler_asks_again(story: Story) -> None:
     story.create(*members(2))
     story.asks("g0")
-    story.plugin.admission.whatever_offered(story.pods["default/g0"])
+    pod = story.pods["default/g0"]
+    story.plugin.admission.whatever_offered(story.plugin.manager.group_of(pod), pod)
     assert story.states() == [Q, Q]
 
 

@@ -17,10 +17,10 @@ def test_places_of_those_that_a_start_left_behind_are_firm_and_no_others(manager
     place(manager, pod("g-2", "g"), firm=True)
     assert manager.begun.was_cut_short(group)
     assert manager.begun.left_behind(group) == {"g-1"}
-    manager.begun.follow(group)
+    manager.begun.follow(group, manager.specs.of(group))
     assert {each.uid: each.firm for each in manager.slots} == {"g-1": True, "g-2": False}
     manager.pod_changed(pod("g-1", "g", node_name="n1"))
-    manager.begun.follow(group)
+    manager.begun.follow(group, manager.specs.of(group))
     assert (group.start, manager.begun.was_cut_short(group)) == (None, False)
 
 

@@ -29,11 +29,11 @@ def test_a_group_is_there_with_its_object_and_asks_for_what_that_says(
     assert gone(manager.objects, made("g", 2)) is None
     group = changed(manager.objects, made("g", 2))
     assert group is manager.groups[KEY]
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     assert spec is not None
     assert spec.min_member == 2
     assert changed(manager.objects, made("g", 3)) is group
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     assert spec is not None
     assert spec.min_member == 3
     assert gone(manager.objects, made("g", 3)) is group
@@ -48,14 +48,14 @@ def test_without_its_object_a_group_of_members_waits_for_it(
     group = manager.pod_changed(POD)
     assert group is not None
     gone(manager.objects, made("g", 2))
-    assert (manager.groups, manager.spec(group)) == ({KEY: group}, None)
+    assert (manager.groups, manager.specs.of(group)) == ({KEY: group}, None)
 
 
 def test_a_set_that_grows_too_large_is_refused_with_its_number_and_tried_again(manager: PodGroupManager) -> None:
     manager.specs.gang_set_index = manager.gang_set_index = GangSetIndex(most=2)
     manager.objects.pod_group_changed(naming("g", "h"))
     group = manager.objects.pod_group_changed(naming("x", "h"))
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     assert spec is not None
     assert spec.invalid.startswith(f"PodGroup default/x is invalid: annotation {GROUPS}: ")
     assert "3" in spec.invalid
@@ -70,6 +70,6 @@ def test_a_set_that_grows_too_large_is_refused_with_its_number_and_tried_again(m
     assert manager.objects.try_names_again("default/x") is group
     assert set(manager.gang_set_index.gang_set("default/x")) == {"default/x", "default/h"}
     assert waves(manager, "default/x") == [frozenset("xh")]
-    spec = manager.spec(group)
+    spec = manager.specs.of(group)
     assert spec is not None
     assert spec.invalid == ""
