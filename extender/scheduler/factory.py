@@ -226,6 +226,7 @@ class _Assembly:
     def _ticks(self) -> dict[str, Callable[[], None]]:
         return {
             "settled": self._once.tick,
+            "leadership": self._leadership.tick,
             "informers": self._informers.catch_up,
             "unreadable": UnreadableEvents(self._informers.all, self._recorder, self._leads).tick,
             "evictor": self._evictor.tick,

@@ -8,11 +8,14 @@ k8s.io/client-go/tools/leaderelection (which goes by the time of reading alone: 
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
 
 from extender.api.coordinationv1 import Lease, LeaseSpec
+
+log = logging.getLogger(__name__)
 
 DEFAULT_LEASE_SECONDS = 15
 # How far the clock that wrote renewTime may differ from ours. In a pod it is the same clock; this is for its corrections.
@@ -33,6 +36,8 @@ class Leadership:
         self._wall = wall
         self._watched = watched
         self._lock = threading.Lock()  # guards the three below
+        self._logging = threading.Lock()  # guards _logged; taken before the other
+        self._logged: str | None = None  # the reason that the log has last
         self._seen: LeaseSpec | None = None
         self._read_until: float | None = None  # by the clock; None where what was read proves no renewal
         self._renewed_until: float | None = (
@@ -56,6 +61,22 @@ class Leadership:
             says_when = renewed is not None and renewed <= now + CLOCK_SKEW_SECONDS
             self._read_until = read + seconds if says_when or not first else None
             self._renewed_until = renewed + seconds + CLOCK_SKEW_SECONDS if renewed is not None else None
+
+    def tick(self) -> None:
+        """With each reading of the Lease and about once a second, since it also ends by time: the log says what has changed."""
+        if not self._watched:
+            return
+        with self._logging:
+            before, now = self._logged, self.reason
+            self._logged = now
+        if now == before:
+            return
+        if not now:
+            log.info("leadership gained")
+        elif before == "":
+            log.warning("leadership lost reason=%r", now)
+        else:
+            log.info("not the leader reason=%r", now)
 
     @property
     def leading(self) -> bool:
@@ -84,10 +105,14 @@ class LeaseHandlers:
         self._leadership = leadership
 
     def on_add(self, lease: Lease) -> None:
-        self._leadership.on_lease(None, lease)
+        self._read(None, lease)
 
     def on_update(self, old: Lease, new: Lease) -> None:
-        self._leadership.on_lease(old, new)
+        self._read(old, new)
 
     def on_delete(self, lease: Lease) -> None:
-        self._leadership.on_lease(lease, None)
+        self._read(lease, None)
+
+    def _read(self, old: Lease | None, new: Lease | None) -> None:
+        self._leadership.on_lease(old, new)
+        self._leadership.tick()

@@ -9,12 +9,15 @@ monkey.patch_all()
 
 import contextlib  # noqa: E402
 import gc  # noqa: E402
+import json  # noqa: E402
+import logging  # noqa: E402
 import os  # noqa: E402
 import resource  # noqa: E402
 import socket  # noqa: E402
 import sys  # noqa: E402
 import tempfile  # noqa: E402
 from collections.abc import Callable  # noqa: E402
+from dataclasses import asdict  # noqa: E402
 from importlib.metadata import version  # noqa: E402
 from typing import Any  # noqa: E402
 
@@ -34,6 +37,8 @@ from extender.server.options import ServeOptions  # noqa: E402
 from extender.server.state import state_of  # noqa: E402
 from extender.server.tls import Certificates  # noqa: E402
 from extender.server.worker import Worker  # noqa: E402
+
+log = logging.getLogger(__name__)
 
 SWITCH_SECONDS = 1e-4  # how long a native thread that computes may keep the event loop waiting
 # How many more containers there are before the cyclic collector looks. Nearly all that comes with a gang stays for its life or
@@ -139,6 +144,8 @@ class Application(BaseApplication):  # type: ignore[misc]
     def load(self) -> Flask:
         """In the worker."""
         metrics.build_info.labels(version("gang-extender")).set(1)
+        flags = json.dumps(asdict(self._serve_options), separators=(",", ":"))
+        log.info("flags in effect version=%s flags=%s", version("gang-extender"), flags)
         verbs = self._build_verbs(offload)
         app = create_app(verbs, self._serve_options, ops_port=self._serve_options.ops_port)
         state_of(app).pages.update(verbs.pages())

@@ -31,3 +31,6 @@ def test_node_cache_capable_forgotten(cluster: Cluster, tmp_path: Path) -> None:
         cluster.pod("single")
         cluster.recorder.await_message("single", NOT_CACHE_CAPABLE, within=10)
         assert "internal error" not in pair.extender.log()
+        status, checks = pair.extender.ops("/readyz?verbose")
+        assert status == 200
+        assert "kube-scheduler sends whole nodes in place of names (filter)" in checks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import time
 from datetime import UTC, datetime
@@ -191,3 +192,32 @@ def test_none_of_the_verbs_acts_by_a_lease_that_was_not_renewed_for_an_hour() ->
         bench.until(lambda: bench.filter(pod, "n1").error == "", "the renewal counts")
         assert {each.score for each in bench.prioritize(pod, "n1", "n2")} != {0}
         assert bench.bind(pod, "n1").result(SECONDS) == ""
+
+
+def test_the_log_says_when_leadership_is_gained_and_lost_and_why(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "extender")
+    world.leadership.tick()
+    world.reads()
+    for _ in range(3):
+        world.leadership.tick()
+    world.passes(LEASE_SECONDS + 2)
+    world.leadership.tick()
+    world.reads("other_1")
+    world.leadership.tick()
+    world.reads("me_1")
+    world.leadership.tick()
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("INFO", "not the leader reason='the Lease has no holder'"),
+        ("INFO", "leadership gained"),
+        ("WARNING", f"leadership lost reason='{EXPIRED}'"),
+        ("INFO", "not the leader reason='another kube-scheduler holds the Lease'"),
+        ("INFO", "leadership gained"),
+    ]
+
+
+def test_nothing_is_said_of_a_leadership_that_no_lease_decides(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "extender")
+    Leadership("me", lambda: 0.0, watched=False).tick()
+    assert caplog.messages == []

@@ -227,6 +227,7 @@ class GangPermit:
 
     def _tell_end_of_hold(self, group: Group, stop: Diagnosis) -> None:
         group.stop(stop)
+        log.info("gang steps back group=%s reason=%s message=%r", group.key, stop.reason, stop.text)
         reason = TIMED_OUT if stop.reason is UnschedulableReason.HOLD_TIMED_OUT else REJECTED
         self._with.verdicts.decided(group.object, group.key, Verdict(False, reason, stop.text, stop.reason))
 

@@ -6,6 +6,7 @@ told by `decided`: a gang that is being created says nothing. Denials and starts
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,6 +30,8 @@ from extender.plugins.coscheduling.scheduling.plan.gang_set_refusals import no_l
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, FailedCheck, UnschedulableReason
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, in_parts
+
+log = logging.getLogger(__name__)
 
 TOLD_AFTER_SECONDS = 1.0
 UNTOLD = frozenset((UnschedulableReason.BACKING_OFF,))  # passes by itself; the verdict before it stands
@@ -84,6 +87,8 @@ class GangObserver:
             for telling in filter(None, looked):
                 self.dependencies.verdicts.decided(*telling)
                 _, key, verdict, _ = telling
+                if verdict.reason in (WAITING, GAVE_UP) and self.dependencies.may_plan():
+                    log.info("gang waits group=%s reason=%s message=%r", key, verdict.why, verdict.message)
                 if verdict.why == UnschedulableReason.QUORUM_MISSING:
                     self.is_short(key)
             pause()

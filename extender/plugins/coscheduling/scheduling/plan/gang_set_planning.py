@@ -202,7 +202,7 @@ class GangSetPlanning:
                 self._room_came_free([each.key for each in gang_set])  # for others
             return status
         stop = self._shortages.diagnosis_of(gang_set, question, attempt.permitted, result)
-        log.info("gang refused group=%s reason=%s message=%r", group.key, stop.reason, stop.text)
+        self._log_refusal(group, stop)
         anything = self._shortages.kept_from_nodes(question, attempt.allowed, stop)
         waits = waits_for(self._manager, gang_set, question.request, stop, anything=anything)
         status = self._refusals.deny(gang_set, stop, attempt.epoch, waits)
@@ -222,6 +222,13 @@ class GangSetPlanning:
             self._schedule_planning()
         else:
             self.on_no_room(attempt.group, attempt.scheduler_name)
+
+    def _log_refusal(self, group: Group, stop: Diagnosis) -> None:
+        """Not what was decided last: a gang that waits is planned with every event that may help it."""
+        with self._manager.lock:
+            known = stop.says_the_same_as(group.last_diagnosis)
+        if not known:
+            log.info("gang refused group=%s reason=%s message=%r", group.key, stop.reason, stop.text)
 
     def _place(self, attempt: _Attempt, result: planner.Placement) -> Status:
         """Refused, where kube-scheduler can be brought to try no member; planned again, where the gang set is another by now."""

@@ -1,0 +1,159 @@
+"""Mistakes of an installation on a real control plane: the doctor finds them, or the running extender says them, naming the setting."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.control_plane import MANIFESTS, ControlPlane
+from tests.e2e.extender import SHIPPED_CONFIG
+from tests.e2e.pair import Pair
+from tests.e2e.processes import eventually
+
+Finding = dict[str, Any]
+MEMBERS = 16  # kube-scheduler takes some milliseconds for each
+
+
+def doctor(*arguments: str) -> list[Finding]:
+    """What it finds; the exit code is of one mind with it."""
+    command = [sys.executable, "-m", "extender.cli.main", "doctor", *arguments, "-o", "json"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    found: list[Finding] = json.loads(ended.stdout)
+    assert ended.returncode == int(any(each["severity"] != "info" for each in found)), ended.stderr
+    return found
+
+
+def of_the_files(folder: Path, pair: Pair) -> list[Finding]:
+    """The files that the two run with, and what the extender sees itself."""
+    files = ["--kube-scheduler-config", str(folder / "kube-scheduler.yaml"), "--config", str(folder / "extender.yaml")]
+    return doctor(*files, "--server", pair.extender.ops_url)
+
+
+def seen(pair: Pair, code: str) -> str:
+    """The line of /readyz?verbose, which does not fail for it, if it names the code."""
+    status, text = pair.extender.ops("/readyz?verbose")
+    assert status == 200
+    (line,) = (line for line in text.splitlines() if "configuration" in line)
+    return line if f"({code})" in line else ""
+
+
+def short_timeout(config: dict[str, Any]) -> None:
+    for entry in config["extenders"]:
+        if "bindVerb" in entry:
+            entry["httpTimeout"] = "1ms"
+
+
+def no_bind_entry(config: dict[str, Any]) -> None:
+    config["extenders"] = [entry for entry in config["extenders"] if "bindVerb" not in entry]
+
+
+def no_entry(config: dict[str, Any]) -> None:
+    config["extenders"] = []
+
+
+def test_a_timeout_of_bind_that_is_far_too_short(cluster: Cluster, tmp_path: Path) -> None:
+    """No member stays held, so the gang never starts: which setting that is stands in no message of kube-scheduler's."""
+    cluster.node("node-1")
+    with Pair.of(cluster.plane, tmp_path, change=short_timeout).running() as pair:
+        cluster.pod_group("train", min_member=4)
+        for number in range(4):
+            cluster.pod(f"train-{number}", group="train")
+        eventually(lambda: seen(pair, "BindTimeoutDiffers"), within=60, what="the extender sees the timeout")
+        line = seen(pair, "BindTimeoutDiffers")
+        assert "kube-scheduler hangs up on bind calls after" in line
+        assert "the extender would hold them 120 s" in line
+        assert pair.extender.metric('gang_extender_hang_ups_total{verb="bind"}') >= 3
+        codes = [(each["code"], each["file"]) for each in of_the_files(tmp_path, pair)]
+    assert ("ShortBindTimeout", str(tmp_path / "kube-scheduler.yaml")) in codes
+    assert ("BindTimeoutDiffers", pair.extender.ops_url) in codes
+
+
+@pytest.mark.parametrize(
+    ("change", "in_the_file", "while_it_runs", "setting"),
+    [
+        pytest.param(no_bind_entry, "NoBindVerb", "NoBindVerb", "bindVerb", id="no entry that binds"),
+        pytest.param(no_entry, "NoExtender", "NotAsked", "extenders", id="no entry at all"),
+    ],
+)
+def test_pods_that_are_bound_past_the_extender(
+    change: Callable[[dict[str, Any]], None],
+    in_the_file: str,
+    while_it_runs: str,
+    setting: str,
+    cluster: Cluster,
+    tmp_path: Path,
+) -> None:
+    """Single pods: a gang would start in part. For 30 s a binding may be that of a replica that led before."""
+    cluster.node("node-1")
+    names = (f"single-{number}" for number in count())
+
+    def one_more_was_enough() -> str:
+        name = next(names)
+        cluster.pod(name, requests={"cpu": "1m"})
+        cluster.recorder.await_bound(name, within=5)
+        return seen(pair, while_it_runs)
+
+    with Pair.of(cluster.plane, tmp_path, change=change).running() as pair:
+        eventually(one_more_was_enough, within=60, what="the extender sees it", every=2.0)
+        found = of_the_files(tmp_path, pair)
+    assert in_the_file in [each["code"] for each in found]
+    (running,) = (each for each in found if each["file"] == pair.extender.ops_url)
+    assert (running["code"], setting in running["field"]) == (while_it_runs, True)
+
+
+def test_mistakes_in_a_cluster(cluster: Cluster, plane: ControlPlane) -> None:
+    """A policy without its binding, a typo in schedulerName, a key that nothing reads, and rights that were not given."""
+    cluster.judged = True  # nothing schedules here
+    gate, binding = str(MANIFESTS / "gate"), "mutatingadmissionpolicybinding/gang-extender-gate"
+    plane.kubectl("apply", "--server-side", "-k", gate)
+    try:
+        plane.kubectl("delete", binding)
+        cluster.pod_group("train", min_member=2)
+        cluster.pod("train-0", group="train")
+        cluster.pod("train-1", group="train", scheduler_name="gang-schduler")
+        cluster.pod("stray", labels={"job-name": "train"})
+        user = "system:serviceaccount:kube-system:default"
+        found = doctor("--config", str(SHIPPED_CONFIG), "--kubeconfig", str(plane.kubeconfig()), "--user", user)
+    finally:
+        plane.kubectl("delete", "--ignore-not-found", "-k", gate)
+    said = {each["code"]: each for each in found}
+    assert said["PolicyNotInForce"]["field"] == "gang-extender-gate"
+    assert "1 of gang-schduler; served here: gang-scheduler" in said["ForeignScheduler"]["message"]
+    assert said["KeyNotRead"]["field"] == "job-name"
+    missing = {each["field"] for each in found if each["code"] == "MissingRight"}
+    assert {"pods/binding", "nodes", "podgroups.scheduling.x-k8s.io/status"} <= missing
+
+
+def test_the_log_tells_the_configuration_the_leader_and_each_decision_once(cluster: Cluster, tmp_path: Path) -> None:
+    with Pair.of(cluster.plane, tmp_path, as_shipped=True).running() as pair:
+        cluster.node("node-1", cpu="4")
+        cluster.pod_group("train", min_member=2)
+        cluster.pod("train-0", group="train")
+        cluster.pod("train-1", group="train")
+        cluster.pod_group("large", min_member=2)
+        for name in ("large-0", "large-1"):
+            cluster.pod(name, group="large", requests={"cpu": "3"})
+        cluster.recorder.await_bound("train-0", "train-1", within=20)
+        cluster.recorder.await_message("large-0", "does not fit", within=20)
+        cluster.node("node-2", cpu="1")  # one more reason to plan, and no room
+        cluster.recorder.await_message("large-1", "does not fit", within=20)
+        log = pair.extender.log()
+    for once in (
+        "configuration in effect configuration={",
+        "flags in effect version=",
+        "leadership gained",
+        "gang planned group=default/train",
+        "gang starts group=default/train",
+        "gang refused group=default/large reason=InsufficientResources",
+    ):
+        assert log.count(once) == 1, once
+    assert '"leaderLease":"kube-system/gang-scheduler"' in log
+    assert "right is missing" not in log
