@@ -160,6 +160,12 @@ broken_gangs = _counter(
 )
 preemption_vetoes = _counter("gang_extender_preemption_vetoes", "Candidates or calls vetoed, by reason.", "reason")
 
+# The page
+page_viewers = _gauge("gang_extender_page_viewers", "Pages that are open.")
+page_work = _counter(
+    "gang_extender_page_work_seconds", "What following the cluster for open pages took of the event loop."
+)
+
 # The API
 watch_restarts = _counter("gang_extender_watch_restarts", "Watches that had to begin again.", "resource", "reason")
 api_requests = _counter("gang_extender_api_requests", "Calls of the API server.", "verb", "code")

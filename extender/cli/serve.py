@@ -44,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="common name or SAN of a client; repeatable",
     )
+    parser.add_argument(
+        "--pages-bind-address", default="", metavar="IP", help="of /ui and /gangs for users with tokens (none)"
+    )
+    parser.add_argument("--pages-port", type=_port, default=8890, help="of /ui and /gangs with TLS (%(default)s)")
+    parser.add_argument("--pages-tls-cert-file", default="", metavar="FILE", help="certificate of /ui and /gangs")
+    parser.add_argument("--pages-tls-private-key-file", default="", metavar="FILE", help="its key")
     parser.add_argument("-v", "--v", dest="verbosity", type=int, default=2, metavar="N", help="log level (%(default)s)")
     parser.add_argument(
         "--logging-format", choices=("text", "json"), default="text", help="as kube-scheduler's (%(default)s)"
@@ -79,6 +85,10 @@ def run(args: argparse.Namespace) -> int:
         tls_cert_file=args.tls_cert_file,
         tls_private_key_file=args.tls_private_key_file,
         client_ca_file=args.client_ca_file,
+        pages_bind_address=args.pages_bind_address,
+        pages_port=args.pages_port,
+        pages_tls_cert_file=args.pages_tls_cert_file,
+        pages_tls_private_key_file=args.pages_tls_private_key_file,
         allowed_client_names=tuple(args.allowed_client_name),
         verbosity=args.verbosity,
         logging_format=args.logging_format,

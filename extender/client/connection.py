@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from extender.api import codec, corev1
@@ -16,7 +17,7 @@ from extender.client import port_forward
 from extender.client.decoding import read_list
 from extender.client.errors import ApiError, ForbiddenError, NotFoundError, UnreadableError
 from extender.client.identity import Identity
-from extender.client.interface import PODS, Page, PatchType, Preconditions, ResourceType, Watch
+from extender.client.interface import PODS, Page, PatchType, Preconditions, ResourceType, User, Watch
 from extender.client.transport import Pool, Transport
 from extender.client.unreadable import decode
 from extender.client.watch_stream import WatchStream
@@ -148,15 +149,33 @@ class Connection:
         name: str = "",
         user: str = "",
     ) -> bool:
-        wanted = {"verb": verb, "group": resource.group, "resource": resource.plural, "subresource": subresource}
-        spec: dict[str, Any] = {"resourceAttributes": {**wanted, "namespace": namespace, "name": name}}
+        wanted = _Wanted(verb, resource, subresource, namespace, name)
+        return self._review(wanted, User(user, groups=_groups_of(user)) if user else None)
+
+    def user_may(
+        self, user: User, verb: str, resource: ResourceType[Any], *, namespace: str = "", name: str = ""
+    ) -> bool:
+        return self._review(_Wanted(verb, resource, "", namespace, name), user)
+
+    def _review(self, wanted: _Wanted, user: User | None) -> bool:
+        """user: None for ourselves."""
+        spec: dict[str, Any] = {"resourceAttributes": wanted.attributes()}
         kind = "SelfSubjectAccessReview"
-        if user:
+        if user is not None:
             kind = "SubjectAccessReview"
-            spec |= {"user": user, "groups": _groups_of(user)}
+            extra = {key: list(values) for key, values in user.extra.items()}
+            spec |= {"user": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
         body = {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}
         answer = self._transport.call("POST", f"/apis/authorization.k8s.io/v1/{kind.lower()}s", body=body)
         return self._decode(answer, _AccessReview).status.allowed
+
+    def user_of(self, token: str) -> User | None:
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+        answer = self._transport.call("POST", "/apis/authentication.k8s.io/v1/tokenreviews", body=body)
+        status = self._decode(answer, _TokenReview).status
+        if not status.authenticated or not status.user.username:
+            return None
+        return User(status.user.username, status.user.uid, status.user.groups, status.user.extra)
 
     def bind(self, binding: corev1.Binding) -> None:
         meta = binding.metadata
@@ -215,6 +234,21 @@ class Connection:
             raise UnreadableError(f"answer could not be read: {error}") from error
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A permission."""
+
+    verb: str
+    resource: ResourceType[Any]
+    subresource: str
+    namespace: str
+    name: str
+
+    def attributes(self) -> Mapping[str, str]:
+        of = {"group": self.resource.group, "resource": self.resource.plural, "subresource": self.subresource}
+        return {"verb": self.verb, **of, "namespace": self.namespace, "name": self.name}
+
+
 class _AccessStatus(Object, frozen=True, gc=False):
     allowed: bool = False
 
@@ -223,6 +257,24 @@ class _AccessReview(Object, frozen=True):
     """authorization.k8s.io/v1 SelfSubjectAccessReview."""
 
     status: _AccessStatus = _AccessStatus()
+
+
+class _UserInfo(Object, frozen=True):
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = {}
+
+
+class _TokenStatus(Object, frozen=True):
+    authenticated: bool = False
+    user: _UserInfo = _UserInfo()
+
+
+class _TokenReview(Object, frozen=True):
+    """authentication.k8s.io/v1 TokenReview."""
+
+    status: _TokenStatus = _TokenStatus()
 
 
 class _Version(Object, frozen=True, gc=False):
@@ -237,12 +289,12 @@ def version_of(major: str, minor: str) -> tuple[int, int]:
     return first, second
 
 
-def _groups_of(user: str) -> list[str]:
+def _groups_of(user: str) -> tuple[str, ...]:
     """Those that the API server's authenticator gives every user of this kind."""
     parts = user.split(":")
     if parts[:2] == ["system", "serviceaccount"] and len(parts) == 4:
-        return ["system:serviceaccounts", f"system:serviceaccounts:{parts[2]}", "system:authenticated"]
-    return ["system:authenticated"]
+        return "system:serviceaccounts", f"system:serviceaccounts:{parts[2]}", "system:authenticated"
+    return ("system:authenticated",)
 
 
 def _namespace(body: Mapping[str, Any], resource: ResourceType[Any]) -> str:

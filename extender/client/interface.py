@@ -7,7 +7,7 @@ Kubernetes: k8s.io/client-go
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -189,6 +189,16 @@ class Preconditions:
     resource_version: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class User:
+    """As the API server's authenticator knows the bearer of a token. extra: what authorizers may look at besides."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
 class API(Protocol):
     """An API server. Thread-safe."""
 
@@ -262,8 +272,19 @@ class API(Protocol):
     ) -> bool:
         """Whether we have the permission (SelfSubjectAccessReview), or another user has it (SubjectAccessReview).
 
-        namespace empty: in every one. name empty: for every object. user: as in `system:serviceaccount:kube-system:gang-scheduler`.
+        namespace empty: in every one. name empty: for every object. user: as in `system:serviceaccount:kube-system:gang-scheduler`, with
+        the groups that every user of its kind has.
         """
+        ...
+
+    def user_of(self, token: str) -> User | None:
+        """The bearer of the token (TokenReview); None where the API server knows none."""
+        ...
+
+    def user_may(
+        self, user: User, verb: str, resource: ResourceType[Any], *, namespace: str = "", name: str = ""
+    ) -> bool:
+        """Whether the user has the permission (SubjectAccessReview), as its token says it is."""
         ...
 
     def bind(self, binding: corev1.Binding) -> None:

@@ -61,6 +61,7 @@ from extender.scheduler.live_metrics import (
     of_waiting_gangs,
 )
 from extender.scheduler.observed_settings import ObservedSettings
+from extender.scheduler.page_access import PageAccess
 from extender.scheduler.pod_groups.controller import PodGroupController
 from extender.scheduler.pod_groups.line import line_of
 from extender.scheduler.pod_groups.records import Records
@@ -299,6 +300,7 @@ class _Assembly:
             observed=self._observed,
             running=self._running,
             node_count=self._cache.node_count,
+            access=PageAccess(self._api, self._clock),
         )
 
     def _live_metrics(self) -> LiveMetrics:

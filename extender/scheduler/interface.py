@@ -57,6 +57,54 @@ class BusyError(Exception):
     """Other questions are being answered, and take their time."""
 
 
+class FeedClosedError(Exception):
+    """Nothing more comes: the extender ends."""
+
+
+class TooManyViewersError(Exception):
+    """As many look at the page as may at a time."""
+
+
+class Viewer(Protocol):
+    """One page that is open. Belongs to one thread."""
+
+    def next(self, seconds: float) -> bytes:
+        """The next message, at most so much later; empty where nothing has changed. JSON in one line, whole at first and where the
+        viewer was too slow, else what has changed since the last. Raises FeedClosedError, NotSyncedError."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Feed(Protocol):
+    """What the page shows, as it changes. Nothing is computed while there is no viewer, and each change once for all of them."""
+
+    def open(self, namespace: str = "") -> Viewer:
+        """namespace: whose gangs alone are shown, and no nodes; empty: the whole cluster. Raises TooManyViewersError."""
+        ...
+
+
+class NotAuthenticatedError(Exception):
+    """The API server knows no user by that token."""
+
+
+class NotAuthorizedError(Exception):
+    """The user may not see that; the text is the API server's."""
+
+
+class AccessUnknownError(Exception):
+    """Whether the user may cannot be found out now."""
+
+
+class Access(Protocol):
+    """Which users may look at the pages from elsewhere."""
+
+    def check(self, token: str, namespace: str = "", name: str = "") -> None:
+        """Whether the bearer of the token may see the gangs of the namespace, one of them, or, without a namespace, all. Raises
+        NotAuthenticatedError, NotAuthorizedError, AccessUnknownError."""
+        ...
+
+
 class NotSyncedError(Exception):
     """There is nothing to show yet: the whole cluster has not been seen since the start. missing: the informers, with the reason."""
 
@@ -98,6 +146,14 @@ class Verbs(Protocol):
 
     def pages(self) -> Mapping[str, Page]:
         """What operators may look at and ask, by path: those above."""
+        ...
+
+    def feed(self) -> Feed:
+        """What the page shows."""
+        ...
+
+    def access(self) -> Access:
+        """Which users may see pages, by the API server's word."""
         ...
 
     def start(self) -> None:

@@ -31,12 +31,14 @@ from extender.client.time_limit import within
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling.dependencies import COMMIT_SECONDS
 from extender.plugins.coscheduling.plugin import Coscheduling
+from extender.plugins.coscheduling.report.page.picture import Picture
 from extender.scheduler import attempts
 from extender.scheduler.actions.evictor import ApiEvictor
 from extender.scheduler.actions.steering import StatusSteering
 from extender.scheduler.actions.verdicts import GroupVerdicts
 from extender.scheduler.background import Background
 from extender.scheduler.bind_verb import BindVerb
+from extender.scheduler.cluster_feed import ClusterFeed
 from extender.scheduler.filter_health import LIVENESS_SECONDS, READINESS_SECONDS, USELESS_SECONDS, FilterHealth
 from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooManyHeldBindsError
 from extender.scheduler.interface import (
@@ -55,6 +57,7 @@ from extender.scheduler.interface import (
 from extender.scheduler.leadership import Leadership
 from extender.scheduler.live_metrics import LiveMetrics
 from extender.scheduler.observed_settings import ObservedSettings
+from extender.scheduler.page_access import PageAccess
 from extender.scheduler.pages import drain, pod_status, what_if
 from extender.scheduler.pod_groups.controller import PodGroupController
 from extender.scheduler.preemption_cycle import PreemptionCycle
@@ -98,6 +101,7 @@ class SchedulerDependencies:
     observed: ObservedSettings
     running: RunningConfiguration
     node_count: Callable[[], int]
+    access: PageAccess
 
 
 class Scheduler:
@@ -106,6 +110,11 @@ class Scheduler:
     def __init__(self, dependencies: SchedulerDependencies) -> None:
         self._dependencies = dependencies
         self._stopped = False
+        self._feed = ClusterFeed(self._picture, self._check_synced)
+
+    def _picture(self) -> Picture:
+        dependencies = self._dependencies
+        return Picture(dependencies.coscheduling.report, dependencies.coscheduling.dependencies.may_plan)
 
     def filter(self, args: ExtenderArgs) -> ExtenderFilterResult:
         if args.node_names is None:
@@ -280,17 +289,23 @@ class Scheduler:
         }
 
     def _once_synced(self, page: Page) -> Page:
-        """Of half a cluster it would say that PodGroups do not exist, or that gangs have no pods."""
-
         def show(*args: Any) -> object:
-            informers = self._dependencies.informers
-            if not informers.has_synced():
-                raise NotSyncedError(
-                    [f"{each.resource} {each.reason}" for each in informers.states() if not each.synced]
-                )
+            self._check_synced()
             return page(*args)
 
         return show
+
+    def _check_synced(self) -> None:
+        """Of half a cluster it would say that PodGroups do not exist, or that gangs have no pods. Raises NotSyncedError."""
+        informers = self._dependencies.informers
+        if not informers.has_synced():
+            raise NotSyncedError([f"{each.resource} {each.reason}" for each in informers.states() if not each.synced])
+
+    def feed(self) -> ClusterFeed:
+        return self._feed
+
+    def access(self) -> PageAccess:
+        return self._dependencies.access
 
     def start(self) -> None:
         self._dependencies.running.log()
@@ -303,6 +318,7 @@ class Scheduler:
 
     def drain(self, message: str) -> None:
         self._stopped = True
+        self._feed.stop()
         self._dependencies.in_flight.drain(message)
         self._dependencies.evictor.stop()
 

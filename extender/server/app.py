@@ -9,9 +9,9 @@ from flask import Flask, Request, Response
 from werkzeug.routing import MapAdapter
 
 from extender.scheduler.interface import Verbs
-from extender.server import client_auth, errors, ops, verbs
+from extender.server import client_auth, errors, ops, page_auth, pages, verbs
 from extender.server.options import ServeOptions
-from extender.server.state import EXTENSION, VERBS, State, on_ops_port
+from extender.server.state import EXTENSION, VERBS, Port, State, port
 
 
 class Application(Flask):
@@ -32,18 +32,22 @@ def create_app(scheduler: Verbs, options: ServeOptions | None = None, *, ops_por
     app.extensions[EXTENSION] = State(scheduler, options, ops_port)
     client_auth.init_app(app)
     errors.init_app(app)
+    page_auth.init_app(app)
     app.register_blueprint(verbs.blueprint)
     app.register_blueprint(ops.blueprint)
+    app.register_blueprint(pages.blueprint)
     app.add_url_rule("/", view_func=index)
     return app
 
 
 def index() -> Response:
     """What can be asked here."""
-    here = on_ops_port()
+    here = port()
     paths: dict[str, object] = {}
-    if not here:
+    if here in (Port.VERBS, None):
         paths["verbs"] = [f"POST /{verb}" for verb in VERBS]
-    if here is not False:
-        paths["ops"] = ops.paths()
+    if here in (Port.OPS, None):
+        paths["ops"] = [*ops.paths(), *pages.paths()]
+    if here is Port.PAGES:
+        paths["pages"] = pages.paths()
     return errors.answer(paths)

@@ -12,12 +12,17 @@ from typing import Any
 
 from extender import metrics
 
-SERVER, CLIENT_CA, CLIENT = "server", "client_ca", "client"
+SERVER, CLIENT_CA, CLIENT, PAGES = "server", "client_ca", "client", "pages"
 
 
 def of_server(file: str) -> None:
     """The first certificate of a file that has been loaded. `ssl` itself has no way to read one that is no CA's."""
     _write(SERVER, _ssl._test_decode_cert(file))  # type: ignore[attr-defined]
+
+
+def of_pages(file: str) -> None:
+    """Of the pages' port."""
+    _write(PAGES, _ssl._test_decode_cert(file))  # type: ignore[attr-defined]
 
 
 def of_client_cas(context: ssl.SSLContext) -> None:

@@ -1,4 +1,4 @@
-"""Which clients may call the verbs: with TLS, those whose certificate carries an allowed name.
+"""Which clients may call the verbs: with TLS, those whose certificate carries an allowed name. (Of pages: page_auth.)
 
 The TLS layer has verified the chain already; this is the list of names. kube-scheduler can show nothing but a certificate.
 """
@@ -13,7 +13,7 @@ from flask import Flask, request
 from extender import metrics
 from extender.server.errors import RefusedError
 from extender.server.options import ServeOptions
-from extender.server.state import on_ops_port, state
+from extender.server.state import Port, port, state
 
 
 def init_app(app: Flask) -> None:
@@ -23,7 +23,7 @@ def init_app(app: Flask) -> None:
 def check_client() -> None:
     """Before every request, so that not even the list of paths is told to a stranger. Raises RefusedError."""
     options = state().options
-    if not options.tls or on_ops_port():
+    if not options.tls or port() in (Port.OPS, Port.PAGES):
         return
     socket = request.environ.get("gunicorn.socket")
     certificate = socket.getpeercert() if socket is not None and hasattr(socket, "getpeercert") else None

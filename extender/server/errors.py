@@ -16,7 +16,7 @@ from extender.api.extenderv1 import ExtenderBindingResult, ExtenderFilterResult,
 from extender.crash import crashed
 from extender.scheduler.interface import WHAT_IF, BusyError, NotCacheCapableError, NotSyncedError, QuestionError
 from extender.server.options import QUESTION_BYTES
-from extender.server.state import PROBES, VERBS, on_ops_port, state
+from extender.server.state import PROBES, VERBS, Port, port, state
 
 log = logging.getLogger(__name__)
 
@@ -94,12 +94,14 @@ def _of_whole_nodes() -> str:
 
 def _known_paths() -> str:
     verbs, ops = "POST /" + " /".join(VERBS), "GET /" + " /".join(PROBES)
-    match on_ops_port():
+    match port():
         case None:
             return f"{verbs}; {ops}"
-        case True:
+        case Port.OPS:
             return ops
-        case False:
+        case Port.PAGES:
+            return "GET /ui"
+        case Port.VERBS:
             return verbs
 
 

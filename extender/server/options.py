@@ -16,7 +16,10 @@ class OptionsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """Timeouts in seconds. request_seconds bounds a whole request, idle_seconds the wait for its first byte."""
+    """Timeouts in seconds. request_seconds bounds a whole request, idle_seconds the wait for its first byte.
+
+    pages_bind_address: empty: pages are for loopback alone, on the ops port.
+    """
 
     bind_address: str = "127.0.0.1"
     port: int = 8888
@@ -25,6 +28,10 @@ class ServeOptions:
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
     client_ca_file: str = ""
+    pages_bind_address: str = ""
+    pages_port: int = 8890
+    pages_tls_cert_file: str = ""
+    pages_tls_private_key_file: str = ""
     allowed_client_names: tuple[str, ...] = ()
     max_body_bytes: int = MAX_BODY_BYTES
     worker_connections: int = 4096
@@ -40,6 +47,11 @@ class ServeOptions:
     @property
     def tls(self) -> bool:
         return bool(self.tls_cert_file)
+
+    @property
+    def pages(self) -> bool:
+        """Whether pages have a port of their own, with TLS and for the bearers of tokens."""
+        return bool(self.pages_bind_address)
 
     @property
     def ops_addresses(self) -> tuple[str, ...]:
@@ -68,8 +80,24 @@ class ServeOptions:
                 f"--bind-address {self.bind_address}: the verbs are not served beyond loopback without "
                 "--tls-cert-file, --tls-private-key-file and --client-ca-file: a client that can call bind can place any pod"
             )
-        if self.port == self.ops_port and self.port != 0:
-            raise OptionsError(f"--port and --ops-port are both {self.port}")
+        self._check_pages()
+        flags = {"--port": self.port, "--ops-port": self.ops_port}
+        if self.pages:
+            flags["--pages-port"] = self.pages_port
+        for flag, port in flags.items():
+            same = [each for each, other in flags.items() if other == port and port != 0]
+            if len(same) > 1:
+                raise OptionsError(f"{' and '.join(same)} are both {port}")
+
+    def _check_pages(self) -> None:
+        files = [self.pages_tls_cert_file, self.pages_tls_private_key_file]
+        if any(files) and not self.pages:
+            raise OptionsError("--pages-tls-cert-file and --pages-tls-private-key-file need --pages-bind-address")
+        if self.pages and not all(files):
+            raise OptionsError(
+                f"--pages-bind-address {self.pages_bind_address}: the pages are served with TLS only: "
+                "--pages-tls-cert-file and --pages-tls-private-key-file are missing: users' tokens would go in plain text"
+            )
 
 
 def is_loopback(address: str) -> bool:

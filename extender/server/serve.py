@@ -73,8 +73,7 @@ def run(build_verbs: BuildVerbs, options: ServeOptions) -> int:
     options.check()
     for address, port in _addresses(options):
         _check_free(address, port)
-    if options.tls:
-        Certificates(options)  # says now, by name, what is missing or wrong
+    Certificates.of(options)  # says now, by name, what is missing or wrong
     for name in IGNORED_ENVIRONMENT:
         os.environ.pop(name, None)
     _allow_open_files(2 * options.worker_connections + SPARE_FILES)
@@ -157,11 +156,12 @@ class Application(BaseApplication):  # type: ignore[misc]
 
 def _addresses(options: ServeOptions) -> list[tuple[str, int]]:
     ops = [(address, options.ops_port) for address in options.ops_addresses]
-    return [(options.bind_address, options.port), *ops]
+    pages = [(options.pages_bind_address, options.pages_port)] if options.pages else []
+    return [(options.bind_address, options.port), *ops, *pages]
 
 
 def _settings(options: ServeOptions) -> dict[str, Any]:
-    """gunicorn's. No certfile: the worker does TLS itself, for the verbs' port only."""
+    """gunicorn's. No certfile: the worker does TLS itself, for those ports that have it."""
     return {
         "bind": [_listen(address, port) for address, port in _addresses(options)],
         "workers": 1,

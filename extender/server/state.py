@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Protocol, cast
 
 from flask import Flask, current_app, request
@@ -17,6 +18,14 @@ from extender.server.options import ServeOptions
 EXTENSION = "gang-extender"
 VERBS = ("filter", "prioritize", "preempt", "bind")
 PROBES = ("livez", "readyz", "healthz", "metrics")
+
+
+class Port(Enum):
+    """VERBS: for kube-scheduler. OPS: probes and metrics, and pages for loopback. PAGES: pages for the bearers of tokens."""
+
+    VERBS = "verbs"
+    OPS = "ops"
+    PAGES = "pages"
 
 
 class PeerWatch(Protocol):
@@ -43,7 +52,7 @@ class NoPeerWatch:
 
 @dataclass(slots=True)
 class State:
-    """ops_port None: both halves on one port, as in tests. pages: path -> what to show as JSON, on the ops port."""
+    """ops_port None: all on one port, as in tests. pages: path -> what to show as JSON."""
 
     verbs: Verbs
     options: ServeOptions
@@ -61,9 +70,15 @@ def state_of(app: Flask) -> State:
     return cast(State, app.extensions[EXTENSION])
 
 
-def on_ops_port() -> bool | None:
-    """Whether the request came by the ops port; None where there is only one port."""
+def port() -> Port | None:
+    """Which of the ports the request came by; None where there is only one."""
     ops_port = state().ops_port
     if ops_port is None:
         return None
-    return str(request.environ.get("SERVER_PORT")) == str(ops_port)  # of the listener, not of the Host header
+    options = state().options
+    match str(request.environ.get("SERVER_PORT")):  # of the listener, not of the Host header
+        case number if number == str(ops_port):
+            return Port.OPS
+        case number if options.pages and number == str(options.pages_port):
+            return Port.PAGES
+    return Port.VERBS

@@ -19,7 +19,7 @@ from extender.api.extenderv1 import ExtenderArgs, ExtenderBindingArgs, ExtenderP
 from extender.framework.giving_way import GIVING_WAY
 from extender.server.bodies import whole_body
 from extender.server.errors import RefusedError, answer
-from extender.server.state import VERBS, on_ops_port, state
+from extender.server.state import VERBS, Port, port, state
 
 T = TypeVar("T")
 
@@ -31,8 +31,8 @@ _DURATION = {verb: metrics.request_duration.labels(verb) for verb in VERBS}
 
 
 @blueprint.before_request
-def not_on_ops_port() -> None:
-    if on_ops_port():
+def only_on_verbs_port() -> None:
+    if port() in (Port.OPS, Port.PAGES):
         raise RefusedError(f"{request.path}: not found here: the verbs are on the other port", 404)
 
 

@@ -31,7 +31,7 @@ from extender.server.deadline_socket import DeadlineSocket, Limits
 from extender.server.loop_lag import LoopLag
 from extender.server.options import QUESTION_BYTES, ServeOptions
 from extender.server.peer_watch import EpollPeerWatch
-from extender.server.state import state_of
+from extender.server.state import Port, state_of
 from extender.server.tls import Certificates
 
 DRAINING = "the extender is shutting down"
@@ -50,12 +50,13 @@ _NO_TIMEOUT = nullcontext()
 
 
 class Listener:
-    """One of the two: its pool, so that neither port can fill the other's, and its connections."""
+    """One of them: its pool, so that no port can fill another's, and its connections."""
 
     def __init__(self, sock: Any, options: ServeOptions) -> None:
         self.name = sock.getsockname()
-        self.is_verbs = self.name[1] == options.port
-        self.has_tls = self.is_verbs and options.tls
+        self.port = _port_of(self.name[1], options)
+        self.is_verbs = self.port is Port.VERBS
+        self.knows_by_name = self.is_verbs and options.tls
         self.pool = Pool(options.worker_connections)
         self.connections = Connections(options.worker_connections)
         self._making_room = False
@@ -80,7 +81,7 @@ class Listener:
         self._see_to_room()
 
     def answered(self, connection: DeadlineSocket) -> None:
-        if not self.has_tls:  # there is no name to know a caller by
+        if not self.knows_by_name:
             self.connections.trust(connection)
         self.connections.answered(connection)
         self._see_to_room()
@@ -94,6 +95,12 @@ class Listener:
     def _make_room(self) -> None:
         self._making_room = False
         self.connections.make_room()
+
+
+def _port_of(number: int, options: ServeOptions) -> Port:
+    if number == options.port:
+        return Port.VERBS
+    return Port.PAGES if options.pages and number == options.pages_port else Port.OPS
 
 
 class Settled:
@@ -128,7 +135,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
         self.lines = logs.LineWriter(monkey.get_original("_thread", "start_new_thread"))
         logs.set_up(self.options.verbosity, self.lines.write, self.options.logging_format)
         logs.take_stderr(self.lines.write)
-        self.certificates = Certificates(self.options) if self.options.tls else None
+        self.certificates = Certificates.of(self.options)
         super().init_process()
 
     def say_the_rest(self) -> None:
@@ -189,7 +196,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
     def handle(self, listener: Listener, client: Any, addr: Any) -> None:
         connection = DeadlineSocket(client, listener.limits)
         listener.opened(connection)
-        certificates = self.certificates if listener.is_verbs else None
+        certificates = self.certificates.get(listener.port)
         try:
             if certificates is None or self._handshake(listener, connection, certificates):
                 # Past GeventWorker's own, which would take the timeouts off.
@@ -202,7 +209,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
         try:
             with gevent.Timeout(self.options.handshake_seconds, TimeoutError("handshake")):
                 connection.handshake(certificates.current())
-            if is_allowed(connection.getpeercert(), self.options):
+            if listener.knows_by_name and is_allowed(connection.getpeercert(), self.options):
                 certificate_ends.of_client(connection.getpeercert())
                 listener.trust(connection)
             return True

@@ -22,7 +22,7 @@ from extender.api.extenderv1 import (
 )
 from extender.client.interface import API, PODS
 from extender.config.types import TopologyLevel
-from extender.scheduler.interface import Caller, Check, Page, Verbs
+from extender.scheduler.interface import Access, Caller, Check, Feed, Page, Verbs
 
 CLUSTER = Path(__file__).with_name("demo.yaml")
 GROUP = "scheduling.x-k8s.io/pod-group"
@@ -85,6 +85,12 @@ class Narrator:
 
     def pages(self) -> Mapping[str, Page]:
         return self._verbs.pages()
+
+    def feed(self) -> Feed:
+        return self._verbs.feed()
+
+    def access(self) -> Access:
+        return self._verbs.access()
 
     def start(self) -> None:
         self._verbs.start()

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,71 @@ from extender.api.extenderv1 import (
     ExtenderPreemptionResult,
     HostPriority,
 )
-from extender.scheduler.interface import Caller, Check
+from extender.scheduler.interface import (
+    AccessUnknownError,
+    Caller,
+    Check,
+    FeedClosedError,
+    NotAuthenticatedError,
+    NotAuthorizedError,
+    TooManyViewersError,
+)
 
 start_native_thread = monkey.get_original("_thread", "start_new_thread")
 COMMIT_SECONDS = 1.5
 STACK = 256 * 1024 * 1024
 GONE = "the caller is gone"
+
+
+class FakeAccess:
+    """rights: by token, the namespaces that its bearer may see; "" is the whole cluster."""
+
+    def __init__(self) -> None:
+        self.rights: dict[str, set[str]] = {"operator": {""}, "tenant": {"team-a"}}
+        self.answers = True
+
+    def check(self, token: str, namespace: str = "", name: str = "") -> None:
+        if not self.answers:
+            raise AccessUnknownError("the API server cannot be asked for the user's rights")
+        if token not in self.rights:
+            raise NotAuthenticatedError
+        if not self.rights[token] & {"", namespace}:
+            raise NotAuthorizedError(f'User "{token}" cannot see namespace "{namespace}"')
+
+
+class FakeFeed:
+    """Has messages for each viewer, and ends after them; with FEED=endless in the environment nothing comes then. most: viewers at a
+    time."""
+
+    def __init__(self) -> None:
+        self.messages: list[bytes] = [b'{"whole":true}', b"", b'{"gangs":[]}']
+        self.viewers: list[FakeViewer] = []
+        self.most = 2
+
+    def open(self, namespace: str = "") -> FakeViewer:
+        if sum(not each.closed for each in self.viewers) >= self.most:
+            raise TooManyViewersError(f"{self.most} look at the page already")
+        viewer = FakeViewer(namespace, list(self.messages))
+        self.viewers.append(viewer)
+        return viewer
+
+
+@dataclass
+class FakeViewer:
+    namespace: str
+    messages: list[bytes]
+    closed: bool = False
+
+    def next(self, seconds: float) -> bytes:
+        if not self.messages:
+            if os.environ.get("FEED") == "endless":
+                threading.Event().wait(seconds)
+                return b""
+            raise FeedClosedError
+        return self.messages.pop(0)
+
+    def close(self) -> None:
+        self.closed = True
 
 
 class FakeVerbs:
@@ -43,6 +103,7 @@ class FakeVerbs:
         self._counts = dict.fromkeys(("filter", "bind", "gone", "committed"), 0)
         self._draining = ""
         self._evictions: list[threading.Thread] = []
+        self.page, self.rights = FakeFeed(), FakeAccess()
         self.ready = True
         self.alive = True
 
@@ -96,6 +157,12 @@ class FakeVerbs:
     def pages(self) -> dict[str, Callable[..., object]]:
         """What a test wants to know of a service in another process."""
         return {"/gangs": self.report, "/whatif": lambda body: {"bytes": len(body)}}
+
+    def feed(self) -> FakeFeed:
+        return self.page
+
+    def access(self) -> FakeAccess:
+        return self.rights
 
     def report(self) -> dict[str, object]:
         with self._lock:

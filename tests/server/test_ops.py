@@ -162,7 +162,7 @@ def answer_question(body: bytes) -> object:
 
 def ask(app: Flask, path: str, port: int, *, method: str = "GET", caller: str = "127.0.0.1") -> int:
     data = payload(path.strip("/")) if method == "POST" else None
-    environ = {"SERVER_PORT": str(port), "REMOTE_ADDR": caller, "HTTP_HOST": "other:1234"}
+    environ = {"SERVER_PORT": str(port), "REMOTE_ADDR": caller, "HTTP_HOST": "127.0.0.1:1234"}
     return app.test_client().open(path, method=method, data=data, environ_overrides=environ).status_code
 
 

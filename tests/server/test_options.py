@@ -9,6 +9,7 @@ import pytest
 from extender.server.options import OptionsError, ServeOptions, is_loopback
 
 FILES = {"tls_cert_file": "c", "tls_private_key_file": "k", "client_ca_file": "a"}
+PAGES = {"pages_bind_address": "10.0.0.7", "pages_tls_cert_file": "c", "pages_tls_private_key_file": "k"}
 NAMES = {"allowed_client_names": ("system:kube-scheduler",)}
 
 
@@ -24,6 +25,15 @@ NAMES = {"allowed_client_names": ("system:kube-scheduler",)}
         pytest.param(FILES, "--allowed-client-name", id="a CA without names"),
         pytest.param(NAMES, "--client-ca-file", id="names without a CA"),
         pytest.param({"port": 8889}, "both 8889", id="one port for both"),
+        pytest.param(
+            {**PAGES, "pages_port": 8889}, "--ops-port and --pages-port are both 8889", id="one for the pages too"
+        ),
+        pytest.param({"pages_bind_address": "0.0.0.0"}, "served with TLS only", id="pages without TLS"),
+        pytest.param({"pages_bind_address": "127.0.0.1"}, "served with TLS only", id="not even on loopback"),
+        pytest.param(
+            {**PAGES, "pages_tls_private_key_file": ""}, "served with TLS only", id="a certificate without its key"
+        ),
+        pytest.param({"pages_tls_cert_file": "c"}, "need --pages-bind-address", id="a certificate for nothing"),
     ],
 )
 def test_wrong_use_is_named(given: dict[str, object], text: str) -> None:
@@ -35,6 +45,8 @@ def test_wrong_use_is_named(given: dict[str, object], text: str) -> None:
     "given",
     [
         pytest.param({}, id="the defaults"),
+        pytest.param(PAGES, id="pages with TLS"),
+        pytest.param({"pages_port": 8889}, id="a port of pages that are not served"),
         pytest.param({"bind_address": "::1"}, id="loopback by IPv6"),
         pytest.param({"ops_bind_address": "0.0.0.0"}, id="probes everywhere"),
         pytest.param({**FILES, **NAMES, "bind_address": "0.0.0.0"}, id="everywhere with verified clients"),

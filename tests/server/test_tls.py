@@ -46,6 +46,11 @@ def options(tmp_path: Path) -> ServeOptions:
     return options
 
 
+def certificates_of(options: ServeOptions, clock: Clock) -> Certificates:
+    files = options.tls_cert_file, options.tls_private_key_file, options.client_ca_file
+    return Certificates(*files, clock)
+
+
 def write_pair(options: ServeOptions, days: int = 30) -> None:
     pair = trustme.CA().issue_cert("127.0.0.1", not_after=datetime.now(UTC) + timedelta(days=days))
     pair.cert_chain_pems[0].write_to_path(options.tls_cert_file)
@@ -53,14 +58,14 @@ def write_pair(options: ServeOptions, days: int = 30) -> None:
 
 
 def test_unchanged_files_keep_the_context(options: ServeOptions, clock: Clock) -> None:
-    certificates = Certificates(options, clock)
+    certificates = certificates_of(options, clock)
     first = certificates.current()
     clock.now += 10 * LOOK_SECONDS
     assert certificates.current() is first
 
 
 def test_changed_files_are_read_again_but_not_at_every_call(options: ServeOptions, clock: Clock) -> None:
-    certificates = Certificates(options, clock)
+    certificates = certificates_of(options, clock)
     first = certificates.current()
     write_pair(options)
     assert certificates.current() is first
@@ -71,7 +76,7 @@ def test_changed_files_are_read_again_but_not_at_every_call(options: ServeOption
 
 
 def test_a_changed_client_ca_is_read_again(options: ServeOptions, clock: Clock) -> None:
-    certificates = Certificates(options, clock)
+    certificates = certificates_of(options, clock)
     first = certificates.current()
     trustme.CA().cert_pem.write_to_path(options.client_ca_file)
     clock.now += LOOK_SECONDS
@@ -82,7 +87,7 @@ def test_a_changed_client_ca_is_read_again(options: ServeOptions, clock: Clock) 
 def test_a_broken_pair_leaves_the_old_one(
     options: ServeOptions, clock: Clock, caplog: pytest.LogCaptureFixture, broken: str
 ) -> None:
-    certificates = Certificates(options, clock)
+    certificates = certificates_of(options, clock)
     first = certificates.current()
     key = Path(options.tls_private_key_file)
     match broken:
@@ -113,7 +118,7 @@ def test_at_the_start_what_is_wrong_is_named(options: ServeOptions, file: str, t
     path = Path(getattr(options, file))
     path.write_text("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n")
     with pytest.raises(OSError, match=text) as caught:
-        Certificates(options)
+        Certificates.of(options)
     assert str(path) in str(caught.value)
 
 
@@ -143,7 +148,7 @@ def ends(which: str) -> float:
 
 def test_the_metric_says_when_they_end(options: ServeOptions, clock: Clock) -> None:
     """As OpenSSL reads them."""
-    certificates = Certificates(options, clock)
+    certificates = certificates_of(options, clock)
     certificates.current()
     pem = Path(options.tls_cert_file).read_bytes()
     assert ends("server") == x509.load_pem_x509_certificate(pem).not_valid_after_utc.timestamp()
@@ -152,7 +157,7 @@ def test_the_metric_says_when_they_end(options: ServeOptions, clock: Clock) -> N
 
 
 def test_one_that_was_renewed_ends_later(options: ServeOptions, clock: Clock) -> None:
-    certificates = Certificates(options, clock)
+    certificates = certificates_of(options, clock)
     write_pair(options, days=3)
     clock.now += LOOK_SECONDS
     certificates.current()

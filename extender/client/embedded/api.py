@@ -33,6 +33,7 @@ from extender.client.interface import (
     PatchType,
     Preconditions,
     ResourceType,
+    User,
     Watch,
 )
 from extender.client.status_patch import now_text
@@ -196,6 +197,15 @@ class EmbeddedAPI:
     ) -> bool:
         """No caller is refused anything here."""
         return True
+
+    def user_of(self, token: str) -> User | None:
+        """There are no users here."""
+        return None
+
+    def user_may(
+        self, user: User, verb: str, resource: ResourceType[Any], *, namespace: str = "", name: str = ""
+    ) -> bool:
+        return False
 
     def bind(self, binding: corev1.Binding) -> None:
         meta, node = binding.metadata, binding.target.name

@@ -33,6 +33,7 @@ from extender.plugins.coscheduling.questions.one_at_a_time import OneAtATime
 from extender.plugins.coscheduling.questions.what_if import WhatIfQuestions
 from extender.plugins.coscheduling.report.gang_observer import GangObserver
 from extender.plugins.coscheduling.report.gang_report import GangReport, nothing_to_preempt
+from extender.plugins.coscheduling.report.gang_story import GangStories
 from extender.plugins.coscheduling.report.largest_gang import LargestGang
 from extender.plugins.coscheduling.report.priority_remark import RemarkedVerdicts
 from extender.plugins.coscheduling.report.waiting_gangs import WaitingGangs
@@ -63,7 +64,9 @@ class GangParts:
         self.manager = manager
         self.wait_seconds = wait_seconds
         self._early_start = early_start
-        self.dependencies = replace(given, verdicts=RemarkedVerdicts(given.verdicts, manager))
+        self.stories = GangStories(given.verdicts, manager.clock)
+        manager.registry.on_dropped.append(self.stories.dropped)
+        self.dependencies = replace(given, verdicts=RemarkedVerdicts(self.stories, manager))
         manager.labels = manager.labels.serving(given.ours)
         self._plan(handle, denied_seconds)
         self._pass_pods(denied_seconds)
@@ -72,7 +75,14 @@ class GangParts:
         explain = nothing_to_preempt if self.preemption is None else self.preemption.gangs.search.explain
         largest = LargestGang(manager, self.rounds.requests.overlays, given.newest_snapshot, given.topology)
         self.report = GangReport(
-            manager, self.rounds, self.observer, self.dependencies, explain, largest, denied_seconds=denied_seconds
+            manager,
+            self.rounds,
+            self.observer,
+            self.dependencies,
+            explain,
+            largest,
+            denied_seconds=denied_seconds,
+            story=self.stories.of,
         )
         search = None if self.preemption is None else self.preemption.gangs.search
         one_at_a_time = OneAtATime()
@@ -134,7 +144,7 @@ class GangParts:
         """What events and time lead to."""
         manager, dependencies, rounds, holds = self.manager, self.dependencies, self.rounds, self.holds
         self.ended_members = EndedMembers(manager, dependencies, rounds.schedule_planning, self.dispatcher.steering)
-        self.observer = GangObserver(manager, dependencies, self.ended_members.is_short)
+        self.observer = GangObserver(manager, dependencies, self.ended_members.is_short, self.stories.came_into)
         self.waiting_gangs = WaitingGangs(manager, self.observer)
         self.stale_refusals = StaleRefusals(manager, self.dispatcher.steering)
         self.set_aside = SetAside(

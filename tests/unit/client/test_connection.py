@@ -17,7 +17,16 @@ from extender.client import errors, transport
 from extender.client.connection import Connection
 from extender.client.credentials import IdentityError
 from extender.client.identity import Identity
-from extender.client.interface import NODES, PODS, VOLCANO_POD_GROUPS, PatchType, Preconditions, ResourceType
+from extender.client.interface import (
+    NODES,
+    POD_GROUPS,
+    PODS,
+    VOLCANO_POD_GROUPS,
+    PatchType,
+    Preconditions,
+    ResourceType,
+    User,
+)
 from extender.client.time_limit import within
 from extender.client.transport import Pool
 from tests.fakes.api_server import Answer, FakeAPIServer, node, status_of
@@ -222,3 +231,39 @@ def test_a_list_that_is_forbidden_may_be_of_a_kind_that_is_not_served(
     with pytest.raises(kind):
         connection.list_page(resource)
     assert [path for _, path, _, _ in server.seen][1:] == ["/apis/scheduling.volcano.sh/v1beta1"][: asked - 1]
+
+
+def test_the_bearer_of_a_token_and_what_it_may_is_asked_with_all_that_the_api_server_said(
+    server: FakeAPIServer, connection: Connection
+) -> None:
+    known = {"username": "alice", "uid": "u1", "groups": ["admins"], "extra": {"scopes": ["x", "y"]}}
+    server.others.append(Answer(201, {"status": {"authenticated": True, "user": known}}))
+    server.others.append(Answer(201, {"status": {"allowed": True}}))
+    user = connection.user_of("secret")
+    assert user == User("alice", "u1", ("admins",), {"scopes": ("x", "y")})
+    assert connection.user_may(user, "get", POD_GROUPS, namespace="team-a", name="train")
+    review, access = (json.loads(body) for _, _, _, body in server.seen[-2:])
+    assert (review["kind"], review["spec"]) == ("TokenReview", {"token": "secret"})
+    assert access["kind"] == "SubjectAccessReview"
+    wanted = {"verb": "get", "group": "scheduling.x-k8s.io", "resource": "podgroups", "subresource": ""}
+    assert access["spec"] == {
+        "resourceAttributes": {**wanted, "namespace": "team-a", "name": "train"},
+        "user": "alice",
+        "uid": "u1",
+        "groups": ["admins"],
+        "extra": {"scopes": ["x", "y"]},
+    }
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        pytest.param({}, id="no word"),
+        pytest.param({"authenticated": False, "error": "expired"}, id="not vouched for"),
+        pytest.param({"authenticated": True, "user": {}}, id="of a user without a name"),
+        pytest.param({"user": {"username": "alice"}}, id="only a name"),
+    ],
+)
+def test_a_token_that_no_user_has(server: FakeAPIServer, connection: Connection, status: dict[str, Any]) -> None:
+    server.others.append(Answer(201, {"status": status}))
+    assert connection.user_of("secret") is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from extender.api.metadata_keys import Record, Source
+from extender.cli import serve
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import LeaseRef
 from extender.plugins.coscheduling.backfill.backfill_nodes import DAEMON_SET
@@ -368,3 +370,35 @@ def test_the_configuration_beside_the_default_scheduler_is_read(tmp_path: Path) 
 def test_every_file_and_folder_that_the_page_of_integrations_links_to_is_there() -> None:
     for link in re.findall(r"\]\(([^)#]+)", INTEGRATIONS):
         assert (MANIFESTS.parent / "docs" / link).exists(), link
+
+
+def test_the_overlay_of_pages_gives_the_flags_that_serve_takes_and_the_right_to_two_reviews() -> None:
+    (kustomization,) = documents("pages/kustomization.yaml")
+    operations = yaml.safe_load(kustomization["patches"][0]["patch"])
+    [container] = [each["path"].split("/")[5] for each in operations if each["op"] == "test"]
+    assert POD["containers"][int(container)]["name"] == "extender"
+    flags = [each["value"] for each in operations if each["path"].endswith("/args/-")]
+    parser = argparse.ArgumentParser()
+    serve.add_arguments(parser)
+    given = parser.parse_args(flags)
+    assert (given.pages_bind_address, given.pages_port) == ("$(POD_IP)", 8890)
+    [mount] = [each["value"] for each in operations if each["path"].endswith("/volumeMounts/-")]
+    for file in (given.pages_tls_cert_file, given.pages_tls_private_key_file):
+        assert str(Path(file).parent) == mount["mountPath"]
+    role = documents("pages/role.yaml")[0]
+    assert {(each, verb) for rule in role["rules"] for each in rule["resources"] for verb in rule["verbs"]} == {
+        ("tokenreviews", "create"),
+        ("subjectaccessreviews", "create"),
+    }
+
+
+def test_the_service_of_pages_and_its_policy_lead_to_the_port_of_pages_alone() -> None:
+    (service,), (policy,) = documents("pages/service.yaml"), documents("pages/network-policy.yaml")
+    labels = DEPLOYMENT["spec"]["template"]["metadata"]["labels"]
+    assert service["spec"]["selector"].items() <= labels.items()
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+    assert [each["targetPort"] for each in service["spec"]["ports"]] == ["pages"]
+    for_users, for_all = policy["spec"]["ingress"]
+    assert for_users["ports"] == [{"port": "pages"}]
+    ports = {each["name"] for container in POD["containers"] for each in container["ports"]}
+    assert {each["port"] for each in for_all["ports"]} <= ports

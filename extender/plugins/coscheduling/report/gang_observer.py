@@ -62,11 +62,13 @@ Telling = tuple[OwnPodGroup | None, str, Verdict, corev1.Pod | None]
 
 @dataclass(eq=False)
 class GangObserver:
-    """The manager's lock guards what was seen. is_short: told the keys of gangs of which it is told that they have too few members."""
+    """The manager's lock guards what was seen. is_short: told the keys of gangs of which it is told that they have too few members.
+    came_into: told each phase that a gang comes into, under the lock."""
 
     manager: PodGroupManager
     dependencies: CoschedulingDependencies
     is_short: Callable[[str], None]
+    came_into: Callable[[str, Phase], None] = lambda key, phase: None
 
     def __post_init__(self) -> None:
         self._seen: dict[str, Seen] = {}
@@ -190,6 +192,8 @@ class GangObserver:
                 seen = replace(seen, since=before.since)
         if self.manager.groups.get(group.key) is group:  # a page may ask about one that has just gone
             self._seen[group.key] = seen
+            if before is None or before.phase is not phase:
+                self.came_into(group.key, phase)
         return seen
 
     def gate(self, group: Group) -> FailedCheck | None:

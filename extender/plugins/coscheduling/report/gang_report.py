@@ -26,7 +26,9 @@ from extender.plugins.coscheduling.report.gang_status import (
     MemberState,
     PreemptionView,
     Relaxation,
+    StoryEntry,
 )
+from extender.plugins.coscheduling.report.gang_story import Note
 from extender.plugins.coscheduling.report.group_view import (
     count_members,
     kept_free,
@@ -72,7 +74,7 @@ def nothing_to_preempt(key: str) -> None:
 @dataclass(eq=False)
 class GangReport:
     """largest: how large a gang still fits. denied_seconds: deniedPGExpirationTimeSeconds, which the texts name. wall: the time
-    of day of what is shown."""
+    of day of what is shown. story: what happened to the gang of that key, the oldest first."""
 
     manager: PodGroupManager
     rounds: PlanningRounds
@@ -82,6 +84,7 @@ class GangReport:
     largest: Callable[[], Largest]
     denied_seconds: float = field(kw_only=True)
     wall: Callable[[], datetime] = field(kw_only=True, default=wall_clock)
+    story: Callable[[str], Sequence[Note]] = field(kw_only=True, default=lambda key: ())
 
     def __post_init__(self) -> None:
         self.analyses = FitAnalyses(self.manager, self.rounds, self.dependencies)
@@ -104,7 +107,7 @@ class GangReport:
         for some in _by_turns(keys):
             with manager.lock:
                 groups = [group for key in some if (group := manager.groups.get(key)) is not None]
-                found += [self._line_of(group, line) for group in groups]
+                found += [self.line_of(group, line) for group in groups]
         return sorted(found, key=lambda gang: (gang.place or len(keys) + 1, gang.key))
 
     def status(self, key: str) -> GangStatus | None:
@@ -165,19 +168,19 @@ class GangReport:
             with manager.lock:
                 for key in some:
                     group = manager.groups.get(key)
-                    if group is not None and group.members:
-                        order = manager.quarantine.for_gang(key, "page", partial(self._order_of_waiting, group), None)
+                    if group is not None:
+                        order = manager.quarantine.for_gang(key, "page", partial(self.order_of_waiting, group), None)
                         waiting += [order] if order is not None else []
         return waiting
 
     # Under the manager's lock
 
-    def _order_of_waiting(self, group: Group) -> Order | None:
-        waits = phase_of(self.manager, group) in WAITING_PHASES
+    def order_of_waiting(self, group: Group) -> Order | None:
+        waits = group.members and phase_of(self.manager, group) in WAITING_PHASES
         return self.manager.line.order(group) if waits else None
 
-    def _line_of(self, group: Group, line: Line) -> GangSummary:
-        """One of the list."""
+    def line_of(self, group: Group, line: Line) -> GangSummary:
+        """One of the list. Lock held."""
         shown = self.manager.quarantine.for_gang(group.key, "page", partial(self._summary_and_why, group, line), None)
         return shown or self._set_aside(group)
 
@@ -264,6 +267,9 @@ class GangReport:
             not_honoured=spec.ignored if spec is not None else (),
             room_kept=room_kept(manager, group, self._at),
             gave_up=messages.GAVE_UP if group.key in line and manager.line.has_given_up(group) else "",
+            story=tuple(
+                StoryEntry(self._at(note.at), note.phase, note.reason, note.message) for note in self.story(group.key)
+            ),
         )
 
     def _at(self, then: float) -> datetime:

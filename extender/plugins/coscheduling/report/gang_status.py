@@ -10,9 +10,11 @@ from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from extender.framework.resource import CPU, EPHEMERAL_STORAGE, MEMORY
 
+OF_OTHERS = "(of another namespace)"
 _BYTES = (MEMORY, EPHEMERAL_STORAGE)
 _UNITS = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 
@@ -137,6 +139,16 @@ class RoomKept(Shown, frozen=True):
     until: datetime
 
 
+class StoryEntry(Shown, frozen=True):
+    """One thing that happened to the gang: it came into a phase, or something was decided of it. reason: of the event; empty for a
+    phase."""
+
+    at: datetime
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+
+
 class GangStatus(Shown, frozen=True):
     """One gang, whole.
 
@@ -147,7 +159,8 @@ class GangStatus(Shown, frozen=True):
     would not help, or none is needed.
     starts_with: the groups that it starts together with, until all have. not_asked: why kube-scheduler asks about no member, where known.
     not_honoured: of another system's PodGroup, and annotations. room_kept: None where none of its members come later. gave_up: that it
-    comes behind others of its priority, and why; empty while it does not.
+    comes behind others of its priority, and why; empty while it does not. story: what happened to it, the oldest first, since the
+    extender started, as far as it is remembered.
     """
 
     gang: GangSummary
@@ -170,6 +183,18 @@ class GangStatus(Shown, frozen=True):
     not_honoured: tuple[str, ...] = ()
     room_kept: RoomKept | None = None
     gave_up: str = ""
+    story: tuple[StoryEntry, ...] = ()
+
+    def within_namespace(self) -> GangStatus:
+        """For users that may see no gang of another namespace: without the names of those, and of their pods. The gangs that it starts
+        with stay, which both have named."""
+        mine = f"{self.gang.namespace}/"
+        preemption = self.preemption
+        if preemption is not None:
+            shown = tuple(each if each.pod.startswith(mine) else Victim(OF_OTHERS) for each in preemption.victims)
+            preemption = replace(preemption, victims=shown)
+        reserved_for = tuple(key if key.startswith(mine) else OF_OTHERS for key in self.reserved_for)
+        return replace(self, preemption=preemption, reserved_for=tuple(dict.fromkeys(reserved_for)))
 
 
 def amount_text(resource: str, amount: int) -> str:

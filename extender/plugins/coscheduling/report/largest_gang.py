@@ -146,16 +146,19 @@ def largest(cluster: NodeInfoLister, domains: Domains, reference: Amounts) -> Ma
 def _in_order(snapshot: NodeInfoLister) -> BoolColumn:
     table = table_of(snapshot)
     if table is not None:
-        return ~(table.unschedulable() | table.taints().nodes_where(_out_of_order))
+        return ~(table.unschedulable() | table.taints().nodes_where(is_out_of_order))
     return np.array(
         [
-            not node.unschedulable and node.node is not None and not _out_of_order(node.node.spec.taints)
+            not node.unschedulable and node.node is not None and not is_out_of_order(node.node.spec.taints)
             for node in snapshot.list()
         ],
         dtype=np.bool_,
     )
 
 
-def _out_of_order(taints: Iterable[corev1.Taint]) -> bool:
-    """Other taints are kept for those that tolerate them, which gangs often do."""
+def is_out_of_order(taints: Iterable[corev1.Taint]) -> bool:
+    """Whether a node with these taints is cordoned, not ready or under pressure.
+
+    Other taints are kept for those that tolerate them, which gangs often do.
+    """
     return any(taint.key.startswith(OUT_OF_ORDER) and taint.effect != "PreferNoSchedule" for taint in taints)

@@ -60,10 +60,19 @@ def situation(manager: PodGroupManager, group: Group) -> Situation | None:
 
     None where the state of other gangs plays a part. The manager's lock is held.
     """
+    return None if others_count(manager, group) else own_situation(manager, group)
+
+
+def others_count(manager: PodGroupManager, group: Group) -> bool:
+    """Whether the state of other gangs plays a part in the group's phase and checks. The manager's lock is held."""
     stop, sets = group.last_diagnosis, manager.gang_set_index
     linked = sets.names(group.key) or len(sets.gang_set(group.key)) > 1 or manager.composites.root_of(group.key)
-    if linked or (stop is not None and stop.in_the_way):
-        return None
+    return bool(linked or (stop is not None and stop.in_the_way))
+
+
+def own_situation(manager: PodGroupManager, group: Group) -> Situation:
+    """The group's own part of its situation. The manager's lock is held."""
+    stop = group.last_diagnosis
     return (
         group.changes,
         group.spec,

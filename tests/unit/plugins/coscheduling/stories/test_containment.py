@@ -35,7 +35,7 @@ BOUNDARIES = (
     "plugin:",
     "extension_points.pre_filter:",
     "report.gang_report:GangReport.status",
-    "report.gang_report:GangReport._line_of",
+    "report.gang_report:GangReport.line_of",
     "report.largest_gang:LargestGang._members",
     "scheduling.planning_order:PlanningLine._ranked_by",
     "scheduling.planning_order:take",

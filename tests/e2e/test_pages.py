@@ -1,0 +1,171 @@
+"""Which users see what of the pages: their own tokens, judged by the real API server, in a namespace of their own and beyond it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+import yaml
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.control_plane import MANIFESTS, SIDECAR, ControlPlane, Scheduler
+from tests.e2e.extender import Extender
+from tests.e2e.processes import eventually, free_port
+
+TENANTS = ("team-a", "team-b")
+VIEW = "gang-extender-podgroups-view"  # of manifests/rbac, aggregated to the ClusterRole `view`
+WITHIN = 30.0
+
+
+class Pages:
+    """The pages' port of an extender, as users reach it."""
+
+    def __init__(self, port: int, ca_file: Path) -> None:
+        self._port = port
+        self._context = ssl.create_default_context(cafile=str(ca_file))
+
+    def get(self, path: str, token: str = "") -> tuple[int, Any]:
+        connection = http.client.HTTPSConnection("127.0.0.1", self._port, timeout=10, context=self._context)
+        try:
+            connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
+            answer = connection.getresponse()
+            body = answer.read()
+            return answer.status, json.loads(body) if body.startswith((b"{", b"[")) else body
+        finally:
+            connection.close()
+
+    def first_event(self, path: str, token: str) -> Any:
+        """The whole, as a page gets it at first."""
+        connection = http.client.HTTPSConnection("127.0.0.1", self._port, timeout=10, context=self._context)
+        try:
+            connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+            answer = connection.getresponse()
+            assert answer.status == 200, answer.read()
+            while not (line := answer.readline()).startswith(b"data: "):
+                assert line, "the stream has ended"
+            return json.loads(line.removeprefix(b"data: "))
+        finally:
+            connection.close()
+
+
+def token_of(plane: ControlPlane, namespace: str, name: str) -> str:
+    return plane.kubectl("-n", namespace, "create", "token", name).strip()
+
+
+def objects_of(namespace: str) -> list[Any]:
+    """A tenant's namespace, with a gang that waits and a ServiceAccount that may view PodGroups there."""
+    rbac = "rbac.authorization.k8s.io"
+    inside = {"name": "viewer", "namespace": namespace}
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": inside},
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "RoleBinding",
+            "metadata": inside,
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": VIEW},
+            "subjects": [{"kind": "ServiceAccount", **inside}],
+        },
+        {
+            "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+            "kind": "PodGroup",
+            "metadata": {"name": f"gang-of-{namespace}", "namespace": namespace},
+            "spec": {"minMember": 2},
+        },
+    ]
+
+
+@pytest.fixture
+def tenants(cluster: Cluster) -> Iterator[Cluster]:
+    """The namespaces stay: no controller takes them away here."""
+    plane = cluster.plane
+    plane.kubectl("apply", "--server-side", "-k", str(MANIFESTS / "pages"))
+    objects = [each for namespace in TENANTS for each in objects_of(namespace)]
+    plane.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(objects))
+    yield cluster
+    for namespace in TENANTS:
+        plane.kubectl("-n", namespace, "delete", "podgroups", "--all")
+
+
+@pytest.fixture
+def pages(tenants: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]) -> Pages:
+    """Of an extender that has the rights of the shipped account and no others."""
+    ca, port = trustme.CA(), free_port()
+    issued = ca.issue_cert("127.0.0.1")
+    files = {name: tmp_path / name for name in ("ca.crt", "tls.crt", "tls.key")}
+    ca.cert_pem.write_to_path(files["ca.crt"])
+    issued.cert_chain_pems[0].write_to_path(files["tls.crt"])
+    issued.private_key_pem.write_to_path(files["tls.key"])
+    flags = [
+        "--pages-bind-address=127.0.0.1",
+        f"--pages-port={port}",
+        f"--pages-tls-cert-file={files['tls.crt']}",
+        f"--pages-tls-private-key-file={files['tls.key']}",
+    ]
+    extender = Extender(tmp_path, tenants.plane.kubeconfig(SIDECAR), flags=flags)
+    programs.append(extender)
+    extender.start()
+    made = Pages(port, files["ca.crt"])
+    token = token_of(tenants.plane, "team-a", "viewer")
+    eventually(
+        lambda: made.get("/gangs/team-a/gang-of-team-a", token)[0] == 200, within=WITHIN, what="the role is in force"
+    )
+    return made
+
+
+def test_a_user_of_one_namespace_sees_its_gangs_and_no_other_s(pages: Pages, tenants: Cluster) -> None:
+    token = token_of(tenants.plane, "team-a", "viewer")
+    status, own = pages.get("/gangs?namespace=team-a", token)
+    assert (status, [gang["name"] for gang in own]) == (200, ["gang-of-team-a"])
+    page = pages.first_event("/ui/events?namespace=team-a", token)
+    assert [gang["name"] for gang in page["gangs"]] == ["gang-of-team-a"]
+    assert "nodes" not in page or page["nodes"] == []
+    assert "team-b" not in json.dumps([own, page])
+    for path in (
+        "/gangs",
+        "/ui/events",
+        "/gangs?namespace=team-b",
+        "/ui/events?namespace=team-b",
+        "/gangs/team-b/gang-of-team-b",
+    ):
+        status, refused = pages.get(path, token)
+        assert (status, refused["reason"]) == (403, "Forbidden"), path
+
+
+def test_a_refusal_is_worded_as_the_api_server_s_own(pages: Pages, tenants: Cluster) -> None:
+    token = token_of(tenants.plane, "team-a", "viewer")
+    _, ours = pages.get("/gangs/team-b/gang-of-team-b", token)
+    path = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/team-b/podgroups/gang-of-team-b"
+    with pytest.raises(Exception, match="403") as caught:
+        tenants.plane.api(token).get(path)
+    assert str(caught.value) == f"403: {ours['message']}"
+
+
+def test_without_a_token_of_the_cluster_s_nothing_is_seen_but_the_empty_page(pages: Pages, tenants: Cluster) -> None:
+    assert pages.get("/ui")[0] == 200
+    for token in ("", "made-up", token_of(tenants.plane, "team-a", "viewer")[:-4]):
+        status, refused = pages.get("/gangs?namespace=team-a", token)
+        assert (status, refused["message"]) == (401, "Unauthorized")
+
+
+def test_an_operator_sees_all_gangs_and_a_right_that_is_taken_back_ends(pages: Pages, tenants: Cluster) -> None:
+    plane = tenants.plane
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "operator", "namespace": "team-a"}}
+    plane.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump(account))
+    binding = ("clusterrolebinding", "pages-operator")
+    plane.kubectl("create", *binding, f"--clusterrole={VIEW}", "--serviceaccount=team-a:operator")
+    token = token_of(plane, "team-a", "operator")
+    try:
+        eventually(lambda: pages.get("/gangs", token)[0] == 200, within=WITHIN, what="the operator sees all")
+        _, gangs = pages.get("/gangs", token)
+        assert {"gang-of-team-a", "gang-of-team-b"} <= {gang["name"] for gang in gangs}
+        assert "nodes" in pages.first_event("/ui/events", token)
+    finally:
+        plane.kubectl("delete", *binding)
+    eventually(lambda: pages.get("/gangs", token)[0] == 403, within=WITHIN, what="it is taken back")
