@@ -12,9 +12,11 @@ from typing import Any
 
 from extender.cli import terminal
 from extender.cli.errors import UsageError
+from extender.cli.progress import progress
 from extender.cli.table import natural, table
 
 Json = dict[str, Any]
+BAR_AFTER = 20
 GZIP = b"\x1f\x8b"
 
 EXAMPLES = {
@@ -45,7 +47,11 @@ def run(args: argparse.Namespace) -> int:
 
     chosen = _chosen(_read(args.scenarios), args.name, args.scenarios)
     registry = new_registry()
-    answers = [_answer(entry, path, registry, args) for path, entry in chosen]
+    answers = []
+    with progress("scenarios evaluated", len(chosen), BAR_AFTER) as evaluated:
+        for path, entry in chosen:
+            answers.append(_answer(entry, path, registry, args))
+            evaluated(len(answers))
     _print(answers, args.output)
     failed = [answer for answer in answers if "error" in answer]
     for answer in failed:

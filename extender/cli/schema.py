@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import inspect
 import json
 import re
@@ -19,7 +20,7 @@ NAMES = {
     "configuration": "the extender's own file, ExtenderConfiguration",
     "simulate": "the report of `simulate -o json`",
     "evaluate": "the answers of `evaluate`, a list",
-    "gangs": "the list of `explain -o json`, and of the page /gangs",
+    "gangs": "the list of `list -o json`, and of the page /gangs",
     "gang": "one gang: `explain NAMESPACE/NAME -o json`, and its page",
     "pod": "a pod and its gang: `why POD -o json`, and the page /pods",
     "whatif": "what would become of a gang: `whatif -o json`, and the page /whatif",
@@ -70,19 +71,20 @@ def _in_json_words(docstring: str) -> str:
 
 
 def _type(name: str) -> Any:
-    from extender.config.findings import Finding
-    from extender.plugins.coscheduling.report.gang_status import GangStatus, GangSummary
-    from extender.plugins.coscheduling.report.outlook import DrainOutlook, PodStatus, WhatIf
-    from extender.simulation.answer import Answer
-    from extender.simulation.report import Report
+    """Only what is asked for is imported: those of kubectl gang need nothing of the server."""
+    module, type_ = _TYPES[name]
+    found: Any = getattr(importlib.import_module(f"extender.{module}"), type_)
+    return list[found] if name in _LISTS else found
 
-    return {
-        "simulate": Report,
-        "evaluate": list[Answer],
-        "gangs": list[GangSummary],
-        "gang": GangStatus,
-        "pod": PodStatus,
-        "whatif": WhatIf,
-        "drain": DrainOutlook,
-        "doctor": list[Finding],
-    }[name]
+
+_LISTS = ("evaluate", "gangs", "doctor")
+_TYPES = {
+    "simulate": ("simulation.report", "Report"),
+    "evaluate": ("simulation.answer", "Answer"),
+    "gangs": ("plugins.coscheduling.report.gang_status", "GangSummary"),
+    "gang": ("plugins.coscheduling.report.gang_status", "GangStatus"),
+    "pod": ("plugins.coscheduling.report.outlook", "PodStatus"),
+    "whatif": ("plugins.coscheduling.report.outlook", "WhatIf"),
+    "drain": ("plugins.coscheduling.report.outlook", "DrainOutlook"),
+    "doctor": ("config.findings", "Finding"),
+}

@@ -7,19 +7,19 @@ import gc
 import logging
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from extender.api.codec import DecodeError
 from extender.cli.errors import UsageError
+from extender.cli.progress import progress
 
 if TYPE_CHECKING:
     from extender.config.types import KubeSchedulerConfiguration
     from extender.simulation.clock import VirtualClock
     from extender.simulation.cluster import Cluster
     from extender.simulation.configuration import Files
-    from extender.simulation.driver import Driver
     from extender.simulation.report import Report
 
 BAR_AFTER_PODS = 200  # a run that is over at once needs no bar
@@ -184,7 +184,7 @@ def _simulated(args: argparse.Namespace, cluster: Cluster, files: Files, clock: 
     from extender.simulation.simulate import Simulation
 
     waiting = sum(not pod.node_name for pod in cluster.pods)
-    with _progress(waiting) as watched, _loaded_objects_stay():
+    with progress("pods bound", waiting, BAR_AFTER_PODS) as bound, _loaded_objects_stay():
         try:
             by = configured(cluster, files, call_extenders=args.call_extenders)
             simulation = Simulation(
@@ -194,7 +194,7 @@ def _simulated(args: argparse.Namespace, cluster: Cluster, files: Files, clock: 
                 seed=args.seed,
                 extender=by.extender,
                 warnings=by.warnings,
-                watched=watched,
+                watched=lambda driver: bound(len(driver.bound_at)),
             )
         except (RegistryError, PluginSetError, ProfileError, ExtenderError) as error:
             raise UsageError(
@@ -211,18 +211,3 @@ def _loaded_objects_stay() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
-
-
-@contextmanager
-def _progress(pods: int) -> Iterator[Callable[[Driver], None]]:
-    """A progress bar of the pods that are bound, where standard error is a terminal."""
-    if pods < BAR_AFTER_PODS or not sys.stderr.isatty():
-        yield lambda driver: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("pods bound", total=pods)
-        yield lambda driver: bar.update(task, completed=len(driver.bound_at))

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from extender.cli.main import main
+from tests.documented import PROJECT
 
 Json = dict[str, Any]
 
@@ -211,3 +212,30 @@ def test_a_plugin_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.Capt
     }
     assert _run(tmp_path, [FITS | {"config": config}]) == 1
     assert 'plugin "Mine" does not exist' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("count", "watched", "bar"),
+    [
+        pytest.param(20, True, True, id="many scenarios on a terminal"),
+        pytest.param(20, False, False, id="many, and standard error is a file"),
+        pytest.param(2, True, False, id="few"),
+    ],
+)
+def test_a_bar_shows_how_far_it_is(
+    count: int,
+    watched: bool,
+    bar: bool,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: watched, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    [scenario] = json.loads((PROJECT / "docs/evaluate/scenarios.json").read_text())
+    file = tmp_path / "scenarios.json"
+    file.write_text(json.dumps([{**scenario, "name": str(number)} for number in range(count)]))
+    assert main(["evaluate", str(file), "-o", "table"]) == 0
+    said = capsys.readouterr()
+    assert ("scenarios evaluated" in said.err) is bar
+    assert len(said.out.splitlines()) == 1 + count

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
 from extender.cli import output
 from extender.cli.main import kubectl_gang, main
+from extender.cli.schema import schema
 from extender.client.interface import POD_GROUPS
 from tests.unit.cli import leading as leaders
 from tests.unit.cli.leading import LEASE, OPS_PORT, POD, Leading
@@ -324,3 +326,19 @@ def test_a_manifest_that_makes_no_pod(leader: Leading, capsys: pytest.CaptureFix
     file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}))
     assert kubectl_gang(["whatif", "-f", str(file), "--kubeconfig", str(leader.kubeconfig)]) == 2
     assert "no pod is made by what is in it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("gangs", ["list"]),
+        ("gang", ["explain", "waits"]),
+        ("gang", ["explain", "runs"]),
+        ("pod", ["why", "waits-0"]),
+        ("whatif", ["whatif", "--members", "9", "--requests", "cpu=3"]),
+        ("drain", ["drain", "n0"]),
+    ],
+    ids=lambda each: each if isinstance(each, str) else " ".join(each),
+)
+def test_what_programs_read_is_as_its_schema_says(ask: Ask, name: str, arguments: list[str]) -> None:
+    jsonschema.validate(json.loads(ask(*arguments, "-o", "json")), schema(name))
