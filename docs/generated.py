@@ -30,6 +30,8 @@ def write(folder: Path) -> None:
     os.environ["COLUMNS"] = WIDTH  # of help texts, on a machine whose terminal is narrow as well
     pages = {
         "command-line.md": command_line(),
+        "all-pages.md": listed("All pages", "/[!i]*", "/tasks/*"),  # not the index itself
+        "design-notes.md": listed("Notes, one by one", "/design/0*"),
         "pod-group.md": pod_group(),
         "reasons.md": reasons(),
         "schemas.md": schemas(),
@@ -58,6 +60,11 @@ def _help(name: str) -> str:
     parser: argparse.ArgumentParser = commands.choices[name]
     parser.description = None
     return parser.format_help()
+
+
+def listed(title: str, *patterns: str) -> Iterator[str]:
+    """A page of the site's menu with all pages that there are: one that comes later is found as well."""
+    yield from (f"# {title}", "", "```{toctree}", ":glob:", ":maxdepth: 1", "", *patterns, "```")
 
 
 def pod_group() -> Iterator[str]:
