@@ -82,13 +82,13 @@ def test_manifests_are_applied_by_the_server_everywhere(file: Path) -> None:
     assert [each for each in APPLIED.findall(file.read_text()) if "--server-side" not in each] == []
 
 
-WRITTEN = re.compile(r"(?:^|`|\$ )(?:\.venv/bin/)?gang-extender ([a-z]+(?: [^`\n#&|>]*)?)", re.MULTILINE)
+WRITTEN = re.compile(r"(?:^ *|`|\$ )(?:\.venv/bin/)?gang-extender ([a-z]+(?: [^`\n#&|>]*)?)", re.MULTILINE)
 OF_THE_READER = "manifests/mine"
 APPLIES = re.compile(r"kubectl (?:apply|delete|diff)[^\n`]*? -[kf] ([\w./-]+)")
 
 
 def _lines_of_blocks(page: Path) -> str:
-    return "\n".join(re.findall(r"^```(?:sh)?\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL))
+    return "\n".join(re.findall(r"^ *```(?:sh)?\n(.*?)^ *```", page.read_text(), re.MULTILINE | re.DOTALL))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
