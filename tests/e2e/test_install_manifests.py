@@ -83,6 +83,20 @@ def test_in_another_namespace_only_the_reader_of_kube_system_stays(plane: Contro
     assert {identity(each) for each in objects if each["kind"] != "ConfigMap"} == names | more
 
 
+def test_kubeadm_s_kube_scheduler_has_what_it_has_not_by_itself(plane: ControlPlane) -> None:
+    """The roles that every cluster has for that user are its own; nothing is made for a ServiceAccount."""
+    objects = kustomized(plane, "kubeadm")
+    assert {each["kind"] for each in objects} == {
+        "CustomResourceDefinition",
+        *("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"),
+    }
+    users = {(subject["kind"], subject["name"]) for each in objects for subject in each.get("subjects", ())}
+    assert users == {("User", "system:kube-scheduler")}
+    (role,) = [each for each in objects if each["kind"] == "Role"]
+    leases = [rule for rule in role["rules"] if rule["resources"] == ["leases"]]
+    assert [rule["resourceNames"] for rule in leases] == [["kube-scheduler"]]
+
+
 def may(cluster: Cluster, user: str, right: str) -> bool:
     """right: verb, group/resource/name, and namespace."""
     verb, what, namespace = right.split()
