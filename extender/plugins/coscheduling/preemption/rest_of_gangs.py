@@ -23,7 +23,9 @@ from extender.plugins.coscheduling.pod_conditions import was_preempted
 from extender.plugins.coscheduling.preemption.evictable import running_gang, running_members
 from extender.plugins.coscheduling.preemption.reselection import Selection
 from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims
+from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.quorum import minima_missed
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +74,37 @@ class RestOfGangs:
             del self._expected[uid]
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
-        every(partial(self._expected_victim, old, new), partial(self._any_victim, old, new))
+        every(
+            partial(self._expected_victim, old, new),
+            partial(self._last_to_spare, old, new),
+            partial(self._any_victim, old, new),
+        )
+
+    def _last_to_spare(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+        """A gang goes whole though no guard of ours has said so: kube-scheduler takes the last member of a minMember of 1, or members
+        one after the other. Its PodGroup says it; what is left is looked at as any rest."""
+        if old is None or new is None or not new.node_name or was_preempted(old) or not was_preempted(new):
+            return
+        ref = self.manager.labels.group_of(new)
+        if ref is None:
+            return
+        with self.manager.lock:
+            group = self.manager.groups.get(ref.key)
+            step = partial(self._goes_with, group, new.uid)
+            goes = self.manager.quarantine.for_gang(ref.key, "preempt", step, otherwise=False)
+        if goes:
+            self.terminating.go((), (ref.key,))
+
+    def _goes_with(self, group: Group | None, uid: str) -> bool:
+        """Whether the gang was whole until this victim, and goes with it. Lock held."""
+        spec = self.manager.specs.of(group) if group is not None else None
+        if group is None or spec is None or spec.invalid or uid not in group.assigned:
+            return False
+        stay = {each for each in group.assigned if not was_preempted(group.members[each].pod)} - {uid}
+        if minima_missed(group, spec, stay | {uid}, group.ended.values()):
+            return False
+        first = len(stay) + 1 == len(group.assigned)
+        return (spec.disrupted_whole and first) or bool(minima_missed(group, spec, stay, group.ended.values()))
 
     def _expected_victim(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         pod = new or old
@@ -150,6 +182,7 @@ class RestOfGangs:
 
     def _finish(self, key: str, pods: Sequence[corev1.Pod]) -> None:
         log.warning("preemption was broken off, the rest of the gang goes group=%s pods=%d", key, len(pods))
+        self.terminating.go((), (key,))
         self._evict((key,), pods, pods[0], "a preemption that was broken off")
 
     def _evict(self, keys: Collection[str], pods: Sequence[corev1.Pod], by: corev1.Pod, cause: str) -> None:

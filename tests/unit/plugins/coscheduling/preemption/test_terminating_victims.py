@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import msgspec
@@ -182,6 +183,55 @@ def test_a_gang_that_breaks_is_told_once(gang: Preempted) -> None:
 def test_a_gang_with_members_to_spare_is_not(gang: Preempted) -> None:
     gang.terminating.go(gang.members[:1])
     assert not any("GangPreempted" in verdict for verdict in gang.world.verdicts)
+
+
+def _told(gang: Preempted) -> int:
+    return sum("GangPreempted" in verdict for verdict in gang.world.verdicts)
+
+
+@pytest.mark.parametrize(
+    ("minimum", "told"),
+    [
+        pytest.param(1, [0, 0, 1], id="a minMember of 1 goes with the last"),
+        pytest.param(2, [0, 1, 1], id="once fewer are left than it needs"),
+        pytest.param(3, [1, 1, 1], id="with the first where none is to spare"),
+        pytest.param(4, [0, 0, 0], id="one that was no gang any more is not told"),
+    ],
+)
+def test_a_gang_that_kube_scheduler_takes_one_by_one_is_told_once_it_is_none(
+    gang: Preempted, minimum: int, told: list[int]
+) -> None:
+    """No guard of ours was asked: another replica's was, or kube-scheduler needs none for single pods."""
+    gang.world.plugin.on_pod_group(pod_group("g", 3), pod_group("g", minimum))
+    seen = []
+    for member in gang.members:
+        gang.watched(member, _disrupted(member))
+        gang.watched(_disrupted(member), _disrupted(member))
+        seen.append(_told(gang))
+    assert seen == told
+
+
+def test_a_gang_that_is_disrupted_as_a_whole_is_told_with_its_first_victim(
+    gang: Preempted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gang.world.plugin.on_pod_group(pod_group("g", 3), pod_group("g", 1))
+    spec = gang.manager.groups["default/g"].spec
+    assert spec is not None
+    monkeypatch.setattr(gang.manager.specs, "of", lambda group: dataclasses.replace(spec, disrupted_whole=True))
+    for member in gang.members[:2]:
+        gang.watched(member, _disrupted(member))
+        assert _told(gang) == 1
+
+
+def test_what_is_left_of_a_preemption_that_was_broken_off_is_told_too(gang: Preempted) -> None:
+    """The process before us has told nothing: a victim is the first that we see of it."""
+    gang.rest.on_pod(None, _disrupted(gang.members[0]))
+    gang.gone(gang.members[0])
+    assert _told(gang) == 0
+    gang.world.clock.now += 30
+    gang.rest.tick()
+    assert gang.evictions.victims == ["p1", "p2"]
+    assert _told(gang) == 1
 
 
 def test_an_eviction_that_fails_leaves_the_rest_as_it_was(gang: Preempted) -> None:
