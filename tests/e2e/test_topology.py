@@ -152,3 +152,23 @@ def test_a_leader_and_its_workers_are_in_slices_by_their_index(cluster: Cluster,
     names = [f"serve-{index}" for index in range(4)]
     cluster.recorder.await_bound(*names, within=5)
     assert [rack_of(cluster, name) for name in names] == ["r2", "r2", "r1", "r1"]
+
+
+def test_a_gang_in_slices_preempts_where_whole_slices_cost_least(cluster: Cluster, with_racks: Pair) -> None:
+    """Each rack has a node with a single pod; r1's other node has two."""
+    racks(cluster, r1=(2, 2), r2=(2, 2), r3=(2, 2))
+    for rack, counts in {"r1": (1, 2), "r2": (1, 1), "r3": (1, 1)}.items():
+        for node, count in enumerate(counts):
+            for number in range(count):
+                name, cpu = f"low-{rack}-{node}-{number}", str(2 // count)
+                cluster.pod(name, requests={"cpu": cpu}, nodeName=f"{rack}-{node}")
+    cluster.recorder.wait(lambda: len(cluster.recorder.bound()) == 7, within=5, what="the racks are full")
+    cluster.pod_group("ranks", 4, annotations={SLICE: "rack=2"})
+    names = [f"ranks-{rank}" for rank in range(4)]
+    for rank, name in enumerate(names):
+        cluster.pod(name, group="ranks", labels={INDEX: str(rank)}, requests={"cpu": "2"}, priority=100)
+    cluster.recorder.await_bound(*names, within=15)
+    assert [rack_of(cluster, name) for name in names] == ["r2", "r2", "r3", "r3"]
+    assert {name for name in cluster.recorder.bound() if name.startswith("low")} == {
+        f"low-r1-{rest}" for rest in ("0-0", "1-0", "1-1")
+    }

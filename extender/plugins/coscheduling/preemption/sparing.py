@@ -20,19 +20,21 @@ from extender.plugins.coscheduling.planner import Judge, Placement, Request, sha
 from extender.plugins.coscheduling.planner.members import MemberClass, judged, looks_at_others
 from extender.plugins.coscheduling.planner.request import Deadline
 from extender.plugins.coscheduling.planner.room import Room, asked_of, free
+from extender.plugins.coscheduling.planner.slicing.slice_count import SliceCount
 from extender.plugins.coscheduling.preemption.evictable import Evictable
 
 _MOST = 2**61
 
 
 class RoomEstimate:
-    """Columns: what is free on each node, and what each victim would give back."""
+    """Columns: what is free on each node, and what each victim would give back. Of a gang in slices whole slices count."""
 
     def __init__(
         self, cluster: NodeInfoLister, request: Request, judge: Judge, all_evictable: Sequence[Evictable]
     ) -> None:
         promised = with_pods(cluster, request.promised)
         member = request.members[0]
+        self._slices = SliceCount.of(request, promised)
         shape, _ = judged(MemberClass((member,), None), promised, judge)
         self._asked = shape.asked
         self._needed = request.needed
@@ -51,7 +53,7 @@ class RoomEstimate:
         """Whether members are alike, mind nothing but room, and may go anywhere."""
         if request.allowed or request.excluded or request.topology.required or request.minima or not request.members:
             return False
-        if any(looks_at_others(member) for member in request.members) or any(each.sizes for each in request.sliced):
+        if any(looks_at_others(member) for member in request.members) or not SliceCount.applies(request):
             return False
         return len({shape_of(member) for member in request.members}) == 1
 
@@ -60,8 +62,8 @@ class RoomEstimate:
         gone = np.array([self._number[victim.uid] for victim in victims], dtype=np.intp)
         room = self._room.copy()
         room.give(self._node[gone], {name: amounts[gone] for name, amounts in self._gives.items()})
-        holds = room.capacity(self._asked)[self._eligible]
-        return int(np.minimum(holds, self._needed).sum()) >= self._needed
+        holds = np.minimum(room.capacity(self._asked) * self._eligible, self._needed)
+        return (int(holds.sum()) if self._slices is None else self._slices.members(holds)) >= self._needed
 
 
 def _amount(victim: Evictable, name: str) -> int:

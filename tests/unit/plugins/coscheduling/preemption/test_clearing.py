@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from extender.config.types import TopologyLevel
 from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.planner import Request, Sliced, Topology, Verdict
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from tests.objects import HOSTNAME, NodeBuilder, PodBuilder, make_node, make_pdb, make_pod
@@ -142,6 +144,23 @@ def test_no_pod_goes_where_no_slice_comes_free() -> None:
     members, request = gang(2)
     fixed = [pod for rack in "ab" for pod in running(f"{rack}1", 1, priority=100)]
     assert isinstance(cluster_of({"a": [1, 0], "b": [1, 0]}, fixed).plan(members, request=request), Verdict)
+
+
+def test_counting_slices_spares_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at some of the victims would be one. Pods of no importance are on four nodes, two of which are no slice."""
+    asked: list[object] = []
+
+    def counted(*given: Any) -> object:
+        asked.append(given)
+        return plan(*given)
+
+    plan = planner.plan
+    monkeypatch.setattr(planner, "plan", counted)
+    members, request = gang(4)
+    more_important = [pod for rack in "abcd" for pod in running(f"{rack}1", 1, priority=5)]
+    cluster = cluster_of({rack: [1, 0] for rack in "abcd"}, more_important)
+    assert cleared(cluster.plan(members, request=request)) == "a0 a1 b0 b1"
+    assert len(asked) <= 3
 
 
 @settings(max_examples=60, deadline=None)
