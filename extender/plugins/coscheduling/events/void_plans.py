@@ -42,7 +42,7 @@ class VoidPlans:
         manager = self._manager
         for each in gang_set_of(manager, group):
             spec = manager.specs.of(each)
-            if spec is None or spec.invalid or manager.places.lacks(each, each.members.keys()):
+            if spec is None or spec.invalid or manager.places.lacks(each, spec, each.members.keys()).total:
                 return False
         return not is_linked(manager, group) or not (
             missing_group(manager, group) or manager.composites.missing(group.key)

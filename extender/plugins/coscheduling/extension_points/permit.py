@@ -82,13 +82,14 @@ class GangPermit:
                 return unschedulable(messages.POD_GROUP_NOT_FOUND), 0
             if spec.invalid:
                 return unschedulable(spec.invalid), 0
-            if not schedules_alone(group, spec, pod.uid) and (cause := missing_peer_gang(manager, group)):
+            alone = schedules_alone(group, spec, pod.uid)
+            if not alone and (cause := missing_peer_gang(manager, group)):
                 return unschedulable(cause), 0  # it went while kube-scheduler bound our volumes
             moved = self._moved(group, pod, node_name)
             if not moved.success:
                 return moved, 0
             group.happened(pod.uid, MemberEvent.HELD, node_name)
-            if schedules_alone(group, spec, pod.uid):
+            if alone:
                 return self._gang_start.start([(group, pod.uid)], arriving=pod.uid), 0
             gang_set = gang_set_of(manager, group)
             if not all(is_complete(manager, each) for each in gang_set):
@@ -189,9 +190,8 @@ class GangPermit:
                     until = manager.clock() + self._lease_seconds
                     manager.places.carry_out(effects, group, pod.uid, node_name=node_name, until=until)
                     self._tell_not_bound(group, pod, node_name)
-                    update_once_satisfied(
-                        manager, group
-                    )  # where it was the last, and none is bound, nothing has started
+                    # where it was the last, and none is bound, nothing has started
+                    update_once_satisfied(manager, group)
                     return False
                 if group.key in manager.quarantine:  # that is why the holds were ended; SetAside takes the place back
                     return False

@@ -84,8 +84,10 @@ def _room(
 
 def give_back(manager: PodGroupManager, group: Group) -> bool:
     """Ends the slots for members to come that none will come for any more. Returns whether there were any. Lock held."""
+    if group.members and not (group.steps or group.early or group.in_part):
+        return False
     slots = list(manager.slots.to_come(group.key))
-    if not slots or not (group.steps or group.early or group.in_part or not group.members):
+    if not slots:
         return False
     spec = manager.specs.of(group)
     surplus = []

@@ -134,7 +134,8 @@ def _own_check(
     siblings = group.siblings(scheduler_name)
     if uid and group.gathering is not None:
         return None  # it has room for those that are missing, or finds none
-    if missing := needs(group, spec, siblings):
+    missing = needs(group, spec, siblings)
+    if missing.total:
         return _quorum_check(spec, missing, pod_name, strangers=len(group.members.keys() - siblings))
     if not group.planned:
         ready = group.assigned | {info.pod.uid for info in manager.plannable(group, scheduler_name)}

@@ -65,7 +65,8 @@ class PlanRequests:
 
     def lacks(self, group: Group, without: str = "") -> Needs:
         """How many members the group still needs a place for, if one of them (a UID) has none."""
-        return self._manager.places.lacks(group, self._manager.places.placed(group) - {without})
+        places = self._manager.places
+        return places.lacks(group, self._manager.specs.of(group), places.placed(group) - {without})
 
     def needs_plan(self, group: Group, uid: str) -> bool:
         """Whether the member has to have a place in a plan; an extra one of a gang that has its quorum passes as a single pod."""
@@ -156,7 +157,7 @@ class PlanRequests:
         unplaced = [info for info in self._manager.plannable(group, scheduler_name) if info.pod.uid not in placed]
         if spec is None:
             return unplaced, []
-        missing, asked = self._manager.places.lacks(group, placed), dict(spec.roles.minima)
+        missing, asked = self._manager.places.lacks(group, spec, placed), dict(spec.roles.minima)
         settled = settled_members(group, spec)
         counted = [info for info in unplaced if info.pod.uid not in settled]
         of = "" if alone else f" of {group.key}"

@@ -115,9 +115,8 @@ class Group:
     current: GroupSpec | None = None  # what of it holds in the phase that it is in; None: not computed since a change
     changes: int = 0  # grows with each change of a member
     standing: Standing | None = None  # None: not computed since the last change of a member or of the spec
-    on_waiting: Callable[[bool], None] = lambda waits: (
-        None
-    )  # told whether the gang waits whenever that may have changed
+    # told whether the gang waits whenever that may have changed
+    on_waiting: Callable[[bool], None] = lambda waits: None
     # UIDs of the members in each state, as they are now: a caller that moves members meanwhile takes a copy
     assigned: set[str] = field(default_factory=set)  # members on a node: by the API's word or by our own binding
     refused: set[str] = field(default_factory=set)
@@ -242,10 +241,6 @@ class Group:
         """Whether our gate alone holds the member back, as the watch shows it."""
         (self.gated.add if gated else self.gated.discard)(uid)
         self.on_waiting(bool(self.refused or self.gated))
-
-    def in_state(self, state: MemberState) -> AbstractSet[str]:
-        """UIDs."""
-        return self._by_state[state]
 
     def waiting(self) -> AbstractSet[str]:
         """Held members, those that start among them; the hold of one that has gone ends of itself."""

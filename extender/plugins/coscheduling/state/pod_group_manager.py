@@ -160,7 +160,8 @@ class PodGroupManager:
         if group.spec is None and (group.planned or self.gang_set_index.names(group.key) or names_groups(pod.metadata)):
             self.registry.asks_anew(group)
         if new:
-            group.taken_for_in_part(False)
+            if group.in_part:
+                group.taken_for_in_part(False)
             if group.steps:  # fewer of its members come later: a plan without this one may refuse what fits with it
                 self.notes.epoch += 1
             if self.in_part_after_seconds:
@@ -228,7 +229,8 @@ class PodGroupManager:
         return [
             info
             for info in group.pending()
-            if info.pod.spec.scheduler_name == scheduler_name and not foreign_gates(info.pod, (self.gate,))
+            if info.pod.spec.scheduler_name == scheduler_name
+            and not (info.pod.gated and foreign_gates(info.pod, (self.gate,)))
         ]
 
 

@@ -236,7 +236,7 @@ def update_once_whole(group: Group, spec: GroupSpec | None) -> None:
         group.whole_of = 0
         if spec.match_policy is not MatchPolicy.WAITING_AND_RUNNING:
             group.started.clear()
-    elif group.whole_of < spec.min_member and not spec.to_come and not needs(group, spec, assigned):
+    elif group.whole_of < spec.min_member and not spec.to_come and not needs(group, spec, assigned).total:
         note_whole(group, spec, spec.min_member)
 
 

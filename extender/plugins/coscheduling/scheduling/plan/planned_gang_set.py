@@ -39,8 +39,8 @@ class PlannedGangSet:
     def may_start_with(self, manager: PodGroupManager, uids: Collection[str]) -> bool:
         """Whether these members, where they are still there, and those with a place are enough for the same request now."""
         return self.asks_for_the_same(manager) and not any(
-            manager.places.lacks(group, manager.places.placed(group) | (group.members.keys() & uids))
-            for group, _ in self.groups
+            manager.places.lacks(group, spec, manager.places.placed(group) | (group.members.keys() & uids)).total
+            for group, spec in self.groups
         )
 
     def asks_for_the_same(self, manager: PodGroupManager) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.sources.steps import Step
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.group_members import is_of_kind
@@ -144,9 +145,8 @@ class Places:
         planned = self._slots.uids_of(group.key) & group.members.keys()
         return group.assigned | group.in_permit | group.starting | planned
 
-    def lacks(self, group: Group, placed: AbstractSet[str]) -> Needs:
+    def lacks(self, group: Group, spec: GroupSpec | None, placed: AbstractSet[str]) -> Needs:
         """What the group still needs if these members have a place, beside the slots for members that are still to come."""
-        spec = self._specs.of(group)
         if spec is None:
             return NOTHING
         kept = self._slots.to_come(group.key)
@@ -158,6 +158,6 @@ class Places:
         if not group.planned:
             return
         spec = self._specs.of(group)
-        group.planned = spec is not None and not spec.invalid and not self.lacks(group, self.placed(group)).total
+        group.planned = spec is not None and not spec.invalid and not self.lacks(group, spec, self.placed(group)).total
         if not group.planned and group.key in self._groups and group.waits_for_room():
             self._notes.queue.move_to_active((group.key,))

@@ -209,7 +209,9 @@ def test_a_slot_for_a_member_to_come_counts_for_the_gang_and_against_others(to_c
     manager = to_come.plugin.manager
     with manager.lock:
         assert manager.places.placed(gang_of(to_come)) == {"default/g0"}
-        assert not manager.places.lacks(gang_of(to_come), manager.places.placed(gang_of(to_come)))
+        assert not manager.places.lacks(
+            gang_of(to_come), manager.specs.of(gang_of(to_come)), manager.places.placed(gang_of(to_come))
+        )
         manager.places.follow(gang_of(to_come))
         assert gang_of(to_come).planned
         assert {
@@ -249,9 +251,11 @@ def test_the_gang_with_roles_keeps_it_for_the_role(world: Make) -> None:
     manager, worker = kube.plugin.manager, like(member("like", role="worker"))
     with manager.lock:
         manager.slots.reserve(Slot(PodInfo(leader), KEY, "n1", SOON))
-        assert manager.places.lacks(gang_of(kube), {leader.uid}).roles == (("worker", 1),)
+        assert manager.places.lacks(gang_of(kube), manager.specs.of(gang_of(kube)), {leader.uid}).roles == (
+            ("worker", 1),
+        )
         manager.places.keep_for_members_to_come(gang_of(kube), [("n1", worker)], SOON)
-        assert not manager.places.lacks(gang_of(kube), {leader.uid})
+        assert not manager.places.lacks(gang_of(kube), manager.specs.of(gang_of(kube)), {leader.uid})
     kube.create(member("second", role="leader"))
     assert len(list(manager.slots.to_come(KEY))) == 1, "another role"
     kube.create(member("worker", role="worker"))

@@ -144,8 +144,10 @@ def test_what_is_kept_for_a_later_phase_is_no_place_for_a_member_of_this_one(kub
     kube.create(worker("a"), worker("b"))
     gang = keep(kube, 1000)
     with kube.plugin.manager.lock:
-        assert kube.plugin.manager.places.lacks(gang, frozenset()).total == 2
-        assert not kube.plugin.manager.places.lacks(gang, {"default/a", "default/b"})
+        assert kube.plugin.manager.places.lacks(gang, kube.plugin.manager.specs.of(gang), frozenset()).total == 2
+        assert not kube.plugin.manager.places.lacks(
+            gang, kube.plugin.manager.specs.of(gang), {"default/a", "default/b"}
+        )
 
 
 def test_a_member_that_is_larger_than_each_piece_may_have_the_room_of_several(world: Make) -> None:

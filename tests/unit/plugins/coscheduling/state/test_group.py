@@ -65,7 +65,7 @@ def test_a_member_is_counted_in_one_state(
     group: Group, events: Sequence[Event], state: MemberState, held: dict[str, str]
 ) -> None:
     happen(group, *events)
-    assert {each: set(group.in_state(each)) for each in MemberState if group.in_state(each)} == {state: {"a"}}
+    assert {each: set(group._by_state[each]) for each in MemberState if group._by_state[each]} == {state: {"a"}}
     assert group.held == held
 
 
@@ -94,7 +94,7 @@ def test_a_start_is_forgotten_with_the_state(group: Group) -> None:
 
 def test_an_impossible_event_is_counted_and_changes_nothing(group: Group) -> None:
     group.happened("a", BEGUN)
-    assert group.in_state(MemberState.QUEUED) == {"a"}
+    assert group._by_state[MemberState.QUEUED] == {"a"}
     (metric,) = metrics.impossible_transitions.collect()
     assert {(*each.labels.values(), each.value) for each in metric.samples} == {("Queued", "StartBegun", 1.0)}
 
@@ -134,7 +134,7 @@ def test_a_member_that_was_sent_and_lost_its_place(group: Group, gated: bool, st
 def test_a_member_that_moves_leaves_the_others_where_they_are(group: Group) -> None:
     join(group, "b")
     happen(group, (HELD, "n1"))
-    assert (group.in_state(MemberState.QUEUED), group.in_state(MemberState.WAITING)) == ({"b"}, {"a"})
+    assert (group._by_state[MemberState.QUEUED], group._by_state[MemberState.WAITING]) == ({"b"}, {"a"})
 
 
 ASKED: dict[str, list[MemberState]] = {
