@@ -54,7 +54,11 @@ class LaterPhases:
             return
         with manager.lock:
             groups = list(manager.groups.values())
-            between = [group.key for group in groups if _is_between_phases(group)]
+            between = [
+                group.key
+                for group in groups
+                if manager.quarantine.for_gang(group.key, "begun", partial(_is_between_phases, group), otherwise=False)
+            ]
         self._ask_for_ended(between)
         with manager.lock:
             begun = [group for group in groups if (group.steps and group.assigned) or group.ended_phase is not None]
