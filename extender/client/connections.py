@@ -197,8 +197,9 @@ class ConnectionPool(urllib3.HTTPConnectionPool):
         connection.timeout = seconds
         try:
             if self.proxy is not None and self.scheme == "https":
-                self._prepare_proxy(connection)
-            connection.connect()
+                self._prepare_proxy(connection)  # which connects
+            else:
+                connection.connect()
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             raise ProtocolError("Connection aborted.", error) from error

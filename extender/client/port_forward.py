@@ -91,3 +91,4 @@ def exchange(
     finally:
         client.close()
         socket.close(timeout=0)
+        socket.shutdown()  # type: ignore[no-untyped-call] # where the other end closed first, close() does nothing

@@ -19,6 +19,7 @@ BENCHMARKS = (
     "calls",
     "held_binds",
     "filter_beside_plans",
+    "questions",
     "contention",
     "gangs",
     "parked",

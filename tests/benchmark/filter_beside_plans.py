@@ -52,7 +52,7 @@ class Measured:
     took: float
 
 
-def _object(kind: str, builder: Builder[Any]) -> dict[str, Any]:
+def object_of(kind: str, builder: Builder[Any]) -> dict[str, Any]:
     return {
         "kind": kind,
         "apiVersion": "scheduling.x-k8s.io/v1alpha1" if kind == "PodGroup" else "v1",
@@ -64,24 +64,28 @@ def _objects(setting: Setting) -> Iterator[dict[str, Any]]:
     for i in range(setting.nodes):
         labels = {HOSTNAME: f"node-{i}", ZONE: f"z{i % 3}", "pool": "gangs" if i < setting.pool else "others"}
         node = make_node().name(f"node-{i}").labels(labels).capacity(cpu="8", memory="32Gi", pods="110")
-        yield _object("Node", node)
+        yield object_of("Node", node)
     for number in range(setting.gangs):
         name = f"gang-{number}"
         group = selector({"scheduling.x-k8s.io/pod-group": name})
-        yield _object("PodGroup", make_pod_group().name(name).min_member(setting.members))
+        yield object_of("PodGroup", make_pod_group().name(name).min_member(setting.members))
         member = make_pod().pod_group(name).req(cpu="1").scheduling_gates(GATE).node_selector({"pool": "gangs"})
         member = member.pod_anti_affinity(HOSTNAME, group).spread_constraint(1, ZONE, label_selector=group)
         for i in range(setting.members):
-            yield _object("Pod", member.name(f"{name}-{i}"))
+            yield object_of("Pod", member.name(f"{name}-{i}"))
+
+
+def service(setting: Setting) -> contextlib.AbstractContextManager[tuple[str, str]]:
+    return serving(_objects(setting))
 
 
 @contextlib.contextmanager
-def service(setting: Setting) -> Iterator[tuple[str, str]]:
-    """Its addresses for verbs and for probes, once it is ready."""
+def serving(objects: Iterator[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """A service on a cluster of these: its addresses for verbs and for probes, once it is ready."""
     port, ops_port = free_port(), free_port()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "cluster.yaml"
-        file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": list(_objects(setting))}))
+        file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": list(objects)}))
         command = [sys.executable, "-m", "extender.cli.main", "serve", "--cluster", str(file), "-v", "1"]
         process = subprocess.Popen([*command, f"--port={port}", f"--ops-port={ops_port}"])
         try:

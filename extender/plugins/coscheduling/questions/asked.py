@@ -19,6 +19,7 @@ from extender.api import corev1
 from extender.api.codec import DecodeError, convert
 from extender.api.metav1 import MAX_NAME, ObjectMeta
 from extender.client.interface import FOREIGN_POD_GROUPS, IN_TREE_GROUPS, POD_GROUPS, OwnPodGroup, ResourceType
+from extender.client.short_steps import ShortSteps
 from extender.plugins.coscheduling.scheduling.checks import failed_check
 from extender.plugins.coscheduling.spec.sources.foreign import ForeignPodGroup, kind_of
 from extender.plugins.coscheduling.state.diagnosis import FailedCheck
@@ -74,7 +75,9 @@ def read(
     for number, raw in enumerate(question.pod_groups):
         _put(manager, _pod_group(raw, f"podGroups[{number}]"))
     foreign_names: dict[str, set[str]] = {}
+    steps = ShortSteps()
     for number, pod in enumerate(question.pods):
+        steps.pause_if_due()
         _check_pod(pod, f"pods[{number}]")
         named = pod.spec.scheduler_name
         name = named if named and serves(pod) else scheduler_name
