@@ -193,7 +193,7 @@ def test_a_client_s_certificate_where_files_in_memory_are_not_to_be_had(
     monkeypatch.delattr(os, "memfd_create")
     pod.answer = http_answer(b"{}")
     connect()
-    issued = authority.issue_cert("someone")
+    issued = authority.issue_cert("operator")
     document = yaml.safe_load((tmp_path / "kubeconfig").read_text())
     issued.private_key_and_cert_chain_pem.write_to_path(tmp_path / "client.pem")
     document["users"][0]["user"] = {"client-certificate": "client.pem", "client-key": "client.pem"}
