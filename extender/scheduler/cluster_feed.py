@@ -114,7 +114,7 @@ class ClusterFeed:
     # Under the lock
 
     def _edition_for(self, viewer: ClusterViewer) -> _Edition | None:
-        if self._stopping:
+        if self._stopping or viewer not in self._viewers:
             raise FeedClosedError
         behind = not self._changes or self._changes[0].version > viewer.version + 1
         if viewer.version and not (behind and viewer.version < self._version):

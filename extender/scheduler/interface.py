@@ -58,7 +58,7 @@ class BusyError(Exception):
 
 
 class FeedClosedError(Exception):
-    """Nothing more comes: the extender ends."""
+    """Nothing more comes: the extender ends, or the viewer is closed."""
 
 
 class TooManyViewersError(Exception):
@@ -70,10 +70,12 @@ class Viewer(Protocol):
 
     def next(self, seconds: float) -> bytes:
         """The next message, at most so much later; empty where nothing has changed. JSON in one line, whole at first and where the
-        viewer was too slow, else what has changed since the last. Raises FeedClosedError, NotSyncedError."""
+        viewer was too slow, else what has changed since the last. Raises FeedClosedError."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """From any thread: `next` raises FeedClosedError from then on. Harmless a second time."""
+        ...
 
 
 class Feed(Protocol):

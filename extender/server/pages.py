@@ -38,6 +38,7 @@ from extender.server.bodies import whole_body
 from extender.server.errors import RefusedError, refusal
 from extender.server.options import QUESTION_BYTES
 from extender.server.state import state
+from extender.server.verbs import HttpCaller
 
 blueprint = Blueprint("pages", __name__)
 
@@ -124,6 +125,7 @@ def events() -> Response:
     socket = request.environ.get("gunicorn.socket")
     let_go = socket.flush if socket is not None else lambda: None
     response = Response(_stream(viewer, check, let_go), mimetype="text/event-stream")
+    response.call_on_close(HttpCaller().on_gone(viewer.close))
     response.call_on_close(viewer.close)
     return response
 

@@ -30,6 +30,7 @@ BENCHMARKS = (
     "gang_sets",
     "real_objects",
     "loop_stalls",
+    "page",
 )
 
 

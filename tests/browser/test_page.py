@@ -26,7 +26,11 @@ GPUS = 4 * MEMBERS  # of team-a/next
 
 def picture(page: Page, name: str) -> None:
     if folder := os.environ.get("PAGE_SCREENSHOTS"):
+        size = page.driver.get_window_size()
+        page.driver.set_window_size(1180, 720)
+        page.until(lambda: page.pixels("bound"), "the picture is drawn anew")
         page.driver.save_screenshot(str(Path(folder) / f"page-{name}.png"))
+        page.driver.set_window_size(size["width"], size["height"])
 
 
 # What is seen
@@ -231,6 +235,17 @@ def test_where_the_extender_goes_the_page_says_so_and_comes_back_with_it(
     world.start()
     page.until(lambda: page.text("state") == "live", "it is live again")
     page.until(lambda: len(page.rows()) == 18, "and shows all gangs")
+
+
+def test_a_page_that_is_not_seen_is_not_fed_and_is_live_again_when_it_is(page: Page, world: World) -> None:
+    page.until(lambda: world.viewers() == 1, "it is the one viewer")
+    show = """Object.defineProperty(document, "hidden", { value: arguments[0], configurable: true });
+              document.dispatchEvent(new Event("visibilitychange"))"""
+    page.driver.execute_script(show, True)
+    page.until(lambda: page.text("state").startswith("not followed"), "it rests")
+    page.driver.execute_script(show, False)
+    page.until(lambda: page.text("state") == "live", "it is live again")
+    assert len(page.rows()) == 18
 
 
 # With a token

@@ -6,6 +6,7 @@ No kube-scheduler is beside it: a test asks the verbs itself. Used by conftest.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -77,6 +78,11 @@ class World:
         if answer.status != 200:
             return None
         return json.loads(answer.data) if answer.data[:1] in (b"{", b"[") else answer.data.decode()
+
+    def viewers(self) -> int:
+        """Pages that are open."""
+        found = re.search(r"^gang_extender_page_viewers (\S+)", str(self.get("/metrics")), re.MULTILINE)
+        return int(float(found[1])) if found else 0
 
     def phase(self, gang: str) -> str:
         page = self.get(f"/gangs/{gang}")

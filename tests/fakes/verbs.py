@@ -166,7 +166,8 @@ class FakeVerbs:
 
     def report(self) -> dict[str, object]:
         with self._lock:
-            return {**self._counts, "held": len(self._held), "pid": os.getpid()}
+            viewers = sum(not each.closed for each in self.page.viewers)
+            return {**self._counts, "held": len(self._held), "pid": os.getpid(), "viewers": viewers}
 
     def _obey(self, name: str) -> None:
         match name.split("-")[0]:

@@ -28,7 +28,7 @@ from extender.server import pages
 from extender.server.app import create_app
 from extender.server.options import ServeOptions
 from extender.server.state import state_of
-from tests.e2e.processes import free_port
+from tests.e2e.processes import eventually, free_port
 from tests.fakes.verbs import FakeVerbs
 from tests.server.service import Service
 
@@ -370,6 +370,21 @@ def test_the_pages_port_has_tls_and_asks_for_a_token(
     with pytest.raises((http.client.HTTPException, OSError)):
         plain.getresponse()
     plain.close()
+
+
+def test_a_viewer_that_hangs_up_is_gone_at_once(
+    start: Callable[..., Service], pair: dict[str, Any], tmp_path: Path
+) -> None:
+    service = start({"FEED": "endless"}, **pair)
+    connection = connect(pair, tmp_path)
+    connection.request("GET", "/ui/events", headers={"Authorization": "Bearer operator"})
+    answer = connection.getresponse()
+    while b"whole" not in answer.readline():
+        pass
+    assert service.report()["viewers"] == 1
+    answer.close()
+    connection.close()
+    eventually(lambda: service.report()["viewers"] == 0, within=5, what="the viewer is closed")
 
 
 def test_each_event_leaves_as_it_comes_and_a_drain_waits_for_no_viewer(

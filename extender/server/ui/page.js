@@ -4,7 +4,7 @@
 import { Picture } from "./picture.js";
 import { GangList, element, set, showGang } from "./gangs.js";
 
-const FIRST_RETRY = 1000, LAST_RETRY = 15000, GANG_AGAIN = 2000, TICK = 10000, KEPT_MEASURES = 200;
+const FIRST_RETRY = 1000, LAST_RETRY = 15000, GANG_AGAIN = 2000, TICK = 10000, KEPT_MEASURES = 200, UNSEEN = 3000;
 const at = (id) => document.getElementById(id);
 
 let token = "";
@@ -29,7 +29,7 @@ async function follow() {
     if (!answer.ok) {
       const refused = answer.status === 401 || answer.status === 403;
       set(at("state"), await reason(answer));
-      if (refused) { askForToken(at("state").textContent, token !== "" || answer.status === 403); return; }
+      if (refused) { if (stream === mine) askForToken(at("state").textContent, token !== "" || answer.status === 403); return; }
     } else {
       at("access-form").hidden = true;
       at("nodes").hidden = namespace !== "";
@@ -185,6 +185,17 @@ addEventListener("keydown", (event) => {
   if (event.key === "/" && !typing) { event.preventDefault(); at("filter").focus(); }
 });
 setInterval(() => list.tick(), TICK);
+
+// A browser has six connections to a server, for all of its tabs: a page that is not seen gives its own back, and comes again when it is.
+let resting = 0;
+function rest() { stream?.abort(); stream = null; set(at("state"), "not followed while it is not seen"); }
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(resting);
+  if (document.hidden) resting = setTimeout(rest, UNSEEN);
+  else if (!stream) follow();
+});
+addEventListener("pagehide", rest);
+addEventListener("pageshow", (event) => { if (event.persisted) follow(); });
 
 openGang();
 follow();

@@ -198,6 +198,17 @@ def test_there_are_so_many_viewers_at_most(made: Made, monkeypatch: pytest.Monke
     made.feed.open()
 
 
+def test_a_viewer_that_is_closed_meanwhile_is_told_at_once(made: Made) -> None:
+    viewer = made.feed.open()
+    viewer.next(SECONDS)
+    closing = threading.Timer(SOON, viewer.close)
+    closing.start()
+    with pytest.raises(FeedClosedError):
+        viewer.next(SECONDS)
+    closing.join()
+    viewer.close()
+
+
 def test_before_the_cluster_has_been_seen_there_is_nothing_to_show(made: Made) -> None:
     made.synced = False
     with pytest.raises(NotSyncedError):
