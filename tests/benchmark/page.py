@@ -1,11 +1,10 @@
 """The page at 5,000 nodes and 1,000 gangs: first paint, updates, and what a viewer costs the extender, with one and without in turn.
 
 `serve` on a cluster in memory, a Chromium of the distribution, no control plane. Half of the gangs run, half wait: most for room, some for
-members. The load is one that any cluster has: each second some single pods of other namespaces are asked about by filter, and one pod more
-by bind, so that nodes change. Targets: first paint within 2 s, an update drawn within 200 ms, at most 1 % of the extender's CPU for a viewer.
-An update is measured by the page itself, from the message to the frame that shows it; `on the screen` is from the bind call's answer to
-the page that shows the pod, with all that lies between: the rest after the last update, sending, drawing.
-BENCHMARK_ROUNDS: how often each turn comes (5).
+members. The load is one that any cluster has: each second ten filter calls for single pods, and a binding, so that nodes change. Targets:
+first paint within 2 s, an update drawn within 200 ms, at most 1 % of the extender's CPU for a viewer. An update is measured by the page
+itself, from the message to the frame that shows it; `screen` is from the bind call's answer to the page that shows the pod, with all that
+lies between: the rest after the last update, sending, drawing. BENCHMARK_ROUNDS: how often each turn comes (5).
 """
 
 from __future__ import annotations
