@@ -16,12 +16,24 @@ from typing import Any
 
 import yaml
 
+from extender.api.schedulingv1alpha1 import PodGroup
 from extender.cli.main import COMMANDS, build_parser
 from extender.cli.schema import NAMES, schema
 from extender.plugins.coscheduling.scheduling.phases import Phase
 from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason
+from extender.scheduler.pod_groups import status
 
 PROJECT = Path(__file__).resolve().parents[1]
+CONDITIONS = {
+    PodGroup.scheduled: "minMember of its pods have had a node together; else its reason is one of those above",
+    status.DEGRADED: "it has started, and fewer than minMember of its pods have a node; or another scheduler binds some of them",
+    status.DISRUPTION_TARGET: "pods of it are evicted for others",
+    status.FINISHED: "no pod of it is left to run: minMember have succeeded (`Succeeded`), or some have failed (`Failed`)",
+}
+STATUS_PHASES = (
+    *(status.PENDING, status.SCHEDULING, status.SCHEDULED, status.RUNNING),
+    *(status.FINISHED, status.FAILED),
+)
 WIDTH = "100"
 
 
@@ -102,6 +114,10 @@ def reasons() -> Iterator[str]:
         there = f"\n### {reason.value}\n" in page
         rows.append((f"[{reason.value}](../troubleshooting.md#{reason.value.lower()})" if there else reason.value,))
     yield from _table(("reason",), rows)
+    yield from ("", "## Conditions of a PodGroup", "")
+    yield from _table(("type", "true while"), ((f"`{name}`", when) for name, when in CONDITIONS.items()))
+    yield from ("", "## `status.phase` of a PodGroup", "")
+    yield from _table(("phase",), ((phase,) for phase in STATUS_PHASES))
     yield from (
         "",
         "## Phases in `explain`, `/gangs` and metrics",

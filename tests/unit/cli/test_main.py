@@ -46,7 +46,9 @@ def test_help_ends_with_examples_that_the_command_takes(command: str, capsys: py
     [
         ["simulate", "no-such-file"],
         ["evaluate", "no-such-file"],
+        ["simulate", "docs/simulate/nodes.yaml", "--config", "no-such-file"],
         ["doctor", "--config", "no-such-file"],
+        ["doctor", "--kube-scheduler-config", "no-such-file"],
     ],
     ids=" ".join,
 )
