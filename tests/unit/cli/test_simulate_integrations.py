@@ -42,6 +42,7 @@ ENDS = {
     "trainer": End({"Scheduled": 3}),
     "trainer-initializers": End({"Scheduled": 5}),
     "trainer-initializers-short": End({"Pending": 2}, "deny: resource gap: nvidia.com/gpu"),
+    "trainer-launcher": End({"Scheduled": 3}),
     "mpi": End({"Scheduled": 3}, racks=1),
     "mpi-workers-ready": End({"Scheduled": 3}),
     "kuberay": End({"Scheduled": 5}),

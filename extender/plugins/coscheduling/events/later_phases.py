@@ -17,6 +17,7 @@ from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies, not_listed
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
 from extender.plugins.coscheduling.members_to_come.foreseen import foreseen_anew
+from extender.plugins.coscheduling.scheduling.plan.planned_gang_set import is_there
 from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion, PlanRequests
 from extender.plugins.coscheduling.spec.named_groups import namespace_of
 from extender.plugins.coscheduling.spec.sources.steps import Step
@@ -104,18 +105,21 @@ class LaterPhases:
     def _keep_room(self, group: Group) -> None:
         """For as long as is left of its time, where there is room still."""
         manager = self._manager
-        snapshot = self._with.newest_snapshot()
         with manager.lock:
             left = manager.to_come_seconds - seconds_since_start(group, manager.wall())
             room = foreseen_anew(manager, group) if left > 0 else None
-            if room is None:
-                return
+        if room is None:
+            return
+        snapshot = self._with.newest_snapshot()
+        with manager.lock:
             question = self._requests.question((group,), room.like.pod.spec.scheduler_name, snapshot)
         result = self._plan(
             question.asking(replace(question.request, members=(), needed=0, minima=(), sliced=(), foreseen=room))
         )
         with manager.lock:
-            if not isinstance(result, planner.Placement) or foreseen_anew(manager, group) is None:
+            if not isinstance(result, planner.Placement) or not is_there(manager, group):
+                return
+            if foreseen_anew(manager, group) is None:
                 return
             manager.places.keep_for_members_to_come(group, result.kept, manager.clock() + left)
             manager.places.claim_all(group)

@@ -190,3 +190,21 @@ def test_no_pods_are_listed_for_a_job_that_is_told_to_have_started(world: Make, 
     kube.apply(structs.replace(TRAIN_JOB, status=told), group("plain"))
     kube.plugin.tick()
     assert asked == ([] if status == "True" else ["default"])
+
+
+def test_a_job_that_is_deleted_while_its_room_is_planned_keeps_none(kube: KubeScheduler, world: Make) -> None:
+    succeeded = initializers_end(kube)
+    later = world(nodes())
+    left = [kube.groups["default/g"]]
+
+    def plan_meanwhile(function: Callable[..., object], *args: object) -> object:
+        found = function(*args)
+        while left:
+            left.pop()
+            kube.remove(kube.groups["default/g"])
+        return found
+
+    later.connect(offload=plan_meanwhile)
+    restarts(kube, later, *succeeded)
+    assert left == []
+    assert list(kube.plugin.manager.slots) == []
