@@ -109,6 +109,24 @@ def test_pods_that_are_bound_past_the_extender(
     assert (running["code"], setting in running["field"]) == (while_it_runs, True)
 
 
+def another_name(config: dict[str, Any]) -> None:
+    config["profiles"][0]["schedulerName"] = "batch"
+
+
+def test_a_profile_whose_pods_the_extender_refuses(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.judged = True  # the pod is of a scheduler that the recorder does not know
+    cluster.node("node-1")
+    with Pair.of(cluster.plane, tmp_path, change=another_name).running() as pair:
+        cluster.pod("single", scheduler_name="batch")
+        eventually(lambda: seen(pair, "SchedulerNotServed"), within=30, what="the extender sees the name")
+        assert "kube-scheduler asks about pods of 'batch', which the extender refuses" in seen(
+            pair, "SchedulerNotServed"
+        )
+        found = of_the_files(tmp_path, pair)
+    places = {each["file"] for each in found if each["code"] == "SchedulerNotServed"}
+    assert places == {str(tmp_path / "kube-scheduler.yaml"), pair.extender.ops_url}
+
+
 def test_mistakes_in_a_cluster(cluster: Cluster, plane: ControlPlane) -> None:
     """A policy without its binding, a typo in schedulerName, a key that nothing reads, and rights that were not given."""
     cluster.judged = True  # nothing schedules here

@@ -98,6 +98,13 @@ def test_what_is_no_promql_is_found(expression: str, said: str) -> None:
         Read(expression)
 
 
+def test_of_processes_only_ours_are_drawn() -> None:
+    """Every program that Prometheus scrapes has those metrics."""
+    drawn = [expression for _, expression in of_the_board() if "process_" in expression]
+    assert drawn
+    assert all("and on (pod) gang_extender_build_info" in expression for expression in drawn)
+
+
 def test_values_of_labels_are_among_those_that_there_are() -> None:
     """Of closed lists."""
     known = {
@@ -164,7 +171,7 @@ def test_the_board_can_be_loaded() -> None:
     assert set(re.findall(r"\$\{?(\w+)", json.dumps(BOARD))) <= {*names, "__rate_interval"}
     sources = [each["datasource"]["uid"] for panel in panels() for each in (panel, *panel["targets"])]
     assert set(sources) == {"${datasource}"}
-    assert all(panel["title"] and panel["description"] for panel in panels() if panel["title"] != "CPU")
+    assert all(panel["title"] and panel["description"] for panel in panels())
     assert to_builtins(BOARD)["uid"] == "gang-extender"
 
 
