@@ -10,7 +10,8 @@ import argparse
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote, urlsplit
 
@@ -51,6 +52,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help=f"the ops listener of a running extender, such as {SERVER}, in place of the leader's",
     )
+    parser.add_argument(
+        "--token-file",
+        metavar="FILE",
+        help="for --server https://...: the bearer token, where pages are shown by rights",
+    )
+    parser.add_argument(
+        "--certificate-authority", metavar="FILE", help="for --server https://...: what its certificate is signed by"
+    )
     kubeconfig_flags.add_arguments(parser, "the cluster whose leader is asked")
     parser.add_argument(
         "--lease", default=LEASE, metavar="NAMESPACE/NAME", help="of the kube-scheduler with the extender (%(default)s)"
@@ -71,7 +80,7 @@ def asks_leader(args: argparse.Namespace) -> bool:
 def extender_of(args: argparse.Namespace) -> Iterator[Extender]:
     """Raises UsageError, NoAnswerError."""
     if not asks_leader(args):
-        yield AtAddress(base_url(args.server or SERVER))
+        yield _at_address(args)
         return
     with cluster_of(args) as cluster:
         yield Leader.find(cluster, args.lease, args.ops_port)
@@ -92,18 +101,35 @@ def cluster_of(args: argparse.Namespace) -> Iterator[Connection]:
         connection.close()
 
 
+def _at_address(args: argparse.Namespace) -> AtAddress:
+    """Raises UsageError, OSError for a file that cannot be read."""
+    where = base_url(args.server or SERVER)
+    flags = {"--token-file": args.token_file, "--certificate-authority": args.certificate_authority}
+    given = [flag for flag, value in flags.items() if value is not None]
+    if given and not where.startswith("https:"):
+        raise UsageError(f"{given[0]}: is for --server https://..., and not for {where}")
+    if args.certificate_authority is not None:
+        Path(args.certificate_authority).read_bytes()
+    token = Path(args.token_file).read_text().strip() if args.token_file is not None else ""
+    return AtAddress(where, token, args.certificate_authority)
+
+
 @dataclass(frozen=True, slots=True)
 class AtAddress:
-    """where: its URL."""
+    """where: its URL. authority: a file; None: what the system trusts."""
 
     where: str
+    token: str = field(default="", repr=False)
+    authority: str | None = None
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
         import urllib3
 
-        headers = {"Content-Type": JSON} if body is not None else None
+        headers = {"Content-Type": JSON} if body is not None else {}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
         try:
-            with urllib3.PoolManager(retries=False, timeout=SECONDS) as http:
+            with urllib3.PoolManager(retries=False, timeout=SECONDS, ca_certs=self.authority) as http:
                 answer = http.request(method, self.where + path, body=body, headers=headers, redirect=False)
                 return answer.status, answer.data
         except urllib3.exceptions.HTTPError as error:
@@ -216,21 +242,25 @@ def answer(extender: Extender, path: str, *, missing: str = "", body: bytes | No
         raise NoAnswerError(missing)
     if status == 404:
         raise NoAnswerError(f"{extender.where} does not show {path}: pages are on the ops port, and for loopback only")
+    if status in (401, 403):
+        raise NoAnswerError(f"{extender.where}: {_told_in(data) or told[:200]}")
     if status == 400:
-        raise UsageError(_error_in(data) or told)
+        raise UsageError(_told_in(data) or told)
     if status == 503 and b"not seen the whole cluster" in data:
         raise NoAnswerError(f"nothing is known of gangs yet at {extender.where}; ask again in a moment: {told[:500]}")
     if status == 503:
-        raise NoAnswerError(f"{extender.where}: {_error_in(data) or told[:200]}")
+        raise NoAnswerError(f"{extender.where}: {_told_in(data) or told[:200]}")
     raise NoAnswerError(f"{extender.where}{path} answered {status}: {told[:200]}")
 
 
-def _error_in(data: bytes) -> str:
+def _told_in(data: bytes) -> str:
+    """Our own refusal, or one in the API server's form."""
     import json
 
     try:
-        return str(json.loads(data)["Error"])
-    except (ValueError, TypeError, KeyError):
+        found = json.loads(data)
+        return str(found.get("Error") or found.get("message") or "")
+    except (ValueError, AttributeError):
         return ""
 
 

@@ -23,7 +23,17 @@ ASKED = "_ARGCOMPLETE"
 SEPARATOR, BESIDE = "\v", "\t"
 NO_FILES, MAY_BE_FILES = 4, 0
 """Cobra's directives, the last line for kubectl."""
-OF_FILES = frozenset(("-f", "--filename", "--config", "--kube-scheduler-config", "--kubeconfig"))
+OF_FILES = frozenset(
+    (
+        "-f",
+        "--filename",
+        "--config",
+        "--kube-scheduler-config",
+        "--kubeconfig",
+        "--token-file",
+        "--certificate-authority",
+    )
+)
 SECONDS = 2.0
 MOST = 500
 
@@ -144,7 +154,13 @@ def _with_defaults(parsed: argparse.Namespace) -> argparse.Namespace:
     from extender.cli import asking
 
     given = {"server": None, "kubeconfig": None, "context": "", "lease": asking.LEASE, "ops_port": asking.OPS_PORT}
-    given |= {"namespace": None, "all_namespaces": False, "finds_leader": True}
+    given |= {
+        "token_file": None,
+        "certificate_authority": None,
+        "namespace": None,
+        "all_namespaces": False,
+        "finds_leader": True,
+    }
     return argparse.Namespace(**{**given, **{key: value for key, value in vars(parsed).items() if value is not None}})
 
 

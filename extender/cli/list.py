@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from urllib.parse import urlencode
 
 from extender.cli import asking, namespaces, output
 from extender.cli.asking import Extender, NoAnswerError
@@ -39,8 +40,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _read(extender: Extender, namespace: str | None) -> bytes:
-    body = asking.answer(extender, "/gangs")
-    return body if namespace is None else of_namespace(body, namespace)
+    """The extender shows a tenant its own namespaces alone."""
+    if namespace is None:
+        return asking.answer(extender, "/gangs")
+    return of_namespace(asking.answer(extender, f"/gangs?{urlencode({'namespace': namespace})}"), namespace)
 
 
 def of_namespace(body: bytes, namespace: str) -> bytes:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+import trustme
 import yaml
 
 from extender.cli import output
 from extender.cli.main import kubectl_gang, main
 from extender.cli.schema import schema
 from extender.client.interface import POD_GROUPS
+from tests.fakes.port_forwarding import PortForwarding
 from tests.unit.cli import leading as leaders
 from tests.unit.cli.leading import LEASE, OPS_PORT, POD, Leading
 
@@ -342,3 +345,67 @@ def test_a_manifest_that_makes_no_pod(leader: Leading, capsys: pytest.CaptureFix
 )
 def test_what_programs_read_is_as_its_schema_says(ask: Ask, name: str, arguments: list[str]) -> None:
     jsonschema.validate(json.loads(ask(*arguments, "-o", "json")), schema(name))
+
+
+GANG = {
+    "namespace": "team-a",
+    "name": "train",
+    "phase": "Bound",
+    "since": "2026-01-01T00:00:00Z",
+    "reason": "",
+    "message": "",
+    "minMember": 1,
+    "members": {"bound": 1},
+}
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Iterator[PortForwarding]:
+    """Beyond loopback, by TLS and token. ca.pem: what has signed its certificate; token: the one that is known."""
+    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    (tmp_path / "token").write_text("known\n")
+    made = PortForwarding(context)
+    made.tokens = {"known"}
+    made.objects["/gangs"] = [GANG]
+    yield made
+    made.stop()
+
+
+def test_a_tenant_asks_pages_by_its_token(
+    pages: PortForwarding, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trusting = ["--server", pages.url, "--certificate-authority", str(tmp_path / "ca.pem")]
+    assert kubectl_gang(["list", "-n", "team-a", *trusting, "--token-file", str(tmp_path / "token"), "-o", "name"]) == 0
+    assert capsys.readouterr().out == "team-a/train\n"
+    assert pages.asked == ["/gangs?namespace=team-a"]
+    assert kubectl_gang(["list", "-n", "team-a", *trusting]) == 1
+    assert capsys.readouterr().err == f"kubectl gang: {pages.url}: Unauthorized\n"
+    pages.objects["/gangs"] = (403, {"kind": "Status", "code": 403, "message": "podgroups is forbidden"})
+    assert kubectl_gang(["list", *trusting, "--token-file", str(tmp_path / "token")]) == 1
+    assert capsys.readouterr().err == f"kubectl gang: {pages.url}: podgroups is forbidden\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        pytest.param([], 1, "CERTIFICATE_VERIFY_FAILED", id="a certificate of an unknown authority"),
+        pytest.param(
+            ["--certificate-authority", "no-such-file"], 2, "no-such-file: No such file", id="no such authority"
+        ),
+        pytest.param(["--token-file", "no-such-file"], 2, "no-such-file: No such file", id="no such token"),
+        pytest.param(
+            ["--server", "http://127.0.0.1:1", "--token-file", "x"],
+            2,
+            "--token-file: is for --server https://...",
+            id="a token is not sent in the clear",
+        ),
+    ],
+)
+def test_what_a_token_is_not_sent_to(
+    pages: PortForwarding, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, text: str
+) -> None:
+    assert kubectl_gang(["list", "--server", pages.url, *arguments]) == code
+    assert text in capsys.readouterr().err
+    assert pages.asked == []
