@@ -71,24 +71,30 @@ class LaterPhases:
                 self._manager.quarantine.for_gang(group.key, "begun", partial(self._keep_room, group), None)
 
     def _ask_for_ended(self, keys: Sequence[str]) -> None:
-        """For the members of an earlier phase, each namespace once. One that cannot be listed in time is waited for no longer: room of
-        its gangs is found with the members of the next phase."""
+        """For the members of an earlier phase, each namespace once. Where the answer comes late its gangs have their room by then, if it is
+        still there; where none comes room is found with the members of the next phase."""
         if not keys or self._with.succeeded_pods is not_listed:
             return
         by_namespace: dict[str, set[str]] = {}
         for key in keys:
             by_namespace.setdefault(namespace_of(key), set()).add(key)
-        left, answered = set(by_namespace), threading.Event()
+        left, answered, late = set(by_namespace), threading.Event(), threading.Event()
 
         def found(namespace: str, pods: Iterable[corev1.Pod]) -> None:
             self._note(by_namespace[namespace], pods)
             left.discard(namespace)
             if not left:
                 answered.set()
+            if late.is_set():
+                with self._manager.lock:
+                    known = (self._manager.groups.get(key) for key in sorted(by_namespace[namespace]))
+                    groups = [group for group in known if group is not None]
+                self.keep_rooms_of(groups)
 
         for namespace in sorted(by_namespace):
             self._with.succeeded_pods(namespace, partial(found, namespace))
         self._with.wait(answered, ENDED_SECONDS)
+        late.set()
 
     def _note(self, keys: Collection[str], pods: Iterable[corev1.Pod]) -> None:
         manager = self._manager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -208,3 +208,15 @@ def test_a_job_that_is_deleted_while_its_room_is_planned_keeps_none(kube: KubeSc
     restarts(kube, later, *succeeded)
     assert left == []
     assert list(kube.plugin.manager.slots) == []
+
+
+def test_an_answer_that_comes_late_keeps_what_room_there_is_then(kube: KubeScheduler, world: Make) -> None:
+    succeeded = initializers_end(kube)
+    late: list[Callable[[Iterable[corev1.Pod]], None]] = []
+    restarts(kube, world(nodes()), listed=False)
+    again = world(nodes())
+    again.connect(succeeded_pods=lambda namespace, found: late.append(found), wait=lambda event, seconds: False)
+    kube.extender_restarts(again)
+    assert kept(kube) == []
+    late[0](succeeded)
+    assert len(kept(kube)) == 3
