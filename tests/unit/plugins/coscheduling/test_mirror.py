@@ -33,6 +33,7 @@ NO_FILE_OF_ITS_OWN = {
         ),
         "a question and its answer: tests/unit/scheduler/test_what_if_stories.py, tests/unit/scheduler/test_drain_stories.py",
     ),
+    "scheduling/plan/attempt.py": "what a plan begins with: scheduling/test_plan_request.py has the question itself",
     "scheduling/plan/gang_set_planning.py": "a plan and what comes of it is a story: stories/test_order.py, state/test_gang_sets.py",
 }
 OF_ALL_FILES = {

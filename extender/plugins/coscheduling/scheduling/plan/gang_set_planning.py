@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from extender import metrics
-from extender.framework.listers import NodeInfoLister
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
@@ -20,11 +19,12 @@ from extender.plugins.coscheduling.members_to_come.early_start import EarlyStart
 from extender.plugins.coscheduling.planner.room import Room, asked_of
 from extender.plugins.coscheduling.scheduling.checks import failed_check, note_extra_members
 from extender.plugins.coscheduling.scheduling.lost_slots import recheck
+from extender.plugins.coscheduling.scheduling.plan.attempt import Attempt, Attempts
 from extender.plugins.coscheduling.scheduling.plan.gang_set_refusals import (
     GangSetRefusals,
     waits_for,
 )
-from extender.plugins.coscheduling.scheduling.plan.planned_gang_set import PlannedGangSet, note_places
+from extender.plugins.coscheduling.scheduling.plan.planned_gang_set import note_places
 from extender.plugins.coscheduling.scheduling.plan.shortages import Shortages
 from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion, PlanRequests
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import exclude_members_that_will_not_return, lease_of
@@ -39,27 +39,6 @@ log = logging.getLogger(__name__)
 EVICTIONS_MAY_CURE = frozenset(
     (planner.Cause.ROOM, planner.Cause.NODES, planner.Cause.AFFINITY, planner.Cause.TOPOLOGY)
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """One look at a gang set. permitted: the question without the nodes that are kept free for another gang, which is what is planned.
-
-    epoch: the manager's, before the snapshot. gap: of which resources the cluster has less than minResources.
-    """
-
-    group: Group
-    gang_set: Sequence[Group]
-    planned: PlannedGangSet
-    scheduler_name: str
-    allowed: Mapping[str, frozenset[str]]
-    caller: str
-    epoch: int
-    snapshot: NodeInfoLister
-    question: PlanQuestion
-    permitted: PlanQuestion
-    gap: tuple[str, ...]
-    gathering: Gathering | None
 
 
 class GangSetPlanning:
@@ -85,6 +64,7 @@ class GangSetPlanning:
         self._schedule_planning = schedule_planning
         self._lease_seconds = lease_seconds
         self._shortages = Shortages(manager, requests, self._fits)
+        self._attempts = Attempts(manager, dependencies, requests, refusals.reservations, self._shortages)
         self._refusals = refusals
         self._early_starts = early_starts
         self.requests = requests
@@ -100,7 +80,7 @@ class GangSetPlanning:
         4. Places on nodes that are known to refuse their members are left out, and the rest is planned again.
         5. The places are noted, and members sent to them.
         """
-        attempt = self._ask(group, scheduler_name, allowed, caller)
+        attempt = self._attempts.ask(group, scheduler_name, allowed, caller)
         if attempt is None:
             return unresolvable(messages.POD_GROUP_NOT_FOUND)
         if attempt.gathering is not None:
@@ -122,39 +102,7 @@ class GangSetPlanning:
             return self.plan(group, scheduler_name, allowed, caller=caller)
         return self._place(attempt, result)
 
-    def _ask(
-        self, group: Group, scheduler_name: str, allowed: Mapping[str, frozenset[str]], caller: str
-    ) -> _Attempt | None:
-        """None where the group names an object that is not there."""
-        manager = self._manager
-        with manager.lock:
-            epoch = manager.notes.epoch  # before the snapshot: what comes free after it voids a denial
-        snapshot = self._with.newest_snapshot()
-        with manager.lock:
-            if manager.specs.of(group) is None:
-                return None
-            gang_set = gang_set_of(manager, group)
-            planned = PlannedGangSet.of(manager, gang_set)
-            question = self.requests.question(gang_set, scheduler_name, snapshot, allowed, caller=caller)
-            permitted = self.reservations.permitted(gang_set, question)
-            gap = {name: None for each in gang_set for name in self._shortages.gap(each, question.request, snapshot)}
-            gathering = group.gathering
-        return _Attempt(
-            group,
-            gang_set,
-            planned,
-            scheduler_name,
-            allowed,
-            caller,
-            epoch,
-            snapshot,
-            question,
-            permitted,
-            tuple(gap),
-            gathering,
-        )
-
-    def _plan_early(self, attempt: _Attempt, gathering: Gathering) -> Status:
+    def _plan_early(self, attempt: Attempt, gathering: Gathering) -> Status:
         """A gang that is still being made: it has room for all its members now, or waits for them as any other, without a verdict."""
         manager, group = self._manager, attempt.group
         result = self.plan_of(attempt.permitted) if self._is_small_enough(attempt) else None
@@ -168,7 +116,7 @@ class GangSetPlanning:
             failed = failed_check(manager, group, attempt.scheduler_name, name)
         return unresolvable(failed.refusal if failed is not None else messages.PLAN_PENDING)
 
-    def _is_small_enough(self, attempt: _Attempt) -> bool:
+    def _is_small_enough(self, attempt: Attempt) -> bool:
         """Where it has no room yet. Not at all where it is to start with others by now."""
         group, request = attempt.group, attempt.permitted.request
         if not request.members or len(attempt.gang_set) > 1:
@@ -181,7 +129,7 @@ class GangSetPlanning:
                 return spec is not None
             return self._early_starts.is_small_enough(group, spec, capacity)
 
-    def _short_by_count(self, attempt: _Attempt) -> Status | None:
+    def _short_by_count(self, attempt: Attempt) -> Status | None:
         """The refusal, where no plan is needed to know that there is no room."""
         gang_set, request = attempt.gang_set, attempt.question.request
         if attempt.gap:
@@ -193,7 +141,7 @@ class GangSetPlanning:
             )
         return None
 
-    def _refuse(self, attempt: _Attempt, result: object) -> Status:
+    def _refuse(self, attempt: Attempt, result: object) -> Status:
         """Perhaps the gang fits otherwise than beside the places that it still has: they are given up first."""
         gang_set, question, group = attempt.gang_set, attempt.question, attempt.group
         if not _gave_up(result) and self._let_go(gang_set):
@@ -210,7 +158,7 @@ class GangSetPlanning:
             self._evict_for(attempt)
         return status
 
-    def _evict_for(self, attempt: _Attempt) -> None:
+    def _evict_for(self, attempt: Attempt) -> None:
         """It was refused for room: gangs that only gather give theirs up, and where there are none others may be evicted."""
         manager = self._manager
         with manager.lock:
@@ -230,7 +178,7 @@ class GangSetPlanning:
         if not known:
             log.info("gang refused group=%s reason=%s message=%r", group.key, stop.reason, stop.text)
 
-    def _place(self, attempt: _Attempt, result: planner.Placement) -> Status:
+    def _place(self, attempt: Attempt, result: planner.Placement) -> Status:
         """Refused, where kube-scheduler can be brought to try no member; planned again, where the gang set is another by now."""
         manager, gang_set = self._manager, attempt.gang_set
         waves = waves_of(result)
@@ -277,7 +225,7 @@ class GangSetPlanning:
         self._schedule_planning()
         return unresolvable(messages.CHANGED_MEANWHILE)
 
-    def _note(self, attempt: _Attempt, result: planner.Placement, waves: list[frozenset[str]]) -> bool:
+    def _note(self, attempt: Attempt, result: planner.Placement, waves: list[frozenset[str]]) -> bool:
         """Returns whether the gang set may still start by it; else nothing is noted."""
         manager, gang_set, caller = self._manager, attempt.gang_set, attempt.caller
         request = attempt.question.request
@@ -305,7 +253,7 @@ class GangSetPlanning:
             self._schedule_planning()
         return True
 
-    def _still_holds(self, attempt: _Attempt, result: planner.Placement) -> bool:
+    def _still_holds(self, attempt: Attempt, result: planner.Placement) -> bool:
         """Whether the gang set may still start by the plan; members that came to a gang that gathers take what was found for others. Lock
         held."""
         if attempt.gathering is None:
