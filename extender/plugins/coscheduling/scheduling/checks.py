@@ -132,7 +132,7 @@ def _own_check(
     if group.preempting is not None:
         return FailedCheck(UnschedulableReason.PREEMPTING, messages.PREEMPTING, messages.PREEMPTING)
     siblings = group.siblings(scheduler_name)
-    if uid and group.gathering is not None:
+    if group.gathering is not None:
         return None  # it has room for those that are missing, or finds none
     missing = needs(group, spec, siblings)
     if missing.total:

@@ -245,15 +245,19 @@ class KubeScheduler:
         started = dict(starting or {})
         while decided := [uid for uid, each in waiting.items() if each.decision]:
             for uid in decided:
-                each = waiting.pop(uid)
-                if each.decision == "allowed":
-                    started[uid] = each.node_name
+                if waiting[uid].decision == "allowed":
+                    started[uid] = waiting.pop(uid).node_name
                 else:
-                    cause = each.decision.removeprefix("rejected: ")
-                    self._let_go(each.pod, cause)
-                    self._refused(each.pod, cause, "SchedulerError")
+                    self.call_ends(uid)
         if started:
             self._start(started)
+
+    def call_ends(self, uid: str) -> None:
+        """That of a member whose hold was rejected."""
+        each = self.world.waiting.pop(uid)
+        cause = each.decision.removeprefix("rejected: ")
+        self._let_go(each.pod, cause)
+        self._refused(each.pod, cause, "SchedulerError")
 
     def _start(self, started: Mapping[str, str]) -> None:
         """By UID: the node."""

@@ -213,6 +213,76 @@ def test_a_member_that_goes_leaves_its_room_to_the_next(kube: KubeScheduler) -> 
     assert kube.running() == {"g0", "g2", "next", "last"}
 
 
+def while_planned(kube: KubeScheduler, happens: Callable[[], None]) -> None:
+    """It happens during the next plan."""
+    todo = [happens]
+
+    def offload(function: Callable[..., object], *args: object) -> object:
+        kube.world.plans += 1
+        if todo:
+            todo.pop()()
+        return function(*args)
+
+    kube.world.connect(offload=offload)
+
+
+def test_a_member_that_comes_while_the_gang_is_planned_has_a_place_of_that_plan(kube: KubeScheduler) -> None:
+    while_planned(kube, lambda: kube.create(member("second")))
+    kube.apply(group(minimum=3))
+    come(kube, member("first"), member("last"))
+    assert kube.starts == [{"first", "second", "last"}]
+    assert kube.world.plans == 1
+
+
+def test_an_early_start_that_ends_while_it_is_planned_has_no_room(kube: KubeScheduler) -> None:
+    while_planned(kube, lambda: give_way(kube))
+    kube.apply(group(minimum=3))
+    come(kube, *members(2))
+    assert kube.held() == set()
+    assert list(kube.plugin.manager.slots) == []
+
+
+def give_way(kube: KubeScheduler) -> None:
+    with kube.plugin.manager.lock:
+        kube.plugin.early_starts.make_way(0)
+
+
+def test_a_gang_that_is_to_start_with_another_by_now_waits_for_it(kube: KubeScheduler) -> None:
+    kube.apply(group("a", minimum=2))
+    kube.create(member("a0", "a"))
+    kube.apply(group("b", minimum=2, groups="default/a"))
+    plans = kube.world.plans
+    come(kube, *members(2, "b"))
+    assert kube.held() == set()
+    assert kube.told["b0"].endswith("cannot start: fewer pods exist than minMember of 2")
+    assert kube.world.plans == plans
+    passes(kube, 1.0)
+    assert list(kube.plugin.manager.slots) == []
+    come(kube, member("a1", "a"))
+    assert kube.running() == {"a0", "a1", "b0", "b1"}
+
+
+def test_while_held_calls_end_no_pod_is_evicted_for_that_room(world: Make) -> None:
+    kube = starting(world, early_start_percentage_of_room=100)
+    asked: list[str] = []
+    kube.plugin.rounds.on_no_room(lambda short, scheduler_name: asked.append(short.key))
+    kube.apply(group("a", minimum=6), group("b", minimum=6))
+    come(kube, *members(5, "a"))
+    complete = members(6, "b")
+    kube.create(*complete)
+    kube.attempt(complete[0].uid)
+    while kube.world.waiting:  # the calls end one by one, and each is a reason to plan
+        assert asked == []
+        kube.call_ends(next(iter(kube.world.waiting)))
+        kube.plugin.rounds.plan_waiting()
+    kube.run()
+    assert len(kube.running("b")) == 6
+    assert asked == []
+    kube.apply(group("c", minimum=8))
+    come(kube, *members(8, "c"))
+    assert asked, "there are none left that could give way"
+
+
 def test_a_minimum_that_is_lowered_starts_those_that_are_held(kube: KubeScheduler) -> None:
     kube.apply(group(minimum=4))
     come(kube, *members(3))
