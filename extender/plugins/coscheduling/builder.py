@@ -64,7 +64,7 @@ class GangParts:
         self.manager = manager
         self.wait_seconds = wait_seconds
         self._early_start = early_start
-        self.stories = GangStories(given.verdicts, manager.clock)
+        self.stories = GangStories(given.verdicts, manager.quarantine, manager.clock)
         manager.registry.on_dropped.append(self.stories.dropped)
         self.dependencies = replace(given, verdicts=RemarkedVerdicts(self.stories, manager))
         manager.labels = manager.labels.serving(given.ours)

@@ -10,12 +10,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from cachetools import LRUCache
 
 from extender.api import corev1
 from extender.client.interface import OwnPodGroup
 from extender.plugins.coscheduling.dependencies import Verdict, Verdicts
+from extender.plugins.coscheduling.quarantine import Quarantine
 from extender.plugins.coscheduling.scheduling.phases import Phase
 
 MAX_GANGS, MAX_NOTES = 2_000, 32
@@ -38,8 +40,9 @@ class Note:
 class GangStories:
     """Of the gangs that something happened to last. Fulfils Verdicts, and hands on to `verdicts` what it notes."""
 
-    def __init__(self, verdicts: Verdicts, clock: Callable[[], float]) -> None:
+    def __init__(self, verdicts: Verdicts, quarantine: Quarantine, clock: Callable[[], float]) -> None:
         self._verdicts = verdicts
+        self._quarantine = quarantine
         self._clock = clock
         self._lock = threading.Lock()  # guards _stories; the innermost lock
         self._stories: LRUCache[str, deque[Note]] = LRUCache(MAX_GANGS)
@@ -50,7 +53,8 @@ class GangStories:
             return tuple(self._stories.get(key, ()))
 
     def came_into(self, key: str, phase: Phase) -> None:
-        self._note(key, Note(self._clock(), phase=phase.value))
+        note = Note(self._clock(), phase=phase.value)
+        self._quarantine.for_gang(key, "story", partial(self._note, key, note), None)
 
     def dropped(self, key: str) -> None:
         """Another group of that name has a story of its own."""
@@ -60,7 +64,8 @@ class GangStories:
     def decided(
         self, pod_group: OwnPodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None
     ) -> None:
-        self._note(key, Note(self._clock(), reason=verdict.reason, message=verdict.message[:MAX_MESSAGE]))
+        note = Note(self._clock(), reason=verdict.reason, message=verdict.message[:MAX_MESSAGE])
+        self._quarantine.for_gang(key, "story", partial(self._note, key, note), None)
         self._verdicts.decided(pod_group, key, verdict, member)
 
     def forget(self, key: str) -> None:

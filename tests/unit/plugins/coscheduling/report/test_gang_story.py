@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
 
 from extender.plugins.coscheduling.dependencies import Verdict
+from extender.plugins.coscheduling.quarantine import Quarantine
 from extender.plugins.coscheduling.report.gang_story import MAX_GANGS, MAX_MESSAGE, MAX_NOTES, GangStories
 from extender.plugins.coscheduling.scheduling.phases import Phase
 from tests.unit.plugins.coscheduling.conftest import FakeClock, World, node
@@ -36,7 +38,7 @@ def told() -> Told:
 
 @pytest.fixture
 def stories(told: Told) -> GangStories:
-    return GangStories(told, FakeClock())
+    return GangStories(told, Quarantine(threading.RLock(), FakeClock()), FakeClock())
 
 
 def says(stories: GangStories, key: str = "default/g") -> list[str]:

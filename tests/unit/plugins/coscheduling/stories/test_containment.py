@@ -49,7 +49,6 @@ BOUNDARIES = (
     "preemption.evictable:running_members",
     "report.priority_remark:RemarkedVerdicts.decided",
     "report.gang_story:GangStories.decided",
-    "report.gang_story:GangStories._note",
     "quarantine:",
 )
 """Where `for_gang` and `blame` stand, and what is around them: the framework's runtime, the server, the evictor."""
