@@ -1,4 +1,4 @@
-"""How long the page's own work has taken, without the time in which others had their turn: it rests in proportion.
+"""The CPU that the page's own work has taken, without the time in which others had their turn: it rests in proportion.
 
 No counterpart upstream.
 """
@@ -11,9 +11,12 @@ from contextlib import contextmanager
 
 
 class Stopwatch:
-    """seconds: measured so far. Belongs to one thread."""
+    """seconds: measured so far. Belongs to one thread.
 
-    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+    clock: of that thread's CPU, which under gevent is all threads': between `running` and its end none of the others has a turn.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
         self._clock = clock
         self.seconds = 0.0
 

@@ -1,7 +1,8 @@
 """The list of gangs as the page follows it: each update costs what has changed since the last one.
 
-ClusterFeed asks while a page is open. The list of GangReport looks at each gang anew; here a gang is looked at again when its
-situation differs, and one that other gangs have a part in every few seconds as well.
+ClusterFeed asks while a page is open. The list of GangReport looks at each gang anew; here a gang is looked at again when its situation
+differs, and one that other gangs have a part in every few seconds as well. In a large cluster most updates compare little more than a count
+for most gangs: to compare all that a situation is read off, for a thousand of them, takes some 5 ms.
 No counterpart upstream.
 """
 
@@ -23,6 +24,7 @@ from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.manager.line import Order
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, in_parts
 
+TURNS = 10  # of that many updates one looks at a gang closely
 OTHERS_SECONDS = 5.0  # how soon a gang is looked at again that others have a part in
 OTHERS_AT_ONCE = 25  # of those in one update
 UNKNOWN = object()  # the situation of a gang that it cannot be read off
@@ -41,9 +43,11 @@ class GangChanges:
 
 @dataclass(slots=True)
 class _Entry:
-    """due: when it is looked at again though it is as it was; None where only its own changes count."""
+    """marks: what nearly every change shows in. due: when it is looked at again though it is as it was; None where only its own changes
+    count."""
 
     group: Group
+    marks: tuple[object, ...]
     situation: object
     order: Order | None
     due: float | None
@@ -62,6 +66,7 @@ class WatchedGangs:
         self._clock = clock
         self._entries: dict[str, _Entry] = {}
         self._line: Sequence[str] = ()
+        self._turn = 0
         self.held: dict[str, dict[str, str]] = {}  # by key, of gangs that have such members
 
     def update(self) -> GangChanges:
@@ -92,25 +97,40 @@ class WatchedGangs:
         return self._line
 
     def _compare(self, keys: Sequence[str]) -> list[str]:
-        """The keys of gangs that are not as they were."""
-        stale = []
-        manager, entries, now, may_be_due = self._manager, self._entries, self._clock(), OTHERS_AT_ONCE
-        for number, some in enumerate(in_parts(keys)):
+        """The keys of gangs that are not as they were. All are looked at; in each update some of them closely, others in the next."""
+        stale: list[str] = []
+        parts = list(in_parts(keys))
+        turns = min(TURNS, len(parts))
+        self._turn += 1
+        may_be_due = OTHERS_AT_ONCE
+        for number, some in enumerate(parts):
             if number:
                 pause()
-            with self._watch.running(), manager.lock:
-                for key in some:
-                    group, entry = manager.groups.get(key), entries.get(key)
-                    if group is None:
-                        continue
-                    found = manager.quarantine.for_gang(key, "page", partial(_situation_of, manager, group), UNKNOWN)
-                    if entry is not None and entry.group is group and entry.situation == found:
-                        if entry.due is None or entry.due > now or not may_be_due:
-                            continue
-                        may_be_due -= 1
-                    stale.append(key)
-                    self._enter(group, entry, found)
+            with self._watch.running(), self._manager.lock:
+                found = self._differ(some, may_be_due, closely=(number + self._turn) % turns == 0)
+                stale += found
+                may_be_due = max(0, may_be_due - len(found))
         return stale
+
+    def _differ(self, keys: Sequence[str], may_be_due: int, *, closely: bool) -> list[str]:
+        """Lock held. may_be_due: how many may be looked at for others' sake."""
+        manager, groups, entries, now = self._manager, self._manager.groups, self._entries, self._clock()
+        found: list[str] = []
+        for key in keys:
+            group, entry = groups.get(key), entries.get(key)
+            if group is None:
+                continue
+            due = entry is not None and entry.due is not None and entry.due <= now and len(found) < may_be_due
+            known = entry is not None and entry.group is group
+            if entry is not None and known and not closely and not due and entry.marks == _marks_of(group):
+                continue
+            situation = manager.quarantine.for_gang(key, "page", partial(_situation_of, manager, group), UNKNOWN)
+            if entry is not None and known and not due and entry.situation == situation:
+                entry.marks = _marks_of(group)
+                continue
+            found.append(key)
+            self._enter(group, entry, situation)
+        return found
 
     def _enter(self, group: Group, entry: _Entry | None, situation: object) -> None:
         """Lock held."""
@@ -118,7 +138,7 @@ class WatchedGangs:
         order = quarantine.for_gang(group.key, "page", partial(self._report.order_of_waiting, group), None)
         others = quarantine.for_gang(group.key, "page", partial(others_count, self._manager, group), otherwise=True)
         due = self._clock() + OTHERS_SECONDS if others else None
-        fresh = self._entries[group.key] = _Entry(group, situation, order, due)
+        fresh = self._entries[group.key] = _Entry(group, _marks_of(group), situation, order, due)
         if entry is not None:
             fresh.summary, fresh.held, fresh.behind = entry.summary, entry.held, entry.behind
 
@@ -164,6 +184,12 @@ class WatchedGangs:
         else:
             self.held.pop(entry.group.key, None)
         return differ
+
+
+def _marks_of(group: Group) -> tuple[object, ...]:
+    """Read off in a tenth of the time that the situation takes. Lock held."""
+    counts = group.changes, len(group.held), len(group.started)
+    return *counts, group.last_diagnosis, group.planned, group.preempting is None
 
 
 def _situation_of(manager: PodGroupManager, group: Group) -> object:
