@@ -28,6 +28,7 @@ BENCHMARKS = (
     "memory",
     "gang_churn",
     "gang_sets",
+    "broken_gangs",
     "real_objects",
     "loop_stalls",
     "page",

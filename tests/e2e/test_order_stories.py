@@ -205,3 +205,36 @@ def test_a_gang_that_waits_long_has_room_kept_for_it_and_small_pods_pass_it_else
     eventually(lambda: pair.extender.metric("gang_extender_shadow_nodes") == 0, within=5, what="the shadow is gone")
     cluster.delete_pod("running-2")
     cluster.recorder.await_bound("waits", within=5)
+
+
+def place_in_line(extender: Extender, group: str) -> int:
+    page = extender.gang(f"default/{group}") or {}
+    return int(page.get("gang", page).get("place") or 0)
+
+
+def test_a_gang_that_has_given_up_steps_back_behind_a_younger_one(
+    cluster: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
+) -> None:
+    """Also after a restart of the extender: the PodGroup and the pods say how long it has waited."""
+    pair = Pair.of(cluster.plane, tmp_path).start()
+    programs.extend(pair)
+    cluster.node("node-1", cpu="1")
+    for name, asks in (("old", {"gang-extender.dev/give-up-after": "2s"}), ("young", {})):
+        cluster.pod_group(name, min_member=2, annotations=asks)
+        for number in range(2):
+            cluster.pod(f"{name}-{number}", group=name, requests={"cpu": "1"}, **GATED)
+        await_no_room(cluster, name)
+        if name == "old":
+            eventually(
+                lambda: any(event.startswith("GangGaveUp") for event in cluster.events("old")),
+                within=15,
+                what="it gives up",
+            )
+    cluster.killed = True
+    pair.extender.kill()
+    pair.extender.start()
+    eventually(lambda: place_in_line(pair.extender, "young") == 1, within=15, what="it is first in line")
+    cluster.node("node-2", cpu="1")
+    cluster.recorder.await_bound("young-0", "young-1", within=15)
+    cluster.recorder.settle()
+    assert cluster.recorder.bound() == {"young-0", "young-1"}

@@ -9,7 +9,7 @@ PodGroup's condition. RestOfGangs is for gangs that preemption breaks. No counte
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -23,6 +23,7 @@ from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import BROKEN, CoschedulingDependencies, Eviction, Evictor, Verdict
 from extender.plugins.coscheduling.events.ended_members import EndedMembers
 from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims
+from extender.plugins.coscheduling.scheduling.checks import says_broken
 from extender.plugins.coscheduling.spec.counts import KEEP, RESTART
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.group import Group
@@ -66,8 +67,7 @@ class BrokenGangs:
             return
         with self.manager.lock:
             now, broken = self.manager.clock(), self.manager.begun.broken
-            before = self._cut_short
-            self._cut_short = {key for key in broken if (self._says_so(key) if before is None else key in before)}
+            self._cut_short = set(filter(self._is_cut_short, self._begun_before()))
             self._told = {key: since for key, since in self._told.items() if broken.get(key) == since}
             self._asked = {key: at for key, at in self._asked.items() if key in broken}
             self._restarts = {key: each for key, each in self._restarts.items() if self._is_left(key, each)}
@@ -90,14 +90,17 @@ class BrokenGangs:
         """Lock held."""
         return self.manager.quarantine.for_gang(key, "broken", lambda: self._overdue(key) is not None, otherwise=False)
 
-    def _says_so(self, key: str) -> bool:
-        """Whether its PodGroup says that it is broken: the time is up for it, as it was before our start. Lock held."""
+    def _begun_before(self) -> Iterable[str]:
+        """Keys of gangs whose PodGroups said when we began to lead that they are broken: the time was up for them then. Lock held."""
+        if self._cut_short is not None:
+            return self._cut_short
+        return [key for key, group in self.manager.groups.items() if says_broken(group)]
+
+    def _is_cut_short(self, key: str) -> bool:
+        """Not whole by now: it is not known at once of each gang whether it has started, and is broken. Lock held."""
         group = self.manager.groups.get(key)
-        return (
-            group is not None
-            and group.object is not None
-            and any(each.reason == BROKEN and each.status == "False" for each in group.object.status.conditions)
-        )
+        step = partial(self._is_whole, group) if group is not None else lambda: True
+        return not self.manager.quarantine.for_gang(key, "broken", step, otherwise=True)
 
     def _overdue(self, key: str) -> tuple[Group, GroupSpec, float] | None:
         """The gang, and for how many seconds it may be broken, if it has been for longer. Lock held."""

@@ -24,7 +24,12 @@ from extender.plugins.coscheduling.dependencies import (
     Verdict,
 )
 from extender.plugins.coscheduling.report.priority_remark import remark_is_stale
-from extender.plugins.coscheduling.scheduling.checks import extra_members_wait, failed_check, verdict_of_start
+from extender.plugins.coscheduling.scheduling.checks import (
+    extra_members_wait,
+    failed_check,
+    says_broken,
+    verdict_of_start,
+)
 from extender.plugins.coscheduling.scheduling.phases import Phase, Situation, phase_of, situation
 from extender.plugins.coscheduling.scheduling.plan.gang_set_refusals import no_longer_reserved
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, FailedCheck, UnschedulableReason
@@ -162,6 +167,8 @@ class GangObserver:
 
     def _says_what_is_not_so(self, group: Group) -> bool:
         """Whether the condition of a gang that runs denies that, or is wrong on its members' priorities."""
+        if group.key in self.manager.begun.broken and says_broken(group):
+            return False  # it is to be restarted, and budgets may forbid that for a while
         return _denies_it(group) or remark_is_stale(self.manager, group)
 
     def _complete(self, group: Group) -> Telling:

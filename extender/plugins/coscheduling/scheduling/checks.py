@@ -13,7 +13,7 @@ from dataclasses import replace
 from extender.config.group_sources import LWS_INDEX
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling import messages, planner
-from extender.plugins.coscheduling.dependencies import SCHEDULED, WAITING, Verdict
+from extender.plugins.coscheduling.dependencies import BROKEN, SCHEDULED, WAITING, Verdict
 from extender.plugins.coscheduling.dispatch.bind_slots import too_large
 from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
 from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion, PlanRequests
@@ -232,3 +232,8 @@ def extra_members_wait(manager: PodGroupManager, group: Group) -> FailedCheck | 
     if phase_of(manager, group) is not Phase.BOUND:
         return None
     return FailedCheck(stop.reason, stop.message, "")
+
+
+def says_broken(group: Group) -> bool:
+    """Whether its object says that it is broken, and that what is left of it is to go."""
+    return group.told is not None and group.told.status == "False" and group.told.reason == BROKEN

@@ -20,6 +20,7 @@ from tests.unit.plugins.coscheduling.preempting import Preempting
 Make = Callable[..., World]
 RESTART = {f"{PREFIX}/broken-after": "5m", f"{PREFIX}/when-broken": "restart"}
 KEEP = {f"{PREFIX}/broken-after": "5m"}
+BROKEN = Condition("Scheduled", "False", "GangBroken", "")
 TEXT = "fewer than minMember of 3 members have run for 5m0s"
 
 
@@ -52,6 +53,11 @@ class Town(Preempting):
             self.world.clock.now += 1.0
             self.plugin.tick()
             self.run()
+
+    def shows(self, condition: Condition) -> None:
+        """Of the PodGroup."""
+        known = self.groups["default/g"]
+        self.apply(structs.replace(known, status=structs.replace(known.status, conditions=(condition,))))
 
     def restarts(self, world: World) -> None:
         world.connect(succeeded_pods=self._list)
@@ -222,6 +228,21 @@ def test_a_gang_that_breaks_again_after_its_restart_is_restarted_again(town: Tow
     assert [pod.name for pod in town.evicting[0].victims] == ["h1", "h2"]
 
 
+def test_the_podgroup_says_that_the_gang_is_broken_until_it_is_whole_again(town: Town) -> None:
+    """What is left of it runs on while budgets forbid the restart, and that is no start."""
+    town.budgets = [budget(0)]
+    town.lose("g0")
+    town.passes(302)
+    town.shows(BROKEN)
+    told = len(town.world.verdicts)
+    town.passes(30)
+    assert town.world.verdicts[told:] == []
+    town.create(member("h0", annotations=RESTART))
+    town.run()
+    town.passes(3)
+    assert {text.split()[1] for text in town.world.verdicts[told:]} == {"GangScheduled:"}
+
+
 def test_what_is_left_of_a_restart_goes_though_the_gang_is_whole_with_it(town: Town) -> None:
     """Of the old gang one has gone: it is to start anew, not to go on with members of two lives."""
     town.lose("g0")
@@ -233,24 +254,32 @@ def test_what_is_left_of_a_restart_goes_though_the_gang_is_whole_with_it(town: T
     assert [pod.name for pod in town.evicting[0].victims] == ["g2"]
 
 
-def test_a_restart_that_was_cut_short_is_finished_by_the_next_leader(town: Town, world: Make) -> None:
-    """One of two has gone; the PodGroup says that the gang is broken."""
+@pytest.mark.parametrize("early", [False, True])
+def test_a_restart_that_was_cut_short_is_finished_by_the_next_leader(
+    town: Town, world: Make, early: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of two has gone; the PodGroup says that the gang is broken. early: it is looked at before what has started is known."""
     town.lose("g0")
     town.passes(301)
     town.evicts(only=1)
     assert town.running() == {"g2"}
-    says = Condition("Scheduled", "False", "GangBroken", "")
-    known = town.groups["default/g"]
-    town.apply(structs.replace(known, status=structs.replace(known.status, conditions=(says,))))
-    town.restarts(world([node(f"n{number}", "1") for number in range(5)]))
+    town.shows(BROKEN)
+    after = world([node(f"n{number}", "1") for number in range(5)])
+    if early:
+        tick = after.plugin.tick
+
+        def preemption_first() -> None:
+            town.preemption.tick()
+            tick()
+
+        monkeypatch.setattr(after.plugin, "tick", preemption_first)
+    town.restarts(after)
     town.passes(3)
     assert [pod.name for pod in town.evicting[0].victims] == ["g2"], "its time is not waited for once more"
 
 
 def test_what_the_podgroup_said_of_an_earlier_time_does_not_count(town: Town, world: Make) -> None:
-    says = Condition("Scheduled", "False", "GangBroken", "")
-    known = town.groups["default/g"]
-    town.apply(structs.replace(known, status=structs.replace(known.status, conditions=(says,))))
+    town.shows(BROKEN)
     town.restarts(world([node(f"n{number}", "1") for number in range(5)]))
     town.passes(3)
     town.lose("g0")
