@@ -26,7 +26,7 @@ from extender.api.extenderv1 import (
 from extender.client.errors import ApiError, NotFoundError
 from extender.client.events import Recorder
 from extender.client.informer import InformerFactory
-from extender.client.interface import API, NODES, POD_GROUPS, PODS
+from extender.client.interface import API, NODES, PODS
 from extender.client.time_limit import within
 from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling.dependencies import COMMIT_SECONDS
@@ -39,7 +39,8 @@ from extender.scheduler.actions.verdicts import GroupVerdicts
 from extender.scheduler.background import Background
 from extender.scheduler.bind_verb import BindVerb
 from extender.scheduler.cluster_feed import ClusterFeed
-from extender.scheduler.filter_health import LIVENESS_SECONDS, READINESS_SECONDS, USELESS_SECONDS, FilterHealth
+from extender.scheduler.filter_health import FilterHealth
+from extender.scheduler.health import Health
 from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooManyHeldBindsError
 from extender.scheduler.interface import (
     CONFIGURATION,
@@ -66,9 +67,7 @@ from extender.scheduler.scheduling_cycle import NOT_CACHE_CAPABLE, SchedulingCyc
 
 log = logging.getLogger(__name__)
 
-CACHE_NOT_SYNCED = "cache not synced"
 HUNG_UP = "the caller has hung up"
-KUBE_SCHEDULER = "kube-scheduler"  # a check of /livez: what fails it is for kube-scheduler to end, not for the extender
 _BINDING = metrics.goroutines.labels("binding")
 
 
@@ -109,6 +108,17 @@ class Scheduler:
 
     def __init__(self, dependencies: SchedulerDependencies) -> None:
         self._dependencies = dependencies
+        self._health = Health(
+            dependencies.informers,
+            dependencies.leadership,
+            dependencies.verdicts,
+            dependencies.pod_groups,
+            dependencies.filter_health,
+            dependencies.refusals,
+            dependencies.background,
+            dependencies.planning,
+            dependencies.running,
+        )
         self._stopped = False
         self._feed = ClusterFeed(self._picture, self._check_synced)
 
@@ -124,7 +134,7 @@ class Scheduler:
             return ExtenderFilterResult(error=NOT_CACHE_CAPABLE)
         if self._not_ours(args.pod):
             return ExtenderFilterResult(node_names=list(args.node_names))
-        reason = self._not_ready()
+        reason = self._health.not_ready()
         self._dependencies.refusals.answered("kube-scheduler", error=bool(reason))
         if reason:
             return ExtenderFilterResult(error=reason)
@@ -152,7 +162,7 @@ class Scheduler:
             self._dependencies.observed.whole_nodes("prioritize")
             raise NotCacheCapableError("NodeNames")
         names = args.node_names or ()
-        if self._not_ours(args.pod) or self._not_ready():
+        if self._not_ours(args.pod) or self._health.not_ready():
             return [HostPriority(host=name, score=0) for name in names]
         return self._dependencies.scheduling_cycle.prioritize(self._profile(args.pod), args.pod, names)
 
@@ -160,14 +170,14 @@ class Scheduler:
         if args.node_name_to_meta_victims is None and args.node_name_to_victims is not None:
             self._dependencies.observed.whole_nodes("preempt")
             raise NotCacheCapableError("NodeNameToMetaVictims")
-        if args.node_name_to_meta_victims is None or self._not_ready():
+        if args.node_name_to_meta_victims is None or self._health.not_ready():
             return ExtenderPreemptionResult()
         with self._dependencies.scheduling_cycle.lock:
             victims = self._dependencies.preemption_cycle.run(args.pod, args.node_name_to_meta_victims)
         return ExtenderPreemptionResult(node_name_to_meta_victims=victims)
 
     def bind(self, args: ExtenderBindingArgs, caller: Caller) -> ExtenderBindingResult:
-        if reason := self._not_ready():
+        if reason := self._health.not_ready():
             return ExtenderBindingResult(error=reason)
         try:
             with self._dependencies.in_flight.enter(args.pod_uid) as call:
@@ -228,51 +238,11 @@ class Scheduler:
     def _not_ours(self, pod: corev1.Pod) -> bool:
         return not self._dependencies.serves(pod.spec.scheduler_name)
 
-    def _not_ready(self) -> str:
-        if not self._dependencies.informers.has_synced():
-            return CACHE_NOT_SYNCED
-        if reason := self._dependencies.leadership.reason:
-            return f"not the leader: {reason}"
-        return ""
-
     def readiness(self) -> Sequence[Check]:
-        checks = [
-            Check(f"informer-{state.resource}", state.ok, state.reason)
-            for state in self._dependencies.informers.states()
-        ]
-        served = self._dependencies.informers.informer(POD_GROUPS).state.served
-        if not served:
-            checks.append(Check("podgroup-crd", True, "not served: groups come from labels only"))
-        if not self._dependencies.verdicts.writer.conditions_kept:
-            checks.append(
-                Check("podgroup-conditions", True, "the CRD has no status.conditions: verdicts are events only")
-            )
-        if others := self._dependencies.pod_groups.other_managers:
-            text = f"phases are left to another controller of PodGroups: {', '.join(sorted(others))}"
-            checks.append(Check("podgroup-status", True, text))
-        checks.append(self._filter_check(READINESS_SECONDS))
-        wrong = "; ".join(f"{each.message} ({each.code})" for each in self._dependencies.running.findings())
-        checks.append(Check("configuration", True, wrong))
-        return [*checks, Check("draining", not self._stopped, "draining" if self._stopped else "")]
+        return self._health.readiness(draining=self._stopped)
 
     def liveness(self) -> Sequence[Check]:
-        threads = {"background": self._dependencies.background.trouble, "planning": self._dependencies.planning.trouble}
-        checks = [Check(name, not trouble, trouble) for name, trouble in threads.items()]
-        trouble = self._trouble_of_kube_scheduler()
-        return [*checks, self._filter_check(LIVENESS_SECONDS), Check(KUBE_SCHEDULER, not trouble, trouble)]
-
-    def _trouble_of_kube_scheduler(self) -> str:
-        """Why the one that asks us should leave the Lease to another: it has had no use of us for a while.
-
-        It hears of Errors before our own probe fails: each restart of ours would let its probe pass for a while.
-        """
-        if refused := self._dependencies.refusals.trouble(USELESS_SECONDS):
-            return f"{refused}: {self._not_ready() or 'ready by now'}"
-        return self._dependencies.filter_health.trouble(USELESS_SECONDS)
-
-    def _filter_check(self, seconds: float) -> Check:
-        trouble = self._dependencies.filter_health.trouble(seconds)
-        return Check("filter", not trouble, trouble)
+        return self._health.liveness()
 
     def pages(self) -> Mapping[str, Page]:
         coscheduling = self._dependencies.coscheduling

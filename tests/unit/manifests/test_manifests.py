@@ -19,7 +19,7 @@ from extender.plugins.coscheduling.backfill.backfill_nodes import DAEMON_SET
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.spec.sources.source import KOORDINATOR, LIGHTWEIGHT, OBJECTS, presets
 from extender.scheduler.actions.bell import NAME
-from extender.scheduler.scheduler import KUBE_SCHEDULER
+from extender.scheduler.health import KUBE_SCHEDULER
 from extender.server.options import ServeOptions
 from tests.declared_keys import declared_keys
 from tests.documented import configuration_in

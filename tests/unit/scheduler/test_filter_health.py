@@ -9,6 +9,7 @@ import pytest
 from extender.api.extenderv1 import ExtenderArgs, ExtenderFilterResult
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.scheduler.filter_health import LIVENESS_SECONDS, QUIET_SECONDS, READINESS_SECONDS, FilterHealth
+from extender.scheduler.health import Health
 from extender.scheduler.interface import Check
 from extender.scheduler.scheduler import Scheduler
 from tests.unit.plugins.coscheduling.conftest import FakeClock
@@ -109,7 +110,7 @@ def test_a_scheduler_that_errs_for_all_pods_is_first_not_ready_and_then_not_aliv
 
 @pytest.mark.faults
 def test_errors_of_a_replica_that_does_not_lead_are_not_counted(sick: Sick, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Scheduler, "_not_ready", lambda self: "not the leader: another kube-scheduler holds the Lease")
+    monkeypatch.setattr(Health, "not_ready", lambda self: "not the leader: another kube-scheduler holds the Lease")
     assert all(answer.error for answer in sick.everybody_asks_for(200))
     assert check_of(sick.scheduler.readiness(), "filter").ok
 
@@ -119,7 +120,7 @@ def test_a_kube_scheduler_that_asks_and_is_refused_should_not_lead(sick: Sick, m
     del sick.pods[1:]
     monkeypatch.setattr(sick.scheduler._dependencies.refusals, "_clock", sick.clock)
     with monkeypatch.context() as patched:
-        patched.setattr(Scheduler, "_not_ready", lambda self: "cache not synced")
+        patched.setattr(Health, "not_ready", lambda self: "cache not synced")
         sick.everybody_asks_for(30)
         assert check_of(sick.scheduler.liveness(), "kube-scheduler").ok
         sick.everybody_asks_for(5)
@@ -134,7 +135,7 @@ def test_a_kube_scheduler_that_asks_and_is_refused_should_not_lead(sick: Sick, m
 def test_a_kube_scheduler_that_is_answered_is_no_longer_refused(sick: Sick, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sick.scheduler._dependencies.refusals, "_clock", sick.clock)
     with monkeypatch.context() as patched:
-        patched.setattr(Scheduler, "_not_ready", lambda self: "cache not synced")
+        patched.setattr(Health, "not_ready", lambda self: "cache not synced")
         sick.everybody_asks_for(35)
     sick.everybody_asks_for(5)
     assert check_of(sick.scheduler.liveness(), "kube-scheduler").ok
