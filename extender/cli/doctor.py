@@ -7,16 +7,18 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from extender.cli import kubeconfig_flags, terminal
-from extender.cli.asking import base_url
+from extender.cli.asking import LEASE, OPS_PORT, Leader, NoAnswerError, base_url
 from extender.cli.errors import UsageError
 from extender.cli.terminal import Colour, Terminal
 
 if TYPE_CHECKING:
     from extender.config.findings import Finding
     from extender.config.types import ExtenderConfiguration
+    from extender.doctor.configuration import ExtenderFile
 
 
 FIX, FOLDED = 2, 4
@@ -44,6 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--server", metavar="URL", help="examine a running extender too, at its ops listener: http://127.0.0.1:8889"
     )
+    parser.add_argument(
+        "--lease",
+        default=LEASE,
+        metavar="NAMESPACE/NAME",
+        help="of the leader that `kubectl gang doctor` examines (%(default)s)",
+    )
+    parser.add_argument("--ops-port", type=int, default=OPS_PORT, metavar="PORT", help="of its extender (%(default)s)")
     parser.add_argument(
         "--user", default=ACCOUNT, metavar="USER", help="whose rights are examined there (%(default)s); empty: your own"
     )
@@ -73,6 +82,8 @@ def _examine(args: argparse.Namespace) -> Iterator[Finding]:
         from extender.doctor import running
 
         yield from running.examine(base_url(args.server), examined.ours)
+    elif kubeconfig is not None and args.finds_leader:
+        yield from _of_leader(args, kubeconfig, examined.ours)
 
 
 def _cluster(args: argparse.Namespace) -> str | None:
@@ -97,6 +108,22 @@ def _of_cluster(args: argparse.Namespace, kubeconfig: str, ours: ExtenderConfigu
         yield from cluster.examine(api, ours or ExtenderConfiguration(), kubeconfig, args.user)
     except ApiError as error:
         yield cluster.unreachable(kubeconfig, error)
+    finally:
+        api.close()
+
+
+def _of_leader(args: argparse.Namespace, kubeconfig: str, ours: ExtenderFile | None) -> Iterator[Finding]:
+    """`kubectl gang` examines the extender that leads as well."""
+    from extender.config.findings import Finding, Severity
+    from extender.doctor import running
+
+    api = kubeconfig_flags.connect(kubeconfig, args.context)
+    try:
+        leader = Leader.find(api, args.lease, args.ops_port)
+        yield from running.examine(leader.where, ours, partial(leader.ask, "GET"))
+    except NoAnswerError as error:
+        fix = "see that one leads, or name an extender by --server URL"
+        yield Finding(Severity.ERROR, "NoAnswer", kubeconfig, 0, args.lease, str(error), fix)
     finally:
         api.close()
 

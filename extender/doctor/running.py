@@ -5,7 +5,7 @@ Asked at its ops listener, of which the page is for loopback only: in the pod, o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import urllib3
@@ -22,13 +22,21 @@ DIFFERENCES_SHOWN = 20
 FAILED = "[-]"
 
 
-def examine(server: str, file: ExtenderFile | None) -> Iterator[Finding]:
-    """server: the URL of the ops listener, the `file` of the findings. file: what the extender is to run with, where that is known."""
+Ask = Callable[[str], tuple[int, bytes]]
+"""Status and body of a page, by its path. Raises OSError where none answers."""
+
+
+def examine(server: str, file: ExtenderFile | None, ask: Ask | None = None) -> Iterator[Finding]:
+    """server: the URL of the ops listener, or what is asked in its place: the `file` of the findings. file: what the extender is to run
+    with, where that is known."""
     try:
-        with urllib3.PoolManager(retries=False, timeout=SECONDS) as http:
-            ready = _get(http, f"{server}/readyz?verbose")
-            page = _get(http, f"{server}{CONFIGURATION}")
-    except urllib3.exceptions.HTTPError as error:
+        if ask is not None:
+            ready, page = ask("/readyz?verbose"), ask(CONFIGURATION)
+        else:
+            with urllib3.PoolManager(retries=False, timeout=SECONDS) as http:
+                ready = _get(http, f"{server}/readyz?verbose")
+                page = _get(http, f"{server}{CONFIGURATION}")
+    except (urllib3.exceptions.HTTPError, OSError) as error:
         message, fix = f"no extender answers: {error}", "name the ops listener of one, or forward its port"
         yield Finding(Severity.ERROR, "NoAnswer", server, 0, "", message, fix)
         return

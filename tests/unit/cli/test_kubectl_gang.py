@@ -18,6 +18,7 @@ from extender.cli import output
 from extender.cli.main import kubectl_gang, main
 from extender.cli.schema import schema
 from extender.client.interface import POD_GROUPS
+from tests.documented import PROJECT
 from tests.fakes.port_forwarding import PortForwarding
 from tests.unit.cli import leading as leaders
 from tests.unit.cli.leading import LEASE, OPS_PORT, POD, Leading
@@ -345,6 +346,22 @@ def test_a_manifest_that_makes_no_pod(leader: Leading, capsys: pytest.CaptureFix
 )
 def test_what_programs_read_is_as_its_schema_says(ask: Ask, name: str, arguments: list[str]) -> None:
     jsonschema.validate(json.loads(ask(*arguments, "-o", "json")), schema(name))
+
+
+def test_the_doctor_examines_the_extender_that_leads(leader: Leading, capsys: pytest.CaptureFixture[str]) -> None:
+    """The API server here knows nothing of what the doctor asks a cluster: that is an error of its own."""
+    file = str(PROJECT / "manifests" / "sidecar" / "extender.yaml")
+    arguments = ["doctor", "--kubeconfig", str(leader.kubeconfig), "--config", file, "-o", "json"]
+    assert kubectl_gang(arguments) == 1
+    pod = "port 8889 of pod kube-system/gang-scheduler-7d9-abcde"
+    said = {finding["field"]: finding["message"] for finding in json.loads(capsys.readouterr().out)}
+    assert said["schedulerNames"] == f"the extender at {pod} runs with another value"
+    leader.api.objects[LEASE] = leaders.lease("")
+    assert kubectl_gang(arguments) == 1
+    said = [finding for finding in json.loads(capsys.readouterr().out) if finding["code"] == "NoAnswer"]
+    assert [(each["field"], "holds the Lease" in each["message"]) for each in said] == [
+        ("kube-system/gang-scheduler", True)
+    ]
 
 
 GANG = {

@@ -258,6 +258,15 @@ def test_a_scheduler_that_is_not_served_is_said(bench: Bench) -> None:
         )
 
 
+def test_each_scheduler_that_is_served_has_its_gangs() -> None:
+    with running(ExtenderConfiguration(scheduler_names=("a", "b"))) as made:
+        made.node("n0")
+        found = gang(made, pods(2, schedulerName="b"), pod_group())
+        assert (found.fits, found.notes) == (True, ())
+        unnamed = gang(made, pods(2, schedulerName=""), pod_group())
+        assert (unnamed.fits, unnamed.notes) == (True, ())
+
+
 @pytest.mark.parametrize(
     ("body", "text"),
     [
