@@ -358,8 +358,8 @@ def test_the_doctor_examines_the_extender_that_leads(leader: Leading, capsys: py
     assert said["schedulerNames"] == f"the extender at {pod} runs with another value"
     leader.api.objects[LEASE] = leaders.lease("")
     assert kubectl_gang(arguments) == 1
-    said = [finding for finding in json.loads(capsys.readouterr().out) if finding["code"] == "NoAnswer"]
-    assert [(each["field"], "holds the Lease" in each["message"]) for each in said] == [
+    none = [finding for finding in json.loads(capsys.readouterr().out) if finding["code"] == "NoAnswer"]
+    assert [(each["field"], "holds the Lease" in each["message"]) for each in none] == [
         ("kube-system/gang-scheduler", True)
     ]
 
