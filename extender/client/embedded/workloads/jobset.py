@@ -27,6 +27,8 @@ def jobset(workload: Workload) -> Iterator[Made]:
         EXCLUSIVE in each.job.section("metadata").texts("annotations") for each in replicated
     ):
         workload.warn(f"the annotation {EXCLUSIVE} is not simulated: its Jobs may share a domain")
+    if any("scheduling" in each.job.section("spec").value for each in replicated):
+        workload.warn("spec.scheduling of its Jobs makes no PodGroup: that is left to JobSet, and is not simulated")
     in_order = workload.spec.section("startupPolicy").text("startupPolicyOrder") == "InOrder"
     return jobs_of(workload, replicated, in_order=in_order)
 

@@ -88,6 +88,11 @@ def test_what_comes_later_and_depends_on_nothing_that_is_there_is_refused(load: 
             "alpha.jobset.sigs.k8s.io/exclusive-topology is not simulated",
             id="a domain for each Job",
         ),
+        pytest.param(
+            "  replicatedJobs: [{name: a, template: {spec: {scheduling: {schedulingPolicy: {gang: {}}}}}}]",
+            "spec.scheduling of its Jobs makes no PodGroup",
+            id="PodGroups of its Jobs",
+        ),
     ],
 )
 def test_what_is_not_simulated_is_said(load: Load, text: str, said: str) -> None:
