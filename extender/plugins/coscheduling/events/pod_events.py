@@ -119,7 +119,8 @@ class PodEvents:
             for each in concerned:
                 manager.notes.forget(each.key)
             look = give_back(manager, group) or self._matters(group, new)
-        look = self._parked_unasked(group, old, new) or look
+        if new is not None and not new.node_name:
+            look = self._parked_unasked(group, old, new) or look
         if look:
             manager.queue.move_to_active(
                 each.key for each in concerned if each.key in manager.groups and each.key not in manager.denied
@@ -159,10 +160,10 @@ class PodEvents:
             return False
         return any(each.refused or each.gated for each in gang_set_of(self._manager, group))
 
-    def _parked_unasked(self, group: Group, old: corev1.Pod | None, new: corev1.Pod | None) -> bool:
+    def _parked_unasked(self, group: Group, old: corev1.Pod | None, new: corev1.Pod) -> bool:
         """Whether kube-scheduler has refused a member before it asked us, by its own filters: its gang gets its verdict
         all the same. Once, for each time that the pod becomes refused, and when we see it first."""
-        if new is None or new.node_name or not was_refused(new):
+        if not was_refused(new):
             return False
         member = group.members.get(new.uid)
         if member is None or new.uid in group.held or (old is not None and same_refusal(old, new)):
