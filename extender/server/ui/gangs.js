@@ -1,6 +1,7 @@
 // The list of gangs, and one gang whole. All that others wrote goes into the page as text, never as markup.
 
 const natural = new Intl.Collator(undefined, { numeric: true });
+const IN_A_FRAME = 100;  // lines that are put in before the browser has its turn: more than can be seen
 const STATES = ["bound", "held", "planned", "waiting", "gated"];
 
 export class GangList {
@@ -77,9 +78,10 @@ export class GangList {
       .sort((a, b) => rank(a) - rank(b) || natural.compare(a.key, b.key));
     const shown = new Set(wanted);
     for (const row of this.rows.values()) if (!shown.has(row) && row.line.isConnected) row.line.remove();
-    let next = this.body.firstChild;
+    let next = this.body.firstChild, moved = 0;
     for (const row of wanted) {
       if (row.line === next) { next = next.nextSibling; continue; }
+      if (++moved > IN_A_FRAME) { this.sorted = false; requestAnimationFrame(() => this.draw()); break; }
       this.body.insertBefore(row.line, next);
     }
     set(this.count, `${wanted.length} of ${this.rows.size} gangs shown; ${this.inLine} in line`);
