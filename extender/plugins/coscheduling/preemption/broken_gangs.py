@@ -94,7 +94,12 @@ class BrokenGangs:
         """Keys of gangs whose PodGroups said when we began to lead that they are broken: the time was up for them then. Lock held."""
         if self._cut_short is not None:
             return self._cut_short
-        return [key for key, group in self.manager.groups.items() if says_broken(group)]
+        manager = self.manager
+        return [
+            key
+            for key, group in manager.groups.items()
+            if manager.quarantine.for_gang(key, "broken", partial(says_broken, group), otherwise=False)
+        ]
 
     def _is_cut_short(self, key: str) -> bool:
         """Not whole by now: it is not known at once of each gang whether it has started, and is broken. Lock held."""
