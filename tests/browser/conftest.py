@@ -25,7 +25,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.line(f"No test of tests/browser has run. {reason}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(request: pytest.FixtureRequest) -> Iterator[webdriver.Chrome]:
     try:
         driver = chromium.start()

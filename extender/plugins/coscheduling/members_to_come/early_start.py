@@ -233,7 +233,7 @@ def likenesses(manager: PodGroupManager, group: Group, number: int) -> Sequence[
     found = []
     for rank in islice(ranks, number):
         uid = f"{LIKENESS}{group.key}/{manager.slots.next_number()}"
-        labels = {**pod.metadata.labels, str(index): str(rank)} if index is not None else pod.metadata.labels
+        labels = {**pod.metadata.labels, **({str(index): str(rank)} if index is not None else {})}
         metadata = structs.replace(pod.metadata, name="to-come", uid=uid, labels=labels, annotations={})
         found.append(PodInfo(structs.replace(pod, metadata=metadata)))
     return found
