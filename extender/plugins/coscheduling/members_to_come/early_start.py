@@ -11,7 +11,8 @@ No counterpart upstream: scheduler-plugins and kube-scheduler's own gangs refuse
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from itertools import count, islice
 
 from msgspec import structs
@@ -131,12 +132,11 @@ class EarlyStarts:
         group.gathered = bool(group.members)
         self._keys.pop(group.key, None)
         spec = manager.specs.of(group)
+        there, minimum = len(group.members), spec.min_member if spec is not None else 0
         manager.places.give_up(group)
         for uid in list(group.in_permit):
-            name, there = group.members[uid].pod.name, len(group.members)
-            self._holds.reject(
-                group, uid, messages.not_enough_siblings(name, there, spec.min_member if spec is not None else 0)
-            )
+            text = messages.not_enough_siblings(group.members[uid].pod.name, there, minimum)
+            self._holds.reject(group, uid, text)
         if group.held:
             self._emptying.add(group.key)
         manager.notes.forget(group.key)
@@ -209,15 +209,12 @@ class EarlyStarts:
                 if group is None or gathering is None:
                     self._keys.pop(key, None)
                 elif not may_plan or limits.ends(gathering, now):
-                    self._manager.quarantine.for_gang(key, "early-start", lambda group=group: self.end(group), None)  # type: ignore[misc]
+                    self._manager.quarantine.for_gang(key, "early-start", partial(self.end, group), None)
 
 
 def with_room_to_come(placement: planner.Placement, request: planner.Request) -> planner.Placement:
     """What was found for likenesses is room that is kept for members to come."""
-    likely = {info.pod.uid: info for info in request.members if info.pod.uid.startswith(LIKENESS)}
-    kept = tuple((node_name, likely[uid]) for uid, node_name in placement.nodes.items() if uid in likely)
-    nodes = {uid: node_name for uid, node_name in placement.nodes.items() if uid not in likely}
-    return replace(placement, nodes=nodes, kept=kept)
+    return placement.keeping(info for info in request.members if info.pod.uid.startswith(LIKENESS))
 
 
 def likenesses(manager: PodGroupManager, group: Group, number: int) -> Sequence[PodInfo]:

@@ -60,10 +60,7 @@ def plan_foreseen(request: Request, foreseen: Foreseen, plan: PlanOne, room: Roo
         )
         result = plan(asked)
         if isinstance(result, Placement):
-            places = tuple((result.nodes[info.pod.uid], info) for info in pieces)
-            nodes = {uid: name for uid, name in result.nodes.items() if uid in uids}
-            waves = tuple(wave & uids for wave in result.waves if wave & uids)
-            return replace(result, nodes=nodes, waves=waves, kept=places)
+            return result.keeping(pieces)
         if result.cause is not Cause.ROOM:
             break
     return result if result is not None else Placement({})

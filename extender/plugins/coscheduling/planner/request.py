@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -185,6 +185,13 @@ class Placement:
     waves: tuple[frozenset[str], ...] = ()
     domain: str = ""
     kept: tuple[tuple[str, PodInfo], ...] = ()
+
+    def keeping(self, pieces: Iterable[PodInfo]) -> Placement:
+        """The same, where the places of these are room for members that are still to be made."""
+        kept = tuple((self.nodes[info.pod.uid], info) for info in pieces if info.pod.uid in self.nodes)
+        uids = {info.pod.uid for _, info in kept}
+        nodes = {uid: name for uid, name in self.nodes.items() if uid not in uids}
+        return replace(self, nodes=nodes, waves=tuple(wave - uids for wave in self.waves if wave - uids), kept=kept)
 
 
 class Cause(StrEnum):

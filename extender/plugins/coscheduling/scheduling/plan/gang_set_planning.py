@@ -121,13 +121,14 @@ class GangSetPlanning:
         group, request = attempt.group, attempt.permitted.request
         if not request.members or len(attempt.gang_set) > 1:
             return False
+        with self._manager.lock:
+            if self._manager.slots.of_group(group.key) or group.held:
+                return self._manager.specs.of(group) is not None
         asked = asked_of(request.members[0].requests)
         capacity = int(Room.of(attempt.permitted.cluster, asked).capacity(asked).sum())
         with self._manager.lock:
             spec = self._manager.specs.of(group)
-            if spec is None or self._manager.slots.of_group(group.key) or group.held:
-                return spec is not None
-            return self._early_starts.is_small_enough(group, spec, capacity)
+            return spec is not None and self._early_starts.is_small_enough(group, spec, capacity)
 
     def _short_by_count(self, attempt: Attempt) -> Status | None:
         """The refusal, where no plan is needed to know that there is no room."""
