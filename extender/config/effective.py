@@ -15,17 +15,11 @@ from extender.api import codec
 from extender.config.defaults import served_profiles
 from extender.config.durations import go_duration
 from extender.config.plugin_args import PluginArgs, ScoringStrategy
-from extender.config.read_profile import camel, with_default_args
+from extender.config.read_profile import camel, key_of, with_default_args
 from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile, LeaseRef, Plugins, TopologyLevel
 
 Json = Any
 
-OTHERWISE = {
-    "denied_pg_expiration_time_seconds": "deniedPGExpirationTimeSeconds",
-    "filter_timeout_seconds": "filterTimeout",
-    "binding_timeout_seconds": "bindingTimeout",
-}
-"""Fields whose name in the file is not ours in the file's spelling."""
 DURATIONS = frozenset(("filter_timeout_seconds", "binding_timeout_seconds"))
 
 
@@ -59,7 +53,7 @@ def _differences(path: str, one: Json, other: Json) -> Iterator[str]:
 def _fields(value: Any) -> Iterator[tuple[str, Json]]:
     for each in fields(value):
         found = getattr(value, each.name)
-        name = OTHERWISE.get(each.name, camel(each.name))
+        name = key_of(each.name)
         shown = go_duration(found) if each.name in DURATIONS else _json(found)
         if shown is not None and shown != "" and not (isinstance(shown, Collection) and not shown):
             yield name, shown

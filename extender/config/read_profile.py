@@ -20,6 +20,19 @@ REMOVED_PLUGINS = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GC
 ALPHA_POINTS = ("placementGenerate", "placementScore")
 
 
+SPELT_OTHERWISE = {
+    "denied_pg_expiration_time_seconds": "deniedPGExpirationTimeSeconds",
+    "filter_timeout_seconds": "filterTimeout",
+    "binding_timeout_seconds": "bindingTimeout",
+}
+"""Fields whose key in the file is not their name in camelCase."""
+
+
+def key_of(field: str) -> str:
+    """Of a field of the configuration's types, as it stands in the file."""
+    return SPELT_OTHERWISE.get(field, camel(field))
+
+
 def camel(point: str) -> str:
     """`pre_filter` to `preFilter`, as it stands in the file."""
     first, *others = point.split("_")

@@ -16,7 +16,7 @@ from typing import Any
 from extender.config import load
 from extender.config.group_sources import MAX_NAME, MAX_SOURCES, PRESETS
 from extender.config.plugin_args import CoschedulingArgs, GroupSource
-from extender.config.read_profile import KUBE_API_VERSION, camel
+from extender.config.read_profile import KUBE_API_VERSION, camel, key_of
 from extender.config.types import (
     EXTENSION_POINTS,
     ExtenderConfiguration,
@@ -28,9 +28,6 @@ from extender.config.types import (
 )
 
 Json = dict[str, Any]
-
-KEYS = {"denied_pg_expiration_time_seconds": "deniedPGExpirationTimeSeconds"}
-"""Fields whose key is not their name in camelCase."""
 
 LIMITS: Mapping[str, Json] = {
     "bindTimeoutSeconds": {"minimum": 10, "maximum": 3600},
@@ -99,14 +96,10 @@ _PLAIN = {bool: "boolean", int: "integer", float: "number", str: "string"}
 def _object(type_: Any, required: tuple[str, ...] = ()) -> Json:
     hints = typing.get_type_hints(type_)
     properties = {
-        key: _with_default(each, _of(hints[each.name], key)) for each in fields(type_) for key in [_key(each)]
+        key: _with_default(each, _of(hints[each.name], key)) for each in fields(type_) for key in [key_of(each.name)]
     }
     schema: Json = {"type": "object", "additionalProperties": False, "properties": properties}
     return {**schema, "required": list(required)} if required else schema
-
-
-def _key(each: Field[Any]) -> str:
-    return KEYS.get(each.name, camel(each.name))
 
 
 def _with_default(each: Field[Any], schema: Json) -> Json:
