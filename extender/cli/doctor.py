@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from extender.cli import kubeconfig_flags, terminal
-from extender.cli.asking import LEASE, OPS_PORT, Leader, NoAnswerError, base_url
+from extender.cli.asking import LEASE, OPS_PORT, AtAddress, Leader, NoAnswerError, base_url
 from extender.cli.errors import UsageError
 from extender.cli.terminal import Colour, Terminal
 
@@ -81,7 +81,8 @@ def _examine(args: argparse.Namespace) -> Iterator[Finding]:
     if args.server is not None:
         from extender.doctor import running
 
-        yield from running.examine(base_url(args.server), examined.ours)
+        address = AtAddress(base_url(args.server))
+        yield from running.examine(address.where, examined.ours, partial(address.ask, "GET"))
     elif kubeconfig is not None and args.finds_leader:
         yield from _of_leader(args, kubeconfig, examined.ours)
 

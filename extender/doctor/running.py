@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-import urllib3
-
 from extender.api import codec
 from extender.config.effective import differences, effective
 from extender.config.findings import Finding, Severity, finding
@@ -17,36 +15,25 @@ from extender.doctor.configuration import ExtenderFile
 from extender.scheduler.interface import CONFIGURATION
 from extender.scheduler.running_configuration import ConfigurationPage
 
-SECONDS = 15.0
 DIFFERENCES_SHOWN = 20
 FAILED = "[-]"
 
 
 Ask = Callable[[str], tuple[int, bytes]]
-"""Status and body of a page, by its path. Raises OSError where none answers."""
+"""Status and body of a page, by its path. Raises OSError where none answers, which says so."""
 
 
-def examine(server: str, file: ExtenderFile | None, ask: Ask | None = None) -> Iterator[Finding]:
+def examine(server: str, file: ExtenderFile | None, ask: Ask) -> Iterator[Finding]:
     """server: the URL of the ops listener, or what is asked in its place: the `file` of the findings. file: what the extender is to run
     with, where that is known."""
     try:
-        if ask is not None:
-            ready, page = ask("/readyz?verbose"), ask(CONFIGURATION)
-        else:
-            with urllib3.PoolManager(retries=False, timeout=SECONDS) as http:
-                ready = _get(http, f"{server}/readyz?verbose")
-                page = _get(http, f"{server}{CONFIGURATION}")
-    except (urllib3.exceptions.HTTPError, OSError) as error:
-        message, fix = f"no extender answers: {error}", "name the ops listener of one, or forward its port"
-        yield Finding(Severity.ERROR, "NoAnswer", server, 0, "", message, fix)
+        ready, page = ask("/readyz?verbose"), ask(CONFIGURATION)
+    except OSError as error:
+        fix = "name the ops listener of one, or forward its port"
+        yield Finding(Severity.ERROR, "NoAnswer", server, 0, "", str(error), fix)
         return
     yield from _checks(server, ready)
     yield from _page(server, page, file)
-
-
-def _get(http: urllib3.PoolManager, url: str) -> tuple[int, bytes]:
-    answer = http.request("GET", url, redirect=False)
-    return answer.status, answer.data
 
 
 def _checks(server: str, answer: tuple[int, bytes]) -> Iterator[Finding]:
