@@ -17,15 +17,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 import generated
 
 project = "gang-extender"
-extensions = ["myst_parser", "sphinxcontrib.mermaid"]
+extensions = ["myst_parser", "diagrams"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "gang-extender"
 html_copy_source = False
 html_show_sphinx = False
 myst_heading_anchors = 6
-myst_fence_as_directive = ["mermaid"]
-mermaid_version = "11.12.0"
 
 PROJECT = Path(__file__).resolve().parents[1]
 
