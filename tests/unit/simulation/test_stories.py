@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
@@ -69,10 +68,9 @@ def _ten_of_which_one_wants_a_device(world: World, seconds: int) -> None:
     for i in range(9):
         world.pod(f"p{i}", group="ten")
     world.pod("p9", group="ten", resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
-    started = time.perf_counter()
     world.run()
-    assert time.perf_counter() - started < 30
     assert world.states() == {"Pending": 10}
+    assert {pod.attempts for pod in world.report.pods} == {3}  # not one for each second of the wait
 
 
 def test_a_member_that_never_comes_makes_the_others_time_out_in_virtual_time(world: World) -> None:

@@ -381,7 +381,7 @@ class FaultyMachine(GangMachine):
         world = World([node("n1", "3"), node("n2", "2")])
         self.faulty: dict[str, set[str]] = {}  # what raises -> at which gangs
         plugin = world.plugin
-        for owner, name in (
+        steps: tuple[tuple[Any, str], ...] = (
             (plugin.manager.specs, "of"),
             (plugin.manager.line, "order"),
             (plugin.manager.places, "placed"),
@@ -391,7 +391,9 @@ class FaultyMachine(GangMachine):
             (plugin.observer, "_look"),
             (plugin.gang_permit._gang_start, "_note_start"),
             (plugin.events._pods, "_matters"),
-        ):
+        )
+        for owner, name in steps:
+            self.faulty[name] = set()
             setattr(owner, name, self._faulty(name, getattr(owner, name)))
         self.catch_up, self.behind = with_boundaries(world)
         self.kube = WatchedAndBindingAgain(world)
@@ -399,7 +401,7 @@ class FaultyMachine(GangMachine):
 
     def _faulty(self, name: str, step: Callable[..., Any]) -> Callable[..., Any]:
         def raises(group: Group, *args: Any, **kwargs: Any) -> Any:
-            if group.key in self.faulty.get(name, ()):
+            if group.key in self.faulty[name]:
                 raise KeyError("a fault of ours")
             return step(group, *args, **kwargs)
 
@@ -407,11 +409,11 @@ class FaultyMachine(GangMachine):
 
     @rule(name=st.sampled_from(GROUPS), step=st.sampled_from(("of", "order", "placed", "_waits", "_of_group")))
     def a_plan_raises(self, name: str, step: str) -> None:
-        self.faulty.setdefault(step, set()).add(f"default/{name}")
+        self.faulty[step].add(f"default/{name}")
 
-    @rule(name=st.sampled_from(GROUPS), step=st.sampled_from(("send", "_look", "_note_start", "_matters")))
+    @rule(name=st.sampled_from(GROUPS), step=st.sampled_from(("dispatch", "_look", "_note_start", "_matters")))
     def another_step_raises(self, name: str, step: str) -> None:
-        self.faulty.setdefault(step, set()).add(f"default/{name}")
+        self.faulty[step].add(f"default/{name}")
 
     @rule(name=st.sampled_from(GROUPS))
     def its_faults_are_gone(self, name: str) -> None:
@@ -444,7 +446,8 @@ class FaultyMachine(GangMachine):
     @rule()
     def everything_comes_to_rest(self) -> None:
         """When all faults are gone."""
-        self.faulty.clear()
+        for keys in self.faulty.values():
+            keys.clear()
         for _ in range(3):
             self.kube.run()
             self.time_passes(BACK_OFF.longest_seconds)
