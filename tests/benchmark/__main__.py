@@ -22,6 +22,7 @@ BENCHMARKS = (
     "questions",
     "contention",
     "gangs",
+    "stream",
     "parked",
     "waiting_gangs",
     "preemption",

@@ -27,7 +27,7 @@ from tests.e2e.processes import eventually
 
 CREATORS = 8
 BOUND = "spec.nodeName!="  # the measurement reads no other event, or it would cost a contender more that writes more
-_FORK = multiprocessing.get_context("fork")
+FORK = multiprocessing.get_context("fork")
 
 
 @dataclass(frozen=True)
@@ -80,12 +80,19 @@ def by_gang(times: Mapping[str, float]) -> Mapping[str, list[float]]:
     return found
 
 
-class Watcher:
-    """A process that notes when each pod got its node."""
+Told = Callable[[str, float], None]  # a pod's name, and when the watch showed its node
 
-    def __init__(self, plane: ControlPlane) -> None:
-        self._ours, theirs = _FORK.Pipe()
-        self._process = _FORK.Process(target=_watch, args=(plane, theirs), daemon=True)
+
+def _untold(pod: str, at: float) -> None:
+    """Nobody else is to know."""
+
+
+class Watcher:
+    """A process that notes when each pod got its node. told: called there, for each once."""
+
+    def __init__(self, plane: ControlPlane, told: Told = _untold) -> None:
+        self._ours, theirs = FORK.Pipe()
+        self._process = FORK.Process(target=_watch, args=(plane, theirs, told), daemon=True)
         self._process.start()
         self._ours.recv()  # it has listed
 
@@ -122,8 +129,9 @@ class _Event(msgspec.Struct):
 class _Notes:
     """What the watching thread writes and the process's own thread waits for."""
 
-    def __init__(self) -> None:
+    def __init__(self, told: Told) -> None:
         self.changed = threading.Condition()  # guards bound
+        self._told = told
         self.bound: dict[str, float] = {}
 
     def follow(self, api: Api, resource_version: str) -> None:
@@ -140,15 +148,18 @@ class _Notes:
                 resource_version = meta.resourceVersion
                 if event.object.spec.nodeName and event.type != "DELETED":
                     with self.changed:
+                        first = meta.name not in self.bound
                         self.bound.setdefault(meta.name, now)
                         self.changed.notify()
+                    if first:
+                        self._told(meta.name, now)
 
 
-def _watch(plane: ControlPlane, pipe: Connection) -> None:
+def _watch(plane: ControlPlane, pipe: Connection, told: Told) -> None:
     plane.forget_connections()
     api = plane.api()
     version = api.get(ALL_PODS, limit=1)["metadata"]["resourceVersion"]
-    notes = _Notes()
+    notes = _Notes(told)
     threading.Thread(target=notes.follow, args=(api, version), daemon=True).start()
     pipe.send("watching")
     with suppress(EOFError):
@@ -163,13 +174,13 @@ def _watch(plane: ControlPlane, pipe: Connection) -> None:
 
 def in_process(work: Callable[..., Any], plane: ControlPlane, *arguments: Any) -> Any:
     """What `work(plane, ...)` returns in a process of its own."""
-    ours, theirs = _FORK.Pipe()
+    ours, theirs = FORK.Pipe()
 
     def act() -> None:
         plane.forget_connections()
         theirs.send(work(plane, *arguments))
 
-    process = _FORK.Process(target=act, daemon=True)
+    process = FORK.Process(target=act, daemon=True)
     process.start()
     answer = ours.recv()
     process.join()
