@@ -84,7 +84,7 @@ Told = Callable[[str, float], None]  # a pod's name, and when the watch showed i
 
 
 def _untold(pod: str, at: float) -> None:
-    """Nobody else is to know."""
+    """The default: nothing beside the notes."""
 
 
 class Watcher:

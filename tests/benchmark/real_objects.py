@@ -1,38 +1,62 @@
-"""What `serve` keeps in memory of 5,000 nodes and 50,000 pods, with all that a real cluster writes into them.
+"""`serve` beside 5,000 nodes with 50,000 and with 150,000 pods, and all that a real cluster writes into them: memory, and how soon.
 
-A process of its own plays the API server: lists in pages, watches in which nothing happens. Measured in the worker, when it is
-ready, after filter was asked about every node, and at the highest.
+A process of its own plays the API server: lists in pages, watches in which nothing happens. Measured in the worker: how soon it is ready,
+how soon a gang that waited has its places, and the memory then, after filter was asked about every node, and after a second list.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import socket
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain, islice
 from multiprocessing import get_context
+from multiprocessing.context import ForkContext
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
 import urllib3
 import yaml
 
+from extender.api.schedulingv1alpha1 import GANG_GATE, POD_GROUP_LABEL
 from tests.benchmark import scheduling_cluster as cluster
+from tests.benchmark.contenders import cpu_seconds
 from tests.e2e.extender import Extender
-from tests.e2e.processes import free_port
+from tests.e2e.processes import eventually, free_port
 
 Json = dict[str, Any]
 
-WANTED_MIB = 400
+PAGE = 500  # of a list: what the reflector asks for
+GANG, MEMBERS = "gang", 16
+SETTLE_SECONDS = 5.0
+EMPTY = b'{"metadata":{"resourceVersion":"1"},"items":[]}'
 EXPIRED = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
 WATCHES_END_SECONDS = 0.5
 SINCE = "2026-01-05T12:00:00Z"
 NODES_PATH, PODS_PATH = "/api/v1/nodes", "/api/v1/pods"
+GROUPS_PATH = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
+
+
+@dataclass(frozen=True)
+class Size:
+    """mib, ready: the bounds, in MiB and in seconds."""
+
+    nodes: int
+    pods: int
+    mib: int
+    ready: int
+
+
+SIZES = (Size(5_000, 50_000, 400, 10), Size(5_000, 150_000, 1024, 20))
 
 
 def _managed(fields: int) -> Json:
@@ -61,9 +85,26 @@ def _node(number: int) -> Json:
     return obj
 
 
+def _group() -> Json:
+    return {"metadata": {"name": GANG, "namespace": "default", "uid": GANG}, "spec": {"minMember": MEMBERS}}
+
+
+def _member(name: str) -> Json:
+    """Of the gang that waits, without its gate."""
+    obj = cluster.pod_json(name, 1, schedulerName="gang-scheduler")
+    metadata = {
+        "name": name,
+        "namespace": "default",
+        "uid": name,
+        "resourceVersion": "1",
+        "labels": {POD_GROUP_LABEL: GANG},
+    }
+    return {"metadata": metadata, "spec": obj["spec"], "status": {"phase": "Pending"}}
+
+
 def _pod(number: int) -> Json:
     """Running, with what a kubelet and admission write."""
-    obj = cluster.running_json(number // cluster.PODS_PER_NODE, number % cluster.PODS_PER_NODE)
+    obj = cluster.running_json(number % cluster.NODES, number // cluster.NODES)
     token = {"name": "kube-api-access", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "readOnly": True}
     sources = [{"serviceAccountToken": {"path": "token"}}, {"configMap": {"name": "kube-root-ca.crt"}}]
     seconds = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
@@ -94,8 +135,7 @@ def _pod(number: int) -> Json:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    expired: Any  # events of multiprocessing: all watches end, with 410; and how many pages of a path were asked for
-    pages: Any
+    server: _Server
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         pass
@@ -108,70 +148,121 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             self.wfile.flush()
-            self.expired.wait()
+            self.server.shared.expired.wait()
             line = json.dumps({"type": "ERROR", "object": EXPIRED}).encode() + b"\n"
             self.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(line), line))
         elif parts.path == "/version":
             self._answer({"major": "1", "minor": "36"})
+        elif int(query.get("limit", "500")) > 1:
+            number = int(query.get("continue") or 0)
+            if parts.path == PODS_PATH:
+                self.server.shared.pages.value = number + 1
+                self.server.shared.lists.value += not number
+            self._send(self.server.page(parts.path, number))
         else:
-            if parts.path == PODS_PATH and int(query.get("limit", "500")) > 1:
-                with self.pages.get_lock():
-                    self.pages.value += 1
-            self._answer(_page(parts.path, int(query.get("limit", "500")), int(query.get("continue") or 0)))
+            self._answer({"metadata": {"resourceVersion": "1"}, "items": []})
 
     def do_POST(self) -> None:
         """Reviews of what we may: everything. Events: thank you."""
-        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
-        self._answer({**body, "status": {"allowed": True}})
+        self._answer({**self._body(), "status": {"allowed": True}})
 
-    do_PATCH = do_POST  # noqa: N815
+    def do_PATCH(self) -> None:
+        """A member without its gate, the first time: it is noted when."""
+        self._body()
+        name = urlsplit(self.path).path.removesuffix("/status").rpartition("/")[2]
+        if name in self.server.gated:
+            self.server.gated.discard(name)
+            self.server.shared.freed.value = time.monotonic()
+        self._answer(_member(name) if name.startswith(GANG) else {})
+
+    def _body(self) -> Any:
+        return json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
 
     def _answer(self, body: Json) -> None:
-        data = json.dumps(body).encode()
+        self._send(json.dumps(body).encode())
+
+    def _send(self, data: bytes) -> None:
         self.send_response(200)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
 
 
-def _page(path: str, limit: int, start: int) -> Json:
-    total, make = {
-        NODES_PATH: (cluster.NODES, _node),
-        PODS_PATH: (cluster.NODES * cluster.PODS_PER_NODE, _pod),
-    }.get(path, (0, _node))
-    end = min(start + limit, total)
-    following = str(end) if end < total else ""
-    return {"metadata": {"resourceVersion": "1", "continue": following}, "items": [make(i) for i in range(start, end)]}
+class _Server(ThreadingHTTPServer):
+    """Its pages are made before it serves: what is measured waits for nothing that a real one would be faster at."""
+
+    def __init__(self, port: int, size: Size, shared: _Shared) -> None:
+        self.shared = shared
+        self.gated = {f"{GANG}-{number}" for number in range(MEMBERS)}
+        members = [
+            _member(name) | {"spec": {**_member(name)["spec"], "schedulingGates": [{"name": GANG_GATE}]}}
+            for name in self.gated
+        ]
+        pods = chain(members, map(_pod, range(size.pods)))
+        self._pages = {
+            NODES_PATH: list(_pages(map(_node, range(size.nodes)), size.nodes)),
+            PODS_PATH: list(_pages(pods, size.pods + MEMBERS)),
+            GROUPS_PATH: list(_pages([_group()], 1)),
+        }
+        super().__init__(("127.0.0.1", port), _Handler)
+
+    def page(self, path: str, number: int) -> bytes:
+        return self._pages[path][number] if path in self._pages else EMPTY
 
 
-def _play(port: int, expired: Any, pages: Any) -> None:
-    _Handler.expired, _Handler.pages = expired, pages
-    ThreadingHTTPServer(("127.0.0.1", port), _Handler).serve_forever()
+def _pages(objects: Iterable[Json], total: int) -> Iterator[bytes]:
+    """The token of the next page is its number."""
+    left = iter(objects)
+    last = (total - 1) // PAGE
+    for number in range(last + 1):
+        meta = {"resourceVersion": "1", "continue": str(number + 1) if number < last else ""}
+        yield msgspec.json.encode({"metadata": meta, "items": list(islice(left, PAGE))})
+
+
+def _play(port: int, size: Size, shared: _Shared) -> None:
+    _Server(port, size, shared).serve_forever()
+
+
+class _Shared:
+    """Among processes. expired: all watches end, with 410. lists: of pods that were begun; pages: of the last one, answered so far;
+    freed: when the gate of a member was taken off last."""
+
+    def __init__(self, context: ForkContext) -> None:
+        self.expired = context.Event()
+        self.lists, self.pages = context.Value("i", 0), context.Value("i", 0)
+        self.freed = context.Value("d", 0.0)
 
 
 @dataclass(frozen=True)
 class Played:
     kubeconfig: Path
-    expired: Any
-    pages: Any
+    _shared: _Shared
 
-    def expire(self) -> None:
-        """Every watch ends, once: the version that it goes on from is too old."""
-        self.expired.set()
+    def list_again(self) -> None:
+        """Every watch ends, once: the version that it goes on from is too old. Returns when all pods have been listed anew."""
+        lists, last = self._shared.lists.value, self._shared.pages.value
+        self._shared.expired.set()
         time.sleep(WATCHES_END_SECONDS)
-        self.expired.clear()
+        self._shared.expired.clear()
+        eventually(
+            lambda: self._shared.lists.value > lists and self._shared.pages.value == last,
+            within=600,
+            what="pods are listed again",
+        )
 
-    def pages_of_pods(self) -> int:
-        """How many were asked for by now."""
-        return int(self.pages.value)
+    @property
+    def freed(self) -> float:
+        """When the last gate of a member was taken off, on the monotonic clock; 0 where none was."""
+        return float(self._shared.freed.value)
 
 
 @contextmanager
-def played_api_server(folder: Path) -> Iterator[Played]:
+def played_api_server(folder: Path, size: Size) -> Iterator[Played]:
     port, context = free_port(), get_context("fork")
-    expired, pages = context.Event(), context.Value("i", 0)
-    process = context.Process(target=_play, args=(port, expired, pages), daemon=True)
+    shared = _Shared(context)
+    process = context.Process(target=_play, args=(port, size, shared), daemon=True)
     process.start()
+    eventually(lambda: _listens(port), within=300, what="pages are made")
     config = {
         "apiVersion": "v1", "kind": "Config", "current-context": "played",
         "clusters": [{"name": "played", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
@@ -181,10 +272,15 @@ def played_api_server(folder: Path) -> Iterator[Played]:
     file = folder / "kubeconfig"
     file.write_text(yaml.safe_dump(config))
     try:
-        yield Played(file, expired, pages)
+        yield Played(file, shared)
     finally:
         process.terminate()
         process.join()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _worker_mib(pid: int, what: str) -> float:
@@ -193,8 +289,8 @@ def _worker_mib(pid: int, what: str) -> float:
     return sum(int(size[1]) for size in sizes if size) / 1024
 
 
-def _filter(url: str) -> float:
-    names = [f"node-{number}" for number in range(cluster.NODES)]
+def _filter(url: str, nodes: int) -> float:
+    names = [f"node-{number}" for number in range(nodes)]
     pod = cluster.pod_json("asked", 20, schedulerName="gang-scheduler")
     started = time.perf_counter()
     with urllib3.PoolManager(retries=False, timeout=60) as http:
@@ -203,24 +299,42 @@ def _filter(url: str) -> float:
     return time.perf_counter() - started
 
 
-def run() -> None:
-    print(
-        f"serve with {cluster.NODES} nodes and {cluster.NODES * cluster.PODS_PER_NODE} pods; wanted: {WANTED_MIB} MiB"
-    )
-    with tempfile.TemporaryDirectory() as temporary, played_api_server(Path(temporary)) as played:
-        extender = Extender(Path(temporary), played.kubeconfig)
-        started = time.perf_counter()
+def _measure(size: Size, folder: Path) -> None:
+    load = os.getloadavg()[0]
+    print(f"serve with {size.nodes} nodes and {size.pods} pods; load {load:.1f} on {os.cpu_count()} cores")
+    with played_api_server(folder, size) as played:
+        extender = Extender(folder, played.kubeconfig)
+        began = time.monotonic()
         extender.start(wait=False)
         try:
             extender.program.await_ready(lambda: extender.ops("/readyz")[0] == 200, within=600)
+            took, cpu = time.monotonic() - began, cpu_seconds(extender.program.pid)
+            first = eventually(lambda: played.freed, within=60, what="the gang has its room") and played.freed - began
+            pid = extender.program.pid
+            print(f"  ready after {took:5.1f} s, {cpu:5.1f} s of CPU; wanted: {size.ready} s")
+            print(f"  a gang that waited has its places after {first:5.1f} s")
             print(
-                f"  ready after {time.perf_counter() - started:5.1f} s     {_worker_mib(extender.program.pid, 'VmRSS'):6.1f} MiB"
+                f"  memory {_worker_mib(pid, 'VmRSS'):6.1f} MiB, the highest {_worker_mib(pid, 'VmHWM'):6.1f}; wanted: {size.mib}"
             )
-            took = max(_filter(extender.url) for _ in range(3))
-            print(f"  filter, at most {took * 1e3:5.0f} ms   {_worker_mib(extender.program.pid, 'VmRSS'):6.1f} MiB")
-            print(f"  the highest               {_worker_mib(extender.program.pid, 'VmHWM'):6.1f} MiB", flush=True)
+            longest = max(_filter(extender.url, size.nodes) for _ in range(3))
+            print(
+                f"  filter about all nodes, at most {longest * 1e3:5.0f} ms; memory {_worker_mib(pid, 'VmRSS'):6.1f} MiB"
+            )
+            print(f"  the highest {_worker_mib(pid, 'VmHWM'):6.1f} MiB", flush=True)
+            played.list_again()
+            time.sleep(SETTLE_SECONDS)
+            print(
+                f"  listed again: {_worker_mib(pid, 'VmRSS'):6.1f} MiB, the highest {_worker_mib(pid, 'VmHWM'):6.1f}",
+                flush=True,
+            )
         finally:
             extender.stop()
+
+
+def run() -> None:
+    for size in SIZES:
+        with tempfile.TemporaryDirectory() as temporary:
+            _measure(size, Path(temporary))
 
 
 if __name__ == "__main__":
