@@ -1,4 +1,4 @@
-"""coordination.k8s.io/v1: Lease, by which the leading kube-scheduler is known.
+"""coordination.k8s.io/v1: Lease, by which the leading kube-scheduler, or extender, is known.
 
 Kubernetes: k8s.io/api/coordination/v1/types.go
 """
@@ -13,6 +13,7 @@ class LeaseSpec(Object, frozen=True, gc=False):
     lease_duration_seconds: Int32 = 0
     acquire_time: Time | None = None
     renew_time: Time | None = None
+    lease_transitions: Int32 = 0
 
 
 class Lease(Object, frozen=True, gc=False):

@@ -29,6 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     source.add_argument("--cluster", metavar="FILE", nargs="+", help="no cluster: objects from YAML files, in memory")
     parser.add_argument("--bind-address", default="127.0.0.1", metavar="IP", help="of the verbs (%(default)s)")
+    parser.add_argument(
+        "--advertise-address",
+        default="",
+        metavar="IP",
+        help="of the verbs, as the endpoint of leaderService has it (that of --bind-address)",
+    )
     parser.add_argument("--port", type=_port, default=8888, help="of the verbs (%(default)s)")
     parser.add_argument(
         "--ops-bind-address", default="127.0.0.1", metavar="IP", help="of probes and metrics (%(default)s)"
@@ -98,7 +104,25 @@ def run(args: argparse.Namespace) -> int:
         configuration = load_extender_configuration(args.config) if args.config else ExtenderConfiguration()
     except (OptionsError, ConfigurationError) as error:
         raise UsageError(str(error)) from error
+    if configuration.leader_service is not None:
+        _check_advertised(args.advertise_address or args.bind_address)
     return serve.run(_builder(args, configuration), options)
+
+
+def _check_advertised(address: str) -> None:
+    """Raises UsageError for what no EndpointSlice may hold."""
+    import ipaddress
+
+    from extender.cli.errors import UsageError
+
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        raise UsageError(f"leaderService: {address!r} is no IP: --advertise-address IP, or --bind-address IP") from None
+    if ip.is_loopback or ip.is_unspecified or ip.is_link_local or ip.is_multicast:
+        raise UsageError(
+            f"leaderService: kube-scheduler does not reach the extender at {address}: --advertise-address IP, or --bind-address IP"
+        )
 
 
 def _builder(args: argparse.Namespace, configuration: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -126,7 +150,10 @@ def _builder(args: argparse.Namespace, configuration: Any) -> Callable[[Callable
             connect().close()
     except IdentityError as error:
         raise UsageError(str(error)) from error
-    return lambda offload: factory.build(configuration, connect(), offload=offload, settled=_keep_what_was_listed)
+    address = args.advertise_address or args.bind_address, args.port
+    return lambda offload: factory.build(
+        configuration, connect(), offload=offload, address=address, settled=_keep_what_was_listed
+    )
 
 
 def _say_what_is_left_out(loaded: Any) -> None:

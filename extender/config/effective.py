@@ -16,7 +16,7 @@ from extender.config.defaults import served_profiles
 from extender.config.durations import go_duration
 from extender.config.plugin_args import PluginArgs, ScoringStrategy
 from extender.config.read_profile import camel, key_of, with_default_args
-from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile, LeaseRef, Plugins, TopologyLevel
+from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile, NamespacedName, Plugins, TopologyLevel
 
 Json = Any
 
@@ -65,7 +65,7 @@ def _json(value: Any) -> Json:
             return value
         case Enum():
             return value.value
-        case LeaseRef():
+        case NamespacedName():
             return f"{value.namespace}/{value.name}"
         case TopologyLevel():
             return {"name": value.name, "nodeLabel": value.key}

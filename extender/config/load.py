@@ -13,7 +13,7 @@ from extender.config.section import Section
 from extender.config.types import (
     ExtenderConfiguration,
     KubeSchedulerProfile,
-    LeaseRef,
+    NamespacedName,
     Packing,
     Plugins,
     TopologyLevel,
@@ -27,6 +27,7 @@ GANG_VICTIMS = ("wholeOrSurplus", "surplusOnly", "any")
 EVICT_THROUGH = ("delete", "eviction")
 WAKE_BY = ("auto", "status", "annotation")
 DAY = 86400.0
+LEAST_LEASE_SECONDS, MOST_LEASE_SECONDS = 3, 300
 MOST_HELD_BINDS = 3500  # each is a connection, and the server takes 4,096
 
 
@@ -53,7 +54,11 @@ def _configuration(root: Section) -> ExtenderConfiguration:
     default = ExtenderConfiguration()
     return ExtenderConfiguration(
         scheduler_names=_names(root, "schedulerNames"),
-        leader_lease=_leader_lease(root),
+        leader_lease=_reference(root, "leaderLease"),
+        leader_service=_leader_service(root),
+        lease_duration_seconds=root.integer(
+            "leaseDurationSeconds", default.lease_duration_seconds, low=LEAST_LEASE_SECONDS, high=MOST_LEASE_SECONDS
+        ),
         bind_timeout_seconds=root.seconds("bindTimeoutSeconds", default.bind_timeout_seconds, low=10, high=3600),
         percentage_of_nodes_to_score=root.integer(
             "percentageOfNodesToScore", 0, high=100, why="not in valid range [0-100]"
@@ -90,14 +95,21 @@ def _names(root: Section, key: str) -> tuple[str, ...]:
     return names
 
 
-def _leader_lease(root: Section) -> LeaseRef | None:
-    text = root.text("leaderLease")
+def _reference(root: Section, key: str) -> NamespacedName | None:
+    text = root.text(key)
     if not text:
         return None
     namespace, _, name = text.partition("/")
     if not namespace or not name or "/" in name:
-        root.invalid("leaderLease", text, "must be namespace/name")
-    return LeaseRef(namespace, name)
+        root.invalid(key, text, "must be namespace/name")
+    return NamespacedName(namespace, name)
+
+
+def _leader_service(root: Section) -> NamespacedName | None:
+    service = _reference(root, "leaderService")
+    if service is not None and not root.text("leaderLease"):
+        root.required("leaderLease")
+    return service
 
 
 def _topology(root: Section) -> tuple[TopologyLevel, ...]:

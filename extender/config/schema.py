@@ -21,7 +21,7 @@ from extender.config.types import (
     EXTENSION_POINTS,
     ExtenderConfiguration,
     KubeSchedulerProfile,
-    LeaseRef,
+    NamespacedName,
     PluginRef,
     PluginSet,
     TopologyLevel,
@@ -32,6 +32,7 @@ Json = dict[str, Any]
 LIMITS: Mapping[str, Json] = {
     "bindTimeoutSeconds": {"minimum": 10, "maximum": 3600},
     "maxHeldBinds": {"minimum": 1, "maximum": load.MOST_HELD_BINDS},
+    "leaseDurationSeconds": {"minimum": load.LEAST_LEASE_SECONDS, "maximum": load.MOST_LEASE_SECONDS},
     "percentageOfNodesToScore": {"minimum": 0, "maximum": 100},
     "gangVictims": {"enum": list(load.GANG_VICTIMS)},
     "victimMinimumRunSeconds": {"minimum": 0, "maximum": 30 * load.DAY},
@@ -110,7 +111,7 @@ def _with_default(each: Field[Any], schema: Json) -> Json:
     return {**schema, "default": default}
 
 
-def _lease() -> Json:
+def _reference() -> Json:
     return {"type": "string", "pattern": "^([^/]+/[^/]+)?$", "description": "namespace/name"}
 
 
@@ -162,7 +163,7 @@ def _profile() -> Json:
 
 
 _WRITTEN_OTHERWISE: Mapping[Any, Callable[[], Json]] = {
-    LeaseRef: _lease,
+    NamespacedName: _reference,
     TopologyLevel: _level,
     GroupSource: _source,
     KubeSchedulerProfile: _profile,

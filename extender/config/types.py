@@ -129,7 +129,7 @@ class KubeSchedulerConfiguration:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaseRef:
+class NamespacedName:
     namespace: str
     name: str
 
@@ -151,7 +151,8 @@ class TopologyLevel:
 
 @dataclass(frozen=True, slots=True)
 class ExtenderConfiguration:
-    """Our own file. scheduler_names empty: every pod is ours. leader_lease None: always active. topology: wide to narrow.
+    """Our own file. scheduler_names empty: every pod is ours. leader_lease None: always active. leader_service: not
+    beside a kube-scheduler: the extenders elect their leader by that Lease, and it writes the Service's endpoint. topology: wide to narrow.
 
     bind_timeout_seconds is the httpTimeout of the bind entry; holds end the commit budget before it. wake_by: how a pod
     that kube-scheduler has parked is woken, one of load.WAKE_BY. ungate_refused: members of a gang that finds no room
@@ -160,7 +161,9 @@ class ExtenderConfiguration:
     """
 
     scheduler_names: tuple[str, ...] = ()
-    leader_lease: LeaseRef | None = None
+    leader_lease: NamespacedName | None = None
+    leader_service: NamespacedName | None = None
+    lease_duration_seconds: int = 15
     bind_timeout_seconds: float = 120.0
     max_held_binds: int = 2000
     percentage_of_nodes_to_score: int = 0

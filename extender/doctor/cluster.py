@@ -13,7 +13,7 @@ from extender.client import interface as kinds
 from extender.client.errors import ApiError, NotFoundError
 from extender.client.interface import API
 from extender.config.findings import Finding, Severity
-from extender.config.types import ExtenderConfiguration, LeaseRef
+from extender.config.types import ExtenderConfiguration, NamespacedName
 from extender.doctor import admission, pods
 from extender.doctor.questions import Questions
 from extender.scheduler.rights import Right, rights
@@ -53,7 +53,7 @@ def _right(ask: Questions, right: Right) -> Iterator[Finding]:
         yield right.finding(ask.source, ask.user, lost)
 
 
-def _lease(ask: Questions, ref: LeaseRef, now: datetime) -> Iterator[Finding]:
+def _lease(ask: Questions, ref: NamespacedName, now: datetime) -> Iterator[Finding]:
     field = f"leases {ref.namespace}/{ref.name}"
     try:
         lease, forbidden = ask.read(field, partial(ask.api.get, kinds.LEASES, ref.name, ref.namespace))

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Generic, TypeVar
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from extender.config.durations import go_duration
 from extender.config.findings import Finding, Severity, finding
 from extender.config.kube_scheduler import read_kube_scheduler_configuration
 from extender.config.load import read_extender_configuration
-from extender.config.types import ExtenderConfig, ExtenderConfiguration, KubeSchedulerConfiguration
+from extender.config.types import (
+    ExtenderConfig,
+    ExtenderConfiguration,
+    KubeSchedulerConfiguration,
+)
 from extender.config.yaml_file import ConfigurationError, Document, read_document
+from extender.doctor import addresses
 
 T = TypeVar("T")
 ERROR, WARNING, INFO = Severity
@@ -26,7 +30,6 @@ LONGEST_ANSWER_SECONDS = 10.0
 """kube-scheduler schedules nothing else while it waits for a question that is answered from memory."""
 SHORTEST_HOLD_SECONDS = 30.0
 """A gang whose members kube-scheduler sends more slowly than that is begun again and again."""
-VERBS_PORT, OPS_PORT = 8888, 8889
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,46 +156,7 @@ def _entry(document: Document, path: str, entry: ExtenderConfig) -> Iterator[Fin
         message = f"kube-scheduler hangs up after {go_duration(timeout)}: only a gang that is complete by then starts"
         fix = "write `httpTimeout: 120s`, and `bindTimeoutSeconds: 120` in the extender's configuration"
         yield at(ERROR, "ShortBindTimeout", "httpTimeout", message, fix)
-    yield from _address(document, path, entry)
-
-
-def _address(document: Document, path: str, entry: ExtenderConfig) -> Iterator[Finding]:
-    field = f"{path}.urlPrefix"
-    url, port = _split(entry.url_prefix)
-    if url is None or url.scheme not in ("http", "https") or not url.hostname:
-        message, fix = f"{entry.url_prefix!r} is no URL", "write `urlPrefix: http://127.0.0.1:8888`"
-        yield finding(ERROR, "InvalidAddress", document, field, message, fix)
-    elif url.path.strip("/"):
-        message, fix = f"the extender serves its verbs at the root, not below {url.path}", "take the path away"
-        yield finding(ERROR, "PathInAddress", document, field, message, fix)
-    elif port == OPS_PORT:
-        message = (
-            f"{OPS_PORT} is the port of probes and metrics unless the extender is told otherwise: verbs get 404 there"
-        )
-        yield finding(WARNING, "OpsPort", document, field, message, f"write the port of the verbs, {VERBS_PORT}")
-    elif _is_loopback(url.hostname) and port != VERBS_PORT:
-        message = f"the extender serves its verbs at {VERBS_PORT} unless it is told otherwise (--port)"
-        yield finding(INFO, "OtherPort", document, field, message, "compare it with --port in the extender's arguments")
-    elif url.scheme == "http" and not _is_loopback(url.hostname):
-        message = "any program that reaches this address can bind pods: the verbs are not protected by TLS"
-        fix = "serve them on loopback, or with TLS and client certificates: docs/security.md"
-        yield finding(ERROR, "UnprotectedVerbs", document, field, message, fix)
-
-
-def _split(text: str) -> tuple[SplitResult | None, int | None]:
-    """With the port; None for what is no URL."""
-    try:
-        url = urlsplit(text)
-        return url, url.port
-    except ValueError:
-        return None, None
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    yield from addresses.examine(document, path, entry)
 
 
 def _plugins(file: KubeSchedulerFile) -> Iterator[Finding]:
@@ -268,6 +232,9 @@ def _bind_timeout(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iter
 
 def _lease(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[Finding]:
     election, watched = kube_scheduler.read.leader_election, ours.read.leader_lease
+    if ours.read.leader_service is not None:
+        yield from _apart(kube_scheduler, ours)
+        return
     held = f"{election.resource_namespace}/{election.resource_name}"
     if watched is None and election.leader_elect:
         message = (
@@ -282,3 +249,26 @@ def _lease(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[Fi
     elif watched is not None and held != f"{watched.namespace}/{watched.name}":
         message = f"kube-scheduler holds {held}: the extender watches another Lease, and stands by for ever"
         yield finding(ERROR, "LeaseDiffers", ours.document, "leaderLease", message, f"write `leaderLease: {held}`")
+
+
+def _apart(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[Finding]:
+    """The extenders run apart from kube-scheduler, and elect a leader of their own by leaderLease."""
+    election, lease = kube_scheduler.read.leader_election, ours.read.leader_lease
+    held = f"{election.resource_namespace}/{election.resource_name}"
+    if lease is not None and election.leader_elect and held == f"{lease.namespace}/{lease.name}":
+        message = (
+            f"kube-scheduler and the extenders elect their leaders by one Lease, {held}: one of the two never leads"
+        )
+        fix = "give the extenders a Lease of their own, such as `leaderLease: kube-system/gang-extender`"
+        yield finding(ERROR, "SharedLease", ours.document, "leaderLease", message, fix)
+    for index, entry in _entries_of_ours(kube_scheduler.read.extenders):
+        url, _ = addresses.split(entry.url_prefix)
+        if url is not None and url.hostname and addresses.is_loopback(url.hostname):
+            message = (
+                "the extender that leads may run on any node, and this is kube-scheduler's own: leaderService is set"
+            )
+            fix = (
+                "write the Service's address, or take leaderService away where the extender runs beside kube-scheduler"
+            )
+            field = f"extenders[{index}].urlPrefix"
+            yield finding(ERROR, "NotTheService", kube_scheduler.document, field, message, fix)

@@ -39,14 +39,17 @@ from extender.profile import new_map
 from extender.scheduler import gang_settings
 from extender.scheduler.actions.bell import Bell
 from extender.scheduler.actions.evictor import ApiEvictor
+from extender.scheduler.actions.leader_endpoint import LeaderEndpoint
 from extender.scheduler.actions.steering import StatusSteering
 from extender.scheduler.actions.unreadable_events import UnreadableEvents
 from extender.scheduler.actions.verdicts import GroupVerdicts
 from extender.scheduler.actions.wake_by import WakeBy
 from extender.scheduler.background import Background
 from extender.scheduler.bind_verb import BindVerb
+from extender.scheduler.election import RENEW_DEADLINE, Elector, Fitness
 from extender.scheduler.event_handlers import NodeHandlers, ObjectHandlers, PodHandlers
-from extender.scheduler.filter_health import FilterHealth
+from extender.scheduler.filter_health import USELESS_SECONDS, FilterHealth
+from extender.scheduler.health import CACHE_NOT_SYNCED
 from extender.scheduler.in_flight import InFlight
 from extender.scheduler.leadership import Leadership, LeaseHandlers
 from extender.scheduler.live_metrics import (
@@ -87,13 +90,14 @@ def build(
     offload: Callable[..., Any] = here,
     clock: Callable[[], float] = time.monotonic,
     host_name: str = "",
+    address: tuple[str, int] = ("127.0.0.1", 0),
     settled: Callable[[], None] | None = None,
 ) -> Scheduler:
     """A scheduler behind a kube-scheduler, not started yet. Raises ProfileError, RegistryError or PluginSetError for its profiles.
 
-    settled: called once, when the whole cluster has been seen.
+    address: where our verbs are reached, for the Service of `leader_service`. settled: called once, when the whole cluster has been seen.
     """
-    return _Assembly(configuration, api, offload, clock, host_name).scheduler(settled)
+    return _Assembly(configuration, api, offload, clock, host_name or socket.gethostname(), address).scheduler(settled)
 
 
 class _Assembly:
@@ -106,6 +110,7 @@ class _Assembly:
         offload: Callable[..., Any],
         clock: Callable[[], float],
         host_name: str,
+        address: tuple[str, int],
     ) -> None:
         self._configuration = configuration
         self._api = api
@@ -113,13 +118,38 @@ class _Assembly:
         self._clock = clock
         self._informers = InformerFactory(api, clock)
         watched = configuration.leader_lease is not None
-        self._leadership = Leadership(host_name or socket.gethostname(), clock, watched=watched)
+        elects = configuration.leader_service is not None
+        self._leadership = Leadership(
+            host_name,
+            clock,
+            watched=watched,
+            share=RENEW_DEADLINE if elects else 1.0,
+            electors="extender" if elects else "kube-scheduler",
+        )
+        self._filter_health = FilterHealth(clock)
+        self._elector = self._new_elector(host_name, address)
         self._recorder = Recorder(api, enabled=self._leads, clock=clock)
         self._cache = Cache(clock=clock)
         self._nominator = Nominator(self._informers.informer(PODS).store)
 
     def _leads(self) -> bool:
         return self._leadership.leading
+
+    def _new_elector(self, host_name: str, address: tuple[str, int]) -> Elector | None:
+        """None beside a kube-scheduler, which elects."""
+        configuration = self._configuration
+        lease, service = configuration.leader_lease, configuration.leader_service
+        if lease is None or service is None:
+            return None
+        endpoint = LeaderEndpoint(self._api, service, *address, self._leads, self._clock)
+        fitness = Fitness(self._unfit, self._leads, endpoint.elected)
+        return Elector(self._api, lease, configuration.lease_duration_seconds, host_name, fitness, self._clock)
+
+    def _unfit(self) -> str:
+        """Why another replica would be the better leader."""
+        if not self._informers.has_synced():
+            return CACHE_NOT_SYNCED
+        return self._filter_health.trouble(USELESS_SECONDS)
 
     def scheduler(self, settled: Callable[[], None] | None) -> Scheduler:
         self._framework_dependencies = self._new_framework_dependencies()
@@ -269,7 +299,7 @@ class _Assembly:
         if lease is not None:
             selector = f"metadata.name={lease.name}"
             leases = informers.informer(LEASES, namespace=lease.namespace, field_selector=selector)
-            leases.add_handler(LeaseHandlers(self._leadership))
+            leases.add_handler(LeaseHandlers(self._leadership, self._elector.on_lease if self._elector else None))
 
     def _dependencies(self) -> SchedulerDependencies:
         bind_seconds = gang_settings.bind_seconds(self._configuration.bind_timeout_seconds)
@@ -283,7 +313,8 @@ class _Assembly:
             in_flight=InFlight(
                 self._configuration.max_held_binds + gang_settings.BRIEF_BINDS, lambda: self._clock() + bind_seconds
             ),
-            filter_health=FilterHealth(self._clock),
+            filter_health=self._filter_health,
+            elector=self._elector,
             refusals=FilterHealth(self._clock, askers=1, text="every filter call has been refused", hint=""),
             scheduling_cycle=SchedulingCycle(self._cache.snapshot, self._clock),
             preemption_cycle=PreemptionCycle(self._cache.snapshot, self._coscheduling.process_preemption),

@@ -137,6 +137,10 @@ class Verbs(Protocol):
         """Blocks while the pod is held. Ends early when the caller is gone, at its deadline, or on drain."""
         ...
 
+    def keeps_connections(self) -> bool:
+        """Whether further calls are for this replica. Else a connection ends with its answer: a new one leads to the replica that leads."""
+        ...
+
     def readiness(self) -> Sequence[Check]: ...
 
     def liveness(self) -> Sequence[Check]:

@@ -1,4 +1,4 @@
-"""Whether the kube-scheduler beside us holds the Lease: only then we plan, patch, bind and write events.
+"""Whether the kube-scheduler beside us, or we ourselves, hold the Lease: only then we plan, patch, bind and write events.
 
 The holder's identity is its host name, "_" and a UUID; in a pod both containers have the same host name. A renewal counts for
 the Lease's duration from its renewTime, and for no longer than that from when we read it: after a pause of this process or
@@ -25,12 +25,22 @@ CLOCK_SKEW_SECONDS = 1.0
 class Leadership:
     """Fed by the Lease's informer. Without a Lease to watch we always lead.
 
-    clock: monotonic, in seconds; wall: the time of day, in seconds since 1970.
+    clock: monotonic, in seconds; wall: the time of day, in seconds since 1970. share: of the Lease's duration, for which a renewal
+    counts: less than 1 where no kube-scheduler ends before it (election). electors: what elects its leader by the Lease.
     """
 
     def __init__(
-        self, host_name: str, clock: Callable[[], float], *, watched: bool, wall: Callable[[], float] = time.time
+        self,
+        host_name: str,
+        clock: Callable[[], float],
+        *,
+        watched: bool,
+        wall: Callable[[], float] = time.time,
+        share: float = 1.0,
+        electors: str = "kube-scheduler",
     ) -> None:
+        self._share = share
+        self._electors = electors
         self._prefix = host_name + "_"
         self._clock = clock
         self._wall = wall
@@ -56,7 +66,7 @@ class Leadership:
                 return
             read = self._clock()  # before the time of day: a pause between the two makes the Lease older, not younger
             now = self._wall()
-            seconds = new.spec.lease_duration_seconds or DEFAULT_LEASE_SECONDS
+            seconds = (new.spec.lease_duration_seconds or DEFAULT_LEASE_SECONDS) * self._share
             renewed = new.spec.renew_time.timestamp() if new.spec.renew_time is not None else None
             says_when = renewed is not None and renewed <= now + CLOCK_SKEW_SECONDS
             self._read_until = read + seconds if says_when or not first else None
@@ -91,7 +101,7 @@ class Leadership:
             if self._seen is None or not self._seen.holder_identity:
                 return "the Lease has no holder"
             if not self._seen.holder_identity.startswith(self._prefix):
-                return "another kube-scheduler holds the Lease"
+                return f"another {self._electors} holds the Lease"
             if self._read_until is None:
                 return "the Lease has not been renewed since it was first read"
             too_old = self._renewed_until is not None and self._wall() >= self._renewed_until
@@ -99,10 +109,11 @@ class Leadership:
 
 
 class LeaseHandlers:
-    """The Lease's informer to the leadership."""
+    """The Lease's informer to the leadership, and then to `tell`: whatever else follows from what the Lease is now."""
 
-    def __init__(self, leadership: Leadership) -> None:
+    def __init__(self, leadership: Leadership, tell: Callable[[Lease | None], None] | None = None) -> None:
         self._leadership = leadership
+        self._tell = tell
 
     def on_add(self, lease: Lease) -> None:
         self._read(None, lease)
@@ -116,3 +127,5 @@ class LeaseHandlers:
     def _read(self, old: Lease | None, new: Lease | None) -> None:
         self._leadership.on_lease(old, new)
         self._leadership.tick()
+        if self._tell is not None:
+            self._tell(new)

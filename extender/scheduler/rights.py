@@ -19,7 +19,8 @@ from extender.client import interface as kinds
 from extender.client.errors import ApiError
 from extender.client.interface import API, ResourceType
 from extender.config.findings import Finding, Severity
-from extender.config.types import ExtenderConfiguration
+from extender.config.types import ExtenderConfiguration, NamespacedName
+from extender.scheduler.actions.leader_endpoint import ENDPOINT_SLICES, slice_name
 
 log = logging.getLogger(__name__)
 
@@ -93,10 +94,21 @@ def rights(configuration: ExtenderConfiguration) -> Iterator[Right]:
     if (lease := configuration.leader_lease) is not None:
         told = "the extender stands by for ever: nothing is scheduled"
         yield Right(READ, kinds.LEASES, told, namespace=lease.namespace, name=lease.name)
+        if (service := configuration.leader_service) is not None:
+            yield from _of_an_election(lease, service)
     if configuration.gang_preemption:
         lost = "a gang evicts no pod: it waits for room"
         yield Right(("delete",), kinds.PODS, lost, INFO)
         yield Right(("create",), kinds.PODS, lost, INFO, subresource="eviction")
+
+
+def _of_an_election(lease: NamespacedName, service: NamespacedName) -> Iterator[Right]:
+    told = "no extender becomes the leader: nothing is scheduled"
+    yield Right(("create",), kinds.LEASES, told, namespace=lease.namespace)
+    yield Right(("patch",), kinds.LEASES, told, namespace=lease.namespace, name=lease.name)
+    told = "the Service does not lead to the leader: kube-scheduler reaches no extender"
+    yield Right(("create",), ENDPOINT_SLICES, told, namespace=service.namespace)
+    yield Right(("patch",), ENDPOINT_SLICES, told, namespace=service.namespace, name=slice_name(service))
 
 
 class OwnRights:

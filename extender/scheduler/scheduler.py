@@ -39,6 +39,7 @@ from extender.scheduler.actions.verdicts import GroupVerdicts
 from extender.scheduler.background import Background
 from extender.scheduler.bind_verb import BindVerb
 from extender.scheduler.cluster_feed import ClusterFeed
+from extender.scheduler.election import Elector
 from extender.scheduler.filter_health import FilterHealth
 from extender.scheduler.health import Health
 from extender.scheduler.in_flight import BindCall, DrainingError, InFlight, TooManyHeldBindsError
@@ -74,7 +75,7 @@ _BINDING = metrics.goroutines.labels("binding")
 @dataclass(frozen=True, slots=True)
 class SchedulerDependencies:
     """What a Scheduler is given by the factory. serves: whether pods that name this scheduler are ours. planning: the thread that
-    plans gangs beside the verbs. node_count: of the cache."""
+    plans gangs beside the verbs. node_count: of the cache. elector: None beside a kube-scheduler, which elects."""
 
     api: API
     informers: InformerFactory
@@ -82,6 +83,7 @@ class SchedulerDependencies:
     default_profile: Framework
     serves: Callable[[str], bool]
     leadership: Leadership
+    elector: Elector | None
     in_flight: InFlight
     filter_health: FilterHealth
     refusals: FilterHealth
@@ -238,6 +240,9 @@ class Scheduler:
     def _not_ours(self, pod: corev1.Pod) -> bool:
         return not self._dependencies.serves(pod.spec.scheduler_name)
 
+    def keeps_connections(self) -> bool:
+        return self._dependencies.elector is None or self._dependencies.leadership.leading
+
     def readiness(self) -> Sequence[Check]:
         return self._health.readiness(draining=self._stopped)
 
@@ -285,6 +290,8 @@ class Scheduler:
         self._dependencies.background.start()
         self._dependencies.planning.start()
         self._dependencies.recorder.start()
+        if self._dependencies.elector is not None:
+            self._dependencies.elector.start()
 
     def drain(self, message: str) -> None:
         self._stopped = True
@@ -294,6 +301,8 @@ class Scheduler:
 
     def stop(self) -> None:
         self.drain("shutting down")
+        if self._dependencies.elector is not None:
+            self._dependencies.elector.stop()
         self._dependencies.background.stop()
         self._dependencies.planning.stop()
         self._dependencies.steering.stop()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import socket
-import ssl
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -23,11 +22,11 @@ from gevent.socket import wait_read
 from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
-from extender import metrics
 from extender.server import certificate_ends, logs
 from extender.server.client_auth import is_allowed
 from extender.server.connections import Connections
 from extender.server.deadline_socket import DeadlineSocket, Limits
+from extender.server.handshakes import FailedHandshakes
 from extender.server.loop_lag import LoopLag
 from extender.server.options import QUESTION_BYTES, ServeOptions
 from extender.server.peer_watch import EpollPeerWatch
@@ -130,6 +129,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
         self.answering: set[DeadlineSocket] = set()  # callers of the verbs with a request that is not answered yet
         self.listeners: dict[Any, Listener] = {}
         self.loop_lag = LoopLag()
+        self.failed_handshakes = FailedHandshakes()
 
     def init_process(self) -> None:
         self.lines = logs.LineWriter(monkey.get_original("_thread", "start_new_thread"))
@@ -198,13 +198,13 @@ class Worker(GeventWorker):  # type: ignore[misc]
         listener.opened(connection)
         certificates = self.certificates.get(listener.port)
         try:
-            if certificates is None or self._handshake(listener, connection, certificates):
+            if certificates is None or self._handshake(listener, connection, certificates, addr):
                 # Past GeventWorker's own, which would take the timeouts off.
                 AsyncWorker.handle(self, listener, connection, addr)
         finally:
             listener.connections.closed(connection)
 
-    def _handshake(self, listener: Listener, connection: DeadlineSocket, certificates: Certificates) -> bool:
+    def _handshake(self, listener: Listener, connection: DeadlineSocket, certificates: Certificates, addr: Any) -> bool:
         """Whether the client gets through in time; no traceback for each that does not."""
         try:
             with gevent.Timeout(self.options.handshake_seconds, TimeoutError("handshake")):
@@ -213,9 +213,8 @@ class Worker(GeventWorker):  # type: ignore[misc]
                 certificate_ends.of_client(connection.getpeercert())
                 listener.trust(connection)
             return True
-        except (ssl.SSLError, OSError) as error:
-            metrics.rejected_clients.labels("handshake").inc()
-            self.log.debug("handshake failed: %s", error)
+        except OSError as error:
+            self.failed_handshakes.failed(error, addr)
             connection.close()
             return False
 
@@ -225,6 +224,8 @@ class Worker(GeventWorker):  # type: ignore[misc]
         listener = self.listeners[listener_name]
         if listener.is_verbs:
             self.answering.add(sock)
+            if not state_of(self.wsgi).verbs.keeps_connections():
+                req.force_close()  # the answer says so too: kube-scheduler makes a new one for its next call
         sock.hold()
         try:
             super().handle_request(listener_name, req, sock, addr)

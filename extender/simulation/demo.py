@@ -77,6 +77,9 @@ class Narrator:
         self._say(f"  POST /bind        {args.pod_name} {ended} after {1000 * (time.monotonic() - started):.0f} ms")
         return answer
 
+    def keeps_connections(self) -> bool:
+        return self._verbs.keeps_connections()
+
     def readiness(self) -> Sequence[Check]:
         return self._verbs.readiness()
 

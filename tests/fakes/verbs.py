@@ -104,7 +104,7 @@ class FakeVerbs:
         self._draining = ""
         self._evictions: list[threading.Thread] = []
         self.page, self.rights = FakeFeed(), FakeAccess()
-        self.ready = True
+        self.ready = self.leads = True
         self.alive = True
 
     def filter(self, args: ExtenderArgs) -> ExtenderFilterResult:
@@ -134,6 +134,9 @@ class FakeVerbs:
             case "release":
                 self._release("")
         return ExtenderBindingResult()
+
+    def keeps_connections(self) -> bool:
+        return self.leads
 
     def readiness(self) -> Sequence[Check]:
         return [Check("informer-pods", True), Check("informer-nodes", self.ready, "" if self.ready else "not synced")]
@@ -184,6 +187,8 @@ class FakeVerbs:
                 _take_the_room_for_threads()
             case "log":
                 print("x" * 200_000, file=sys.stderr)
+            case "demoted":
+                self.leads = False
             case "leave":
                 os._exit(9)
 

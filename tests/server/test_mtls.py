@@ -6,6 +6,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import trustme
 
 from tests.e2e.processes import eventually
 from tests.server.conftest import TIMES
-from tests.server.service import Service, bind_body, ended, payload, raw, read_answer
+from tests.server.service import Service, bind_body, ended, payload, pod_body, raw, read_answer
 from tests.server.test_bad_clients import filter_on
 
 NAME = "system:kube-scheduler"
@@ -110,6 +111,46 @@ def test_strangers_do_not_get_past_the_handshake(secure: Service, certs: Certs, 
     with pytest.raises(OSError, match=r"SSL|reset|closed|EOF"):
         ask(secure, context)
     eventually(lambda: rejected(secure, "handshake") == before + 1, within=3, what="it was counted")
+
+
+def test_the_log_says_once_what_was_wrong_with_a_client_s_certificate(
+    certs: Certs, start: Callable[..., Service]
+) -> None:
+    service = start(**certs.options())
+    service.client_context = certs.client()
+    expired = certs.anonymous()
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    certs.ca.issue_cert(
+        "x", common_name=NAME, not_before=yesterday - timedelta(days=1), not_after=yesterday
+    ).configure_cert(expired)
+    strangers = {
+        "certificate has expired": expired,
+        "unable to get local issuer certificate": certs.client(issuer=trustme.CA()),
+    }
+    for context in [*strangers.values(), certs.anonymous()] * 2:
+        with pytest.raises(OSError, match=r"SSL|reset|closed|EOF"):
+            ask(service, context)
+    eventually(lambda: rejected(service, "handshake") == 6, within=3, what="all were counted")
+    for reason in [*(f"its certificate: {each}" for each in strangers), "peer did not return a certificate"]:
+        line = f"client refused in the TLS handshake client=127.0.0.1 reason={reason!r} more=0"
+        assert service.program.log().count(line) == 1
+    assert service.program.log().count("TLS handshake") == 3
+
+
+def test_a_replica_that_leads_no_more_answers_and_ends_the_connection(
+    certs: Certs, start: Callable[..., Service]
+) -> None:
+    """kube-scheduler keeps its connections, and through a Service each leads to one replica for ever."""
+    service = start(**certs.options())
+    service.client_context = certs.client()
+    caller = service.client()
+    for name, said in (("a", None), ("demoted-a", None), ("b", "close")):
+        caller.request("POST", "/filter", pod_body(name))
+        answer = caller.getresponse()
+        assert (answer.status, answer.getheader("Connection") == "close") == (200, said == "close")
+        assert answer.read()
+    assert caller.sock is None, "http.client has hung up, as Go does"
+    caller.close()
 
 
 def rejected(service: Service, reason: str) -> float:

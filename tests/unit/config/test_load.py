@@ -8,7 +8,7 @@ import pytest
 
 from extender.config.load import load_extender_configuration as load
 from extender.config.plugin_args import CoschedulingArgs
-from extender.config.types import ExtenderConfiguration, LeaseRef, Packing, PluginRef, TopologyLevel
+from extender.config.types import ExtenderConfiguration, NamespacedName, Packing, PluginRef, TopologyLevel
 from tests.unit.config.conftest import Write, mistakes
 
 HEAD = "apiVersion: gang-extender.dev/v1alpha1\nkind: ExtenderConfiguration\n"
@@ -22,7 +22,7 @@ def test_an_empty_file_is_the_defaults(write: Write) -> None:
 def test_the_file_of_the_manifests_is_read() -> None:
     configuration = load(ROOT / "manifests/sidecar/extender.yaml")
     assert configuration.scheduler_names == ("gang-scheduler",)
-    assert configuration.leader_lease == LeaseRef("kube-system", "gang-scheduler")
+    assert configuration.leader_lease == NamespacedName("kube-system", "gang-scheduler")
 
 
 def test_a_full_file_is_read(write: Write) -> None:
@@ -54,7 +54,7 @@ def test_a_full_file_is_read(write: Write) -> None:
     a, b = configuration.profiles
     assert configuration == ExtenderConfiguration(
         scheduler_names=("a", "b"),
-        leader_lease=LeaseRef("kube-system", "a"),
+        leader_lease=NamespacedName("kube-system", "a"),
         bind_timeout_seconds=90,
         percentage_of_nodes_to_score=100,
         profiles=(a, b),
@@ -90,6 +90,8 @@ def test_every_mistake_is_said_at_once_with_its_line(write: Write) -> None:
         kind: Extender
         schedulerNames: [a, a, "", 1]
         leaderLease: gang-scheduler
+        leaderService: gang-extender
+        leaseDurationSeconds: 1
         bindTimeoutSeconds: 5
         topology: ["not a label"]
         gangVictims: all
@@ -112,15 +114,17 @@ def test_every_mistake_is_said_at_once_with_its_line(write: Write) -> None:
         "3: schedulerNames[2]: Required value",
         "3: schedulerNames[3]: must be a string, not an integer",
         '4: leaderLease: Invalid value: "gang-scheduler": must be namespace/name',
-        "5: bindTimeoutSeconds: Invalid value: 5: must be between 10 and 3600",
-        '6: topology[0]: Invalid value: "not a label": name part must be 1 to 63 letters, digits, '
+        '5: leaderService: Invalid value: "gang-extender": must be namespace/name',
+        "6: leaseDurationSeconds: Invalid value: 1: not in valid range [3, 300]",
+        "7: bindTimeoutSeconds: Invalid value: 5: must be between 10 and 3600",
+        '8: topology[0]: Invalid value: "not a label": name part must be 1 to 63 letters, digits, '
         "'-', '_' or '.', and begin and end with a letter or a digit",
-        '7: gangVictims: Unsupported value: "all": supported values: "wholeOrSurplus", "surplusOnly", "any"',
-        "8: shadowAfterSeconds: Invalid value: -1: must be between 0 and 86400",
-        "9: shadowMaxSeconds: Invalid value: nan: must be between 0 and 86400",
-        "10: shadowMaxNodesPercent: Invalid value: 200: not in valid range [0, 100]",
-        "11: schedulerName: unknown field",
-        "14: profiles[0].plugins: Coscheduling must stay enabled at multiPoint",
-        "17: profiles[0].pluginConfig[0].args.permitWaitingTime: unknown field",
-        "17: profiles[0].pluginConfig[0].args.podGroupBackoffSeconds: Invalid value: -1: not in valid range [0, 3600]",
+        '9: gangVictims: Unsupported value: "all": supported values: "wholeOrSurplus", "surplusOnly", "any"',
+        "10: shadowAfterSeconds: Invalid value: -1: must be between 0 and 86400",
+        "11: shadowMaxSeconds: Invalid value: nan: must be between 0 and 86400",
+        "12: shadowMaxNodesPercent: Invalid value: 200: not in valid range [0, 100]",
+        "13: schedulerName: unknown field",
+        "16: profiles[0].plugins: Coscheduling must stay enabled at multiPoint",
+        "19: profiles[0].pluginConfig[0].args.permitWaitingTime: unknown field",
+        "19: profiles[0].pluginConfig[0].args.podGroupBackoffSeconds: Invalid value: -1: not in valid range [0, 3600]",
     ]

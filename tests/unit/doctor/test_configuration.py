@@ -19,12 +19,14 @@ KUBE_SCHEDULER, OURS = "kube-scheduler.yaml", "extender.yaml"
 
 
 class Files:
-    """The files of manifests/sidecar, with one text of them replaced by another."""
+    """Shipped files, with one text of them replaced by another."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, kube_scheduler: str = f"sidecar/{KUBE_SCHEDULER}", ours: str = f"sidecar/{OURS}"
+    ) -> None:
         self._folder = folder
-        for name in (KUBE_SCHEDULER, OURS):
-            (folder / name).write_text((PROJECT / "manifests/sidecar" / name).read_text())
+        for name, source in ((KUBE_SCHEDULER, kube_scheduler), (OURS, ours)):
+            (folder / name).write_text((PROJECT / "manifests" / source).read_text())
 
     def replace(self, name: str, old: str, new: str) -> None:
         text = (self._folder / name).read_text()
@@ -40,9 +42,73 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
-@pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: str(folder.name))
+@pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: f"{folder.parent.name} {folder.name}")
 def test_nothing_is_wrong_with_what_is_shipped(folder: Path) -> None:
-    assert examine(folder / KUBE_SCHEDULER, folder / OURS).findings == ()
+    """Apart from kube-scheduler the extender's file stays in the cluster: only the other one is for the nodes."""
+    ours = folder if (folder / OURS).exists() else folder.parent
+    assert examine(folder / KUBE_SCHEDULER, ours / OURS).findings == ()
+
+
+CERTIFICATE = (
+    "      certFile: /etc/kubernetes/gang-extender/tls.crt\n      keyFile: /etc/kubernetes/gang-extender/tls.key\n"
+)
+CERTIFICATE_DATA = "      certData: YQ==\n      keyData: YQ==\n"
+AUTHORITY = "      caFile: /etc/kubernetes/gang-extender/ca.crt\n"
+LEASE = "leaderLease: kube-system/gang-extender\n"
+APART = [
+    (
+        "no CA",
+        KUBE_SCHEDULER,
+        AUTHORITY,
+        "",
+        "error UnverifiedServer extenders[0].tlsConfig",
+    ),
+    (
+        "any server is believed",
+        KUBE_SCHEDULER,
+        AUTHORITY,
+        "      insecure: true\n",
+        "error UnverifiedServer extenders[0].tlsConfig",
+    ),
+    (
+        "no client certificate",
+        KUBE_SCHEDULER,
+        CERTIFICATE,
+        "",
+        "error NoClientCertificate extenders[0].tlsConfig",
+    ),
+    (
+        "a client certificate that cannot be renewed",
+        KUBE_SCHEDULER,
+        CERTIFICATE,
+        CERTIFICATE_DATA,
+        "warning CertificateInFile extenders[0].tlsConfig",
+    ),
+    ("one Lease for both", OURS, LEASE, "leaderLease: kube-system/kube-scheduler\n", "error SharedLease leaderLease"),
+    (
+        "a Service without a Lease",
+        OURS,
+        LEASE,
+        "",
+        "error InvalidConfiguration leaderLease",
+    ),
+    (
+        "loopback in place of the Service",
+        KUBE_SCHEDULER,
+        "https://gang-extender.kube-system.svc\n    bind",
+        "https://127.0.0.1:8888\n    bind",
+        "error NotTheService extenders[1].urlPrefix",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "expected"), [pytest.param(*case[1:], id=case[0]) for case in APART])
+def test_one_mistake_of_the_extender_apart_from_kube_scheduler(
+    tmp_path: Path, name: str, old: str, new: str, expected: str
+) -> None:
+    files = Files(tmp_path, "service/nodes/kube-scheduler.yaml", "service/extender.yaml")
+    files.replace(name, old, new)
+    assert expected in [f"{each.severity.value} {each.code} {each.field}" for each in files.found()]
 
 
 ENTRY = "  - urlPrefix: http://127.0.0.1:8888\n"

@@ -14,7 +14,7 @@ import yaml
 from extender.api.metadata_keys import Record, Source
 from extender.cli import serve
 from extender.config.plugin_args import CoschedulingArgs
-from extender.config.types import LeaseRef
+from extender.config.types import NamespacedName
 from extender.plugins.coscheduling.backfill.backfill_nodes import DAEMON_SET
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.spec.sources.source import KOORDINATOR, LIGHTWEIGHT, OBJECTS, presets
@@ -27,7 +27,7 @@ from tests.documented import configuration_in
 STOP_SECONDS = 3  # gunicorn's master gives the worker so much beyond its drain
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 FILES = sorted(MANIFESTS.rglob("*.yaml"))
-COPIED = MANIFESTS / "kubeadm" / "nodes"  # to the disks of control-plane nodes
+COPIED = (MANIFESTS / "kubeadm" / "nodes", MANIFESTS / "service" / "nodes")  # to the disks of control-plane nodes
 
 
 def documents(path: str) -> list[Any]:
@@ -59,7 +59,7 @@ def test_a_file_begins_with_what_it_is_for(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "file", [file for file in FILES if file.parent != COPIED], ids=lambda file: str(file.relative_to(MANIFESTS))
+    "file", [file for file in FILES if file.parent not in COPIED], ids=lambda file: str(file.relative_to(MANIFESTS))
 )
 def test_every_manifest_is_installed_by_the_kustomization_beside_it(file: Path) -> None:
     kustomization = yaml.safe_load((file.parent / "kustomization.yaml").read_text())
@@ -363,7 +363,7 @@ def test_the_configuration_beside_the_default_scheduler_is_read(tmp_path: Path) 
     read = configuration_in(INTEGRATIONS, tmp_path)
     assert (read.scheduler_names, read.leader_lease) == (
         ("default-scheduler",),
-        LeaseRef("kube-system", "kube-scheduler"),
+        NamespacedName("kube-system", "kube-scheduler"),
     )
 
 
@@ -402,3 +402,59 @@ def test_the_service_of_pages_and_its_policy_lead_to_the_port_of_pages_alone() -
     assert for_users["ports"] == [{"port": "pages"}]
     ports = {each["name"] for container in POD["containers"] for each in container["ports"]}
     assert {each["port"] for each in for_all["ports"]} <= ports
+
+
+APART = documents("service/deployment.yaml")[0]["spec"]["template"]["spec"]
+APART_EXTENDER = documents("service/extender.yaml")[0]
+APART_SCHEDULER = documents("service/nodes/kube-scheduler.yaml")[0]
+
+
+def test_the_extender_apart_is_the_container_of_the_sidecar_but_for_addresses_and_certificates() -> None:
+    (apart,), sidecar = APART["containers"], CONTAINERS["extender"]
+    own = {"args", "ports", "volumeMounts"}
+    assert {key: apart[key] for key in apart.keys() - own} == {key: sidecar[key] for key in sidecar.keys() - own}
+    parser = argparse.ArgumentParser()
+    serve.add_arguments(parser)
+    given = parser.parse_args(apart["args"][1:])
+    mounts = {each["mountPath"] for each in apart["volumeMounts"]}
+    for file in (given.config, given.tls_cert_file, given.tls_private_key_file, given.client_ca_file):
+        assert str(Path(file).parent) in mounts
+    assert {each["name"]: each["containerPort"] for each in apart["ports"]} == {
+        "verbs": given.port,
+        "ops": given.ops_port,
+    }
+    secrets = [each["secret"]["secretName"] for each in APART["volumes"] if "secret" in each]
+    assert secrets == ["gang-extender-tls"]
+
+
+def test_kube_scheduler_apart_calls_the_service_with_certificates_and_elects_by_a_lease_of_its_own() -> None:
+    (service,) = documents("service/service.yaml")
+    name = f"{service['metadata']['name']}.{service['metadata']['namespace']}.svc"
+    for entry, quick in zip(APART_SCHEDULER["extenders"], (QUICK, BIND), strict=True):
+        more = {key: entry[key] for key in ("tlsConfig", "enableHTTPS")}
+        assert entry == {**quick, "urlPrefix": f"https://{name}", **more}
+        assert set(more["tlsConfig"]) == {"certFile", "keyFile", "caFile"}
+    (pod,) = documents("service/nodes/kube-scheduler+strategic.yaml")
+    assert pod["spec"]["hostAliases"][0]["hostnames"] == [name]
+    election = APART_SCHEDULER["leaderElection"]
+    assert APART_EXTENDER["leaderLease"] != f"{election['resourceNamespace']}/{election['resourceName']}"
+    assert APART_EXTENDER["leaderService"] == "kube-system/gang-extender"
+    assert "selector" not in service["spec"], "it would lead to the replica that stands by too"
+
+
+def test_the_certificates_of_cert_manager_are_for_the_names_that_are_asked_for() -> None:
+    found = {each["metadata"]["name"]: each["spec"] for each in documents("examples/certificates/cert-manager.yaml")}
+    assert found["gang-extender"]["secretName"] == "gang-extender-tls"
+    assert APART_SCHEDULER["extenders"][0]["urlPrefix"] == f"https://{found['gang-extender']['dnsNames'][0]}"
+    args = APART["containers"][0]["args"]
+    assert f"--allowed-client-name={found['gang-extender-client']['commonName']}" in args
+
+
+def test_the_policy_and_the_budget_of_the_extender_apart_are_for_its_pods() -> None:
+    deployment, budget = documents("service/deployment.yaml")
+    (policy,) = documents("service/network-policy.yaml")
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert budget["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+    ports = {port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]}
+    assert ports == {each["name"] for each in APART["containers"][0]["ports"]}

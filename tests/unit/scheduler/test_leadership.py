@@ -13,7 +13,7 @@ from extender.api.codec import convert
 from extender.api.coordinationv1 import Lease
 from extender.client.embedded import EmbeddedAPI
 from extender.client.interface import LEASES
-from extender.config.types import ExtenderConfiguration, LeaseRef
+from extender.config.types import ExtenderConfiguration, NamespacedName
 from extender.scheduler.leadership import CLOCK_SKEW_SECONDS, Leadership
 from tests.unit.scheduler.conftest import SECONDS, running
 
@@ -178,7 +178,7 @@ def test_none_of_the_verbs_acts_by_a_lease_that_was_not_renewed_for_an_hour() ->
     spec = {"holderIdentity": f"{socket.gethostname()}_1", "leaseDurationSeconds": LEASE_SECONDS, "renewTime": hour_ago}
     api = EmbeddedAPI()
     api.create(LEASES, {"metadata": {"name": "gang-scheduler", "namespace": "kube-system"}, "spec": spec})
-    with running(ExtenderConfiguration(leader_lease=LeaseRef("kube-system", "gang-scheduler")), api) as bench:
+    with running(ExtenderConfiguration(leader_lease=NamespacedName("kube-system", "gang-scheduler")), api) as bench:
         bench.node("n1")
         bench.node("n2")
         pod, victim = bench.pod("single"), bench.pod("victim", node="n1")

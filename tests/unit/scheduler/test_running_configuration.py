@@ -12,7 +12,7 @@ from prometheus_client import generate_latest
 from extender import metrics
 from extender.api import codec
 from extender.api.extenderv1 import ExtenderArgs
-from extender.config.types import ExtenderConfiguration, LeaseRef
+from extender.config.types import ExtenderConfiguration, NamespacedName
 from extender.scheduler.interface import CONFIGURATION, Check
 from extender.scheduler.running_configuration import ConfigurationPage
 from tests.objects import make_pod
@@ -68,7 +68,7 @@ def test_what_is_seen_is_said_everywhere_and_the_extender_stays_ready(started: B
 
 def test_the_page_is_there_before_the_cluster_has_been_seen() -> None:
     """What is wrong may be why it is never seen."""
-    bench = Bench(ExtenderConfiguration(leader_lease=LeaseRef("kube-system", "gangs")))
+    bench = Bench(ExtenderConfiguration(leader_lease=NamespacedName("kube-system", "gangs")))
     try:
         assert page(bench).configuration["leaderLease"] == "kube-system/gangs"
     finally:

@@ -1,0 +1,82 @@
+"""Where kube-scheduler's entries send their calls, and what protects them on the way.
+
+kube-scheduler: pkg/scheduler/extender.go (makeTransport), which says nothing where no server is verified
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+from urllib.parse import SplitResult, urlsplit
+
+from extender.config.findings import Finding, Severity, finding
+from extender.config.types import ExtenderConfig, ExtenderTLSConfig
+from extender.config.yaml_file import Document
+
+ERROR, WARNING, INFO = Severity
+
+VERBS_PORT, OPS_PORT = 8888, 8889
+
+
+def examine(document: Document, path: str, entry: ExtenderConfig) -> Iterator[Finding]:
+    """path: of the entry in the document."""
+    yield from _address(document, path, entry)
+    yield from _tls(document, path, entry)
+
+
+def _address(document: Document, path: str, entry: ExtenderConfig) -> Iterator[Finding]:
+    field = f"{path}.urlPrefix"
+    url, port = split(entry.url_prefix)
+    if url is None or url.scheme not in ("http", "https") or not url.hostname:
+        message, fix = f"{entry.url_prefix!r} is no URL", "write `urlPrefix: http://127.0.0.1:8888`"
+        yield finding(ERROR, "InvalidAddress", document, field, message, fix)
+    elif url.path.strip("/"):
+        message, fix = f"the extender serves its verbs at the root, not below {url.path}", "take the path away"
+        yield finding(ERROR, "PathInAddress", document, field, message, fix)
+    elif port == OPS_PORT:
+        message = (
+            f"{OPS_PORT} is the port of probes and metrics unless the extender is told otherwise: verbs get 404 there"
+        )
+        yield finding(WARNING, "OpsPort", document, field, message, f"write the port of the verbs, {VERBS_PORT}")
+    elif is_loopback(url.hostname) and port != VERBS_PORT:
+        message = f"the extender serves its verbs at {VERBS_PORT} unless it is told otherwise (--port)"
+        yield finding(INFO, "OtherPort", document, field, message, "compare it with --port in the extender's arguments")
+    elif url.scheme == "http" and not is_loopback(url.hostname):
+        message = "any program that reaches this address can bind pods: the verbs are not protected by TLS"
+        fix = "serve them on loopback, or with TLS and client certificates: docs/security.md"
+        yield finding(ERROR, "UnprotectedVerbs", document, field, message, fix)
+
+
+def split(text: str) -> tuple[SplitResult | None, int | None]:
+    """With the port; None for what is no URL."""
+    try:
+        url = urlsplit(text)
+        return url, url.port
+    except ValueError:
+        return None, None
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _tls(document: Document, path: str, entry: ExtenderConfig) -> Iterator[Finding]:
+    """What kube-scheduler says nothing of: over TLS without a CA it trusts any server, and what is in the file is read once."""
+    url, _ = split(entry.url_prefix)
+    if url is None or url.scheme != "https":
+        return
+    tls, field = entry.tls or ExtenderTLSConfig(), f"{path}.tlsConfig"
+    if tls.insecure or not (tls.ca_file or tls.ca_data):
+        message = "kube-scheduler believes any server that answers there: it may place every pod, and read it"
+        fix = "write `caFile`, and no `insecure`"
+        yield finding(ERROR, "UnverifiedServer", document, field, message, fix)
+    if not (tls.cert_file or tls.cert_data):
+        message = "the extender refuses callers without a client certificate: no pod is scheduled"
+        yield finding(ERROR, "NoClientCertificate", document, field, message, "write `certFile` and `keyFile`")
+    elif tls.cert_data:
+        message = "kube-scheduler reads a certificate in its configuration once, and files again when they change"
+        fix = "write `certFile` and `keyFile`, so that it can be renewed without a restart"
+        yield finding(WARNING, "CertificateInFile", document, field, message, fix)
