@@ -96,7 +96,7 @@ class Elector:
         guarded("election", self._release)
 
     def on_lease(self, lease: Lease | None) -> None:
-        """As the informer shows it, None where there is none: one that nobody holds is asked for without waiting."""
+        """As the informer shows it, None where there is none: a free one is asked for without waiting."""
         if lease is None or not lease.spec.holder_identity:
             with self._changed:
                 self._look = True
@@ -123,7 +123,7 @@ class Elector:
         try:
             with within(self._duration * (RENEW_DEADLINE - RETRY_PERIOD)):
                 held = self._taken() if self._held is None else self._renewed(self._held)
-        except ConflictError:  # another was faster, or someone has changed the Lease: it is read again
+        except ConflictError:  # another was faster, or the Lease was changed by hand: it is read again
             self._held = None
             self.on_lease(None)
         except ApiError as error:
@@ -195,7 +195,7 @@ class Elector:
             raise ConflictError(str(error)) from error
 
     def _release(self) -> None:
-        """Nobody has it then: the next replica need not wait until it expires."""
+        """It has no holder then: the next replica need not wait until it expires."""
         held, self._held = self._held, None
         if held is None:
             return

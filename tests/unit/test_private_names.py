@@ -145,7 +145,7 @@ RELIANCES = [
         dict.fromkeys(("init_process", "load_wsgi", "run", "notify", "timeout_ctx"), "self")
         | dict.fromkeys(("handle_exit", "handle_quit", "handle_abort"), "self, sig, frame")
         | {"handle": "self, listener, client, addr", "handle_request": "self, listener_name, req, sock, addr"}
-        | attributes("PIPE", "alive", "cfg", "log", "ppid", "sockets", "tmp", "wsgi"),
+        | attributes("PIPE", "alive", "cfg", "ppid", "sockets", "tmp", "wsgi"),
     ),
     Reliance(
         "server/worker.py",
