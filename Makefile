@@ -15,8 +15,12 @@ $(VENV)/.installed: setup.cfg pyproject.toml constraints.txt
 demo: install
 	$(BIN)/gang-extender demo
 
+# Two at a time what needs nothing but a processor, then one after the other what starts a control plane or a browser: those wait for
+# what happens in real time. Both parts run, and a failure of either is one of the whole.
+REAL := tests/e2e tests/browser
 test: install
-	$(BIN)/python -m pytest tests
+	quick=0; $(BIN)/python -m pytest -n 2 --dist loadfile tests $(addprefix --ignore=,$(REAL)) || quick=$$?; \
+	$(BIN)/python -m pytest $(REAL) && exit $$quick
 
 # Etcd, kube-apiserver, kube-scheduler and kubectl from source, once; KUBE_SCHEDULER_VERSION=1.30.14 tries another scheduler,
 # KUBE_APISERVER_VERSION=1.37.2 another API server.
