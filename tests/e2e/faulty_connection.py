@@ -1,10 +1,12 @@
 """The line from the extender to the API server, and all that goes wrong on one: refused for now, lost before, lost after, late.
 
-An HTTP proxy on loopback. A call that is lost after it was carried out is the worst: the caller does not know. Used by fault runs.
+An HTTP proxy on loopback. A call that is lost after it was carried out is the worst: the caller does not know. What befalls the bytes
+is `link`'s, which may stand behind this. Used by fault runs.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import socket
 import threading
@@ -14,6 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import urllib3
+
+from tests.e2e.watch_faults import WatchFaults
 
 READ_SECONDS = 90.0
 LATE_SECONDS = 0.7
@@ -29,21 +33,36 @@ class Fault(Enum):
     LATE = "carried out late"
 
 
+class ReadFault(Enum):
+    """Answers to a list or to the start of a watch."""
+
+    UNAUTHORIZED = 401
+    FORBIDDEN = 403
+    GONE = 410
+    TOO_MANY = 429
+    TIMEOUT = 504
+
+
+REASONS = {401: "Unauthorized", 403: "Forbidden", 410: "Expired", 429: "TooManyRequests", 504: "Timeout"}
+
+
 class FaultyConnection:
     """Good until `trouble`; then so large a share of the calls that change something has a fault, until `quiet`.
 
+    `trouble_reads`: likewise of the lists and the starts of watches; `trouble_watches`: of the lines of those that start then.
     `cut` ends all watches at once. `forbid` answers every read with 403, as an API server that has not read the roles yet,
     until `allow`. `faults` counts what has happened.
     """
 
     def __init__(self, server: str, ca_file: Path, seed: int) -> None:
         self._random = random.Random(seed)
-        self._share = 0.0
+        self._share = self._read_share = self._line_share = 0.0
+        self._read_fault: ReadFault | None = None  # None: any
         self._forbidding = False
         self.forbidden: set[str] = set()  # paths
         self._lock = threading.Lock()  # guards the random numbers, faults and the watches
         self._watches: set[socket.socket] = set()
-        self.faults: dict[Fault, int] = dict.fromkeys(Fault, 0)
+        self.faults: dict[Fault | ReadFault, int] = dict.fromkeys((*Fault, *ReadFault), 0)
         self._late = threading.Event()
         self._far = urllib3.PoolManager(maxsize=32, ca_certs=str(ca_file), retries=False)
         self._server_url = server
@@ -67,8 +86,14 @@ class FaultyConnection:
     def trouble(self, share: float) -> None:
         self._share = share
 
+    def trouble_reads(self, share: float, fault: ReadFault | None = None) -> None:
+        self._read_fault, self._read_share = fault, share
+
+    def trouble_watches(self, share: float) -> None:
+        self._line_share = share
+
     def quiet(self) -> None:
-        self._share = 0.0
+        self._share = self._read_share = self._line_share = 0.0
 
     def forbid(self) -> None:
         self.forbidden.clear()
@@ -89,6 +114,14 @@ class FaultyConnection:
             if self._random.random() >= self._share:
                 return None
             fault = self._random.choice(list(Fault))
+            self.faults[fault] += 1
+            return fault
+
+    def _read_fault_now(self) -> ReadFault | None:
+        with self._lock:
+            if self._random.random() >= self._read_share:
+                return None
+            fault = self._read_fault or self._random.choice(list(ReadFault))
             self.faults[fault] += 1
             return fault
 
@@ -120,6 +153,10 @@ class FaultyConnection:
         if self._forbidding:
             self.forbidden.add(call.path.partition("?")[0])
             _answer(call, 403, b'{"kind":"Status","code":403,"reason":"Forbidden","message":"RBAC: no roles yet"}')
+        elif (fault := self._read_fault_now()) is not None:
+            status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "injected by the fault run"}
+            body = json.dumps({**status, "code": fault.value, "reason": REASONS[fault.value]}).encode()
+            _answer(call, fault.value, body, {"Retry-After": "1"} if fault is ReadFault.TOO_MANY else None)
         else:
             self.pass_on(call, b"")
 
@@ -179,8 +216,11 @@ class FaultyConnection:
         call.send_header("Content-Type", answer.headers.get("Content-Type", "application/json"))
         call.send_header("Transfer-Encoding", "chunked")
         call.end_headers()
+        with self._lock:
+            faults = WatchFaults(random.Random(self._random.random()), self._line_share)
         for piece in answer.stream(65536):
-            call.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            if lines := faults.treat(piece):
+                call.wfile.write(b"%x\r\n%s\r\n" % (len(lines), lines))
         call.wfile.write(b"0\r\n\r\n")
 
 

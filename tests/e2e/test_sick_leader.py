@@ -18,8 +18,7 @@ from tests.e2e.api import Refused
 from tests.e2e.cluster import Cluster
 from tests.e2e.kubelet import SCALE, Container, Kubelet
 from tests.e2e.pair import Pair
-from tests.e2e.processes import eventually
-from tests.e2e.relay import Relay
+from tests.e2e.processes import eventually, free_port
 from tests.e2e.test_two_replicas import LEASE, holder, own_host_name
 
 # Seconds of a kubelet. A kube-scheduler that is restarted may be the first to ask for the Lease again, and is killed once more.
@@ -140,8 +139,7 @@ def test_an_extender_that_is_alive_and_errs_for_every_pod_costs_its_kube_schedul
 
 def test_an_extender_that_never_gets_ready_leaves_the_lease_to_another(cluster: Cluster, start: Start) -> None:
     """It alone does not reach the API server; its kube-scheduler does, and takes the Lease."""
-    relay = Relay(cluster.plane.port)  # shut
-    first = start("first", server=f"https://127.0.0.1:{relay.port}")
+    first = start("first", server=f"https://127.0.0.1:{free_port()}")  # where nothing listens
     eventually(lambda: holder(cluster) == "first", within=20, what="the first leads")
     eventually(lambda: shows(first, READY) == 0, within=20, what="its extender says that it is not ready")
     second = start("second")

@@ -10,25 +10,25 @@ import pytest
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import Scheduler
 from tests.e2e.extender import Extender
-from tests.e2e.relay import Relay
+from tests.e2e.link import PASS, REFUSE, Link
 
 
 @pytest.fixture
-def relay(cluster: Cluster) -> Iterator[Relay]:
-    made = Relay(cluster.plane.port)
+def link(cluster: Cluster) -> Iterator[Link]:
+    made = Link(cluster.plane.port, mode=REFUSE).start()
     yield made
-    made.shut()
+    made.stop()
 
 
-def _extender(cluster: Cluster, relay: Relay, folder: Path) -> Extender:
-    """One that sees the API server through the relay."""
-    return Extender(folder, cluster.plane.kubeconfig(server=f"https://127.0.0.1:{relay.port}"))
+def _extender(cluster: Cluster, link: Link, folder: Path) -> Extender:
+    """One that sees the API server through the link."""
+    return Extender(folder, cluster.plane.kubeconfig(server=f"https://127.0.0.1:{link.port}"))
 
 
 def test_an_api_server_that_is_down_at_the_start(
-    cluster: Cluster, relay: Relay, tmp_path: Path, programs: list[Extender | Scheduler]
+    cluster: Cluster, link: Link, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
-    extender = _extender(cluster, relay, tmp_path)
+    extender = _extender(cluster, link, tmp_path)
     scheduler = Scheduler(cluster.plane, tmp_path, extender=extender.url)
     programs.extend((extender, scheduler))
     extender.start(wait=False)
@@ -44,16 +44,16 @@ def test_an_api_server_that_is_down_at_the_start(
         within=10,
         what="a pod hears that the extender is not ready",
     )
-    relay.open()
+    link.set(PASS)
     extender.await_ready()
     cluster.recorder.await_bound("plain", within=30)
 
 
 def test_an_api_server_that_goes_away_and_comes_back(
-    cluster: Cluster, relay: Relay, tmp_path: Path, programs: list[Extender | Scheduler]
+    cluster: Cluster, link: Link, tmp_path: Path, programs: list[Extender | Scheduler]
 ) -> None:
-    relay.open()
-    extender = _extender(cluster, relay, tmp_path)
+    link.set(PASS)
+    extender = _extender(cluster, link, tmp_path)
     scheduler = Scheduler(cluster.plane, tmp_path, extender=extender.url)
     programs.extend((extender, scheduler))
     extender.start()
@@ -62,9 +62,9 @@ def test_an_api_server_that_goes_away_and_comes_back(
     cluster.pod_group("web", min_member=2)
     cluster.pod("web-0", group="web")
     cluster.recorder.await_message("web-0", "current pods number: 1", within=5)
-    relay.shut()
+    link.set(REFUSE)
     cluster.pod("web-1", group="web")
     assert extender.ops("/livez")[0] == 200
     assert cluster.recorder.bound() == set()
-    relay.open()
+    link.set(PASS)
     cluster.recorder.await_bound("web-0", "web-1", within=40)
