@@ -89,12 +89,12 @@ def extender_of(args: argparse.Namespace) -> Iterator[Extender]:
 @contextmanager
 def cluster_of(args: argparse.Namespace) -> Iterator[Connection]:
     """Raises UsageError where there is no kubeconfig."""
-    file = kubeconfig_flags.file_of(args)
-    if file is None:
+    files = kubeconfig_flags.files_of(args)
+    if files is None:
         raise UsageError(
             "there is no kubeconfig: set $KUBECONFIG, name one by --kubeconfig FILE, or an extender by --server URL"
         )
-    connection = kubeconfig_flags.connect(file, args.context)
+    connection = kubeconfig_flags.connect(files, args.context)
     try:
         yield connection
     finally:

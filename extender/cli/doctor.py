@@ -16,8 +16,9 @@ from extender.cli.errors import UsageError
 from extender.cli.terminal import Colour, Terminal
 
 if TYPE_CHECKING:
+    from extender.client.connection import Connection
+    from extender.client.kubeconfig import KubeconfigFiles
     from extender.config.findings import Finding
-    from extender.config.types import ExtenderConfiguration
     from extender.doctor.configuration import ExtenderFile
 
 
@@ -73,60 +74,59 @@ def run(args: argparse.Namespace) -> int:
 def _examine(args: argparse.Namespace) -> Iterator[Finding]:
     from extender.doctor import configuration
 
-    kubeconfig = _cluster(args)
+    files = _cluster(args)
     examined = configuration.examine(args.kube_scheduler_config, args.config)
     yield from examined.findings
-    if kubeconfig is not None:
-        yield from _of_cluster(args, kubeconfig, examined.ours.read if examined.ours is not None else None)
+    if files is not None:
+        api = kubeconfig_flags.connect(files, args.context)
+        try:
+            yield from _of_cluster(args, api, str(files), examined.ours)
+        finally:
+            api.close()
     if args.server is not None:
         from extender.doctor import running
 
         address = AtAddress(base_url(args.server))
         yield from running.examine(address.where, examined.ours, partial(address.ask, "GET"))
-    elif kubeconfig is not None and args.finds_leader:
-        yield from _of_leader(args, kubeconfig, examined.ours)
 
 
-def _cluster(args: argparse.Namespace) -> str | None:
+def _cluster(args: argparse.Namespace) -> KubeconfigFiles | None:
     """The kubeconfig of the cluster to examine. Beside files, or a running extender, only one that is asked for: they need none."""
     beside = any(each is not None for each in (args.kube_scheduler_config, args.config, args.server))
     if beside and args.kubeconfig is None and not args.context:
         return None
-    kubeconfig = kubeconfig_flags.file_of(args)
-    if kubeconfig is None and not beside:
+    files = kubeconfig_flags.files_of(args)
+    if files is None and not beside:
         wanted = "--kube-scheduler-config FILE, --config FILE, --kubeconfig FILE, --server URL"
         raise UsageError(f"doctor: wanted one or more of {wanted}")
-    return kubeconfig
+    return files
 
 
-def _of_cluster(args: argparse.Namespace, kubeconfig: str, ours: ExtenderConfiguration | None) -> Iterator[Finding]:
+def _of_cluster(args: argparse.Namespace, api: Connection, where: str, ours: ExtenderFile | None) -> Iterator[Finding]:
+    """where: its kubeconfig. `kubectl gang` examines the extender that leads as well."""
     from extender.client.errors import ApiError
     from extender.config.types import ExtenderConfiguration
     from extender.doctor import cluster
 
-    api = kubeconfig_flags.connect(kubeconfig, args.context)
+    configuration = ours.read if ours is not None else None
     try:
-        yield from cluster.examine(api, ours or ExtenderConfiguration(), kubeconfig, args.user)
+        yield from cluster.examine(api, configuration or ExtenderConfiguration(), where, args.user)
     except ApiError as error:
-        yield cluster.unreachable(kubeconfig, error)
-    finally:
-        api.close()
+        yield cluster.unreachable(where, error)
+    if args.finds_leader and args.server is None:
+        yield from _of_leader(args, api, where, ours)
 
 
-def _of_leader(args: argparse.Namespace, kubeconfig: str, ours: ExtenderFile | None) -> Iterator[Finding]:
-    """`kubectl gang` examines the extender that leads as well."""
+def _of_leader(args: argparse.Namespace, api: Connection, where: str, ours: ExtenderFile | None) -> Iterator[Finding]:
     from extender.config.findings import Finding, Severity
     from extender.doctor import running
 
-    api = kubeconfig_flags.connect(kubeconfig, args.context)
     try:
         leader = Leader.find(api, args.lease, args.ops_port)
         yield from running.examine(leader.where, ours, partial(leader.ask, "GET"))
     except NoAnswerError as error:
         fix = "see that one leads, or name an extender by --server URL"
-        yield Finding(Severity.ERROR, "NoAnswer", kubeconfig, 0, args.lease, str(error), fix)
-    finally:
-        api.close()
+        yield Finding(Severity.ERROR, "NoAnswer", where, 0, args.lease, str(error), fix)
 
 
 def _as_json(finding: Finding) -> dict[str, Any]:

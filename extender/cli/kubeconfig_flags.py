@@ -12,36 +12,44 @@ from extender.cli.errors import UsageError
 
 if TYPE_CHECKING:
     from extender.client.connection import Connection
+    from extender.client.kubeconfig import KubeconfigFiles
 
 
 def add_arguments(parser: argparse.ArgumentParser, what_for: str) -> None:
     """what_for: in the help, what the cluster is asked for."""
-    parser.add_argument("--kubeconfig", metavar="FILE", help=f"{what_for} ($KUBECONFIG, else ~/.kube/config)")
+    parser.add_argument(
+        "--kubeconfig", metavar="FILE", help=f"{what_for} ($KUBECONFIG, also several files, else ~/.kube/config)"
+    )
     parser.add_argument("--context", default="", metavar="NAME", help="of the kubeconfig (its current-context)")
 
 
-def file_of(args: argparse.Namespace) -> str | None:
+def files_of(args: argparse.Namespace) -> KubeconfigFiles | None:
     """The kubeconfig that is named, or the one that kubectl would take; None where there is none. Raises UsageError."""
+    from extender.client.credentials import IdentityError
+    from extender.client.kubeconfig import KubeconfigFiles
     from extender.client.kubeconfig_files import VARIABLE, find_kubeconfig
 
     if args.kubeconfig == "":  # `--kubeconfig "$UNSET"`
         raise UsageError("--kubeconfig: the name of the file is empty")
-    if args.kubeconfig is not None:
-        return str(args.kubeconfig)
-    found = find_kubeconfig(args.context)
+    try:
+        if args.kubeconfig is not None:
+            return KubeconfigFiles.of(args.kubeconfig)
+    except IdentityError as error:
+        raise UsageError(str(error)) from error
+    found = find_kubeconfig()
     if found is None and args.context:
         raise UsageError(
             f"--context {args.context}: there is no kubeconfig: set ${VARIABLE}, or name one by --kubeconfig FILE"
         )
-    return None if found is None else str(found)
+    return found
 
 
-def connect(file: str, context: str) -> Connection:
+def connect(files: KubeconfigFiles, context: str) -> Connection:
     """Raises UsageError for a kubeconfig that cannot be used; whether its server answers shows later."""
     from extender.client.connection import Connection
     from extender.client.credentials import IdentityError
 
     try:
-        return Connection.from_kubeconfig(file, context)
+        return Connection.from_kubeconfig(files, context)
     except IdentityError as error:
         raise UsageError(str(error)) from error

@@ -48,15 +48,13 @@ def whole(args: argparse.Namespace, name: str) -> str:
 
 
 def _of_context(args: argparse.Namespace) -> str:
-    from pathlib import Path
-
     from extender.client.credentials import IdentityError
     from extender.client.kubeconfig import read_kubeconfig
 
-    file = kubeconfig_flags.file_of(args)
-    if file is None:
+    files = kubeconfig_flags.files_of(args)
+    if files is None:
         return DEFAULT
     try:
-        return read_kubeconfig(Path(file), args.context).namespace or DEFAULT
+        return read_kubeconfig(files, args.context).namespace or DEFAULT
     except IdentityError as error:
         raise UsageError(str(error)) from error

@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     if args.cluster and args.context:
         raise UsageError("--context: of a kubeconfig; not with --cluster")
     if args.context:  # without it no file is acted on that is not named
-        args.kubeconfig = kubeconfig_flags.file_of(args)
+        args.kubeconfig = kubeconfig_flags.files_of(args)
     options = ServeOptions(
         bind_address=args.bind_address,
         port=args.port,

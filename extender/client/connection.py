@@ -9,6 +9,7 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from extender.api import codec, corev1
@@ -18,6 +19,7 @@ from extender.client.decoding import read_list
 from extender.client.errors import ApiError, ForbiddenError, NotFoundError, UnreadableError
 from extender.client.identity import Identity
 from extender.client.interface import PODS, Page, PatchType, Preconditions, ResourceType, User, Watch
+from extender.client.kubeconfig import KubeconfigFiles
 from extender.client.transport import Pool, Transport
 from extender.client.unreadable import decode
 from extender.client.watch_stream import WatchStream
@@ -37,8 +39,8 @@ class Connection:
         self._watches: set[WatchStream[Any]] = set()
 
     @classmethod
-    def from_kubeconfig(cls, path: str, context: str | None = None) -> Connection:
-        return cls(Identity.from_kubeconfig(path, context))
+    def from_kubeconfig(cls, given: str | Path | KubeconfigFiles, context: str | None = None) -> Connection:
+        return cls(Identity.from_kubeconfig(given, context))
 
     @classmethod
     def in_cluster(cls) -> Connection:

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from extender.client.credentials import Credentials, IdentityError, Pem, Route, http_url
 from extender.client.errors import ConnectionFailedError
 from extender.client.exec_plugin import PluginStatus
-from extender.client.kubeconfig import Kubeconfig, read_kubeconfig
+from extender.client.kubeconfig import Kubeconfig, KubeconfigFiles, read_kubeconfig
 from extender.client.proxies import proxy_for
 
 log = logging.getLogger(__name__)
@@ -55,9 +55,9 @@ class Identity:
         self._trouble = ""
 
     @classmethod
-    def from_kubeconfig(cls, path: str, context: str | None = None) -> Identity:
+    def from_kubeconfig(cls, given: str | Path | KubeconfigFiles, context: str | None = None) -> Identity:
         """Raises IdentityError."""
-        return cls(KubeconfigSource(Path(path), context or ""))
+        return cls(KubeconfigSource(given, context or ""))
 
     @classmethod
     def in_cluster(cls) -> Identity:
@@ -146,15 +146,13 @@ class KubeconfigSource:
 
     def __init__(
         self,
-        file: Path,
+        given: str | Path | KubeconfigFiles,
         context: str,
         environ: Mapping[str, str] = os.environ,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        try:
-            self._file = file.expanduser()
-        except RuntimeError as error:
-            raise IdentityError(f"kubeconfig {file}: {error}") from error
+        """Raises IdentityError."""
+        self._files = KubeconfigFiles.of(given)
         self._context = context
         self._environ = environ
         self._now = now
@@ -181,9 +179,9 @@ class KubeconfigSource:
         return Credentials(route, self._authorization(config, status, refused))
 
     def _kubeconfig(self) -> Kubeconfig:
-        stamp = _stamp(self._file)
+        stamp = tuple(map(_stamp, self._files.paths))
         if self._read is None or self._read[0] != stamp:
-            self._read = stamp, read_kubeconfig(self._file, self._context)
+            self._read = stamp, read_kubeconfig(self._files, self._context)
         return self._read[1]
 
     def _plugin(self, config: Kubeconfig, refused: bool) -> PluginStatus | None:
@@ -217,13 +215,13 @@ class KubeconfigSource:
             if self._provider is None or self._provider[0] is not config or refused:
                 made = kubernetes_client.Configuration()
                 kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]
-                    str(config.file), config.context, made, persist_config=False
+                    str(config.files), config.context, made, persist_config=False
                 )
                 self._provider = config, made
             # the name that the package keeps it under depends on its version
             return self._provider[1].get_api_key_with_prefix("BearerToken", alias="authorization") or ""
         except Exception as error:  # of whatever kind the package raises for fields that it does not check
-            raise IdentityError(f"kubeconfig {config.file}: auth-provider: {type(error).__name__}: {error}") from error
+            raise IdentityError(f"kubeconfig {config.files}: auth-provider: {type(error).__name__}: {error}") from error
 
 
 def _proxy(server: str, environ: Mapping[str, str]) -> str:

@@ -1,6 +1,6 @@
-"""A kubeconfig: the cluster and the user of its current context. What is wrong is told with file, line and field.
+"""A kubeconfig, of one file or of several as $KUBECONFIG names them: the cluster and the user of its current context.
 
-client/identity reads credentials from it, again and again: files that it names may change.
+What is wrong is told with file, line and field. client/identity reads credentials from it, again and again: files that it names may change.
 client-go: tools/clientcmd, tools/clientcmd/api/v1/types.go
 """
 
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,31 @@ from extender.client.credentials import IdentityError, Pem, check_host, http_url
 from extender.client.exec_plugin import ExecPlugin
 from extender.config.section import Section
 from extender.config.yaml_file import ConfigurationError, Document, Mistake, read_document
+
+
+@dataclass(frozen=True, slots=True)
+class KubeconfigFiles:
+    """Read as one. The first that names a current context, a context, a cluster or a user says all of it; one that is not there is
+    passed over, unless none is there. client-go: tools/clientcmd/loader.go (ClientConfigLoadingRules.Load)"""
+
+    paths: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, given: str | Path | KubeconfigFiles) -> KubeconfigFiles:
+        """A text or a Path is one file, whatever is in its name. Raises IdentityError for a home that is not known."""
+        files = given.paths if isinstance(given, KubeconfigFiles) else (Path(given),)
+        try:
+            return cls(tuple(file.expanduser() for file in files))
+        except RuntimeError as error:
+            raise IdentityError(f"kubeconfig {given}: {error}") from error
+
+    def __str__(self) -> str:
+        return os.pathsep.join(map(str, self.paths))
+
+    def documents(self) -> Iterator[Document]:
+        """Raises ConfigurationError, OSError."""
+        there = [file for file in self.paths if file.exists()] if len(self.paths) > 1 else self.paths
+        yield from map(read_document, there or self.paths[:1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +71,7 @@ class Kubeconfig:
     """Of the context. server: a URL. namespace: empty where the context names none. auth_provider: whether the user has one, which is
     left to the kubernetes package."""
 
-    file: Path
+    files: KubeconfigFiles
     context: str
     server: str
     proxy_url: str
@@ -62,52 +88,62 @@ class Kubeconfig:
     namespace: str = ""
 
 
-def read_kubeconfig(file: Path, context: str = "") -> Kubeconfig:
-    """context: empty for the file's own current-context. Raises IdentityError, which tells the first mistake."""
+def read_kubeconfig(given: str | Path | KubeconfigFiles, context: str = "") -> Kubeconfig:
+    """context: empty for the files' own current-context. Raises IdentityError, which tells the first mistake."""
+    files = KubeconfigFiles.of(given)
     try:
-        document = read_document(file)
-        return _Reader(document, file).kubeconfig(context)
+        return _Reader(files).kubeconfig(context)
     except ConfigurationError as error:
         raise IdentityError(f"kubeconfig {str(error).splitlines()[0]}") from error
     except OSError as error:
-        raise IdentityError(f"kubeconfig {file}: {error.strerror}") from error
+        raise IdentityError(f"kubeconfig {error.filename or files}: {error.strerror}") from error
 
 
 class _Reader:
     """Unknown fields are passed over, as client-go does."""
 
-    def __init__(self, document: Document, file: Path) -> None:
-        self._document = document
-        self._file = file
-        self._root = Section.root(document)
+    def __init__(self, files: KubeconfigFiles) -> None:
+        """Raises ConfigurationError, OSError."""
+        self._files = files
+        self._roots = [(document, Section.root(document)) for document in files.documents()]
 
     def kubeconfig(self, context: str) -> Kubeconfig:
-        name = context or _needed(self._root, "current-context")
+        name, root = context, self._roots[0][1]
+        if not name:
+            root = next((root for _, root in self._roots if "current-context" in root), root)
+            name = _needed(root, "current-context")
         self._stop_at_mistakes()
-        chosen = self._named("contexts", "context", name, "" if context else "current-context")
+        chosen = self._named("contexts", "context", name, root, "" if context else "current-context")
         cluster_name, user_name = _needed(chosen, "cluster"), chosen.text("user")
         self._stop_at_mistakes()
-        cluster = self._named("clusters", "cluster", cluster_name, chosen.where("cluster"))
+        cluster = self._named("clusters", "cluster", cluster_name, chosen, "cluster")
         user = Section(None, "", [])
         if user_name:
-            user = self._named("users", "user", user_name, chosen.where("user"))
+            user = self._named("users", "user", user_name, chosen, "user")
         found = replace(self._found(name, cluster, user), namespace=chosen.text("namespace"))
         self._stop_at_mistakes()
         return found
 
     def _stop_at_mistakes(self) -> None:
         """One that follows from another is not told."""
-        if self._document.mistakes:
-            raise self._document.error(self._document.mistakes)
+        for document, _ in self._roots:
+            if document.mistakes:
+                raise document.error(document.mistakes)
 
-    def _named(self, items: str, item: str, name: str, where: str) -> Section:
-        """Of a list of named things that with this name."""
-        for each in self._root.sections(items):
-            if each.text("name") == name:
-                return each.section(item)
+    def _named(self, items: str, item: str, name: str, by: Section, key: str) -> Section:
+        """Of the lists of named things that with this name. by: the section that names it, in its field `key`."""
+        for _, root in self._roots:
+            for each in root.sections(items):
+                if each.text("name") == name:
+                    return each.section(item)
         self._stop_at_mistakes()
-        self._root.mistakes.append(Mistake(where, f'Not found: "{name}" in {items}'))
-        raise self._document.error(self._document.mistakes)
+        by.mistakes.append(Mistake(by.where(key) if key else by.path, f'Not found: "{name}" in {items}'))
+        document = self._document_of(by)
+        raise document.error(document.mistakes)
+
+    def _document_of(self, section: Section) -> Document:
+        """All sections of a document note their mistakes in one list."""
+        return next(document for document, _ in self._roots if document.mistakes is section.mistakes)
 
     def _found(self, name: str, cluster: Section, user: Section) -> Kubeconfig:
         server = _needed(cluster, "server")
@@ -124,7 +160,7 @@ class _Reader:
         _check(cluster, "tls-server-name", server_name, check_host)
         user.section("auth-provider")  # a mapping, if it is there: the kubernetes package reads it
         return Kubeconfig(
-            file=self._file,
+            files=self._files,
             context=name,
             server=server,
             proxy_url=proxy_url,
@@ -141,7 +177,11 @@ class _Reader:
         )
 
     def _place(self, section: Section, key: str) -> str:
-        return f"kubeconfig {self._document.place(section.where(key))}"
+        return f"kubeconfig {self._document_of(section).place(section.where(key))}"
+
+    def _folder(self, section: Section) -> Path:
+        """Paths are relative to the file in which they stand."""
+        return Path(self._document_of(section).file).parent
 
     def _source(self, section: Section, key: str) -> Source | None:
         """`key-data` wins, as in client-go."""
@@ -152,13 +192,13 @@ class _Reader:
             except (binascii.Error, ValueError) as error:
                 section.wrong(f"{key}-data", f"must be base64: {error}")
         if path := section.text(key):
-            return Source(self._place(section, key), self._file.parent / path)
+            return Source(self._place(section, key), self._folder(section) / path)
         return None
 
     def _token(self, user: Section) -> Source | None:
         """A file wins over a token that is written out, as in client-go."""
         if path := user.text("tokenFile"):
-            return Source(self._place(user, "tokenFile"), self._file.parent / path)
+            return Source(self._place(user, "tokenFile"), self._folder(user) / path)
         token = user.text("token")
         return Source(self._place(user, "token"), data=token.encode()) if token else None
 
@@ -171,7 +211,7 @@ class _Reader:
             command=command,
             args=plugin.texts("args"),
             env={each.text("name"): each.text("value") for each in plugin.sections("env")},
-            folder=self._file.parent,
+            folder=self._folder(user),
             install_hint=plugin.text("installHint"),
             cluster=_told(cluster, authority) if plugin.flag("provideClusterInfo") else None,
         )

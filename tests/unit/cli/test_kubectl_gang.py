@@ -14,10 +14,12 @@ import pytest
 import trustme
 import yaml
 
-from extender.cli import output
+from extender.cli import kubeconfig_flags, output
 from extender.cli.main import kubectl_gang, main
 from extender.cli.schema import schema
+from extender.client.connection import Connection
 from extender.client.interface import POD_GROUPS
+from extender.client.kubeconfig import KubeconfigFiles
 from tests.documented import PROJECT
 from tests.fakes.port_forwarding import PortForwarding
 from tests.unit.cli import leading as leaders
@@ -348,13 +350,24 @@ def test_what_programs_read_is_as_its_schema_says(ask: Ask, name: str, arguments
     jsonschema.validate(json.loads(ask(*arguments, "-o", "json")), schema(name))
 
 
-def test_the_doctor_examines_the_extender_that_leads(leader: Leading, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_doctor_examines_the_extender_that_leads(
+    leader: Leading, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The API server here knows nothing of what the doctor asks a cluster: that is an error of its own."""
+    connections: list[KubeconfigFiles] = []
+    connect = kubeconfig_flags.connect
+
+    def counted(files: KubeconfigFiles, context: str) -> Connection:
+        connections.append(files)
+        return connect(files, context)
+
+    monkeypatch.setattr(kubeconfig_flags, "connect", counted)
     file = str(PROJECT / "manifests" / "sidecar" / "extender.yaml")
     arguments = ["doctor", "--kubeconfig", str(leader.kubeconfig), "--config", file, "-o", "json"]
     assert kubectl_gang(arguments) == 1
     pod = "port 8889 of pod kube-system/gang-scheduler-7d9-abcde"
     said = {finding["field"]: finding["message"] for finding in json.loads(capsys.readouterr().out)}
+    assert len(connections) == 1
     assert said["schedulerNames"] == f"the extender at {pod} runs with another value"
     leader.api.objects[LEASE] = leaders.lease("")
     assert kubectl_gang(arguments) == 1
