@@ -23,6 +23,7 @@ BENCHMARKS = (
     "contention",
     "gangs",
     "stream",
+    "status_writes",
     "parked",
     "waiting_gangs",
     "preemption",

@@ -59,6 +59,13 @@ class Api:
     def get(self, path: str, **query: Any) -> Json:
         return self.call("GET", path, **query)
 
+    def text(self, path: str) -> str:
+        """What is no JSON, as /metrics."""
+        answer = self._http.request("GET", self._server + path, headers=self._headers)
+        if answer.status >= 300:
+            raise Refused(answer.status, answer.data.decode(errors="replace"))
+        return answer.data.decode()
+
     def items(self, path: str, **query: Any) -> list[Json]:
         found: list[Json] = self.get(path, **query)["items"]
         return found

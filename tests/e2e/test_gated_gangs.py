@@ -127,7 +127,7 @@ def test_a_gang_whose_members_are_missing_says_so(cluster: Cluster, module_progr
     names = gang(cluster, "few", 2)
     eventually(
         lambda: cluster.condition_of_group("few") == ("QuorumMissing", "fewer pods exist than minMember of 3"),
-        within=6,
+        within=14,
         what="the group says that members are missing",
     )
     cluster.pod("few-2", group="few", requests=CPU, **GATED)

@@ -25,7 +25,7 @@ from extender.client.interface import (
     pod_reference,
     resource_of,
 )
-from extender.plugins.coscheduling.dependencies import Verdict
+from extender.plugins.coscheduling.dependencies import WAITING, Verdict
 from extender.retry import Retry
 from extender.scheduler.actions.group_conditions import changes, says
 from extender.scheduler.pod_groups.writer import PodGroupStatusWriter
@@ -36,11 +36,13 @@ REMEMBERED = 10_000
 Said = tuple[str, bool]
 """What a verdict is about: the PodGroup's UID, or the key of a gang without one; and Verdict.disrupted."""
 RETRY = Retry(1.0, 60.0)
+START_SECONDS = 2.0  # from a start to its condition, by when most members are bound: one patch says both
+WAITING_SECONDS = 8.0  # likewise of a gang that waits for members: most gangs are complete, and start, before
 
 
 @dataclass(frozen=True, slots=True)
 class _Unwritten:
-    """A condition that could not be written. due: when it is tried again, in seconds of the clock."""
+    """A condition that is written later, or that could not be written. due: when it is, or is tried again, in seconds of the clock."""
 
     pod_group: OwnPodGroup
     verdict: Verdict
@@ -49,7 +51,9 @@ class _Unwritten:
 
 
 class GroupVerdicts:
-    """Fulfils coscheduling's Verdicts. `decided` returns at once; the patches go out one after the other.
+    """Fulfils coscheduling's Verdicts. `decided` returns at once; the patches go out one after the other. A start, and that members are
+    waited for, are written some seconds later, and not at all where something newer was decided by then: each patch of a custom
+    resource costs the API server as much as a pod's binding.
 
     One that fails is made again after 1 s, then 2, up to 60, unless something newer was decided: of a gang that runs no user
     would say it a second time.
@@ -98,7 +102,7 @@ class GroupVerdicts:
             reference, "Normal" if verdict.scheduled else "Warning", verdict.reason, "Scheduling", verdict.message
         )
         if not verdict.event_only:
-            self._pool.submit(lambda: self._write(pod_group, verdict), pod_group.metadata.namespace)
+            self._write_soon(pod_group, verdict)
 
     def forget(self, key: str) -> None:
         """key: of a gang without a PodGroup; or the UID of one of which the pods are gone, so that what was said holds no more. That
@@ -116,10 +120,8 @@ class GroupVerdicts:
                 self._started.clear()
                 self.writer.forget()
             due = [said for said, each in self._unwritten.items() if each.due <= now]
-            again = [self._unwritten.pop(said) for said in due]
-        for each in again:
-            work = partial(self._write, each.pod_group, each.verdict, each.failures)
-            self._pool.submit(work, each.pod_group.metadata.namespace)
+        for said in due:
+            self._write_now(said)
 
     def _tell_member(self, key: str, verdict: Verdict, member: corev1.Pod | None) -> None:
         """Of a gang without an object: the member is one that our gate holds, so that kube-scheduler says nothing of it. Where there
@@ -136,6 +138,29 @@ class GroupVerdicts:
                 self._last[key, False] = verdict
         self._recorder.event(pod_reference(member), "Warning", verdict.reason, "Scheduling", verdict.message)
 
+    def _write_soon(self, pod_group: OwnPodGroup, verdict: Verdict) -> None:
+        """What was decided of its start comes before that it is preempted."""
+        said = _said(pod_group, verdict)
+        if verdict.disrupted:
+            self._write_now((pod_group.metadata.uid, False))
+        seconds = START_SECONDS if verdict.scheduled else WAITING_SECONDS if verdict.reason == WAITING else 0.0
+        due = self._clock() + seconds
+        with self._lock:
+            earlier = self._unwritten.get(said)
+            if earlier is not None and not earlier.failures:
+                due = min(due, earlier.due)
+            self._unwritten[said] = _Unwritten(pod_group, verdict, 0, due)
+        self.writer.awaited.add(pod_group.metadata.uid)
+        if not seconds:
+            self._write_now(said)
+
+    def _write_now(self, said: Said) -> None:
+        with self._lock:
+            each = self._unwritten.pop(said, None)
+        if each is not None:
+            work = partial(self._write, each.pod_group, each.verdict, each.failures)
+            self._pool.submit(work, each.pod_group.metadata.namespace)
+
     def _write(self, pod_group: OwnPodGroup, verdict: Verdict, failures: int = 0) -> None:
         """failures: so far. What was decided before something newer is not written after it."""
         said = _said(pod_group, verdict)
@@ -143,6 +168,7 @@ class GroupVerdicts:
             if self._last.get(said, verdict) != verdict:
                 return
             self._unwritten.pop(said, None)
+        self.writer.awaited.discard(pod_group.metadata.uid)
         try:
             meta = pod_group.metadata
             if failures:  # the other conditions may have changed meanwhile
@@ -176,6 +202,10 @@ class GroupVerdicts:
 
     def flush(self) -> None:
         """Waits until what was decided by now is written, or given up."""
+        with self._lock:
+            unwritten = [said for said, each in self._unwritten.items() if not each.failures]
+        for said in unwritten:
+            self._write_now(said)
         self._pool.flush()
 
     def stop(self) -> None:

@@ -38,13 +38,15 @@ from extender.scheduler.pod_groups.writer import Fields, PodGroupStatusWriter
 log = logging.getLogger(__name__)
 
 BETWEEN_SECONDS = 5.0  # two writes of one status in which no condition changes
-FIRST_SECONDS = 2.0  # from a group's first event to its first write: most gangs come within it
+FIRST_SECONDS = 2.0  # from a group's first event to its first write
+QUIET_SECONDS = 10.0  # likewise, and between two writes, of one of which nothing has a node: most gangs start within it
 LIST_SECONDS = 5.0  # between two questions which pods of a gang have ended
 AGAIN_SECONDS = 60.0  # after a write that was refused
 LINE_SECONDS = 30.0  # between two looks at the line
 SLOW_AT_ONCE = 5  # statuses, a tick, that are written because the line has changed
 SURE_SECONDS = 30.0  # since we began to lead: until then a binding may be that of the replica that led before
 FRACTION_SECONDS = 30.0  # after which a fraction that another scheduler has started is no gang on its way
+COUNTED = ("scheduled", "running", "succeeded", "failed")
 SLOW = frozenset(("position", "missing", "wouldFit"))
 
 EndedPods = Callable[[str, Callable[[Iterable[corev1.Pod]], None]], None]
@@ -77,6 +79,7 @@ class PodGroupController:
         self._lock = threading.Lock()  # guards all below
         self._dirty: dict[str, bool] = {}  # keys -> whether the line alone has changed
         self._due: dict[str, float] = {}  # keys -> when its status may be written next
+        self._quiet_until: dict[str, float] = {}  # keys -> when it is written though nothing of it has a node
         self._refused: dict[str, float] = {}  # keys -> until when nothing is tried again
         self._ask_at: dict[str, float] = {}  # keys -> when it may be asked anew which of its pods have ended
         self._wanted: dict[
@@ -169,6 +172,7 @@ class PodGroupController:
         with self._lock:
             self._led_since = now
             self._due.clear()
+            self._quiet_until.clear()
             self._dirty |= dict.fromkeys((each.key for each in groups), False)
 
     def _forget(self, key: str) -> None:
@@ -177,6 +181,7 @@ class PodGroupController:
             for known in (
                 self._dirty,
                 self._due,
+                self._quiet_until,
                 self._refused,
                 self._ask_at,
                 self._wanted,
@@ -247,10 +252,16 @@ class PodGroupController:
             differs = shown != written if slow else _fast(shown) != _fast(written)
             settled = kinds == self._wanted.get(key, frozenset())  # what passes within a second is not said
             self._wanted[key] = kinds
-            due = now >= self._due.setdefault(key, now + FIRST_SECONDS)
+            due = (
+                now >= self._due.setdefault(key, now + FIRST_SECONDS)
+                and pod_group.metadata.uid not in self._writer.awaited
+            )
+            if now < self._quiet_until.setdefault(key, now + QUIET_SECONDS):
+                due = due and not (_is_quiet(shown) and _is_quiet(written))
             refused = now < self._refused.get(key, 0.0)
             if (kinds and settled and not refused) or (differs and due):
                 self._due[key] = now + BETWEEN_SECONDS
+                self._quiet_until[key] = now + QUIET_SECONDS
                 self._writing.add(key)
                 write = True
             else:
@@ -311,6 +322,11 @@ def _is_ours(pod_group: PodGroup, counts: Counts) -> bool:
 
 def _asks_and_says(pod_group: PodGroup) -> object:
     return pod_group.spec, pod_group.status.conditions, pod_group.phase_managers
+
+
+def _is_quiet(found: Fields) -> bool:
+    """Whether none of its pods has, or had, a node."""
+    return not any(found.get(name) for name in COUNTED)
 
 
 def _fast(found: Fields) -> Fields:

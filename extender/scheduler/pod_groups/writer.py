@@ -34,12 +34,14 @@ def nothing(pod_group: PodGroup) -> Fields:
 class PodGroupStatusWriter:
     """`pool` has one thread, on which all is written. shown: what the pods of a group show, which every patch of its status brings along.
 
+    awaited: UIDs of PodGroups of which a verdict is written soon, and brings along what the pods show; others look, verdicts changes it.
     conditions_kept: whether the CRD has status.conditions, as far as its answers show: scheduler-plugins' own has none.
     """
 
     def __init__(self, api: API) -> None:
         self.pool = WorkerPool("verdicts", 1)
         self.shown: Callable[[PodGroup], Fields] = nothing
+        self.awaited: set[str] = set()
         self.conditions_kept = True
         self._api = api
         self._lock = threading.Lock()  # guards both below
@@ -80,6 +82,7 @@ class PodGroupStatusWriter:
         with self._lock:
             self._newest.clear()
             self._written.clear()
+        self.awaited.clear()
 
 
 def _version(pod_group: OwnPodGroup) -> int:

@@ -13,7 +13,7 @@ from extender.client.errors import ConnectionFailedError, ForbiddenError, TooMan
 from extender.client.events import Recorder
 from extender.client.interface import POD_GROUPS
 from extender.plugins.coscheduling.dependencies import REJECTED, SCHEDULED, WAITING, Verdict
-from extender.scheduler.actions.verdicts import GroupVerdicts
+from extender.scheduler.actions.verdicts import START_SECONDS, WAITING_SECONDS, GroupVerdicts
 from tests.objects import make_pod
 
 NO_ROOM = Verdict(False, REJECTED, "minMember of 3 does not fit: Insufficient cpu")
@@ -234,3 +234,85 @@ def test_the_conditions_of_a_tenant_with_many_gangs_keep_another_s_waiting_for_o
     finally:
         api.open.set()
         told.stop()
+
+
+DISRUPTED = Verdict(False, "GangPreempted", "preempted by default/big", disrupted=True)
+
+
+def decide(told: Told, *verdicts: Verdict) -> None:
+    """Without waiting for what is written later."""
+    for verdict in verdicts:
+        told.verdicts.decided(told.group, "default/g", verdict)
+    told.verdicts._pool.flush()
+
+
+@pytest.mark.parametrize(
+    ("verdict", "seconds"),
+    [
+        pytest.param(NO_ROOM, 0.0, id="a refusal at once"),
+        pytest.param(STARTS, START_SECONDS, id="a start with what is bound by then"),
+        pytest.param(TOO_FEW, WAITING_SECONDS, id="that members are waited for once most gangs would be complete"),
+        pytest.param(DISRUPTED, 0.0, id="that it is preempted at once"),
+    ],
+)
+def test_when_a_verdict_is_written(told: Told, verdict: Verdict, seconds: float) -> None:
+    decide(told, verdict)
+    if seconds:
+        assert told.conditions() == []
+        told.now += seconds - 0.1
+        told.verdicts.tick()
+        told.verdicts._pool.flush()
+        assert told.conditions() == []
+        told.now += 0.1
+        told.verdicts.tick()
+        told.verdicts._pool.flush()
+    assert len(told.conditions()) == 1
+    assert told.verdicts.writer.awaited == set()
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "conditions"),
+    [
+        pytest.param((TOO_FEW, NO_ROOM), [("Scheduled", "False", "GangRejected")], id="a refusal is written alone"),
+        pytest.param(
+            (STARTS, DISRUPTED),
+            [("Scheduled", "True", "GangScheduled"), ("DisruptionTarget", "True", "PreemptionByScheduler")],
+            id="a start comes before that it is preempted",
+        ),
+    ],
+)
+def test_something_newer_is_not_kept_waiting(
+    told: Told, verdicts: tuple[Verdict, ...], conditions: list[tuple[str, str, str]]
+) -> None:
+    decide(told, *verdicts)
+    assert told.conditions() == conditions
+    assert told.verdicts.writer.awaited == set()
+
+
+def test_a_gang_that_starts_is_not_written_as_one_that_waited(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[object] = []
+    patch = told.api.patch
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        written.append(args[2])
+        return patch(*args, **kwargs)
+
+    monkeypatch.setattr(told.api, "patch", counted)
+    decide(told, TOO_FEW)
+    told.now += WAITING_SECONDS - 1
+    decide(told, STARTS)
+    told.passes(START_SECONDS)
+    assert told.conditions() == [("Scheduled", "True", "GangScheduled")]
+    assert len(written) == 1
+
+
+def test_what_is_to_be_written_is_left_to_the_next_leader(told: Told) -> None:
+    decide(told, STARTS)
+    told.leading = False
+    told.verdicts.tick()
+    told.leading = True
+    told.now += 60
+    told.verdicts.tick()
+    told.verdicts._pool.flush()
+    assert told.conditions() == []
+    assert told.verdicts.writer.awaited == set()

@@ -14,13 +14,20 @@ from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ForbiddenError
 from extender.client.interface import POD_GROUPS
 from extender.client.store import Store
-from extender.plugins.coscheduling.dependencies import SCHEDULED, Verdict
+from extender.plugins.coscheduling.dependencies import SCHEDULED, WAITING, Verdict
 from extender.scheduler.actions.verdicts import GroupVerdicts
-from extender.scheduler.pod_groups.controller import AGAIN_SECONDS, BETWEEN_SECONDS, LINE_SECONDS, PodGroupController
+from extender.scheduler.pod_groups.controller import (
+    AGAIN_SECONDS,
+    BETWEEN_SECONDS,
+    LINE_SECONDS,
+    QUIET_SECONDS,
+    PodGroupController,
+)
 from extender.scheduler.pod_groups.records import Records
 from extender.scheduler.pod_groups.status import InLine
 from tests.unit.scheduler.pod_groups.test_records import LABEL, OURS, pod
 
+TOO_FEW = Verdict(False, WAITING, "fewer pods exist than minMember of 3", "QuorumMissing")
 STARTS = Verdict(True, SCHEDULED, "minMember of 3 is complete: the gang starts")
 
 
@@ -105,6 +112,9 @@ class Cluster:
             self.ended.append(replace(self.pods[name], status=corev1.PodStatus(phase=phase)))
         self.take(*names)
 
+    def decided(self, verdict: Verdict) -> None:
+        self.verdicts.decided(self.store.get("default/g"), "default/g", verdict)
+
     def starts(self) -> None:
         self.verdicts.decided(self.store.get("default/g"), "default/g", STARTS)
         self.verdicts.flush()
@@ -113,6 +123,7 @@ class Cluster:
     def passes(self, seconds: float = BETWEEN_SECONDS + 1) -> None:
         for _ in range(int(seconds)):
             self.now += 1.0
+            self.verdicts.tick()
             self.controller.tick()
             self.controller.flush()
             for name in [each.metadata.name for each in self.store.list()]:
@@ -141,10 +152,10 @@ def cluster() -> Iterator[Cluster]:
 def test_a_gang_from_its_first_pod_to_its_end(cluster: Cluster) -> None:
     cluster.group()
     cluster.put("a", "b")
-    cluster.passes()
+    cluster.passes(QUIET_SECONDS + 1)
     assert (cluster.status()["phase"], cluster.status()["bound"]) == ("Pending", "0/3")
     cluster.put("c")
-    cluster.passes()
+    cluster.passes(QUIET_SECONDS + 1)
     assert (cluster.status()["phase"], cluster.status()["occupiedBy"]) == ("Scheduling", "default/train")
     cluster.starts()
     cluster.put("a", "b", "c", node="n")
@@ -158,6 +169,44 @@ def test_a_gang_from_its_first_pod_to_its_end(cluster: Cluster) -> None:
     found = cluster.status()
     assert (found["phase"], found["succeeded"], found["bound"]) == ("Finished", 3, "3/3")
     assert cluster.conditions() == {"Scheduled": "True GangScheduled", "Finished": "True Succeeded"}
+
+
+def test_a_gang_that_comes_and_starts_costs_one_patch(cluster: Cluster) -> None:
+    """As when 64 of them are made at once: they wait for members, start some seconds later, and are bound within a moment."""
+    cluster.group()
+    cluster.put("a")
+    cluster.decided(TOO_FEW)
+    cluster.passes(3)
+    cluster.put("b", "c")
+    cluster.passes(2)
+    cluster.decided(STARTS)
+    cluster.put("a", node="n")
+    cluster.passes(1)
+    assert cluster.patches == []
+    cluster.put("b", "c", node="n")
+    cluster.passes(30)
+    [patch] = cluster.patches
+    assert (patch["phase"], patch["bound"], patch["scheduled"]) == ("Scheduled", "3/3", 3)
+    assert cluster.conditions() == {"Scheduled": "True GangScheduled"}
+
+
+def test_a_gang_that_waits_for_members_says_so_within_ten_seconds_in_one_patch(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.put("a")
+    cluster.decided(TOO_FEW)
+    cluster.passes(10)
+    [patch] = cluster.patches
+    assert patch["phase"] == "Pending"
+    assert cluster.conditions() == {"Scheduled": "False QuorumMissing"}
+
+
+def test_what_has_a_node_is_written_though_nothing_had_one_a_moment_before(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.put("a", "b", "c")
+    cluster.passes(4)
+    cluster.put("a", "b", "c", node="n")
+    cluster.passes(2)
+    assert [patch["bound"] for patch in cluster.patches] == ["3/3"]
 
 
 def test_a_gang_that_is_deleted_after_its_start_is_scheduled_no_more(cluster: Cluster) -> None:
@@ -262,7 +311,7 @@ def test_a_replica_that_does_not_lead_writes_nothing_and_says_all_once_it_does(c
     cluster.passes()
     assert cluster.patches == []
     cluster.leading = True
-    cluster.passes()
+    cluster.passes(QUIET_SECONDS + 1)
     assert cluster.status()["phase"] == "Scheduling"
 
 
@@ -308,7 +357,7 @@ def test_the_line_is_shown_to_a_few_groups_at_a_time(cluster: Cluster) -> None:
     for name in names:
         cluster.group(name)
         cluster.put(*(f"{name}-{member}" for member in "abc"), group=name)
-    cluster.passes()
+    cluster.passes(QUIET_SECONDS + 1)
     before = len(cluster.patches)
     cluster.line = {f"default/{name}": InLine(place, {"cpu": "2"}) for place, name in enumerate(names, 1)}
     cluster.passes(LINE_SECONDS)
@@ -352,7 +401,7 @@ def test_a_refused_write_is_left_alone_for_a_while(cluster: Cluster) -> None:
     cluster.refusal = ForbiddenError("podgroups/status is forbidden")
     cluster.group()
     cluster.put("a", "b", "c")
-    cluster.passes()
+    cluster.passes(QUIET_SECONDS + 1)
     cluster.refusal = None
     cluster.passes(AGAIN_SECONDS - 10)
     assert cluster.patches == []
@@ -368,6 +417,7 @@ def test_a_group_that_is_gone_leaves_nothing_behind(cluster: Cluster) -> None:
     gone = cluster.store.remove("default/g")
     cluster.controller.on_pod_group(gone, None)
     cluster.passes(3)
-    kept = (cluster.controller._dirty, cluster.controller._due, cluster.controller._wanted)
-    assert [dict(each) for each in kept] == [{}, {}, {}]
+    controller = cluster.controller
+    kept = (controller._dirty, controller._due, controller._quiet_until, controller._wanted)
+    assert [dict(each) for each in kept] == [{}, {}, {}, {}]
     assert cluster.controller._records._records == {}
