@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from extender.cli import asking, namespaces, output
 from extender.cli.errors import UsageError
@@ -69,12 +70,19 @@ def run(args: argparse.Namespace) -> int:
     with _classes_of(args) as classes:
         question = of_files(args.filename, classes) if args.filename else of_flags(args, classes)
     with asking.extender_of(args) as extender:
-        body = asking.answer(extender, "/whatif", body=codec.encode(question))
+        body = asking.answer(extender, _path(question), body=codec.encode(question))
     if args.output != "text":
         output.dump(body, args.output)
     else:
         output.show(outlook_text.of_what_if(codec.decode(body, WhatIf), terminal.of()))
     return 0
+
+
+def _path(question: Raw) -> str:
+    """A question about one namespace is one that its own users may ask."""
+    objects = (*question["podGroups"], *question["pods"])
+    about = {each["metadata"].get("namespace") or namespaces.DEFAULT for each in objects}
+    return f"/whatif?{urlencode({'namespace': about.pop()})}" if len(about) == 1 else "/whatif"
 
 
 def _check(args: argparse.Namespace) -> None:

@@ -46,7 +46,8 @@ WHAT_IF = "/whatif"
 
 Page = Callable[..., object]
 """What to show as JSON. GANG and POD are called with `namespace/name`, DRAIN with a node's name: they answer None for what is not there.
-WHAT_IF is called with the bytes of a question. Raises NotSyncedError, QuestionError, BusyError."""
+WHAT_IF is called with the bytes of a question, and, of a caller that may see one namespace only, with that.
+Raises NotSyncedError, QuestionError, BusyError."""
 
 
 class QuestionError(Exception):

@@ -40,10 +40,16 @@ def drain(coscheduling: Coscheduling, node_name: str) -> DrainOutlook | None:
         raise BusyError(str(error)) from error
 
 
-def what_if(coscheduling: Coscheduling, body: bytes) -> WhatIf:
-    """body: JSON of a Question. Raises QuestionError, BusyError."""
+def what_if(coscheduling: Coscheduling, body: bytes, namespace: str = "") -> WhatIf:
+    """body: JSON of a Question. namespace: the only one that the caller may see; empty for all. Raises QuestionError, BusyError."""
+    questions = coscheduling.what_if
     try:
-        return coscheduling.what_if.ask(codec.decode(body, asked.Question))
+        if not namespace:
+            return questions.ask(codec.decode(body, asked.Question))
+        with questions.one_at_a_time.turn_of_tenant(namespace):
+            question = codec.decode(body, asked.Question)
+            asked.check_namespace(question, namespace)
+            return questions.ask(question).within_namespace(namespace)
     except (codec.DecodeError, asked.QuestionError) as error:
         raise QuestionError(str(error)) from error
     except one_at_a_time.BusyError as error:

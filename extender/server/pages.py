@@ -200,12 +200,16 @@ def drain(node: str) -> Response:
 
 @blueprint.post(WHAT_IF)
 def what_if() -> Response:
-    """Whether a gang that is not there yet would fit. JSON only: no form of a web page can ask."""
-    page_auth.check_may_see()
+    """Whether a gang that is not there yet would fit. JSON only: no form of a web page can ask. ?namespace= for callers that may see
+    the gangs of that one alone: they ask about gangs in it."""
+    namespace = _namespace()
+    page_auth.check_may_see(namespace)
+    if page_auth.may_see_all():
+        namespace = ""
     page = _page(WHAT_IF)
     if request.mimetype != "application/json":
         raise RefusedError("Content-Type: application/json is wanted", 415)
-    return _show(page(whole_body(QUESTION_BYTES)))
+    return _show(page(whole_body(QUESTION_BYTES), namespace))
 
 
 def _namespace() -> str:

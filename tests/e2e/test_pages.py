@@ -1,10 +1,16 @@
-"""Which users see what of the pages: their own tokens, judged by the real API server, in a namespace of their own and beyond it."""
+"""Which users see what of the pages: their own tokens, judged by the real API server, in a namespace of their own and beyond it.
+
+By the page's own calls, and by a real kubectl with `kubectl gang` as its plugin.
+"""
 
 from __future__ import annotations
 
 import http.client
 import json
+import os
 import ssl
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +33,7 @@ class Pages:
     """The pages' port of an extender, as users reach it."""
 
     def __init__(self, port: int, ca_file: Path) -> None:
+        self.url, self.ca_file = f"https://127.0.0.1:{port}", ca_file
         self._port = port
         self._context = ssl.create_default_context(cafile=str(ca_file))
 
@@ -90,7 +97,7 @@ def tenants(cluster: Cluster) -> Iterator[Cluster]:
     plane.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(objects))
     yield cluster
     for namespace in TENANTS:
-        plane.kubectl("-n", namespace, "delete", "podgroups", "--all")
+        plane.kubectl("-n", namespace, "delete", "pods,podgroups", "--all")
 
 
 @pytest.fixture
@@ -109,8 +116,10 @@ def pages(tenants: Cluster, tmp_path: Path, programs: list[Extender | Scheduler]
         f"--pages-tls-private-key-file={files['tls.key']}",
     ]
     extender = Extender(tmp_path, tenants.plane.kubeconfig(SIDECAR), flags=flags)
-    programs.append(extender)
+    scheduler = Scheduler(tenants.plane, tmp_path, extender=extender.url)
+    programs += [extender, scheduler]
     extender.start()
+    scheduler.start()
     made = Pages(port, files["ca.crt"])
     token = token_of(tenants.plane, "team-a", "viewer")
     eventually(
@@ -170,3 +179,86 @@ def test_an_operator_sees_all_gangs_and_a_right_that_is_taken_back_ends(pages: P
     finally:
         plane.kubectl("delete", *binding)
     eventually(lambda: pages.get("/gangs", token)[0] == 403, within=WITHIN, what="it is taken back")
+
+
+class Tenant:
+    """A user with a RoleBinding to one namespace and nothing else, by a real kubectl."""
+
+    def __init__(self, plane: ControlPlane, pages: Pages, namespace: str, folder: Path) -> None:
+        self._plane, self._pages = plane, pages
+        self.token = token_of(plane, namespace, "viewer")
+        self._file = folder / f"token-of-{namespace}"
+        self._file.write_text(self.token)
+
+    def get(self, *arguments: str, code: int = 0) -> str:
+        """What `kubectl get podgroups` says; of an error, where one is wanted."""
+        return self._run("--token", self.token, "get", "podgroups.scheduling.x-k8s.io", *arguments, code=code)
+
+    def gang(self, *arguments: str, code: int = 0) -> str:
+        """What `kubectl gang` says, asking the pages."""
+        given = ("--server", self._pages.url, "--token-file", str(self._file))
+        return self._run("gang", *arguments, *given, "--certificate-authority", str(self._pages.ca_file), code=code)
+
+    def _run(self, *arguments: str, code: int) -> str:
+        environ = {**os.environ, "KUBECONFIG": str(self._plane.kubeconfig("no-token-of-the-cluster"))}
+        environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"
+        ended = subprocess.run(
+            [self._plane.binaries.kubectl, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env=environ,
+        )
+        assert ended.returncode == code, (arguments, ended.stdout, ended.stderr)
+        return ended.stderr if code else ended.stdout
+
+
+def test_a_tenant_sees_its_gangs_and_no_other_s_by_kubectl_by_kubectl_gang_and_by_the_page(
+    pages: Pages, tenants: Cluster, tmp_path: Path
+) -> None:
+    """team-b's gang runs, with a low priority, where team-a's would like to be."""
+    tenants.node("node-0", cpu="5")
+    for number in range(2):
+        tenants.pod(f"b-{number}", group="gang-of-team-b", namespace="team-b", requests={"cpu": "2"}, priority=1)
+    tenants.recorder.await_bound("team-b/b-0", "team-b/b-1", within=WITHIN)
+    for number in range(2):
+        tenants.pod(f"a-{number}", group="gang-of-team-a", namespace="team-a", requests={"cpu": "1"}, priority=1)
+    tenants.recorder.await_message("team-a/a-0", "minMember of 2 does not fit: Insufficient cpu", within=WITHIN)
+    tenant = Tenant(tenants.plane, pages, "team-a", tmp_path)
+
+    eventually(lambda: "InsufficientResources" in tenant.get("-n", "team-a"), within=WITHIN, what="kubectl says why")
+    assert "team-b" not in tenant.get("-n", "team-a", "-o", "yaml")
+    refused = 'User "system:serviceaccount:team-a:viewer" cannot'
+    for beyond in (("-n", "team-b"), ("-A", "-o=name")):
+        assert refused in tenant.get(*beyond, code=1)
+
+    asked = ("--members", "2", "--requests", "cpu=1")
+    answers = {
+        "list": tenant.gang("list", "-n", "team-a"),
+        "explain": tenant.gang("explain", "-n", "team-a", "gang-of-team-a"),
+        "why": tenant.gang("why", "-n", "team-a", "a-1"),
+        "whatif": tenant.gang("whatif", "-n", "team-a", *asked),
+        "whatif above it": tenant.gang("whatif", "-n", "team-a", *asked, "--priority", "9"),
+    }
+    assert [line.split()[1] for line in answers["list"].splitlines()[1:]] == ["team-a/gang-of-team-a"]
+    for question in ("explain", "why", "whatif"):
+        assert "1 of 2 members would find a place" in answers[question], question
+    assert "would evict  (of another namespace)" in answers["whatif above it"]
+    for question, answer in answers.items():
+        assert "team-b" not in answer, question
+        assert "b-0" not in answer, question
+    for elsewhere in (
+        ("list", "-n", "team-b"),
+        ("list", "-A"),
+        ("explain", "-n", "team-b", "gang-of-team-b"),
+        ("why", "-n", "team-b", "b-0"),
+        ("whatif", "-n", "team-b", *asked),
+        ("drain", "node-0"),
+    ):
+        assert refused in tenant.gang(*elsewhere, code=1), elsewhere
+
+    page = pages.first_event("/ui/events?namespace=team-a", tenant.token)
+    assert [gang["name"] for gang in page["gangs"]] == ["gang-of-team-a"]
+    assert "team-b" not in json.dumps(page)
+    assert pages.get("/ui/events", tenant.token)[0] == 403

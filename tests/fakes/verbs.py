@@ -159,7 +159,7 @@ class FakeVerbs:
 
     def pages(self) -> dict[str, Callable[..., object]]:
         """What a test wants to know of a service in another process."""
-        return {"/gangs": self.report, "/whatif": lambda body: {"bytes": len(body)}}
+        return {"/gangs": self.report, "/whatif": lambda body, namespace: {"bytes": len(body)}}
 
     def feed(self) -> FakeFeed:
         return self.page

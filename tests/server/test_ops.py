@@ -151,7 +151,7 @@ def two_ports(verbs: FakeVerbs) -> Flask:
     return app
 
 
-def answer_question(body: bytes) -> object:
+def answer_question(body: bytes, namespace: str) -> object:
     match body:
         case b"busy":
             raise BusyError("another question is being answered")

@@ -63,7 +63,7 @@ def app(verbs: FakeVerbs) -> Flask:
             POD: lambda key: PodStatus(key, "gang-scheduler", group="team-a/train", gang=status("team-a/train")),
             DRAIN: lambda node: {"node": node},
             CONFIGURATION: dict,
-            WHAT_IF: lambda body: {},
+            WHAT_IF: lambda body, namespace: {"confined to": namespace},
         }
     )
     return app
@@ -148,12 +148,27 @@ def test_what_a_token_opens_on_the_pages_port(app: Flask, path: str, token: str,
     response.close()
 
 
-@pytest.mark.parametrize(("token", "status"), [("", 401), ("tenant", 403), ("operator", 200)])
-def test_what_would_be_is_answered_to_those_that_may_see_the_whole(app: Flask, token: str, status: int) -> None:
+@pytest.mark.parametrize(
+    ("path", "token", "status", "confined"),
+    [
+        pytest.param("/whatif", "", 401, None, id="without a token"),
+        pytest.param("/whatif", "tenant", 403, None, id="a tenant about the whole cluster"),
+        pytest.param(
+            "/whatif?namespace=team-a", "tenant", 200, "team-a", id="about its own namespace, and told no other"
+        ),
+        pytest.param("/whatif?namespace=team-b", "tenant", 403, None, id="about another's"),
+        pytest.param("/whatif?namespace=", "tenant", 403, None, id="about no namespace"),
+        pytest.param("/whatif", "operator", 200, "", id="an operator is told all"),
+        pytest.param("/whatif?namespace=team-a", "operator", 200, "", id="about one namespace as well"),
+    ],
+)
+def test_to_which_users_it_is_answered_what_would_be(
+    app: Flask, path: str, token: str, status: int, confined: str | None
+) -> None:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     environ = {"SERVER_PORT": str(PAGES)}
-    response = app.test_client().post("/whatif", json={}, headers=headers, environ_overrides=environ)
-    assert response.status_code == status
+    response = app.test_client().post(path, json={}, headers=headers, environ_overrides=environ)
+    assert (response.status_code, (response.get_json() or {}).get("confined to")) == (status, confined)
 
 
 @pytest.mark.parametrize("verb", ["filter", "bind"])

@@ -88,19 +88,20 @@ class Bench:
         cpu: str = "1",
         node: str = "",
         labels: Mapping[str, str] | None = None,
+        namespace: str = "default",
         **spec: Any,
     ) -> corev1.Pod:
         labels = {**(labels or {}), **({GROUP_LABEL: group} if group else {})}
         container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
         body = {
-            "metadata": {"name": name, "labels": labels},
+            "metadata": {"name": name, "namespace": namespace, "labels": labels},
             "spec": {"containers": [container], "nodeName": node, **spec},
         }
         made = self.api.create(PODS, body)
         self.until(lambda: self.store(PODS).get(made.key) is not None, f"pod {name} is seen")
         if group:
             manager = self.scheduler._dependencies.coscheduling.manager
-            self.until(lambda: made.uid in manager.groups[f"default/{group}"].members, f"pod {name} is a member")
+            self.until(lambda: made.uid in manager.groups[f"{namespace}/{group}"].members, f"pod {name} is a member")
         return made
 
     def store(self, resource: Any) -> Any:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from extender.api import schedulingv1alpha1
+from extender.api import codec, schedulingv1alpha1
 from extender.client.interface import PODS
 from extender.config.types import ExtenderConfiguration, TopologyLevel
 from extender.plugins.coscheduling.backfill.vain_turns import Wish
 from extender.plugins.coscheduling.questions.one_at_a_time import OneAtATime
+from extender.plugins.coscheduling.report.gang_status import OF_OTHERS
 from extender.plugins.coscheduling.report.outlook import GangOutlook, WhatIf
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservation
 from extender.scheduler.interface import WHAT_IF, BusyError, QuestionError
@@ -157,6 +159,44 @@ def test_room_that_is_held_by_its_equals_is_not_taken(bench: Bench) -> None:
         (),
         "the gang would not fit even without all pods of lower priority",
     )
+
+
+def test_a_tenant_is_told_no_name_of_another_namespace(bench: Bench) -> None:
+    bench.node("n0", cpu="2")
+    bench.pod("hidden", cpu="1", node="n0", priority=-1, namespace="team-b")
+    bench.pod("own", cpu="1", node="n0", priority=-1, namespace="team-a")
+    of_team = [{**each, "metadata": {**each["metadata"], "namespace": "team-a"}} for each in pods(2, priority=5)]
+    group = pod_group()
+    group["metadata"]["namespace"] = "team-a"
+    body = json.dumps({"pods": of_team, "podGroups": [group]}).encode()
+    page = bench.scheduler.pages()[WHAT_IF]
+    told, whole = page(body, "team-a"), page(body)
+    assert isinstance(told, WhatIf)
+    assert isinstance(whole, WhatIf)
+    [found], [known] = told.gangs, whole.gangs
+    assert found.preemption is not None
+    assert known.preemption is not None
+    assert {each.pod for each in found.preemption.victims} == {OF_OTHERS, "team-a/own"}
+    assert {each.pod for each in known.preemption.victims} == {"team-b/hidden", "team-a/own"}
+    assert "team-b" not in codec.encode(told).decode()
+    assert {place.node for place in found.places_then} == {"n0"}
+
+
+@pytest.mark.parametrize(
+    ("pods", "groups", "place"),
+    [
+        pytest.param(pods(1), [], "pods[0].metadata.namespace", id="a pod of the default namespace"),
+        pytest.param([], [pod_group()], "podGroups[0].metadata.namespace", id="a PodGroup of it"),
+        pytest.param([], [{"kind": "PodGroup"}], "podGroups[0].metadata.namespace", id="one without metadata"),
+        pytest.param([], [{"metadata": "x"}], "podGroups[0].metadata.namespace", id="one with nonsense"),
+    ],
+)
+def test_a_tenant_asks_about_its_own_namespace_alone(
+    bench: Bench, pods: list[dict[str, Any]], groups: list[dict[str, Any]], place: str
+) -> None:
+    body = json.dumps({"pods": pods, "podGroups": groups}).encode()
+    with pytest.raises(QuestionError, match=re.escape(f"the only one that the caller may see - at `$.{place}`")):
+        bench.scheduler.pages()[WHAT_IF](body, "team-a")
 
 
 @pytest.mark.parametrize("priority", [-7, 0, 7, 2_000_000_000])

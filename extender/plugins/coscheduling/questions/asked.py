@@ -107,6 +107,18 @@ def read(
     return sets
 
 
+def check_namespace(question: Question, namespace: str) -> None:
+    """That nothing of another namespace is asked about. Raises QuestionError."""
+    wanted = f"wanted: the namespace {namespace}, the only one that the caller may see"
+    for number, raw in enumerate(question.pod_groups):
+        metadata = raw.get("metadata")
+        if not isinstance(metadata, Mapping) or (metadata.get("namespace") or "default") != namespace:
+            raise QuestionError(wanted, f"podGroups[{number}].metadata.namespace")
+    for number, pod in enumerate(question.pods):
+        if (pod.metadata.namespace or "default") != namespace:
+            raise QuestionError(wanted, f"pods[{number}].metadata.namespace")
+
+
 def _manager_like(live: PodGroupManager) -> PodGroupManager:
     """That reads groups as the live one does, and remembers what it has read by itself."""
     manager = PodGroupManager(

@@ -6,6 +6,7 @@ No counterpart: kube-scheduler tells of single pods only, in their conditions an
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
@@ -131,6 +132,12 @@ class PreemptionView(Shown, frozen=True):
     under_way: bool = False
     why_not: str = ""
 
+    def within_namespace(self, namespace: str) -> PreemptionView:
+        """Without the names of pods and gangs of others, and the nodes that those are on."""
+        mine = f"{namespace}/"
+        shown = tuple(each if each.pod.startswith(mine) else Victim(OF_OTHERS) for each in self.victims)
+        return replace(self, victims=shown)
+
 
 class RoomKept(Shown, frozen=True):
     """For members that are still to be made. nodes: one for each piece of it. until: the first of it is given back then."""
@@ -188,13 +195,16 @@ class GangStatus(Shown, frozen=True):
     def within_namespace(self) -> GangStatus:
         """For users that may see no gang of another namespace: without the names of those, and of their pods. The gangs that it starts
         with stay, which both have named."""
-        mine = f"{self.gang.namespace}/"
-        preemption = self.preemption
+        namespace, preemption = self.gang.namespace, self.preemption
         if preemption is not None:
-            shown = tuple(each if each.pod.startswith(mine) else Victim(OF_OTHERS) for each in preemption.victims)
-            preemption = replace(preemption, victims=shown)
-        reserved_for = tuple(key if key.startswith(mine) else OF_OTHERS for key in self.reserved_for)
-        return replace(self, preemption=preemption, reserved_for=tuple(dict.fromkeys(reserved_for)))
+            preemption = preemption.within_namespace(namespace)
+        return replace(self, preemption=preemption, reserved_for=keys_within(namespace, self.reserved_for))
+
+
+def keys_within(namespace: str, keys: Iterable[str]) -> tuple[str, ...]:
+    """Those of other namespaces without their names, as one."""
+    mine = f"{namespace}/"
+    return tuple(dict.fromkeys(key if key.startswith(mine) else OF_OTHERS for key in keys))
 
 
 def amount_text(resource: str, amount: int) -> str:

@@ -6,7 +6,16 @@ No counterpart upstream; Slurm answers the like with `sbatch --test-only`.
 
 from __future__ import annotations
 
-from extender.plugins.coscheduling.report.gang_status import GangStatus, PreemptionView, Relaxation, Shortfall, Shown
+from msgspec.structs import replace
+
+from extender.plugins.coscheduling.report.gang_status import (
+    GangStatus,
+    PreemptionView,
+    Relaxation,
+    Shortfall,
+    Shown,
+    keys_within,
+)
 
 
 class Place(Shown, frozen=True):
@@ -43,6 +52,11 @@ class GangOutlook(Shown, frozen=True):
     ahead: int = 0
     notes: tuple[str, ...] = ()
 
+    def within_namespace(self, namespace: str) -> GangOutlook:
+        """For users that may see no gang of another namespace. The nodes that its own members would go to stay."""
+        preemption = self.preemption.within_namespace(namespace) if self.preemption is not None else None
+        return replace(self, preemption=preemption, reserved_for=keys_within(namespace, self.reserved_for))
+
 
 class WhatIf(Shown, frozen=True):
     """Each as if the others were not asked about. standby: the replica that answers does not lead, and knows of no places that are
@@ -50,6 +64,9 @@ class WhatIf(Shown, frozen=True):
 
     gangs: tuple[GangOutlook, ...]
     standby: bool = False
+
+    def within_namespace(self, namespace: str) -> WhatIf:
+        return replace(self, gangs=tuple(each.within_namespace(namespace) for each in self.gangs))
 
 
 class DrainedGang(Shown, frozen=True):

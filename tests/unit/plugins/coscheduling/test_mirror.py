@@ -29,7 +29,7 @@ NO_FILE_OF_ITS_OWN = {
     **dict.fromkeys(
         (
             "report/outlook.py",
-            *(f"questions/{name}.py" for name in ("asked", "drain", "one_at_a_time", "places", "what_if")),
+            *(f"questions/{name}.py" for name in ("asked", "drain", "places", "what_if")),
         ),
         "a question and its answer: tests/unit/scheduler/test_what_if_stories.py, tests/unit/scheduler/test_drain_stories.py",
     ),
