@@ -36,7 +36,7 @@ REMEMBERED = 10_000
 Said = tuple[str, bool]
 """What a verdict is about: the PodGroup's UID, or the key of a gang without one; and Verdict.disrupted."""
 RETRY = Retry(1.0, 60.0)
-START_SECONDS = 2.0  # from a start to its condition, by when most members are bound: one patch says both
+START_SECONDS = 5.0  # from a start to its condition, unless minMember are bound before: one patch says both
 WAITING_SECONDS = 8.0  # likewise of a gang that waits for members: most gangs are complete, and start, before
 
 
@@ -48,6 +48,11 @@ class _Unwritten:
     verdict: Verdict
     failures: int
     due: float
+
+    @property
+    def is_start(self) -> bool:
+        """That waits for what it starts."""
+        return self.verdict.scheduled and not self.failures
 
 
 class GroupVerdicts:
@@ -119,9 +124,10 @@ class GroupVerdicts:
                 self._last.clear()
                 self._started.clear()
                 self.writer.forget()
-            due = [said for said, each in self._unwritten.items() if each.due <= now]
-        for said in due:
-            self._write_now(said)
+            unwritten = list(self._unwritten.items())
+        for said, each in unwritten:
+            if each.due <= now or (each.is_start and self.writer.whole(each.pod_group)):
+                self._write_now(said)
 
     def _tell_member(self, key: str, verdict: Verdict, member: corev1.Pod | None) -> None:
         """Of a gang without an object: the member is one that our gate holds, so that kube-scheduler says nothing of it. Where there
@@ -147,7 +153,7 @@ class GroupVerdicts:
         due = self._clock() + seconds
         with self._lock:
             earlier = self._unwritten.get(said)
-            if earlier is not None and not earlier.failures:
+            if earlier is not None and not earlier.failures and not verdict.scheduled:
                 due = min(due, earlier.due)
             self._unwritten[said] = _Unwritten(pod_group, verdict, 0, due)
         self.writer.awaited.add(pod_group.metadata.uid)

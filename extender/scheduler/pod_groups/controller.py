@@ -17,7 +17,7 @@ from extender.api import corev1
 from extender.api.metav1 import Condition
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.client.errors import ApiError, is_transient
-from extender.client.interface import EventRecorder, pod_group_reference
+from extender.client.interface import EventRecorder, OwnPodGroup, pod_group_reference
 from extender.client.transport import USER_AGENT
 from extender.framework.listers import Lister
 from extender.scheduler.background import WorkerPool
@@ -93,7 +93,7 @@ class PodGroupController:
         self._line_at = 0.0
         self._led_since: float | None = None
         self.other_managers: frozenset[str] = frozenset()
-        writer.shown = self.shown
+        writer.shown, writer.whole = self.shown, self.whole
 
     def leads_for_long(self) -> bool:
         """Whether each binding that is seen now was made while we led."""
@@ -120,6 +120,11 @@ class PodGroupController:
             return
         with self._lock:
             self._dirty[new.key] = False
+
+    def whole(self, pod_group: OwnPodGroup) -> bool:
+        return (
+            isinstance(pod_group, PodGroup) and self._records.counts(pod_group.key).bound >= pod_group.spec.min_member
+        )
 
     def shown(self, pod_group: PodGroup) -> Fields:
         """What its status is to say besides conditions."""

@@ -15,7 +15,7 @@ from extender.client.errors import ForbiddenError
 from extender.client.interface import POD_GROUPS
 from extender.client.store import Store
 from extender.plugins.coscheduling.dependencies import SCHEDULED, WAITING, Verdict
-from extender.scheduler.actions.verdicts import GroupVerdicts
+from extender.scheduler.actions.verdicts import START_SECONDS, GroupVerdicts
 from extender.scheduler.pod_groups.controller import (
     AGAIN_SECONDS,
     BETWEEN_SECONDS,
@@ -181,13 +181,25 @@ def test_a_gang_that_comes_and_starts_costs_one_patch(cluster: Cluster) -> None:
     cluster.passes(2)
     cluster.decided(STARTS)
     cluster.put("a", node="n")
-    cluster.passes(1)
+    cluster.passes(3)
     assert cluster.patches == []
     cluster.put("b", "c", node="n")
+    cluster.passes(1)
+    assert cluster.conditions() == {"Scheduled": "True GangScheduled"}
     cluster.passes(30)
     [patch] = cluster.patches
     assert (patch["phase"], patch["bound"], patch["scheduled"]) == ("Scheduled", "3/3", 3)
     assert cluster.conditions() == {"Scheduled": "True GangScheduled"}
+
+
+def test_a_start_of_which_members_are_not_bound_is_said_all_the_same(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.put("a", "b", "c")
+    cluster.decided(STARTS)
+    cluster.put("a", node="n")
+    cluster.passes(START_SECONDS)
+    assert cluster.conditions() == {"Scheduled": "True GangScheduled"}
+    assert cluster.status()["bound"] == "1/3"
 
 
 def test_a_gang_that_waits_for_members_says_so_within_ten_seconds_in_one_patch(cluster: Cluster) -> None:
