@@ -81,6 +81,9 @@ class Certificates:
             certificate_ends.of_pages(self._cert)
             return context
         context.verify_mode = ssl.CERT_REQUIRED
+        context.num_tickets = (
+            0  # kube-scheduler resumes no session, and two tickets cost as much as the rest of the handshake
+        )
         try:
             context.load_verify_locations(cafile=self._ca)
         except ssl.SSLError as error:

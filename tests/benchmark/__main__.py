@@ -17,6 +17,7 @@ BENCHMARKS = (
     "victims",
     "simulate",
     "calls",
+    "over_tls",
     "held_binds",
     "filter_beside_plans",
     "questions",

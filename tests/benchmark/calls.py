@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from tests.e2e.processes import eventually, free_port
 NODES = 1000
 CALLS = 1000
 GANG = 256
+SERVER_NAME = "gang-extender.kube-system.svc"
 POD_BYTES = "4 KB"
 
 
@@ -66,7 +68,7 @@ def big_pod(name: str, gang: str = "gang-a", version: int = 1) -> dict[str, Any]
     }  # fmt: skip
 
 
-def _cluster(folder: Path) -> Path:
+def cluster(folder: Path) -> Path:
     nodes = [
         {"kind": "Node", "apiVersion": "v1", "metadata": {"name": f"node-{number}"},
          "status": {"allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110"}}}
@@ -84,10 +86,13 @@ def _cluster(folder: Path) -> Path:
 
 
 class Caller:
-    """One connection; a client that costs little itself."""
+    """One connection; a client that costs little itself. tls: of it, where the service has TLS."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, tls: ssl.SSLContext | None = None) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as Go does
+        if tls is not None:
+            self._socket = tls.wrap_socket(self._socket, server_hostname=SERVER_NAME)
 
     def send(self, verb: str, body: Any) -> None:
         self._socket.sendall(request(verb, body))
@@ -127,7 +132,7 @@ def request(verb: str, value: Any) -> bytes:
 
 
 @contextmanager
-def _running(*command: str) -> Iterator[int]:
+def running(*command: str) -> Iterator[int]:
     process = subprocess.Popen([sys.executable, "-m", *command], start_new_session=True)
     try:
         yield process.pid
@@ -144,7 +149,7 @@ def _listens(port: int) -> bool:
     return True
 
 
-def _ready(ops_port: int) -> bool:
+def ready(ops_port: int) -> bool:
     with urllib3.PoolManager(retries=False, timeout=2) as http:
         try:
             return http.request("GET", f"http://127.0.0.1:{ops_port}/readyz").status == 200
@@ -200,14 +205,14 @@ def _filter(port: int, name: str, names: int, gang: str = "gang-a") -> bytes:
 
 def run() -> None:
     port, ops_port = free_port(), free_port()
-    with _running("tests.benchmark.bare_service", str(port)) as pid:
+    with running("tests.benchmark.bare_service", str(port)) as pid:
         eventually(lambda: _listens(port), within=30, what="the bare service listens")
         _repeated(pid, port, "Flask and gunicorn alone: an empty view", "bind", _bind_body("a", "node-1"))
     with tempfile.TemporaryDirectory() as folder:
         ports = [f"--port={port}", f"--ops-port={ops_port}", "-v", "1"]
-        command = ("extender.cli.main", "serve", "--cluster", str(_cluster(Path(folder))), *ports)
-        with _running(*command) as pid:
-            eventually(lambda: _ready(ops_port), within=60, what="the service is ready")
+        command = ("extender.cli.main", "serve", "--cluster", str(cluster(Path(folder))), *ports)
+        with running(*command) as pid:
+            eventually(lambda: ready(ops_port), within=60, what="the service is ready")
             _repeated(pid, port, "bind of a pod that is not there", "bind", _bind_body("a", "node-1"))
             _filter_and_bind(pid, port)
     subprocess.run([sys.executable, "-m", "tests.benchmark.api_calls"], check=True)

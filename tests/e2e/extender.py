@@ -42,11 +42,11 @@ class Extender:
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / "extender.yaml"
         file.write_text(yaml.safe_dump(config))
-        port, self._ops_port = free_port(), free_port()
-        self.url = f"http://127.0.0.1:{port}"
+        self.port, self._ops_port = free_port(), free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
         self.ops_url = f"http://127.0.0.1:{self._ops_port}"
         command = [sys.executable, "-m", "extender.cli.main", "serve", f"--config={file}", f"--kubeconfig={kubeconfig}"]
-        command += [f"--port={port}", f"--ops-port={self._ops_port}", *flags]
+        command += [f"--port={self.port}", f"--ops-port={self._ops_port}", *flags]
         self.program = Program("extender", command, folder)
 
     def start(self, *, wait: bool = True) -> Extender:

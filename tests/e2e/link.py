@@ -68,10 +68,17 @@ class Tap(Protocol):
 class Link:
     """Listens on a port that stays the same; its loop runs in a thread of its own from `start` to `stop`."""
 
-    def __init__(self, target_port: int, *, tap: Callable[[], Tap] | None = None, mode: Mode = PASS) -> None:
-        """tap: makes that of a new connection; mode: the first."""
+    def __init__(
+        self,
+        target_port: int | Callable[[], int | None],
+        *,
+        tap: Callable[[], Tap] | None = None,
+        mode: Mode = PASS,
+    ) -> None:
+        """target_port: or what says it for each new connection, in the link's thread; None of it: that one is reset. tap: makes that of
+        a new connection; mode: the first."""
         self.port = free_port()
-        self._target_port = target_port
+        self._target = target_port if callable(target_port) else lambda: target_port
         self._tap = tap
         self._mode = mode  # all that follows is of the loop's thread
         self._changed = asyncio.Event()
@@ -150,7 +157,10 @@ class Link:
             self._tasks.discard(task)
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target_port)
+        port = self._target()
+        if port is None:
+            raise ConnectionRefusedError("there is no target")
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
         tap = self._tap() if self._tap is not None else None
         out = asyncio.create_task(self._out(reader, far_writer, tap))
         back = asyncio.create_task(self._back(far_reader, writer, tap))

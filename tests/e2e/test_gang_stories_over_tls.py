@@ -1,0 +1,36 @@
+"""The stories of the sidecar's shape again, where the extender is called over TLS and leads by a Lease of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e import test_gang_stories, test_order_stories
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.pair import Pair
+from tests.e2e.service import ServiceShape
+from tests.e2e.test_two_replicas import own_host_name
+
+
+@pytest.fixture(scope="module")
+def module_programs(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """In place of conftest's: the one replica is the leader."""
+    shape = ServiceShape(plane, tmp_path_factory.mktemp("service"))
+    extender = shape.replica("alone", own_host_name("alone"))
+    try:
+        extender.start()
+        shape.await_leader("alone", extender, within=20)
+        pair = Pair(extender, shape.scheduler())
+        try:
+            pair.scheduler.start()
+            yield pair
+        finally:
+            pair.scheduler.stop()
+    finally:
+        extender.stop()
+        shape.stop()
+
+
+for stories in (test_gang_stories, test_order_stories):
+    globals().update({name: each for name, each in vars(stories).items() if name.startswith("test_")})
