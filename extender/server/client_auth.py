@@ -10,7 +10,6 @@ from typing import Any
 
 from flask import Flask, request
 
-from extender import metrics
 from extender.server.errors import RefusedError
 from extender.server.options import ServeOptions
 from extender.server.state import Port, port, state
@@ -28,8 +27,8 @@ def check_client() -> None:
     socket = request.environ.get("gunicorn.socket")
     certificate = socket.getpeercert() if socket is not None and hasattr(socket, "getpeercert") else None
     if not is_allowed(certificate, options):
-        metrics.rejected_clients.labels("name").inc()
         names = ", ".join(sorted(set(names_of(certificate or {})))) or "(no certificate)"
+        state().refused_clients.name_not_allowed(names, request.remote_addr or "unknown")
         raise RefusedError(f"client {names} is not allowed", 403)
 
 

@@ -14,6 +14,7 @@ from flask import Flask, current_app, request
 
 from extender.scheduler.interface import Page, Verbs
 from extender.server.options import ServeOptions
+from extender.server.refused_clients import RefusedClients
 
 EXTENSION = "gang-extender"
 VERBS = ("filter", "prioritize", "preempt", "bind")
@@ -59,6 +60,7 @@ class State:
     ops_port: int | None = None
     peer_watch: PeerWatch = field(default_factory=NoPeerWatch)
     pages: dict[str, Page] = field(default_factory=dict)
+    refused_clients: RefusedClients = field(default_factory=RefusedClients)
 
 
 def state() -> State:

@@ -26,7 +26,6 @@ from extender.server import certificate_ends, logs
 from extender.server.client_auth import is_allowed
 from extender.server.connections import Connections
 from extender.server.deadline_socket import DeadlineSocket, Limits
-from extender.server.handshakes import FailedHandshakes
 from extender.server.loop_lag import LoopLag
 from extender.server.options import QUESTION_BYTES, ServeOptions
 from extender.server.peer_watch import EpollPeerWatch
@@ -129,7 +128,6 @@ class Worker(GeventWorker):  # type: ignore[misc]
         self.answering: set[DeadlineSocket] = set()  # callers of the verbs with a request that is not answered yet
         self.listeners: dict[Any, Listener] = {}
         self.loop_lag = LoopLag()
-        self.failed_handshakes = FailedHandshakes()
 
     def init_process(self) -> None:
         self.lines = logs.LineWriter(monkey.get_original("_thread", "start_new_thread"))
@@ -214,7 +212,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
                 listener.trust(connection)
             return True
         except OSError as error:
-            self.failed_handshakes.failed(error, addr)
+            state_of(self.wsgi).refused_clients.handshake_failed(error, _host(addr))
             connection.close()
             return False
 
@@ -273,6 +271,11 @@ class Worker(GeventWorker):  # type: ignore[misc]
     def _is_answering(self) -> bool:
         """Whether a request that came in whole has no answer yet."""
         return any(not caller.receiving for caller in self.answering)
+
+
+def _host(address: Any) -> str:
+    """As accept gives it."""
+    return str(address[0]) if isinstance(address, tuple) and address else "unknown"
 
 
 def _at_most(seconds: float, function: Callable[[], None]) -> None:

@@ -124,7 +124,11 @@ def test_a_certificate_that_is_wrong_is_named_on_the_pod_and_in_the_log_and_a_ri
             "expired certificate",
             "reason='its certificate: certificate has expired'",
         ),
-        "stranger": (lambda: renew("client", "another-client"), "code 403", "client another-client is not allowed"),
+        "stranger": (
+            lambda: renew("client", "another-client"),
+            "code 403",
+            "client refused by its name client=127.0.0.1 reason='another-client'",
+        ),
         "late": (lambda: renew("server", days=-1), "certificate has expired or is not yet valid", ""),
         "misnamed": (
             lambda: renew("server", extensions="subjectAltName=DNS:another.name"),

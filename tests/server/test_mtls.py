@@ -135,6 +135,11 @@ def test_the_log_says_once_what_was_wrong_with_a_client_s_certificate(
         line = f"client refused in the TLS handshake client=127.0.0.1 reason={reason!r} more=0"
         assert service.program.log().count(line) == 1
     assert service.program.log().count("TLS handshake") == 3
+    for _ in range(2):
+        assert ask(service, certs.client("system:node:n1", dns="n1")) == 403
+    line = "client refused by its name client=127.0.0.1 reason='n1, system:node:n1' more=0"
+    eventually(lambda: line in service.program.log(), within=3, what=line)
+    assert service.program.log().count("refused by its name") == 1
 
 
 def test_a_replica_that_leads_no_more_answers_and_ends_the_connection(

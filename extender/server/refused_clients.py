@@ -1,7 +1,7 @@
-"""TLS handshakes that failed: counted, and said in the log with the reason, a few lines however many there are.
+"""Clients that are refused by their certificates: counted, and said in the log with the reason, a few lines however many there are.
 
-A certificate that has expired, or is of another CA, is seen here and nowhere else: kube-scheduler's own words are `remote error: tls: ...`.
-No counterpart: kube-scheduler serves no clients by certificates of a CA of its own.
+A certificate that has expired, or is of another CA, is seen here and nowhere else: kube-scheduler's own words are `remote error: tls: ...`,
+and `code 403` for a name that is not allowed. No counterpart: kube-scheduler serves no clients by certificates of a CA of its own.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from extender import metrics
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 60.0  # between two lines of one reason
-MOST_REASONS = 20  # OpenSSL has some hundred; strangers choose
+MOST_REASONS = 20  # clients choose which
+MOST_CHARACTERS = 200
 
 
-class FailedHandshakes:
+class RefusedClients:
     """Used from the event loop only."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -27,10 +28,18 @@ class FailedHandshakes:
         self._said: dict[str, float] = {}  # reason -> when
         self._unsaid: dict[str, int] = {}
 
-    def failed(self, error: OSError, address: object) -> None:
-        """address: of the client, as accept gave it."""
+    def handshake_failed(self, error: OSError, client: str) -> None:
+        """client: its address."""
         metrics.rejected_clients.labels("handshake").inc()
-        reason, now = reason_of(error), self._clock()
+        self._say("client refused in the TLS handshake", reason_of(error), client)
+
+    def name_not_allowed(self, names: str, client: str) -> None:
+        """names: those of its certificate."""
+        metrics.rejected_clients.labels("name").inc()
+        self._say("client refused by its name", names[:MOST_CHARACTERS], client)
+
+    def _say(self, what: str, reason: str, client: str) -> None:
+        now = self._clock()
         if reason not in self._said and len(self._said) >= MOST_REASONS:
             reason = "other"
         said = self._said.get(reason)
@@ -38,9 +47,7 @@ class FailedHandshakes:
             self._unsaid[reason] = self._unsaid.get(reason, 0) + 1
             return
         self._said[reason] = now
-        client = address[0] if isinstance(address, tuple) and address else "unknown"
-        more = self._unsaid.pop(reason, 0)
-        log.warning("client refused in the TLS handshake client=%s reason=%r more=%d", client, reason, more)
+        log.warning("%s client=%s reason=%r more=%d", what, client, reason, self._unsaid.pop(reason, 0))
 
 
 def reason_of(error: OSError) -> str:
