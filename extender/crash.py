@@ -13,7 +13,7 @@ import logging
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -56,10 +56,15 @@ def guarded(where: str, work: Callable[[], object]) -> bool:
 
 def every(*steps: Callable[[], object]) -> None:
     """Runs all of them, though one raises; then raises the first exception. For an event that several parts have to hear of."""
+    tell_every(steps)
+
+
+def tell_every(listeners: Iterable[Callable[..., object]], *event: object) -> None:
+    """Calls each with the event, likewise."""
     first: Exception | None = None
-    for step in steps:
+    for listener in listeners:
         try:
-            step()
+            listener(*event)
         except Exception as error:
             if first is not None:
                 crashed("event")

@@ -12,17 +12,9 @@ from functools import cached_property
 from extender.api import corev1
 from extender.api.metav1 import LabelSelector
 from extender.framework.aggregate import aggregate
-from extender.framework.pod_requests import Amounts, pod_level_requests_set, pod_requests
-from extender.framework.resource import (
-    CPU,
-    DEFAULT_MEMORY_REQUEST,
-    DEFAULT_MILLI_CPU_REQUEST,
-    MEMORY,
-    Resource,
-)
+from extender.framework.resource import Resource
 from extender.framework.selector_errors import label_selector_error
-
-NON_ZERO_DEFAULTS: Amounts = {CPU: DEFAULT_MILLI_CPU_REQUEST, MEMORY: DEFAULT_MEMORY_REQUEST}
+from extender.framework.shared_requests import requested_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,17 +148,12 @@ class PodInfo:
     @cached_property
     def requests(self) -> Resource:
         """What the node's accounting counts for it: PodRequests with status."""
-        return Resource.from_amounts(pod_requests(self.pod, use_status=True))
+        return requested_by(self.pod).accounted
 
     @cached_property
     def non_zero_requests(self) -> tuple[int, int]:
         """(milliCPU, bytes) with the defaults of 100m and 200Mi where nothing is asked for."""
-        if pod_level_requests_set(self.pod):
-            missing = {n: a for n, a in NON_ZERO_DEFAULTS.items() if n not in pod_requests(self.pod, use_status=True)}
-            amounts = pod_requests(self.pod, use_status=True, non_missing=missing)
-        else:
-            amounts = pod_requests(self.pod, use_status=True, non_missing=NON_ZERO_DEFAULTS)
-        return amounts.get(CPU, 0), amounts.get(MEMORY, 0)
+        return requested_by(self.pod).non_zero
 
     @cached_property
     def host_ports(self) -> tuple[corev1.ContainerPort, ...]:

@@ -97,7 +97,7 @@ def _one_container(
     if status is not None and status.resources is not None:
         given = _thousandths(status.resources.requests)
         _raise_to(given, _thousandths(status.allocated_resources))
-        if not _resize_infeasible(pod):
+        if not resize_infeasible(pod):
             _raise_to(given, requests)
         requests = given
     for name, amount in non_missing.items():
@@ -113,13 +113,14 @@ def _pod_level_requests(pod: corev1.Pod, use_status: bool) -> Amounts:
     if use_status and pod.status.resources is not None:
         given = _thousandths(pod.status.resources.requests)
         _raise_to(given, _thousandths(pod.status.allocated_resources))
-        if not _resize_infeasible(pod):
+        if not resize_infeasible(pod):
             _raise_to(given, wanted)
         wanted = given
     return {name: wanted.get(name, 0) for name in names}
 
 
-def _resize_infeasible(pod: corev1.Pod) -> bool:
+def resize_infeasible(pod: corev1.Pod) -> bool:
+    """Whether its node can never give what a resize asks for."""
     return any(c.type == "PodResizePending" and c.reason == "Infeasible" for c in pod.status.conditions)
 
 

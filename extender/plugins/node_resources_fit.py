@@ -23,9 +23,9 @@ from extender.framework.interface import (
     ScorePlugin,
 )
 from extender.framework.node_info import NodeInfo
-from extender.framework.pod_info import NON_ZERO_DEFAULTS
 from extender.framework.pod_requests import Amounts, pod_requests
 from extender.framework.resource import Resource
+from extender.framework.shared_requests import NON_ZERO_DEFAULTS
 from extender.framework.status import SUCCESS, Status, unresolvable, unschedulable
 from extender.plugins import names, node_resources_fit_hints
 from extender.plugins.node_resources_fit_columns import fit_verdicts

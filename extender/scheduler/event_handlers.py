@@ -17,7 +17,7 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.backend.cache.cache import Cache, CacheError
 from extender.backend.queue.nominator import Nominator
-from extender.crash import every
+from extender.crash import every, tell_every
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class ObjectHandlers:
         self.tell(obj, None)
 
     def tell(self, old: Any, new: Any) -> None:
-        every(*(partial(listener, old, new) for listener in self._listeners))
+        tell_every(self._listeners, old, new)
 
 
 class NodeHandlers(ObjectHandlers):
@@ -97,7 +97,9 @@ class PodHandlers:
         self._nominator = nominator
         self._plugins = ObjectHandlers(*(observer.on_pod for observer in observers))
         self._reject_waiting_pod = reject_waiting_pod
-        self._queue = ObjectHandlers(*([] if queue is None else [queue]))
+        own = [] if queue is None else [queue]
+        self._queue = ObjectHandlers(*own)
+        self._all = ObjectHandlers(*(observer.on_pod for observer in observers), *own)
 
     def on_add(self, pod: corev1.Pod) -> None:
         self._changed(None, pod)
@@ -136,7 +138,7 @@ class PodHandlers:
             self._assumed_changed(old, new, assumed)
             return
         self._nominate(old, new)
-        every(partial(self._plugins.tell, old, new), partial(self._queue.tell, old, new))
+        self._all.tell(old, new)
 
     def _assumed_changed(self, old: corev1.Pod | None, new: corev1.Pod, assumed: corev1.Pod) -> None:
         """Its room and its nomination are the binding cycle's matter, until the pod is to go. Go: updatePodInSchedulingQueue"""

@@ -51,7 +51,9 @@ class Heart:
                 longest = 0.0
             if worked > longest or not self._file.exists():
                 longest = worked
-                self._file.write_text(f"{worked} {took} {self._collected} {self._seen}")
+                whole = self._file.with_suffix(".new")
+                whole.write_text(f"{worked} {took} {self._collected} {self._seen}")
+                whole.rename(self._file)  # it is read at any time
 
     def _note_collection(self, phase: str, info: object) -> None:
         if phase == "start":

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.benchmark.real_objects import SIZES, Size, played_api_server
+from tests.benchmark.real_objects import SIZES, Size, await_ready, played_api_server
 from tests.e2e.extender import Extender
 
 WANTED_MS = 100
@@ -45,7 +45,7 @@ def _measure(size: Size, folder: Path) -> None:
         command[at : at + 1] = ["tests.benchmark.beating_extender", str(beats)]
         extender.start(wait=False)
         try:
-            extender.program.await_ready(lambda: extender.ops("/readyz")[0] == 200, within=600)
+            await_ready(extender)
             _tell("first lists", beats)
             time.sleep(QUIET_SECONDS)
             _tell("after them", beats)

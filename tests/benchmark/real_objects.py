@@ -299,6 +299,11 @@ def _filter(url: str, nodes: int) -> float:
     return time.perf_counter() - started
 
 
+def await_ready(extender: Extender) -> None:
+    """Asked four times a second: each answer is CPU of the worker's."""
+    eventually(lambda: extender.ops("/readyz")[0] == 200, within=600, every=0.25, what="it is ready")
+
+
 def _measure(size: Size, folder: Path) -> None:
     load = os.getloadavg()[0]
     print(f"serve with {size.nodes} nodes and {size.pods} pods; load {load:.1f} on {os.cpu_count()} cores")
@@ -307,7 +312,7 @@ def _measure(size: Size, folder: Path) -> None:
         began = time.monotonic()
         extender.start(wait=False)
         try:
-            extender.program.await_ready(lambda: extender.ops("/readyz")[0] == 200, within=600)
+            await_ready(extender)
             took, cpu = time.monotonic() - began, cpu_seconds(extender.program.pid)
             first = eventually(lambda: played.freed, within=60, what="the gang has its room") and played.freed - began
             pid = extender.program.pid

@@ -16,7 +16,7 @@ from extender.api import corev1
 from extender.api.schedulingv1alpha3 import CompositePodGroup
 from extender.client.interface import OwnPodGroup
 from extender.config.plugin_args import CoschedulingArgs
-from extender.crash import every, guarded
+from extender.crash import guarded, tell_every
 from extender.framework.columnar import (
     FilterColumns,
     IntColumn,
@@ -240,7 +240,7 @@ class Coscheduling(
 
         Preemption hears of it last: victims are gone from the groups by then.
         """
-        every(partial(self._on_pod, old, new), *(partial(each.on_pod, old, new) for each in self._preempting))
+        tell_every((self._on_pod, *(each.on_pod for each in self._preempting)), old, new)
 
     def _on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         pod = new or old
@@ -263,7 +263,7 @@ class Coscheduling(
         self.events.on_composite_pod_group(old, new)
 
     def on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
-        every(partial(self._on_node, old, new), *(partial(each.on_node, old, new) for each in self._preempting))
+        tell_every((self._on_node, *(each.on_node for each in self._preempting)), old, new)
 
     def _on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None:
         self.room.on_node(old, new)

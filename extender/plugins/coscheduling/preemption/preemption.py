@@ -7,10 +7,9 @@ No counterpart upstream.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from extender.api import corev1
-from extender.crash import every, guarded
+from extender.crash import guarded, tell_every
 from extender.plugins.coscheduling.dependencies import PreemptionDependencies
 from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
 from extender.plugins.coscheduling.hints.helpful_events import node_may_help
@@ -77,7 +76,7 @@ class Preemption:
         """An exception sets the pod's gang aside, and the event is brought again (client/deliveries)."""
         pod = new or old
         with self._manager.quarantine.blame(lambda: self._manager.key_of(pod) if pod is not None else ""):
-            every(*(partial(hears, old, new) for hears in self._observers))
+            tell_every(self._observers, old, new)
 
     def _follow_priorities(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         with self._manager.lock:

@@ -17,7 +17,7 @@ from cachetools import TTLCache
 
 from extender.api import corev1
 from extender.client.interface import pod_reference
-from extender.crash import every
+from extender.crash import tell_every
 from extender.plugins.coscheduling.dependencies import Eviction, Evictor, GangVictims, PreemptionRules
 from extender.plugins.coscheduling.pod_conditions import was_preempted
 from extender.plugins.coscheduling.preemption.evictable import running_gang, running_members
@@ -74,11 +74,7 @@ class RestOfGangs:
             del self._expected[uid]
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
-        every(
-            partial(self._expected_victim, old, new),
-            partial(self._last_to_spare, old, new),
-            partial(self._any_victim, old, new),
-        )
+        tell_every((self._expected_victim, self._last_to_spare, self._any_victim), old, new)
 
     def _last_to_spare(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         """A gang goes whole though no guard of ours has said so: kube-scheduler takes the last member of a minMember of 1, or members

@@ -1,0 +1,67 @@
+"""kube-scheduler with a sample of the nodes, on the real control plane: a gang starts though a member is offered none of its rack's.
+
+kube-scheduler stops looking at 100 feasible nodes here, and begins where it ended for the pod before; one rack of 3 nodes among 300 has
+room for the whole gang. A member takes any free slot among those that it is offered, and is nominated where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from extender.api.schedulingv1alpha1 import GANG_GATE
+from tests.e2e.cluster import Cluster
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.pair import Pair
+
+RACK = "example.com/rack"
+PERCENT = 10
+OTHERS = 297  # nodes that any member alone would fit
+MEMBERS = 12
+
+
+def in_samples(config: dict[str, Any]) -> None:
+    config["percentageOfNodesToScore"] = PERCENT
+
+
+@pytest.fixture(scope="module")
+def with_samples(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    settings = {"percentageOfNodesToScore": PERCENT, "topology": [{"name": "rack", "nodeLabel": RACK}]}
+    made = Pair.of(plane, tmp_path_factory.mktemp("samples"), settings=settings, change=in_samples)
+    with made.running() as pair:
+        yield pair
+
+
+def nodes(cluster: Cluster) -> None:
+    """The rack stands in the middle of the others."""
+
+    def one(number: int) -> None:
+        cluster.node(f"other-{number:03}", cpu="1", labels={RACK: f"other-{number}"})
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(one, range(OTHERS)))
+    for number in range(3):
+        cluster.node(f"other-150-rack-{number}", cpu="4", labels={RACK: "rack"})
+
+
+@pytest.mark.parametrize("gated", [pytest.param(False, id="plain members"), pytest.param(True, id="gated members")])
+def test_a_gang_starts_in_the_rack_that_it_requires_though_samples_leave_it_out(
+    cluster: Cluster, with_samples: Pair, gated: bool
+) -> None:
+    nodes(cluster)
+    cluster.pod_group("train", MEMBERS, annotations={"gang-extender.dev/topology-required": "rack"})
+    names = [f"train-{number}" for number in range(MEMBERS)]
+    extra: dict[str, Any] = {"schedulingGates": [{"name": GANG_GATE}]} if gated else {}
+    for name in names:
+        cluster.pod(
+            name,
+            group="train",
+            requests={"cpu": "1"},
+            **extra,
+        )
+    cluster.recorder.await_bound(*names, within=20)
+    places = {(cluster.recorder.pod(name) or {})["spec"]["nodeName"] for name in names}
+    assert places == {f"other-150-rack-{number}" for number in range(3)}
