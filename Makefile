@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test lowest manifests docs links control-plane e2e check benchmark fault-run parity-oracle mutants mutants-by-hand clean
+.PHONY: install demo test lowest manifests docs links control-plane e2e check benchmark faults parity-oracle mutants mutants-by-hand clean
 
 install: $(VENV)/.installed
 
@@ -67,8 +67,10 @@ benchmark: install
 $(BENCHMARKS): benchmark
 	@:
 
-fault-run: install
-	$(BIN)/python -m tests.e2e.fault_run --seed $(or $(SEED),1) --steps $(or $(STEPS),150) --runs $(or $(RUNS),1)
+# Faults at random, and judges: docs/fault-runs.md. CHECK=folder judges an earlier run again, MINIMISE=folder looks for fewer of its acts.
+faults: install
+	$(BIN)/python -m tests.e2e.fault_run $(if $(CHECK),--check $(CHECK)) $(if $(MINIMISE),--minimise $(MINIMISE)) \
+	  --seed $(or $(SEED),1) --minutes $(or $(MINUTES),3) --runs $(or $(RUNS),1) $(if $(KINDS),--kinds "$(KINDS)") $(if $(HOSTILE),--hostile)
 
 # `evaluate` beside the real plugins, compiled with Go, on thousands of scenarios that are made anew; SEED=n makes others.
 SEED ?= 1

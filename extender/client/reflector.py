@@ -15,7 +15,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Generic, Protocol, TypeVar
 
-from extender import metrics
+from extender import failpoints, metrics
 from extender.client.backoff import Backoff
 from extender.client.decoding import UnreadableObjects
 from extender.client.errors import ApiError, ResourceVersionTooLargeError
@@ -192,6 +192,7 @@ class Reflector(Generic[T]):
             token = page.next
             if not token:
                 break
+        failpoints.reached("relist")
         self._version = page.resource_version
         self._take_in(found, unreadable)
         return Input.DONE

@@ -20,6 +20,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 
+from extender import failpoints
 from extender.api import corev1
 from extender.backend.cache.cache import Cache, CacheError
 from extender.framework.binding_deadline import binding_ends_by
@@ -82,6 +83,7 @@ class BindingCycle:
         if status.success:
             status = self._run_bind_plugins() if run_bind is None else run_bind()
         if status.success:
+            failpoints.reached("binding-written")
             self._undo.pop_all()
             self._cache.finish_binding(self.pod)
         return status
@@ -98,6 +100,7 @@ class BindingCycle:
         return self._forgotten
 
     def _run_bind_plugins(self) -> Status:
+        failpoints.reached("before-binding")
         return self.framework.run_bind_plugins(self.state, self.pod, self.node_name)
 
     def _forget(self) -> None:

@@ -36,10 +36,10 @@ class Refused(Exception):  # noqa: N818 - an answer, not a fault
 class Api:
     """Calls with one bearer token. Thread-safe."""
 
-    def __init__(self, server: str, ca_file: Path, token: str) -> None:
+    def __init__(self, server: str, ca_file: Path, token: str, *, timeout: float = 30) -> None:
         self._server = server
         self._headers = {"Authorization": f"Bearer {token}"}
-        self._http = urllib3.PoolManager(ca_certs=str(ca_file), retries=False, timeout=30, maxsize=8)
+        self._http = urllib3.PoolManager(ca_certs=str(ca_file), retries=False, timeout=timeout, maxsize=8)
 
     def call(
         self, method: str, path: str, body: Any = None, content_type: str = "application/json", **query: Any

@@ -48,20 +48,33 @@ def version_of(program: Path) -> tuple[int, int]:
 
 
 class ControlPlane:
-    """etcd and kube-apiserver; the clients and kubeconfig files to reach them. flags: further ones of the API server."""
+    """etcd and kube-apiserver; the clients and kubeconfig files to reach them. flags: further ones of the API server.
 
-    def __init__(self, binaries: Binaries, folder: Path, flags: Sequence[str] = ()) -> None:
+    users: further lines of its token file. durable: etcd waits for the disk, as in production.
+    """
+
+    def __init__(
+        self,
+        binaries: Binaries,
+        folder: Path,
+        flags: Sequence[str] = (),
+        *,
+        users: Sequence[str] = (),
+        durable: bool = False,
+    ) -> None:
         self.binaries = binaries
+        self._users = (*USERS, *users)
         self.folder = folder
         self.scheduler_version = version_of(binaries.kube_scheduler)
         self.in_tree_api = ""  # what the API server serves of kube-scheduler's own PodGroups: in_tree_plane
         # else by annotations, and what it wakes serves back-off
         self.wakes_by_status = self.scheduler_version >= (1, 33)
-        etcd_port, peer_port, self.port = free_port(), free_port(), free_port()
+        self.etcd_port, peer_port, self.port = free_port(), free_port(), free_port()
         self.server = f"https://127.0.0.1:{self.port}"
         self.ca_file = folder / "certificates" / "apiserver.crt"  # made by the API server for itself
-        self.etcd = Program("etcd", self._etcd_command(etcd_port, peer_port), folder)
-        self.apiserver = Program("kube-apiserver", [*self._apiserver_command(etcd_port), *flags], folder)
+        fsync = () if durable else ("--unsafe-no-fsync",)
+        self.etcd = Program("etcd", [*self._etcd_command(self.etcd_port, peer_port), *fsync], folder)
+        self.apiserver = self.server_program("kube-apiserver", self.port, self.etcd_port, flags)
         self._apis: list[Api] = []
 
     def _etcd_command(self, client: int, peer: int) -> list[str]:
@@ -74,16 +87,16 @@ class ControlPlane:
             f"--listen-peer-urls={peers}",
             f"--initial-advertise-peer-urls={peers}",
             f"--initial-cluster=default={peers}",
-            "--unsafe-no-fsync",
         ]
 
-    def _apiserver_command(self, etcd: int) -> list[str]:
+    def server_program(self, name: str, port: int, etcd: int, flags: Sequence[str] = ()) -> Program:
+        """An API server, not started. A second one has the first one's certificate: it is started when that is there."""
         key = self.folder / "service-account.key"
-        return [
+        command = [
             str(self.binaries.kube_apiserver),
             f"--etcd-servers=http://127.0.0.1:{etcd}",
             "--bind-address=127.0.0.1",
-            f"--secure-port={self.port}",
+            f"--secure-port={port}",
             f"--cert-dir={self.folder / 'certificates'}",
             "--service-cluster-ip-range=10.0.0.0/24",
             "--service-account-issuer=https://kubernetes.default",
@@ -93,10 +106,11 @@ class ControlPlane:
             f"--token-auth-file={self.folder / 'tokens.csv'}",
             "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
         ]
+        return Program(name, [*command, *flags], self.folder)
 
     def start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / "tokens.csv").write_text("\n".join(USERS) + "\n")
+        (self.folder / "tokens.csv").write_text("\n".join(self._users) + "\n")
         key = self.folder / "service-account.key"
         subprocess.run(["openssl", "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)
         self.etcd.start()

@@ -19,6 +19,7 @@ from extender.plugins.coscheduling.spec.counts import parse_count
 from extender.plugins.coscheduling.spec.roles import ROLE_LABEL
 from tests.e2e.api import Json
 
+Spans = Sequence[tuple[float, float]]  # from when to when
 Amounts = Mapping[str, int]  # in thousandths: cpu in milli, memory and counts a thousandfold
 
 
@@ -97,6 +98,7 @@ def violations(
     restarts: Collection[float] = (),
     excused: Collection[str] = (),
     loose: Collection[str] = (),
+    excused_spans: Spans = (),
 ) -> list[str]:
     """Everything that was wrong, a sentence each.
 
@@ -104,6 +106,7 @@ def violations(
     longer count, so a group that loses a bound member to preemption is a fraction. `excused` (namespace/name) are those
     that the test itself deletes: they count for their group as long as members of it run that started with them, and until
     one of those is preempted. `restarts`: when what the test had killed was ready again, from which on a recovery counts.
+    `excused_spans`: times that do not count, for a fault was at work.
     `loose`: groups of which no member needs the others once the test has taken members out of a whole one (once-satisfied).
     """
     found = [*_over_allocatable(history, allocatable)]
@@ -111,7 +114,9 @@ def violations(
         wanted = min_members.get(group) or max(change.pod.min_member for change in changes)
         limit = commit_seconds(len({change.pod.uid for change in changes}), killed=killed, recovery=recovery)
         tally = LooseTally(wanted, excused, limit) if group in loose else Tally(excused, limit)
-        found += _fractions(group, wanted, changes, tally, ended=ended, limit=limit, restarts=restarts)
+        found += _fractions(
+            group, wanted, changes, tally, ended=ended, limit=limit, restarts=restarts, excused_spans=excused_spans
+        )
     return found
 
 
@@ -132,6 +137,7 @@ def _fractions(
     ended: float,
     limit: float,
     restarts: Collection[float],
+    excused_spans: Spans,
 ) -> Iterable[str]:
     since: float | None = None
     was = ""
@@ -142,11 +148,24 @@ def _fractions(
             was = f"{tally.count} of minMember {wanted} bound ({', '.join(sorted(tally.bound.values()))})"
         elif since is not None:
             counted_from = max((at for at in restarts if since < at < change.at), default=since)
-            if change.at - counted_from > limit:
+            if outside(excused_spans, counted_from, change.at) > limit:
                 yield f"{group}: {was} for {change.at - since:.2f} s, longer than a commit takes ({limit:.2f} s)"
             since = None
     if since is not None:
         yield f"{group}: {was} at the end, for {ended - since:.2f} s"
+
+
+def outside(spans: Spans, since: float, until: float) -> float:
+    """Seconds from one moment to the other that are in none of the spans."""
+    left, at = 0.0, since
+    for start, end in sorted(spans):
+        if end <= at:
+            continue
+        if start >= until:
+            break
+        left += max(0.0, start - at)
+        at = end
+    return left + max(0.0, until - at)
 
 
 class Tally:

@@ -89,8 +89,16 @@ def _port(container: str, port: int | str) -> int:
 class Container:
     """One program, on a thread: started, probed, killed where a probe fails too often, restarted where it ends."""
 
-    def __init__(self, name: str, program: Program, listeners: Mapping[int, str], note: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        program: Program,
+        listeners: Mapping[int, str],
+        note: Callable[[str], None],
+        longest_back_off: float = LONGEST_BACK_OFF,
+    ) -> None:
         self.program = program
+        self._longest_back_off = longest_back_off
         self.restarts = 0
         self.started: Callable[[], None] = lambda: None  # what befalls the program each time that it is started
         self._startup = Probe.of(name, "startup", listeners)
@@ -132,7 +140,7 @@ class Container:
         """Back-off counts from the last end that a kubelet knows of: where it has killed the container itself, from the end before."""
         self._last_end = time.monotonic()
         wait = since + self._back_off * SCALE - self._last_end if since is not None else 0.0
-        self._back_off = min(2 * self._back_off or FIRST_BACK_OFF, LONGEST_BACK_OFF)
+        self._back_off = min(2 * self._back_off or FIRST_BACK_OFF, self._longest_back_off)
         if not self._stopping.wait(max(0.0, wait) + CREATION_SECONDS):
             self.restarts += 1
             self._begin()
@@ -153,17 +161,21 @@ class Container:
 
 
 class Kubelet:
-    """Of one replica. `happened` tells in order what the probes came to: `extender: liveness failed`."""
+    """Of one replica. `happened` tells in order what the probes came to: `extender: liveness failed`.
 
-    def __init__(self, pair: Pair) -> None:
+    longest_back_off: in a kubelet's seconds.
+    """
+
+    def __init__(self, pair: Pair, longest_back_off: float = LONGEST_BACK_OFF) -> None:
         self.pair = pair
         self.happened: list[str] = []
         listeners = {
             _port("extender", "ops"): pair.extender.ops_url,
             _port("kube-scheduler", "scheduler"): pair.scheduler.url,
         }
-        self.extender = Container("extender", pair.extender.program, listeners, self.happened.append)
-        self.scheduler = Container("kube-scheduler", pair.scheduler.program, listeners, self.happened.append)
+        note = self.happened.append
+        self.extender = Container("extender", pair.extender.program, listeners, note, longest_back_off)
+        self.scheduler = Container("kube-scheduler", pair.scheduler.program, listeners, note, longest_back_off)
 
     def start(self) -> Kubelet:
         self.extender.start()

@@ -72,7 +72,8 @@ class Program:
         self.name = name
         self.command = list(command)
         self.log_file = folder / f"{name}.log"
-        self._env = {**os.environ, **(env or {})}
+        self.output = self.log_file  # another where something stands in between
+        self.env = {**os.environ, **(env or {})}
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -86,10 +87,10 @@ class Program:
 
     def start(self) -> None:
         assert not self.running, f"{self.name} runs already"
-        with self.log_file.open("ab") as log:
+        with self.output.open("ab", buffering=0) as log:
             # a session of its own: what it starts in turn (gunicorn's worker) can be ended with it
             self._process = subprocess.Popen(
-                self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self._env, start_new_session=True
+                self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.env, start_new_session=True
             )
 
     def await_ready(self, ready: Callable[[], bool], within: float = 60) -> None:

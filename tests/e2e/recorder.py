@@ -5,14 +5,13 @@ Each Cluster has one; what it wrote down is judged by `history` when the test ha
 
 from __future__ import annotations
 
-import json
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
-import urllib3
-
 from tests.e2e.api import ALL_PODS, Api, Json
+from tests.e2e.follower import Follower, Take
 from tests.e2e.history import Change, seen
 from tests.e2e.processes import eventually
 
@@ -20,35 +19,36 @@ DESCRIBED = 24  # pods that a failed wait speaks of
 
 
 class Recorder:
-    """Watches all pods from `start` on in a thread of its own, and resumes where the server drops it."""
+    """Watches all pods from `start` on.
 
-    def __init__(self, api: Api, patience: float = 0.0) -> None:
+    note: is told of every event too, with the pod as it came. over_holes: see Follower.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        patience: float = 0.0,
+        *,
+        note: Take = lambda kind, pod: None,
+        over_holes: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._api = api
         self._patience = patience  # seconds that every wait may take longer
+        self._note = note
+        self._clock = clock
         self._changed = threading.Condition()  # guards all below
         self._history: list[Change] = []
         self._pods: dict[str, Json] = {}  # namespace/name -> as last seen
-        self._stream: urllib3.BaseHTTPResponse | None = None
-        self._stopping = False
         self._broken = ""
-        self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
-        self._version = ""
+        self._follower = Follower(api, ALL_PODS, self._record, self._break, over_holes=over_holes)
 
     def start(self) -> Recorder:
-        listed = self._api.get(ALL_PODS)
-        self._version = listed["metadata"]["resourceVersion"]
-        for pod in listed["items"]:
-            self._record("ADDED", pod)
-        self._thread.start()
+        self._follower.start()
         return self
 
     def stop(self) -> None:
-        with self._changed:
-            self._stopping = True
-            if self._stream is not None:
-                self._stream.shutdown()
-        self._thread.join(10)
-        assert not self._thread.is_alive(), "the recorder did not end"
+        self._follower.stop()
 
     def history(self) -> list[Change]:
         with self._changed:
@@ -138,8 +138,9 @@ class Recorder:
         return "\n".join([*lines[:DESCRIBED], *(["  ..."] if len(lines) > DESCRIBED else [])])
 
     def _record(self, kind: str, pod: Json) -> None:
+        self._note(kind, pod)
         with self._changed:
-            self._history.append(Change(time.monotonic(), seen(pod), kind == "DELETED"))
+            self._history.append(Change(self._clock(), seen(pod), kind == "DELETED"))
             key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
             if kind == "DELETED":
                 self._pods.pop(key, None)
@@ -147,40 +148,10 @@ class Recorder:
                 self._pods[key] = pod
             self._changed.notify_all()
 
-    def _run(self) -> None:
-        try:
-            while not self._stopping:
-                self._follow()
-        except Exception as error:
-            with self._changed:
-                self._broken = f"the recorder broke: {error!r}"
-                self._changed.notify_all()
-
-    def _follow(self) -> None:
-        stream = self._api.watch(ALL_PODS, self._version)
+    def _break(self, why: str) -> None:
         with self._changed:
-            self._stream = stream
-            if self._stopping:
-                stream.shutdown()
-        rest = b""
-        try:
-            for piece in stream.stream(65536):
-                *lines, rest = (rest + piece).split(b"\n")
-                for line in lines:
-                    self._take(json.loads(line))
-        except (urllib3.exceptions.HTTPError, OSError):
-            time.sleep(0.05)  # the server went away, or we are stopping: resume from the last event
-        finally:
-            with self._changed:
-                self._stream = None
-            stream.close()
-
-    def _take(self, event: Json) -> None:
-        if event["type"] == "ERROR":
-            raise RuntimeError(f"the history has a hole: {event['object'].get('message')}")
-        self._version = event["object"]["metadata"]["resourceVersion"]
-        if event["type"] != "BOOKMARK":
-            self._record(event["type"], event["object"])
+            self._broken = why
+            self._changed.notify_all()
 
 
 def _key(name: str) -> str:

@@ -12,6 +12,7 @@ import logging
 import threading
 from collections.abc import Callable
 
+from extender import failpoints
 from extender.api import corev1
 from extender.client.errors import ApiError, ConflictError, NotFoundError, TooManyRequestsError, is_transient
 from extender.client.interface import API, PODS, EventRecorder, Preconditions, pod_reference
@@ -136,6 +137,7 @@ class ApiEvictor:
             failure = f"{type(error).__name__}: {error}"
         if failure:
             log.error("victim was not evicted victim=%s error=%s", victim.key, failure)
+        failpoints.reached("victim-told")
         return bool(failure)
 
     def _evicts(self, eviction: Eviction) -> bool:

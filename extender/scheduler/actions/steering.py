@@ -17,7 +17,7 @@ from itertools import count
 
 from cachetools import LRUCache
 
-from extender import metrics
+from extender import failpoints, metrics
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_GATE, GANG_READY
 from extender.client.errors import ApiError, ForbiddenError, is_transient
@@ -232,6 +232,7 @@ class StatusSteering:
             self._patched(pod.uid, lambda: patch_pod_status(self._api, pod, nominated_node_name=""))
         if gated and wish.ungate:
             if wish.condition is not None:
+                failpoints.reached("nominated")
                 return _ungating(pod)
             self._patched(pod.uid, lambda: remove_scheduling_gate(self._api, pod, self._gate), final=True)
         elif not gated and wish.wake and self._wake_by.annotation(shown):

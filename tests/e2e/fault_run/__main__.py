@@ -1,44 +1,74 @@
-"""`python -m tests.e2e.fault_run`: fault runs on a control plane of their own, one seed after another."""
+"""`python -m tests.e2e.fault_run`: fault runs on rigs of their own, one seed after another; or what the judges say of an earlier one."""
 
 from __future__ import annotations
 
 import argparse
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tests.e2e.build import binaries
-from tests.e2e.cluster import Cluster
-from tests.e2e.control_plane import ControlPlane
-from tests.e2e.fault_run.run import fault_run_alone
+from tests.e2e.fault_run.acts import KINDS
+from tests.e2e.fault_run.judges.judge import judge
+from tests.e2e.fault_run.minimise import minimise
+from tests.e2e.fault_run.record import lines
+from tests.e2e.fault_run.run import Settings, fault_run
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--minutes", type=float, default=3)
     parser.add_argument("--runs", type=int, default=1, help="one after the other, with the seeds that follow")
+    parser.add_argument("--kinds", default="", help=f"of acts, with commas; all are: {', '.join(KINDS)}")
+    parser.add_argument("--hostile", action="store_true", help="a hostile tenant is part of the load")
+    parser.add_argument("--check", type=Path, help="the folder of an earlier run, which is judged again")
+    parser.add_argument(
+        "--minimise", type=Path, help="the folder of a run that failed: with fewer and fewer of its acts"
+    )
     parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="fault-run-"))
-    plane = ControlPlane(binaries(print), folder / "plane")
-    wrong = 0
-    try:
-        plane.start()
-        Cluster(plane).install_crd()
-        for seed in range(options.seed, options.seed + options.runs):
-            began = time.monotonic()
-            say = (lambda line: None) if options.quiet else _saying(began)
-            found = fault_run_alone(plane, folder / f"fault-run-{seed}", seed, options.steps, say)
-            wrong += bool(found)
-            print(
-                f"seed {seed}: {time.monotonic() - began:.0f} s, {found or 'all that fits runs'}; logs in {folder}",
-                flush=True,
-            )
-    finally:
-        plane.stop()
-    return int(wrong > 0)
+    if options.check:
+        return _told(judge(options.check))
+    kinds = [kind.strip() for kind in options.kinds.split(",") if kind.strip()]
+    settings = Settings(options.seed, 60 * options.minutes, hostile=options.hostile, kinds=kinds)
+    folder = Path(tempfile.mkdtemp(prefix="faults-"))
+    if options.minimise:
+        return _minimise(options.minimise, settings, folder)
+    found = [
+        line
+        for seed in range(options.seed, options.seed + options.runs)
+        for line in _one(replace(settings, seed=seed), folder / f"seed-{seed}", options.quiet)
+    ]
+    return int(bool(found))
+
+
+def _one(settings: Settings, folder: Path, quiet: bool) -> list[str]:
+    began = time.monotonic()
+    found = fault_run(binaries(print), folder, settings, (lambda line: None) if quiet else _saying(began))
+    print(f"seed {settings.seed}: {time.monotonic() - began:.0f} s; the record is in {folder}", flush=True)
+    _told(found)
+    return found
+
+
+def _told(found: Sequence[str]) -> int:
+    print("\n".join(found) or "nothing was wrong", flush=True)
+    return int(bool(found))
+
+
+def _minimise(failed: Path, settings: Settings, folder: Path) -> int:
+    (drawn,) = lines(failed, "settings")
+    settings = replace(settings, seed=drawn["seed"], seconds=drawn["seconds"], hostile=drawn["hostile"])
+    tried = iter(range(1000))
+
+    def fails(acts: Sequence[int]) -> bool:
+        return bool(_one(replace(settings, acts=acts), folder / f"try-{next(tried)}", quiet=True))
+
+    left = minimise([fault["number"] for fault in lines(failed, "faults")], fails)
+    print(f"acts {left}: {[str(act) for act in replace(settings, acts=left).drawn()]}")
+    return 1
 
 
 def _saying(began: float) -> Callable[[str], None]:

@@ -1,6 +1,6 @@
 """A foreign scheduling gate, as a queue for jobs puts it on: members are no pods for any scheduler until it is off.
 
-Used by `kinds`, which makes such gangs, `faults`, which admits them, and `liveness`, for which they do not wait.
+Used by `kinds`, which makes such gangs, `load`, which admits them, and `liveness`, for which they do not wait.
 """
 
 from __future__ import annotations

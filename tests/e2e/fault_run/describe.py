@@ -1,6 +1,6 @@
 """The cluster when a pod waits although it fits: what helps to see why.
 
-Used by `faults`.
+Used by `load`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from tests.e2e import api as paths
 from tests.e2e.cluster import Cluster
 from tests.e2e.fault_run.wishes import priority_of
 from tests.e2e.history import seen
-from tests.e2e.pair import Pair
 
 
-def describe(found: Sequence[str], cluster: Cluster, pair: Pair, say: Callable[[str], None]) -> None:
-    """What there is, and what the extender says of it."""
+def describe(found: Sequence[str], cluster: Cluster, page: Callable[[str], str], say: Callable[[str], None]) -> None:
+    """What there is, and what the extender that leads says of it. page: its page of that path."""
     for line in found:
         namespace, _, name = line.partition(":")[0].rpartition(" ")[2].partition("/")
-        say(str(pair.extender.ops(f"/gangs/{namespace}/{name}")))
+        say(page(f"/gangs/{namespace}/{name}"))
     for node in cluster.api.items(paths.NODES) if found else ():
         name, spec = node["metadata"]["name"], node["spec"]
         off = " (cordoned)" if spec.get("unschedulable") else " (tainted)" if spec.get("taints") else ""

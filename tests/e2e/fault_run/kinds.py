@@ -1,6 +1,6 @@
 """The kinds of gangs that a fault run makes, drawn at random, and the objects that each is made of.
 
-Used by `faults`. A gang is several kinds at once: of two sizes, in one rack, with its gate on, from a controller.
+Used by `load`. A gang is several kinds at once: of two sizes, in one rack, with its gate on, from a controller.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kubelets during a fault run: they say when a pod has started; pods that have a grace period take a moment to go, and are gone
 when their kubelet says so.
 
-Used by `run`; which pods have one is said in `kinds` and `faults`.
+Used by `run`; which pods have one is said in `kinds` and `load`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What happens to the nodes of a fault run: they come and go, are cordoned, get taints, and lose room to the system.
 
-Used by `faults`; what they are worth in the end is read from the API server by `liveness`.
+Used by `load`; what they are worth in the end is read from the API server by `liveness`.
 """
 
 from __future__ import annotations

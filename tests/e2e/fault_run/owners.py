@@ -1,6 +1,6 @@
 """What the owners of gangs do to those that are there: they change what a PodGroup asks for, make it anew, or admit its pods.
 
-Used by `faults`, beside which gangs start and end.
+Used by `load`, beside which gangs start and end.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from tests.e2e import api as paths
 from tests.e2e.api import Json
@@ -119,6 +119,7 @@ class PreemptionCheck:
         configuration: DrawnConfiguration,
         dice: random.Random,
         say: Callable[[str], None],
+        note: Callable[[Json], None],
     ) -> None:
         self._cluster = cluster
         self._minimums = {gang.key: gang.wish().minimum for gang in gangs}
@@ -126,9 +127,10 @@ class PreemptionCheck:
         self._configuration = configuration
         self._dice = dice
         self._say = say
+        self._note = note
 
-    def run(self, rounds: int) -> list[str]:
-        found = []
+    def run(self, rounds: int) -> None:
+        """Each round is noted: what there was, what came, what went, and what waits in the end."""
         self._delete_waiting_pods()
         self._fill()
         for number in range(rounds):
@@ -137,10 +139,12 @@ class PreemptionCheck:
             comer = self._comer(f"important{number}")
             self._say(f"{comer}")
             self._make(comer)
-            found += self._waits_although_it_fits(comer)
+            waits = self._waits_although_it_fits(comer)
             there = {pod["metadata"]["uid"] for pod in self._cluster.all_pods()}
-            found += needless(comer, before, {pod["metadata"]["uid"] for pod in before.pods} - there)
-        return found
+            victims = sorted({pod["metadata"]["uid"] for pod in before.pods} - there)
+            state = {"pods": before.pods, "nodes": before.nodes, "minimums": before.minimums}
+            budgets = [asdict(budget) for budget in before.budgets]
+            self._note({**state, "budgets": budgets, "comer": asdict(comer), "victims": victims, "waits": waits})
 
     def _waits_although_it_fits(self, comer: Comer) -> list[str]:
         """Once nothing moves any more."""

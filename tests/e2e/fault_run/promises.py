@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tests.e2e.fault_run.wishes import ONLY_WAITING, Domain, Wish, domain, narrowest, units
-from tests.e2e.history import Change, Tally
+from tests.e2e.history import Change, Spans, Tally, outside
 
 NEVER = math.inf
 MOVES_SECONDS = 5.0  # while those in its old domain are deleted, and the first are in its new one
@@ -25,13 +25,14 @@ State = tuple[float, str]  # from when on, and what is wrong; empty where nothin
 
 @dataclass(frozen=True)
 class Story:
-    """All that happened. labels: of every node that there ever was."""
+    """All that happened. labels: of every node that there ever was. excused_spans: when a fault was at work."""
 
     history: Sequence[Change]
     labels: Mapping[str, Mapping[str, str]]
     excused: frozenset[str]
     limit: float
     ended: float
+    excused_spans: Spans = ()
 
     def of(self, *groups: str) -> list[Change]:
         return [change for change in self.history if change.pod.group in groups]
@@ -65,7 +66,7 @@ def _lasting(states: Iterable[State], story: Story) -> Iterator[str]:
             since = at if since is None else since
             was = wrong
         elif since is not None:
-            if at - since > story.limit:
+            if outside(story.excused_spans, since, at) > story.limit:
                 yield f"{was} for {at - since:.2f} s"
             since = None
 

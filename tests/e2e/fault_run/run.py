@@ -1,72 +1,143 @@
-"""One fault run from its first fault to the result of the checks, on a control plane that is there.
+"""One fault run from its start to what the judges say: a rig of its own, a load, a nemesis, and everything on disk.
 
 Used by tests/e2e/test_fault_run.py and by `python -m tests.e2e.fault_run`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from tests.e2e.cluster import Cluster
-from tests.e2e.control_plane import ControlPlane
-from tests.e2e.fault_run.budgets import remove_all
-from tests.e2e.fault_run.drawn_configuration import AS_SHIPPED, DrawnConfiguration, draw_configuration
-from tests.e2e.fault_run.faults import FaultRun
+from tests.e2e.api import Json
+from tests.e2e.build import Binaries
+from tests.e2e.fault_run.acts import Act, draw
+from tests.e2e.fault_run.drawn_configuration import draw_configuration
+from tests.e2e.fault_run.judges.judge import judge
 from tests.e2e.fault_run.kubelets import Kubelets
+from tests.e2e.fault_run.load import Load
+from tests.e2e.fault_run.nemesis import Nemesis
+from tests.e2e.fault_run.record import Record
+from tests.e2e.fault_run.rig import Rig, RigPlane, of_interest, samples
 from tests.e2e.fault_run.volumes import Provisioner
-from tests.e2e.fault_run.wishes import TOPOLOGY
-from tests.e2e.faulty_connection import FaultyConnection
-from tests.e2e.pair import Pair
+from tests.e2e.follower import Follower
+from tests.e2e.recorder import Recorder
 
-STEPS_A_ROUND = 30
-
-
-def fault_run(
-    cluster: Cluster,
-    folder: Path,
-    seed: int,
-    steps: int,
-    say: Callable[[str], None] = lambda line: None,
-    *,
-    configuration: DrawnConfiguration = AS_SHIPPED,
-    only_fractions: bool = False,
-) -> list[str]:
-    """What was wrong, a sentence each. The programs' logs are in the folder.
-
-    only_fractions: no check of what waits although it fits, and no important pods come in the end.
-    """
-    line = FaultyConnection(cluster.plane.server, cluster.plane.ca_file, seed).start()
-    provisioner = Provisioner(cluster, seed)
-    kubelets = Kubelets(cluster, seed)
-    try:
-        provisioner.start()
-        kubelets.start()
-        settings = {"topology": TOPOLOGY, **configuration.of_the_extender()}
-        pair = Pair.of(cluster.plane, folder, server=line.url, settings=settings, change=configuration.of_the_scheduler)
-        with pair.running():
-            run = FaultRun(cluster, pair, line, provisioner, seed, configuration, say=say)
-            run.inject(steps)
-            if only_fractions:
-                run.settle()
-                return run.violations()
-            return [*run.calm(), *run.check_preemption(steps // STEPS_A_ROUND), *run.violations()]
-    finally:
-        remove_all(cluster.api)
-        provisioner.stop()
-        kubelets.stop()
-        line.stop()
-        say(f"on the line: {', '.join(f'{count} {fault.value}' for fault, count in line.faults.items())}")
+FOLLOWED = {
+    "nodes": "/api/v1/nodes",
+    "podgroups": "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
+    "leases": "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases",
+}
+MOST_ACTS = 100_000
+ROUNDS = 4  # of preemption, in the end
+Say = Callable[[str], None]
 
 
-def fault_run_alone(plane: ControlPlane, folder: Path, seed: int, steps: int, say: Callable[[str], None]) -> list[str]:
-    """On a cluster of its own; the programs' logs stay in the folder."""
-    cluster = Cluster(plane)
-    cluster.recorder.start()
-    configuration = draw_configuration(seed)
+@dataclass(frozen=True)
+class Settings:
+    """One seed gives one run. kinds: of acts, where not all are wanted; acts: numbers of those that are done, where not all are."""
+
+    seed: int
+    seconds: float
+    hostile: bool = False
+    kinds: Sequence[str] = ()
+    acts: Sequence[int] | None = None
+    rounds: int = ROUNDS
+
+    def drawn(self) -> list[Act]:
+        drawn = draw(self.seed, MOST_ACTS if self.acts is None else max(self.acts, default=-1) + 1, only=self.kinds)
+        return drawn if self.acts is None else [act for act in drawn if act.number in self.acts]
+
+
+@dataclass
+class Samples:
+    """Of the extenders' metrics, each second, in a thread of its own."""
+
+    rig: Rig
+    _ended: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self._threads = [
+            threading.Thread(target=self._run, args=(number,), name="samples", daemon=True)
+            for number in range(len(self.rig.replicas))
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(30)
+
+    def _run(self, number: int) -> None:
+        replica = self.rig.replicas[number]
+        while not self._ended.wait(1):
+            values = of_interest(samples(replica.pair.extender.ops("/metrics")[1]))
+            if values:
+                self.rig.record.note("metrics", replica=replica.name, **values)
+
+
+def fault_run(binaries: Binaries, folder: Path, settings: Settings, say: Say = lambda line: None) -> list[str]:
+    """What was wrong, a sentence each; the record and the programs' logs are in the folder."""
+    record = Record(folder)
+    record.note("settings", seed=settings.seed, seconds=settings.seconds, hostile=settings.hostile)
+    plane = RigPlane(binaries, folder / "plane", folder)
+    with ExitStack() as undo:
+        undo.callback(record.close)
+        undo.callback(plane.stop)
+        plane.start()
+        rig = Rig(plane, folder, record, settings.seed, draw_configuration(settings.seed))
+        undo.callback(rig.stop)
+        rig.start()
+        _run(rig, settings, say, undo)
+        record.close()
+        return judge(folder)
+
+
+def _run(rig: Rig, settings: Settings, say: Say, undo: ExitStack) -> None:
+    configuration = draw_configuration(settings.seed)
     say(f"configuration: {configuration}")
+    _record_objects(rig, undo)
+    provisioner, kubelets = Provisioner(rig.cluster, settings.seed), Kubelets(rig.cluster, settings.seed)
+    for each in (provisioner.start(), kubelets.start()):
+        undo.callback(each.stop)
+    watched = Samples(rig)
+    watched.start()
+    undo.callback(watched.stop)
+    load = Load(rig, provisioner, settings.seed, configuration, hostile=settings.hostile, say=say)
+    nemesis = Nemesis(rig, settings.drawn(), say)
+    nemesis.start()
     try:
-        return fault_run(cluster, folder, seed, steps, say, configuration=configuration)
+        load.inject(settings.seconds)
     finally:
-        cluster.recorder.stop()
-        cluster.clean()
+        nemesis.stop()
+    load.calm()
+    load.check_preemption(settings.rounds)
+    rig.record.note("outcome", seed=settings.seed, ended=time.time(), calm=True, **load.outcome())
+
+
+def _record_objects(rig: Rig, undo: ExitStack) -> None:
+    api, record = rig.cluster.api, rig.record
+    broken: list[str] = []
+
+    def noting(kind: str) -> Callable[[str, Json], None]:
+        return lambda what, item: record.note(kind, type=what, object=_without_fields(item))
+
+    rig.cluster.recorder = Recorder(api, note=noting("pods"), over_holes=True, clock=time.time)
+    followers: list[Any] = [rig.cluster.recorder]
+    followers += [Follower(api, path, noting(kind), broken.append, over_holes=True) for kind, path in FOLLOWED.items()]
+    for each in followers:
+        each.start()
+        undo.callback(each.stop)
+
+
+def _without_fields(item: Json) -> Json:
+    """Its managed fields are most of an object."""
+    metadata = {key: value for key, value in item["metadata"].items() if key != "managedFields"}
+    return {**item, "metadata": metadata}

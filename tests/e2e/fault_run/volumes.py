@@ -1,7 +1,7 @@
 """Volumes that wait for their first consumer: what makes them during a fault run, and which nodes a pod is tied to by its own.
 
 Pods bring ephemeral claims, or find their own; a thread plays the controllers that make claims and volumes, now and then gives
-one up, and is slow. A volume is reachable from one zone, or from one node, by its class. Used by `run`, `faults` and `liveness`.
+one up, and is slow. A volume is reachable from one zone, or from one node, by its class. Used by `run`, `load` and `liveness`.
 """
 
 from __future__ import annotations

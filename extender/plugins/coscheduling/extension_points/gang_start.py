@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 
+from extender import failpoints
 from extender.framework.status import SUCCESS, Status, unschedulable
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
@@ -50,7 +51,9 @@ class GangStart:
             group.happened(uid, MemberEvent.START_BEGUN)
             group.members[uid].commit = commit
         try:
-            commit.decide(self._holds.lift([uid for _, uid in waiting]))
+            lifted = self._holds.lift([uid for _, uid in waiting])
+            failpoints.reached("holds-lifted")
+            commit.decide(lifted)
         finally:
             if not commit.begun:
                 commit.decide(False)  # whatever has happened: those that are lifted ask for it, and wait

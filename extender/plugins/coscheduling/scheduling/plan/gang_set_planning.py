@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from extender import metrics
+from extender import failpoints, metrics
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
@@ -247,6 +247,7 @@ class GangSetPlanning:
         for group in gang_set:
             if result.nodes:  # else it only wanted to know whether extra members fit
                 log.info("gang planned group=%s members=%d", group.key, len(result.nodes))
+                failpoints.reached("slots-noted")
                 metrics.podgroup_schedule_attempts.labels("planned").inc()
             self._dispatcher.dispatch(group)
             self._dispatcher.clear_nominations(group)

@@ -1,16 +1,17 @@
-"""The faults: gangs, single pods, nodes and the programs themselves come and go at random; then it calms down.
+"""What a fault run loads the cluster with: gangs, single pods and nodes come and go at random; then it calms down.
 
-`inject` makes it, a seed gives the same acts again, though not at the same moments. `calm` and `violations` ask the judges.
+`inject` makes it, a seed gives the same acts again, though not at the same moments. What befalls the programs meanwhile is `nemesis`'.
 """
 
 from __future__ import annotations
 
 import random
-import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
+from typing import Any
 
 from tests.e2e import api as paths
 from tests.e2e.api import Json, Refused
@@ -18,58 +19,54 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.fault_run.budgets import KEPT, Budget
 from tests.e2e.fault_run.describe import describe
 from tests.e2e.fault_run.drawn_configuration import DrawnConfiguration
+from tests.e2e.fault_run.hostile_tenant import HostileTenant
 from tests.e2e.fault_run.kinds import OTHER, Gang, draw
 from tests.e2e.fault_run.kubelets import GRACE_SECONDS, leaves
 from tests.e2e.fault_run.liveness import waits_although_it_fits
 from tests.e2e.fault_run.nodes import TOLERATIONS, Nodes
 from tests.e2e.fault_run.owners import Owners
 from tests.e2e.fault_run.preemption_check import PreemptionCheck
-from tests.e2e.fault_run.promises import Story, broken_promises
+from tests.e2e.fault_run.rig import Rig
 from tests.e2e.fault_run.volumes import Provisioner, Volumes
-from tests.e2e.fault_run.wishes import ONCE_SATISFIED, Wish
-from tests.e2e.faulty_connection import FaultyConnection
-from tests.e2e.pair import Pair
 
 QUIET_SECONDS = 12.0  # longer than kube-scheduler's longest back-off, and than a denial
-CALM_SECONDS = 90.0
-STILL_SECONDS = 2.0
-RECOVERED_SECONDS = 40.0
+CALM_SECONDS = 120.0
+MOST_GANGS = 30
 
 
-class FaultRun:
+class Load:
+    """hostile: a tenant of that kind makes pods and groups too."""
+
     def __init__(
         self,
-        cluster: Cluster,
-        pair: Pair,
-        line: FaultyConnection,
+        rig: Rig,
         provisioner: Provisioner,
         seed: int,
         configuration: DrawnConfiguration,
         *,
+        hostile: bool = False,
         say: Callable[[str], None] = lambda line: None,
     ) -> None:
-        self._cluster = cluster
-        self._pair = pair
-        self._line = line
+        self._rig = rig
+        self._cluster: Cluster = rig.cluster
         self._provisioner = provisioner
         self._random = random.Random(seed)
         self._configuration = configuration
         self._say = say
-        self._ground = Nodes(cluster, provisioner, self._random, say)
+        self._ground = Nodes(self._cluster, provisioner, self._random, say)
         self._gangs: list[Gang] = []
         self._number = 0
         self._pause = threading.Event()
         self._over: list[Gang] = []
-        self._owners = Owners(cluster, self._gangs, self._over, self._random, say)
-        cluster.killed = True  # it may happen at any time, and again before all is well
-        cluster.recovery = RECOVERED_SECONDS
+        self._owners = Owners(self._cluster, self._gangs, self._over, self._random, say)
+        self._hostile = HostileTenant(self._cluster, seed) if hostile else None
         self._budgets: list[Budget] = []
         self._add_budget(Budget("default", "kept", KEPT))
-        cluster.namespace(OTHER)
+        self._cluster.namespace(OTHER)
         for _ in range(6):
             self._ground.add()
 
-    def inject(self, steps: int) -> None:
+    def inject(self, seconds: float) -> None:
         acts: Sequence[tuple[int, Callable[[], None]]] = (
             (30, self._start_gang),
             (8, self._add_members),
@@ -83,67 +80,81 @@ class FaultRun:
             (6, self._ground.cordon),
             (4, self._ground.taint),
             (4, self._ground.resize),
-            (2, self._kill_extender),
-            (2, self._end_extender),
-            (2, self._kill_scheduler),
-            (2, self._stop_the_clock_of_the_api_server),
             (6, self._owners.change_min_member),
             (3, self._owners.make_the_group_anew),
             (4, self._owners.ask_for_less),
             (6, self._owners.admit),
-            (4, self._trouble_on_the_line),
-            (2, self._cut_the_watches),
+            *([(20, self._hostile.act)] if self._hostile else []),
         )
-        for _ in range(steps):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
             act = self._random.choices([act for _, act in acts], [weight for weight, _ in acts])[0]
-            act()
+            try:
+                act()
+            except Refused as refused:  # while no PodGroups are served
+                self._say(f"refused: {refused}")
             self._pause.wait(self._random.choice((0.0, 0.0, 0.05, 0.3, 1.0)))
-        self._line.quiet()
+
+    def calm(self) -> None:
+        """Returns when nothing moves any more, and nothing waits although it fits, or after so long; what there is then is recorded."""
         self._provisioner.calm()
         self._owners.admit_all()
-
-    def settle(self) -> None:
-        """Waits until nothing moves any more."""
-        self._cluster.recorder.settle(QUIET_SECONDS, within=CALM_SECONDS)
-
-    def calm(self) -> list[str]:
-        """What waits although it fits, when nothing moves any more."""
+        if self._hostile:
+            self._hostile.go()
         deadline = time.monotonic() + CALM_SECONDS
         while True:
-            self.settle()
-            read = self._cluster.api.items
-            volumes = Volumes.read(self._cluster.api)
-            found = waits_although_it_fits(
-                read(paths.ALL_PODS), read(paths.NODES), read(paths.ALL_POD_GROUPS), volumes, self._spares
-            )
+            with suppress(AssertionError):  # it does not get quiet: it is judged as it is
+                self._cluster.recorder.settle(QUIET_SECONDS, within=CALM_SECONDS)
+            found = self._note_state()
             if not found or time.monotonic() > deadline:
-                describe(found, self._cluster, self._pair, self._say)
-                return found
+                describe(found, self._cluster, self._rig.page, self._say)
+                return
             self._say(f"still waiting: {found}")
+
+    def _note_state(self) -> list[str]:
+        read = self._cluster.api.items
+        pods, nodes, groups = read(paths.ALL_PODS), read(paths.NODES), read(paths.ALL_POD_GROUPS)
+        volumes = Volumes.read(self._cluster.api)
+        budgets = [asdict(each) for each in self._budgets]
+        self._rig.record.note(
+            "calm",
+            pods=pods,
+            nodes=nodes,
+            groups=groups,
+            budgets=budgets,
+            claims=volumes.claims,
+            volumes=volumes.volumes,
+        )
+        return waits_although_it_fits(pods, nodes, groups, volumes, self._spares)
 
     def _spares(self, pod: Json, waiting: Sequence[Json]) -> bool:
         return self._configuration.spares(pod, waiting, lambda pod: any(budget.covers(pod) for budget in self._budgets))
 
-    def check_preemption(self, rounds: int) -> list[str]:
-        """Needless victims of the important pods that come in the end."""
-        check = PreemptionCheck(self._cluster, self._gangs, self._budgets, self._configuration, self._random, self._say)
-        return check.run(rounds)
+    def check_preemption(self, rounds: int) -> None:
+        """Important pods come in the end; what goes for them is recorded."""
+        PreemptionCheck(
+            self._cluster,
+            self._gangs,
+            self._budgets,
+            self._configuration,
+            self._random,
+            self._say,
+            note=lambda line: self._rig.record.note("evictions", **line),
+        ).run(rounds)
 
-    def violations(self) -> list[str]:
-        """What no history may show, of gangs that are over too."""
-        known: dict[str, Wish] = {gang.key: gang.wish() for gang in (*self._over, *self._gangs)}
-        loose = [key for key, wish in known.items() if wish.policy == ONCE_SATISFIED]
-        least = {key: wish.min_member for key, wish in known.items()}
-        found = self._cluster.violations(least, loose, self._ground.most())
-        history, excused = self._cluster.recorder.history(), frozenset(self._cluster.excused)
-        return found + broken_promises(
-            Story(history, self._ground.labels, excused, RECOVERED_SECONDS, time.monotonic()), known
-        )
+    def outcome(self) -> dict[str, Any]:
+        """What the judges have to know of it: gangs that are over too."""
+        wishes = {gang.key: asdict(gang.wish()) for gang in (*self._over, *self._gangs)}
+        for wish in wishes.values():
+            wish["groups"] = sorted(wish["groups"])
+        return {"wishes": wishes, "labels": self._ground.labels, "excused": sorted(self._cluster.excused)}
 
     # What happens
 
     def _start_gang(self) -> None:
         """One gang, or those that start together. Of some a pod is missing, of some the PodGroup comes last."""
+        if len(self._gangs) >= MOST_GANGS:
+            return self._end_gang()
         self._number += 1
         gangs = draw(self._random, self._number, self._configuration.scheduler_names)
         for gang in gangs:
@@ -159,6 +170,7 @@ class FaultRun:
             if self._random.random() < 0.2:
                 self._add_budget(Budget(gang.namespace, gang.name, {"gang": gang.name}))
         self._gangs += gangs
+        return None
 
     def _add_budget(self, budget: Budget) -> None:
         self._say(f"no pod of {budget.name} may be disrupted")
@@ -246,36 +258,3 @@ class FaultRun:
                 self._say(f"{name} is replaced")
                 role = gang.pods.pop(name)
                 gang.make_member(self._cluster, role, name if gang.stateful else "")
-
-    def _kill_extender(self) -> None:
-        self._say("kill the extender")
-        self._pair.extender.kill()
-        self._pair.extender.start(wait=self._random.random() < 0.5)
-
-    def _end_extender(self) -> None:
-        self._say("SIGTERM to the extender")
-        self._pair.extender.stop()
-        self._pair.extender.start()
-
-    def _kill_scheduler(self) -> None:
-        self._say("kill kube-scheduler")
-        self._pair.scheduler.kill()
-        self._pair.scheduler.start()
-
-    def _stop_the_clock_of_the_api_server(self) -> None:
-        self._say("the API server stands still")
-        self._cluster.plane.apiserver.signal(signal.SIGSTOP)
-        try:
-            self._pause.wait(STILL_SECONDS)
-        finally:
-            self._cluster.plane.apiserver.signal(signal.SIGCONT)
-
-    def _trouble_on_the_line(self) -> None:
-        """Until the next time."""
-        share = self._random.choice((0.0, 0.1, 0.3, 0.6))
-        self._say(f"{share:.0%} of the extender's calls fail from now on")
-        self._line.trouble(share)
-
-    def _cut_the_watches(self) -> None:
-        self._say("all watches are cut")
-        self._line.cut()

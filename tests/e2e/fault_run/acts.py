@@ -1,0 +1,105 @@
+"""What a nemesis can do: a name, what it is done to, for how long; drawn by a seed beforehand, so that a run can be done again.
+
+Each entry of KINDS says how it is drawn and for how long after its end it excuses what the judges see. Used by `nemesis`, which does
+it, and by `minimise`, which leaves some out.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from extender.failpoints import POINTS
+
+REPLICAS, SERVERS = ("first", "second"), ("kube-apiserver-first", "kube-apiserver-second")
+OF_A_REPLICA = ("extender", "kube-scheduler")
+PROGRAMS = (*(f"{replica} {each}" for replica in REPLICAS for each in OF_A_REPLICA), *SERVERS, "etcd")
+LINKS = (
+    *(f"{replica} {each}" for replica in REPLICAS for each in ("verbs", "extender's API", "kube-scheduler's API")),
+    *(f"{replica} API server's etcd" for replica in REPLICAS),
+)
+LINE_MODES = (
+    ("REFUSE", 0), ("RESET", 0), ("BLACKHOLE_OUT", 0), ("BLACKHOLE_BACK", 0), ("BLACKHOLE", 0), ("HALF_CLOSE", 0),
+    ("DELAY", 0.2), ("DELAY", 2), ("THROTTLE", 20_000), ("TRUNCATE", 3000),
+)  # fmt: skip
+CODES = ("UNAUTHORIZED", "FORBIDDEN", "GONE", "TOO_MANY", "TIMEOUT", "")
+FAILPOINTS = tuple(
+    (f"{point}={action}", 0.0)
+    for point in POINTS
+    for action in ("exit", "sleep(4)")
+    if (point, action) != ("relist", "exit")
+)
+PAUSES = (0.5, 2.0, 5.0, 20.0)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """weight: how often it is drawn. seconds: from, to. window: seconds after its end in which a gang may still be in part, an answer
+    late, a replica away. late: what was sent before its end may arrive after it."""
+
+    weight: int
+    targets: Sequence[str]
+    seconds: tuple[float, float]
+    window: float
+    details: Sequence[tuple[str, float]] = (("", 0),)
+    late: bool = False
+
+
+BACK = 30.0  # a program is back, a Lease has changed hands, and what was begun is finished
+KINDS: dict[str, Kind] = {
+    "kill": Kind(6, PROGRAMS, (0, 0), BACK),
+    "terminate": Kind(4, PROGRAMS, (0, 0), BACK),
+    "freeze": Kind(6, PROGRAMS, (1, 30), BACK, late=True),
+    "line": Kind(8, LINKS, (2, 20), BACK, LINE_MODES, late=True),
+    "partition": Kind(3, REPLICAS, (3, 20), BACK, (("BLACKHOLE", 0), ("RESET", 0)), late=True),
+    "failing writes": Kind(5, REPLICAS, (3, 15), BACK, (("", 0.1), ("", 0.3), ("", 0.6)), late=True),
+    "failing reads": Kind(3, REPLICAS, (3, 15), BACK, tuple((code, 0.5) for code in CODES)),
+    "disturbed watches": Kind(4, REPLICAS, (5, 20), 5.0, (("", 0.1), ("", 0.5))),
+    "cut watches": Kind(3, REPLICAS, (0, 0), 5.0),
+    "compact etcd": Kind(2, ("etcd",), (0, 0), 5.0),
+    "full etcd": Kind(1, ("etcd",), (3, 10), BACK),
+    "role without a rule": Kind(2, ("pods", "pods/binding", "nodes", "podgroups"), (2, 15), BACK),
+    "no PodGroups": Kind(1, ("podgroups",), (2, 10), BACK),
+    "new tokens": Kind(2, REPLICAS, (0, 0), 0.0),
+    "few descriptors": Kind(1, REPLICAS, (2, 8), BACK),
+    "little memory": Kind(1, REPLICAS, (2, 8), BACK),
+    "failpoint": Kind(6, REPLICAS, (3, 12), BACK, FAILPOINTS, late=True),
+    "clock": Kind(2, REPLICAS, (3, 15), 0.0, (("", -3600), ("", 3600), ("", -20), ("", 20))),
+    "blocked stderr": Kind(2, REPLICAS, (3, 20), 0.0),
+}
+
+
+@dataclass(frozen=True)
+class Act:
+    """seconds: for how long; pause: then."""
+
+    number: int
+    name: str
+    target: str
+    seconds: float
+    detail: str = ""
+    amount: float = 0.0
+    pause: float = 0.0
+
+    def __str__(self) -> str:
+        how = " ".join(each for each in (self.detail, f"{self.amount:g}" if self.amount else "") if each)
+        return f"{self.name}: {self.target}{f' ({how})' if how else ''}, {self.seconds:.1f} s"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def draw(seed: int, count: int, *, only: Sequence[str] = ()) -> list[Act]:
+    """The first acts of a seed; more of them begin with the same. only: kinds, where not all are wanted."""
+    dice = random.Random(f"nemesis {seed}")
+    names = [name for name in KINDS if not only or name in only]
+    found = []
+    for number in range(count):
+        name = dice.choices(names, [KINDS[name].weight for name in names])[0]
+        kind = KINDS[name]
+        detail, amount = dice.choice(kind.details)
+        target, seconds = dice.choice(kind.targets), round(dice.uniform(*kind.seconds), 1)
+        found.append(Act(number, name, target, seconds, detail, amount, dice.choice(PAUSES)))
+    return found

@@ -1,0 +1,122 @@
+"""The extenders themselves: no exception that was not expected, no memory, descriptor or held call that stays, few lists.
+
+What a lack of memory or of descriptors makes them raise is excused, while it lasts and a moment longer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import pairwise
+
+from tests.e2e.fault_run.record import Past
+from tests.e2e.history import Spans, outside
+
+COUNTERS = (
+    "gang_extender_unexpected_errors_total",
+    "gang_extender_plugin_errors_total",
+    "gang_extender_impossible_transitions_total",
+)
+LACK = ("little memory", "few descriptors")
+MEMORY_SHARE, MEMORY_BYTES = 1.5, 64 * 2**20
+SETTLED_SECONDS = 60.0  # after its start an extender has read what there is
+DESCRIPTORS = 40
+LISTS_A_MINUTE = 20  # of one kind of objects: back-off makes seven of them, and a start of the program is one
+LOGGED = re.compile(r"[A-Z](\d{4} \d\d:\d\d:\d\d\.\d{3}) ")
+TRACEBACK = "Traceback (most recent call last)"
+
+
+def errors(past: Past) -> list[str]:
+    lack, found = _lack(past), []
+    for replica, samples in _by_process(past):
+        for before, after in pairwise([{"at": samples[0]["at"]}, *samples]):
+            for counter in COUNTERS:
+                more = after.get(counter, 0) - before.get(counter, 0)
+                if more and outside(lack, before["at"] - 2, after["at"]):
+                    found.append(f"the extender of {replica}: {more:g} more of {counter}")
+    return found
+
+
+def tracebacks(past: Past) -> list[str]:
+    lack, found = _lack(past), []
+    for file in sorted(past.folder.glob("*/extender.log")):
+        lines = file.read_text(errors="replace").splitlines()
+        at = 0.0
+        for number, line in enumerate(lines):
+            at = _moment(line, past.outcome["ended"]) or at
+            if TRACEBACK in line and outside(lack, at - 0.001, at):
+                found.append(f"{file.parent.name}/{file.name}:{number + 1}: {_raised(lines[number:])}")
+    return found
+
+
+def _lack(past: Past) -> Spans:
+    return [(fault["began"], fault["ended"] + fault["window"]) for fault in past.faults if fault["name"] in LACK]
+
+
+def _moment(line: str, ended: float) -> float | None:
+    """Of a line of the log, which has no year; None for one of a traceback."""
+    match = LOGGED.match(line)
+    year = datetime.fromtimestamp(ended).year
+    return datetime.strptime(f"{year}{match[1]}", "%Y%m%d %H:%M:%S.%f").timestamp() if match else None
+
+
+def growth(past: Past) -> list[str]:
+    """Of processes that lived on: the last quarter of their samples against the first after they had settled."""
+    found = []
+    for replica, samples in _by_process(past):
+        settled = [each for each in samples if each["at"] > samples[0]["at"] + SETTLED_SECONDS]
+        if len(settled) < 40:
+            continue
+        quarter = len(settled) // 4
+        first, last = settled[:quarter], settled[-quarter:]
+        bytes_then, bytes_now = (_least(each, "process_resident_memory_bytes") for each in (first, last))
+        if bytes_now > MEMORY_SHARE * bytes_then + MEMORY_BYTES:
+            found.append(f"the extender of {replica}: {bytes_then / 2**20:.0f} MiB, later {bytes_now / 2**20:.0f} MiB")
+        files_then, files_now = (_least(each, "process_open_fds") for each in (first, last))
+        if files_now > files_then + DESCRIPTORS:
+            found.append(f"the extender of {replica}: {files_then:g} descriptors, later {files_now:g}")
+    return [*found, *_still_held(past)]
+
+
+def _still_held(past: Past) -> Iterator[str]:
+    """Calls at the end, when nothing has moved for long."""
+    if past.outcome["calm"]:
+        last = {each["replica"]: each for each in past.metrics}
+        for replica, sample in last.items():
+            if held := sample.get("gang_extender_held_binds", 0):
+                yield f"the extender of {replica}: {held:g} calls are held in the end"
+
+
+def frequent_lists(past: Past) -> list[str]:
+    lists: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for call in past.audit():
+        if call["verb"] == "list" and call["writer"].endswith("-extender"):
+            lists[call["writer"], call["resource"]].append(call["at"])
+    found = []
+    for (lister, what), moments in lists.items():
+        moments.sort()
+        for first, last in zip(moments, moments[LISTS_A_MINUTE:], strict=False):
+            if last - first < 60:
+                found.append(f"{lister}: more than {LISTS_A_MINUTE} lists of {what} within {last - first:.0f} s")
+                break
+    return found
+
+
+def _by_process(past: Past) -> Iterator[tuple[str, list[dict[str, float]]]]:
+    processes: defaultdict[tuple[str, float], list[dict[str, float]]] = defaultdict(list)
+    for sample in past.metrics:
+        processes[sample["replica"], sample.get("process_start_time_seconds", 0)].append(sample)
+    for (replica, _), samples in processes.items():
+        yield replica, samples
+
+
+def _least(samples: list[dict[str, float]], name: str) -> float:
+    """What it comes down to between the peaks."""
+    return min(each.get(name, 0) for each in samples)
+
+
+def _raised(lines: list[str]) -> str:
+    """The exception at the end of a traceback."""
+    return next((line for line in lines[1:] if line and not line.startswith((" ", "\t"))), "")[:200]

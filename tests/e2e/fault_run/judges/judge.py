@@ -1,0 +1,37 @@
+"""All judges of a fault run by name, and what they say of one that is on disk. Used by `run` and by `make faults CHECK=`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tests.e2e.fault_run.judges.calls import late_answers
+from tests.e2e.fault_run.judges.gangs import fractions, promises
+from tests.e2e.fault_run.judges.health import errors, frequent_lists, growth, tracebacks
+from tests.e2e.fault_run.judges.leases import writes_without_the_lease
+from tests.e2e.fault_run.judges.nodes import overcommitted, unfit_nodes
+from tests.e2e.fault_run.judges.starts import needless_victims, waiting_although_they_fit
+from tests.e2e.fault_run.record import Past
+
+Judge = Callable[[Past], list[str]]
+
+JUDGES: Mapping[str, Judge] = {
+    "no gang is a fraction": fractions,
+    "what annotations promise": promises,
+    "no node over its room": overcommitted,
+    "bound only to a node that is fit": unfit_nodes,
+    "only the leader writes": writes_without_the_lease,
+    "answers in time": late_answers,
+    "what fits does not wait": waiting_although_they_fit,
+    "every eviction is needed": needless_victims,
+    "no unexpected error": errors,
+    "no traceback": tracebacks,
+    "memory and descriptors do not grow": growth,
+    "lists are rare": frequent_lists,
+}
+
+
+def judge(folder: Path) -> list[str]:
+    """A sentence each. Raises ValueError where the folder holds no run that got to its end."""
+    past = Past(folder)
+    return [f"{name}: {said}" for name, judged in JUDGES.items() for said in judged(past)]

@@ -1,0 +1,102 @@
+"""What each node was at the moment of each binding: room enough, there, not cordoned, without a taint that the pod does not tolerate.
+
+A binding is decided a moment before it is written, by a mirror that lags: of all that the node was from LAG_SECONDS before on, and
+while a fault is at work from its beginning on, the best counts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from tests.e2e.api import Json
+from tests.e2e.fault_run.record import Past
+from tests.e2e.history import Amounts, Change, amounts
+
+LAG_SECONDS = 3.0
+
+
+class Nodes:
+    """Name -> what it was, from when on; None: it was not there."""
+
+    def __init__(self, past: Past) -> None:
+        self._moments: defaultdict[str, list[float]] = defaultdict(list)
+        self._versions: defaultdict[str, list[Json | None]] = defaultdict(list)
+        for at, kind, node in past.objects("nodes"):
+            name = node["metadata"]["name"]
+            self._moments[name].append(at)
+            self._versions[name].append(None if kind == "DELETED" else node)
+        self._spans = past.spans()
+
+    def at(self, name: str, moment: float) -> list[Json]:
+        """All that it was from a while before on, up to then."""
+        since = min(
+            [moment - LAG_SECONDS, *(start for start, end in self._spans if start <= moment <= end + LAG_SECONDS)]
+        )
+        first = max(0, bisect_right(self._moments[name], since) - 1)
+        last = bisect_left(self._moments[name], moment + LAG_SECONDS)
+        return [each for each in self._versions[name][first:last] if each is not None]
+
+
+def overcommitted(past: Past) -> list[str]:
+    nodes, used = Nodes(past), defaultdict[str, dict[str, Amounts]](dict)
+    found = []
+    for change, bound in _bindings(past):
+        node = change.pod.node
+        used[node].pop(change.pod.uid, None)
+        if change.deleted or change.pod.finished or not node:
+            continue
+        used[node][change.pod.uid] = change.pod.requests
+        if not bound:
+            continue
+        room = [amounts(version["status"]["allocatable"]) for version in nodes.at(node, change.at)]
+        for resource in change.pod.requests:
+            amount = sum(each.get(resource, 0) for each in used[node].values())
+            most = max((each.get(resource, 0) for each in room), default=amount)
+            if amount > most:
+                found.append(
+                    f"{node}: {amount / 1000:g} {resource} of {most / 1000:g} once {change.pod.name} was bound"
+                )
+    return found
+
+
+def unfit_nodes(past: Past) -> list[str]:
+    nodes = Nodes(past)
+    pods: Mapping[str, Json] = {pod["metadata"]["uid"]: pod for _, _, pod in past.objects("pods")}
+    found = []
+    for change, bound in _bindings(past):
+        if bound and not change.deleted:
+            versions = nodes.at(change.pod.node, change.at)
+            if not any(_fit(pods[change.pod.uid], node) for node in versions):
+                what = "cordoned, tainted or not ready" if versions else "not there"
+                found.append(f"{change.pod.name} was bound to {change.pod.node}, which was {what}")
+    return found
+
+
+def _bindings(past: Past) -> Iterator[tuple[Change, bool]]:
+    """Every change, and whether it is the pod's binding; a pod that was made with its node has none."""
+    waiting = set()
+    for change in past.history:
+        bound = bool(change.pod.node) and change.pod.uid in waiting
+        if change.pod.node:
+            waiting.discard(change.pod.uid)
+        else:
+            waiting.add(change.pod.uid)
+        yield change, bound
+
+
+def _fit(pod: Json, node: Json) -> bool:
+    spec = node["spec"]
+    ready = [each["status"] for each in node["status"].get("conditions", ()) if each["type"] == "Ready"]
+    hard = [taint for taint in spec.get("taints", ()) if taint["effect"] in ("NoSchedule", "NoExecute")]
+    tolerated = all(any(_tolerates(each, taint) for each in pod["spec"].get("tolerations", ())) for taint in hard)
+    return not spec.get("unschedulable") and ready in ([], ["True"]) and tolerated
+
+
+def _tolerates(toleration: Json, taint: Json) -> bool:
+    if toleration.get("effect") not in (None, "", taint["effect"]):
+        return False
+    if toleration.get("key") not in (None, "", taint["key"]):
+        return False
+    return toleration.get("operator") == "Exists" or toleration.get("value", "") == taint.get("value", "")

@@ -1,0 +1,123 @@
+"""What happened in a fault run, on disk: one file of JSON lines for each kind, each line with its moment (seconds since 1970).
+
+  pods, nodes, podgroups, leases   every version: {at, type, object}
+  calls      every call of a verb: {at, replica, verb, pod, uid, node, began, ended, status, error}
+  metrics    a sample of each extender each second: {at, replica, name: value ...}
+  faults     {at, name, text, began, ended, window, late}: what was done, and until when it excuses
+  audit-*    the API servers' own logs: every write and every list, with its user
+  outcome    one line, at the end: what the run knows that its files do not say
+
+Written by `run`, read by the judges, also long after the run.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TextIO
+
+from tests.e2e.api import Json
+from tests.e2e.history import Change, Spans, seen
+
+Line = dict[str, Any]
+
+
+class Record:
+    """Thread-safe."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.Lock()  # guards the files
+        self._files: dict[str, TextIO] = {}
+
+    def note(self, kind: str, **fields: Any) -> None:
+        line = json.dumps({"at": time.time(), **fields}, separators=(",", ":"))
+        with self._lock:
+            if kind not in self._files:
+                self._files[kind] = (self.folder / f"{kind}.jsonl").open(
+                    "a", buffering=1
+                )  # of a run that is killed too
+            self._files[kind].write(line + "\n")
+
+    def close(self) -> None:
+        with self._lock:
+            for file in self._files.values():
+                file.close()
+            self._files.clear()
+
+
+def lines(folder: Path, kind: str) -> Iterator[Line]:
+    """In order; a last line that was cut off where the run was killed does not count."""
+    file = folder / f"{kind}.jsonl"
+    if file.exists():
+        with file.open() as opened:
+            for text in opened:
+                if text.endswith("\n"):
+                    yield json.loads(text)
+
+
+class Past:
+    """A run that has ended, as the judges read it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @cached_property
+    def outcome(self) -> Line:
+        """Raises ValueError where the run did not get to its end."""
+        for line in lines(self.folder, "outcome"):
+            return line
+        raise ValueError(f"{self.folder} is no fault run that ended: there is no outcome.jsonl")
+
+    @cached_property
+    def history(self) -> list[Change]:
+        return [
+            Change(line["at"], seen(line["object"]), line["type"] == "DELETED") for line in lines(self.folder, "pods")
+        ]
+
+    @cached_property
+    def faults(self) -> list[Line]:
+        return list(lines(self.folder, "faults"))
+
+    @cached_property
+    def calls(self) -> list[Line]:
+        return list(lines(self.folder, "calls"))
+
+    @cached_property
+    def metrics(self) -> list[Line]:
+        return list(lines(self.folder, "metrics"))
+
+    def objects(self, kind: str) -> Iterator[tuple[float, str, Json]]:
+        for line in lines(self.folder, kind):
+            yield line["at"], line["type"], line["object"]
+
+    def spans(self, *, late: bool = False) -> Spans:
+        """When a fault excuses. late: only those by which what was sent before arrives after."""
+        return [
+            (fault["began"], fault["ended"] + fault["window"]) for fault in self.faults if fault["late"] or not late
+        ]
+
+    def audit(self) -> Iterator[Line]:
+        """Of both servers, one after the other: {at, writer, verb, resource, subresource, name, code}; at: when it was received."""
+        for file in sorted(self.folder.glob("audit-*.log")):
+            for text in file.read_text(errors="replace").splitlines():
+                try:
+                    event = json.loads(text)
+                except ValueError:  # the server was killed while it wrote
+                    continue
+                what = event.get("objectRef", {})
+                yield {
+                    "at": datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp(),
+                    "writer": event["user"].get("uid", ""),
+                    "verb": event["verb"],
+                    "resource": what.get("resource", ""),
+                    "subresource": what.get("subresource", ""),
+                    "name": f"{what.get('namespace', '')}/{what.get('name', '')}",
+                    "code": event.get("responseStatus", {}).get("code", 0),
+                }

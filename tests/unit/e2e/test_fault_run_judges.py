@@ -1,0 +1,303 @@
+"""Each judge of a fault run lets a good history pass, and catches the fault that is planted for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.api import Json
+from tests.e2e.fault_run.judges.judge import JUDGES, judge
+from tests.e2e.fault_run.record import Record
+
+START = 1_790_000_000.0
+TAINT = {"key": "k", "effect": "NoSchedule"}
+
+
+class Written:
+    """A run on disk: a gang of two on one node, led by the first replica, for a hundred seconds."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.record = Record(folder)
+        self.wishes: dict[str, Any] = {"default/web": wish("default/web", 2)}
+
+    def version(self, at: float, kind: str, item: Json, what: str = "MODIFIED") -> None:
+        self.record.note(kind, at=START + at, type=what, object=item)
+
+    def node(self, at: float, name: str = "node", cpu: str = "8", what: str = "MODIFIED", **spec: Any) -> None:
+        room = {"cpu": cpu, "memory": "1Gi", "pods": "10"}
+        self.version(at, "nodes", {"metadata": {"name": name}, "spec": spec, "status": {"allocatable": room}}, what)
+
+    def pod(self, at: float, name: str, node: str = "", what: str = "MODIFIED", **metadata: Any) -> None:
+        self.version(at, "pods", pod(name, node, **metadata), what)
+
+    def bound(self, at: float, name: str, node: str = "node") -> None:
+        self.pod(at - 1, name)
+        self.pod(at, name, node)
+
+    def lease(self, at: float, holder: str) -> None:
+        spec = {"holderIdentity": f"{holder}_1", "renewTime": ""}
+        self.version(at, "leases", {"metadata": {"name": "gang-scheduler"}, "spec": spec})
+
+    def fault(self, began: float, ended: float, name: str = "kill", window: float = 30.0, late: bool = False) -> None:
+        self.record.note("faults", name=name, began=START + began, ended=START + ended, window=window, late=late)
+
+    def call(self, at: float, took: float, verb: str = "filter", status: int = 200) -> None:
+        times = {"began": START + at, "ended": START + at + took}
+        self.record.note("calls", replica="first", verb=verb, pod="default/web-0", status=status, error="", **times)
+
+    def sample(self, at: float, **values: float) -> None:
+        usual = {"process_start_time_seconds": 1.0, "process_resident_memory_bytes": 1e8, "process_open_fds": 30}
+        names = {f"gang_extender_{name}" if "process" not in name else name: value for name, value in values.items()}
+        self.record.note("metrics", at=START + at, replica="first", **usual | names)
+
+    def request(self, at: float, writer: str = "first", verb: str = "create", resource: str = "pods") -> None:
+        event = {
+            "requestReceivedTimestamp": datetime.fromtimestamp(START + at, UTC).isoformat(),
+            "user": {"uid": f"{writer}-extender"},
+            "verb": verb,
+            "objectRef": {"resource": resource, "subresource": "", "namespace": "default", "name": "web-0"},
+        }
+        with (self.folder / "audit-first.log").open("a") as file:
+            file.write(json.dumps(event) + "\n")
+
+    def log(self, text: str) -> None:
+        (self.folder / "first").mkdir(exist_ok=True)
+        (self.folder / "first" / "extender.log").write_text(text)
+
+    def calm(self, **state: Any) -> None:
+        empty: dict[str, Any] = {"pods": [], "nodes": [], "groups": [], "budgets": [], "claims": {}, "volumes": {}}
+        self.record.note("calm", **empty | state)
+
+    def judged(self) -> list[str]:
+        labels: dict[str, Json] = {"node": {}, "other": {}}
+        ended = {"seed": 0, "ended": START + 100, "calm": True, "labels": labels, "excused": []}
+        self.record.note("outcome", wishes=self.wishes, **ended)
+        self.record.close()
+        return judge(self.folder)
+
+
+def wish(key: str, least: int, **more: Any) -> Json:
+    return {
+        "key": key,
+        "min_member": least,
+        "level": "",
+        "roles": {},
+        "groups": [],
+        "policy": "",
+        "most": least,
+        **more,
+    }
+
+
+def pod(name: str, node: str = "", cpu: str = "2", group: str = "web", **metadata: Any) -> Json:
+    labels = {"scheduling.x-k8s.io/pod-group": group} if group else {}
+    container = {"resources": {"requests": {"cpu": cpu}}}
+    return {
+        "metadata": {"namespace": "default", "name": name, "uid": name, "labels": labels, **metadata},
+        "spec": {"containers": [container], **({"nodeName": node} if node else {})},
+        "status": {"phase": "Pending"},
+    }
+
+
+def node(name: str, cpu: str = "8") -> Json:
+    return {"metadata": {"name": name, "labels": {}}, "spec": {}, "status": {"allocatable": {"cpu": cpu}}}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Written:
+    made = Written(tmp_path)
+    made.node(0)
+    made.lease(0, "first")
+    made.bound(20, "web-0")
+    made.bound(20.1, "web-1")
+    made.call(19, 0.01)
+    made.request(20)
+    for second in range(100):
+        made.sample(second)
+    return made
+
+
+def test_a_good_run_is_good(run: Written) -> None:
+    run.log("pod bound\n")
+    run.calm()
+    assert run.judged() == []
+
+
+def bound_late(run: Written) -> None:
+    run.wishes["default/web"]["min_member"] = 3
+    run.bound(30, "web-2")
+
+
+def two_racks(run: Written) -> None:
+    run.wishes["default/web"]["level"] = "rack"
+
+
+def too_much(run: Written) -> None:
+    run.node(25, cpu="3")
+    run.bound(40, "web-2")
+
+
+def cordoned(run: Written) -> None:
+    run.node(30, unschedulable=True)
+    run.bound(40, "web-2")
+
+
+def tainted(run: Written) -> None:
+    run.node(30, taints=[TAINT])
+    run.bound(40, "web-2")
+
+
+def gone(run: Written) -> None:
+    run.node(30, what="DELETED")
+    run.bound(40, "web-2")
+
+
+def after_the_lease(run: Written) -> None:
+    run.lease(50, "second")
+    run.request(60)
+
+
+def slow(run: Written) -> None:
+    run.call(50, 6)
+
+
+def hung_up(run: Written) -> None:
+    run.call(50, 4.95, status=0)
+
+
+def waits(run: Written) -> None:
+    run.calm(pods=[pod("alone", group="")], nodes=[node("node")])
+
+
+def victim(run: Written) -> None:
+    comer = {"name": "important", "cpu": 2, "count": 1, "gang": False, "level": ""}
+    there = {"pods": [pod("web-9", "node", group="")], "nodes": [node("node")], "minimums": {}, "budgets": []}
+    run.record.note("evictions", **there, comer=comer, victims=["web-9"], waits=[])
+
+
+def an_error(run: Written) -> None:
+    run.sample(100, unexpected_errors_total=1)
+
+
+def a_traceback(run: Written) -> None:
+    run.log("INFO\nTraceback (most recent call last):\n  File ...\nKeyError: 'a'\n")
+
+
+def a_traceback_later(run: Written) -> None:
+    moment = datetime.fromtimestamp(START + 98).strftime("%m%d %H:%M:%S.000")
+    run.log(
+        f"E{moment} extender.crash] unexpected error\nTraceback (most recent call last):\n  File ...\nMemoryError\n"
+    )
+
+
+def a_leak(run: Written) -> None:
+    for second in range(100, 300):
+        run.sample(second, process_resident_memory_bytes=1e8 + 1e6 * second)
+
+
+def descriptors(run: Written) -> None:
+    for second in range(100, 300):
+        run.sample(second, process_open_fds=second)
+
+
+def held_in_the_end(run: Written) -> None:
+    run.sample(100, held_binds=3)
+
+
+def many_lists(run: Written) -> None:
+    for number in range(30):
+        run.request(50 + number, verb="list", resource="nodes")
+
+
+PLANTED = [
+    (bound_late, "no gang is a fraction: default/web: 2 of minMember 3 bound"),
+    (two_racks, "what annotations promise: default/web: not in one rack: node (none) for"),
+    (too_much, "no node over its room: node: 6 cpu of 3 once default/web-2 was bound"),
+    (
+        cordoned,
+        "bound only to a node that is fit: default/web-2 was bound to node, which was cordoned, tainted or not ready",
+    ),
+    (
+        tainted,
+        "bound only to a node that is fit: default/web-2 was bound to node, which was cordoned, tainted or not ready",
+    ),
+    (gone, "bound only to a node that is fit: default/web-2 was bound to node, which was not there"),
+    (after_the_lease, "only the leader writes: the extender of first had create pods default/web-0, and second led"),
+    (slow, "answers in time: first: filter of default/web-0 took 6.00 s"),
+    (hung_up, "answers in time: first: filter of default/web-0 took 4.95 s"),
+    (waits, "what fits does not wait: pod default/alone: 1 wait, 0 run of 1; there is room"),
+    (victim, "every eviction is needed: important came, and web-9 went, though there was room"),
+    (an_error, "no unexpected error: the extender of first: 1 more of gang_extender_unexpected_errors_total"),
+    (a_traceback, "no traceback: first/extender.log:2: KeyError: 'a'"),
+    (a_leak, "memory and descriptors do not grow: the extender of first: 95 MiB, later"),
+    (descriptors, "memory and descriptors do not grow: the extender of first: 30 descriptors, later"),
+    (held_in_the_end, "memory and descriptors do not grow: the extender of first: 3 calls are held in the end"),
+    (many_lists, "lists are rare: first-extender: more than 20 lists of nodes within 20 s"),
+]
+
+
+@pytest.mark.parametrize(("plant", "said"), [pytest.param(*each, id=each[0].__name__) for each in PLANTED])
+def test_a_planted_fault_is_caught(run: Written, plant: Callable[[Written], None], said: str) -> None:
+    plant(run)
+    (found,) = run.judged()
+    assert found.startswith(said)
+
+
+def test_every_judge_has_a_planted_fault() -> None:
+    assert {said.partition(":")[0] for _, said in PLANTED} == JUDGES.keys()
+
+
+@pytest.mark.parametrize(
+    ("plant", "fault"),
+    [
+        pytest.param(bound_late, {"began": 20.5, "ended": 21}, id="a fraction while a killed program comes back"),
+        pytest.param(
+            cordoned, {"began": 29, "ended": 31}, id="a node that was cordoned while the extender heard nothing"
+        ),
+        pytest.param(after_the_lease, {"began": 45, "ended": 59, "late": True}, id="a write that lay on the line"),
+        pytest.param(slow, {"began": 49, "ended": 50}, id="an answer while a program was frozen"),
+        pytest.param(an_error, {"began": 97, "ended": 100, "name": "little memory"}, id="an error for want of memory"),
+        pytest.param(
+            a_traceback_later, {"began": 97, "ended": 100, "name": "little memory"}, id="a traceback for want of memory"
+        ),
+    ],
+)
+def test_a_fault_excuses_what_follows_from_it(run: Written, plant: Callable[[Written], None], fault: Json) -> None:
+    plant(run)
+    run.fault(**fault)
+    assert run.judged() == []
+
+
+@pytest.mark.parametrize(
+    ("plant", "fault"),
+    [
+        pytest.param(bound_late, {"began": 50, "ended": 51}, id="a fraction before any fault"),
+        pytest.param(bound_late, {"began": 10, "ended": 11, "window": 5}, id="a fraction after the window of a fault"),
+        pytest.param(after_the_lease, {"began": 45, "ended": 59}, id="a write of an extender that was killed"),
+        pytest.param(a_traceback_later, {"began": 97, "ended": 100}, id="a traceback of an extender that was killed"),
+        pytest.param(an_error, {"began": 99, "ended": 100}, id="an error of an extender that was killed"),
+    ],
+)
+def test_a_fault_excuses_nothing_else(run: Written, plant: Callable[[Written], None], fault: Json) -> None:
+    plant(run)
+    run.fault(**fault)
+    assert len(run.judged()) == 1
+
+
+def test_a_run_that_did_not_end_cannot_be_judged(run: Written) -> None:
+    run.record.close()
+    with pytest.raises(ValueError, match="is no fault run that ended"):
+        judge(run.folder)
+
+
+def test_a_line_that_was_cut_off_does_not_count(run: Written) -> None:
+    run.record.close()
+    with (run.folder / "pods.jsonl").open("a") as file:
+        file.write('{"at": 1, "ty')
+    assert run.judged() == []
