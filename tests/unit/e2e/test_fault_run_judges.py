@@ -129,6 +129,18 @@ def test_a_good_run_is_good(run: Written) -> None:
     assert run.judged() == []
 
 
+def test_a_gang_that_is_evicted_whole_may_go_one_after_the_other(run: Written) -> None:
+    for name in ("web-0", "web-1"):
+        run.pod(60, name, "node", deletionTimestamp="2026-01-01T00:00:00Z")
+    run.pod(62, "web-0", "node", "DELETED")
+    run.pod(70, "web-1", "node", "DELETED")
+    assert run.judged() == []
+
+
+def evicted_in_part(run: Written) -> None:
+    run.pod(60, "web-0", "node", deletionTimestamp="2026-01-01T00:00:00Z")
+
+
 def bound_late(run: Written) -> None:
     run.wishes["default/web"]["min_member"] = 3
     run.bound(30, "web-2")
@@ -217,6 +229,7 @@ def many_lists(run: Written) -> None:
 
 PLANTED = [
     (bound_late, "no gang is a fraction: default/web: 2 of minMember 3 bound"),
+    (evicted_in_part, "no gang is a fraction: default/web: 1 of minMember 2 bound (default/web-1) at the end"),
     (two_racks, "what annotations promise: default/web: not in one rack: node (none) for"),
     (too_much, "no node over its room: node: 6 cpu of 3 once default/web-2 was bound"),
     (

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
 from tests.e2e.fault_run.promises import Story, broken_promises
 from tests.e2e.fault_run.record import Past
 from tests.e2e.fault_run.wishes import ONCE_SATISFIED, Wish
-from tests.e2e.history import violations
+from tests.e2e.history import Change, violations
 
 MINE = ("default", "other")  # namespaces of the gangs that are judged; those of hostile tenants are theirs
 
 
 def fractions(past: Past) -> list[str]:
     known = _wishes(past)
-    history = [change for change in past.history if change.pod.name.partition("/")[0] in MINE]
     return violations(
-        history,
+        list(_gone_when_told(past.history)),
         {key: wish.min_member for key, wish in known.items()},
         {},
         ended=past.outcome["ended"],
@@ -22,6 +24,16 @@ def fractions(past: Past) -> list[str]:
         loose=[key for key, wish in known.items() if wish.policy == ONCE_SATISFIED],
         excused_spans=past.spans(),
     )
+
+
+def _gone_when_told(history: Iterable[Change]) -> Iterator[Change]:
+    """A pod that is told to go is gone: its kubelet may take its time, and of a gang that is evicted whole one goes after the other."""
+    told = set()
+    for change in history:
+        if change.pod.name.partition("/")[0] in MINE and change.pod.uid not in told:
+            yield replace(change, deleted=change.deleted or change.pod.leaving)
+            if change.deleted or change.pod.leaving:
+                told.add(change.pod.uid)
 
 
 def promises(past: Past) -> list[str]:
