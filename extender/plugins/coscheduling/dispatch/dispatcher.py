@@ -124,10 +124,10 @@ class Dispatcher:
         turn = self._turn(group)
         due: list[tuple[corev1.Pod, str]] = []
         early: list[corev1.Pod] = []
-        for slot in self._manager.slots.of_group(group.key):
+        for slot in self._slots_not_taken(group):
             uid = slot.uid
-            member = group.members.get(uid)
-            if member is None or uid in answered or uid in group.held or member.nomination == slot.node_name:
+            member = group.members[uid]
+            if uid in answered or member.nomination == slot.node_name:
                 continue
             if self.bind_slots.is_kept_back(uid):
                 continue
@@ -140,6 +140,13 @@ class Dispatcher:
         if due and not self.bind_slots.lets_in(group):
             due.clear()
         return due, early
+
+    def _slots_not_taken(self, group: Group) -> list[Slot]:
+        """Of members that are not held, in the order in which they were planned. A gang that gathers sends each member as it comes: what
+        is held already, and what is for members to come, is not gone through each time. Lock held."""
+        slots = self._manager.slots
+        free = group.members.keys() - group.held.keys() - group.assigned
+        return sorted(filter(None, map(slots.get, free)), key=lambda slot: slot.id)
 
     def send_those_that_wait(self) -> None:
         """Gang sets that waited for bind calls to come free, where that are enough now."""

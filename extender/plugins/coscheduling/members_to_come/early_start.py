@@ -10,19 +10,18 @@ No counterpart upstream: scheduler-plugins and kube-scheduler's own gangs refuse
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import count, islice
-
-from msgspec import structs
 
 from extender import metrics
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling import messages, planner
+from extender.framework.resource import Resource
+from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dispatch.dispatcher import needs_siblings
 from extender.plugins.coscheduling.dispatch.holds import Holds
+from extender.plugins.coscheduling.members_to_come.likenesses import asks_for_no_more, has_each_role, names_of
 from extender.plugins.coscheduling.pod_conditions import same_refusal, was_refused
 from extender.plugins.coscheduling.spec.keys import JOBSET_INDEX
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
@@ -30,10 +29,10 @@ from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.gang_sets import is_linked
 from extender.plugins.coscheduling.state.group import Gathering, Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.quorum import needs
 from extender.plugins.coscheduling.waits_for import brings_volumes
 
 PAUSES = 4.0  # of the usual length that are a silence
-LIKENESS = "to-come/"  # what the UIDs of likenesses begin with, and no pod's
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +48,31 @@ class EarlyStartLimits:
         """Where members come one by one among those of many gangs, silence is a pause several times as long as those before it."""
         silence = max(self.silence_seconds, PAUSES * gathering.pace)
         return now - gathering.newest >= silence or now - gathering.since >= self.most_seconds
+
+
+@dataclass(slots=True)
+class _Sum:
+    """What pods ask for together, and how many they are."""
+
+    requests: Resource = field(default_factory=Resource)
+    pods: int = 0
+
+    @classmethod
+    def of(cls, infos: Iterable[PodInfo]) -> _Sum:
+        total = cls()
+        total.add(infos)
+        return total
+
+    def add(self, infos: Iterable[PodInfo]) -> None:
+        for info in infos:
+            self.requests.add(info.requests)
+            self.pods += 1
+
+    def covers(self, other: _Sum) -> bool:
+        asked = other.requests
+        return self.pods >= other.pods and all(
+            self.requests.amount(name) >= asked.amount(name) for name in names_of(asked)
+        )
 
 
 class EarlyStarts:
@@ -76,7 +100,7 @@ class EarlyStarts:
         if joined:
             gathering.newest = now
             gathering.came += 1
-        if spec is not None and not spec.invalid and len(group.members) >= spec.min_member:
+        if spec is not None and not spec.invalid and not needs(group, spec, group.members.keys()):
             self._complete(group)
         elif spec is None or not self._may_gather(group, spec):
             self.end(group)
@@ -87,23 +111,30 @@ class EarlyStarts:
             group.gathering, group.gathered = None, False
 
     def _may_gather(self, group: Group, spec: GroupSpec) -> bool:
-        """Only where the missing members are plainly like the first: of a gang with roles or phases they are not, and where members
-        look at each other a likeness without its pod tells too little."""
-        if spec.invalid or not 0 < len(group.members) < spec.min_member:
+        """Only where the missing members are plainly like those that there are: of a gang with phases they are not, and where members
+        look at each other a likeness without its pod tells too little. Of each role with a minimum one has to be there, and what
+        minResources asks for has to be no more than what all members ask for if the missing ones are like these."""
+        if spec.invalid or not group.members or not needs(group, spec, group.members.keys()):
             return False
         if group.assigned or group.started or group.ended or group.whole_of or group.start is not None:
             return False  # a part of it has been: that is completed, or begins anew
         if group.steps or group.in_part or group.early or spec.min_member > self._manager.max_held_binds / 2:
             return False
-        if spec.roles.minima or spec.min_resources is not None or is_linked(self._manager, group):
-            return False
-        if spec.match_policy is MatchPolicy.ONLY_WAITING:
+        if is_linked(self._manager, group) or spec.match_policy is MatchPolicy.ONLY_WAITING:
             return False
         info = next(iter(group.members.values())).info
         if needs_siblings(info) or brings_volumes(info.pod) or info.host_ports:
             return False
         rank = spec.rank_of(info.pod)
-        return rank is None or (rank[0] == 0 and rank[1] < spec.min_member and not JOBSET_INDEX.on(info.pod.metadata))
+        if rank is not None and (rank[0] or rank[1] >= spec.min_member or JOBSET_INDEX.on(info.pod.metadata)):
+            return False
+        if spec.roles.minima and (rank is not None or not has_each_role(group, spec)):
+            return False
+        return (
+            group.gathering is not None
+            or spec.min_resources is None
+            or asks_for_no_more(group, spec, spec.min_resources)
+        )
 
     def _complete(self, group: Group) -> None:
         """All members are there, and it is a gang as any other. What is still kept for members to come was for others than came."""
@@ -144,15 +175,30 @@ class EarlyStarts:
         manager.notes.on_capacity_freed([group.key])
         metrics.early_starts.labels("given_up").inc()
 
-    def make_way(self, priority: int) -> bool:
+    def make_way(self, priority: int, asking: Sequence[PodInfo] = ()) -> bool:
         """For a complete gang, or a single pod, of this priority that finds no room. Returns whether room comes free by it, now or
-        as soon as the calls that are held have ended. Lock held."""
+        as soon as the calls that are held have ended. Lock held.
+
+        asking: the members of the gang. No more gangs give way than have as much room as these ask for, those first that are of the lowest
+        priority and lack the largest part of their members. Empty: all of them give way.
+        """
+        if asking and self.room_is_coming():
+            return True  # the gang is planned again when those calls have ended
+        line = self._manager.line
         groups = [group for key in list(self._keys) if (group := self._manager.groups.get(key)) is not None]
-        ended = [group for group in groups if self._manager.line.priority_of(group) <= priority]
-        had_room = any(group.held or self._manager.slots.of_group(group.key) for group in ended)
-        for group in ended:
+        lower = [group for group in groups if line.priority_of(group) <= priority]
+        asked, freed = _Sum.of(asking), _Sum()
+        for group in sorted(lower, key=lambda each: (line.priority_of(each), self._part_there(each))):
+            if asking and freed.covers(asked):
+                break
+            freed.add(slot.pod_info for slot in self._manager.slots.of_group(group.key))
             self.end(group)
-        return had_room
+        return bool(freed.pods)
+
+    def _part_there(self, group: Group) -> float:
+        """Of its minMember: those that are nearly complete start soon, and would have the most members refused."""
+        spec = self._manager.specs.of(group)
+        return len(group.members) / max(1, spec.min_member) if spec is not None else 0.0
 
     def makes_way_for(self, pod: corev1.Pod) -> bool:
         """Likewise, for a pod that kube-scheduler has found no room for. One of a gang that is not complete takes it from none. Lock
@@ -210,31 +256,3 @@ class EarlyStarts:
                     self._keys.pop(key, None)
                 elif not may_plan or limits.ends(gathering, now):
                     self._manager.quarantine.for_gang(key, "early-start", partial(self.end, group), None)
-
-
-def with_room_to_come(placement: planner.Placement, request: planner.Request) -> planner.Placement:
-    """What was found for likenesses is room that is kept for members to come."""
-    return placement.keeping(info for info in request.members if info.pod.uid.startswith(LIKENESS))
-
-
-def likenesses(manager: PodGroupManager, group: Group, number: int) -> Sequence[PodInfo]:
-    """So many members that are still to be made, like the newest that there is, of the ranks that are missing; nothing where it does not
-    gather. Lock held."""
-    spec = manager.specs.of(group)
-    if group.gathering is None or number <= 0 or not group.members or spec is None:
-        return ()
-    pod = next(reversed(group.members.values())).pod
-    index = spec.index_key_of(pod)
-    there = {spec.rank_of(pod) for pod in (*(each.pod for each in group.members.values()), *_to_come(manager, group))}
-    ranks = (rank for rank in count() if (0, rank) not in there)
-    found = []
-    for rank in islice(ranks, number):
-        uid = f"{LIKENESS}{group.key}/{manager.slots.next_number()}"
-        labels = {**pod.metadata.labels, **({str(index): str(rank)} if index is not None else {})}
-        metadata = structs.replace(pod.metadata, name="to-come", uid=uid, labels=labels, annotations={})
-        found.append(PodInfo(structs.replace(pod, metadata=metadata)))
-    return found
-
-
-def _to_come(manager: PodGroupManager, group: Group) -> Iterator[corev1.Pod]:
-    return (slot.pod for slot in manager.slots.to_come(group.key))

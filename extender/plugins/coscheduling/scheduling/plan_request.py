@@ -14,8 +14,8 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.framework.resource import Resource
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.members_to_come.early_start import likenesses
 from extender.plugins.coscheduling.members_to_come.foreseen import foreseen
+from extender.plugins.coscheduling.members_to_come.likenesses import likenesses
 from extender.plugins.coscheduling.planner.trees import least_needed
 from extender.plugins.coscheduling.scheduling.overlay import Overlays
 from extender.plugins.coscheduling.scheduling.topology import places_of, sliced_of, topology_of
@@ -160,6 +160,9 @@ class PlanRequests:
         missing, asked = self._manager.places.lacks(group, spec, placed), dict(spec.roles.minima)
         settled = settled_members(group, spec)
         counted = [info for info in unplaced if info.pod.uid not in settled]
+        to_come = likenesses(self._manager, group, missing, counted) if missing else ()
+        counted += to_come
+        unplaced += to_come
         of = "" if alone else f" of {group.key}"
         minima = [
             planner.Minimum(
@@ -171,9 +174,7 @@ class PlanRequests:
             for role, number in missing.roles
         ]
         if missing.total:
-            to_come = likenesses(self._manager, group, missing.total - len(counted))
-            unplaced += to_come
-            all_members = frozenset(info.pod.uid for info in (*counted, *to_come))
+            all_members = frozenset(info.pod.uid for info in counted)
             minima.append(planner.Minimum(all_members, missing.total, f"minMember{of}", spec.min_member))
         return unplaced, minima
 

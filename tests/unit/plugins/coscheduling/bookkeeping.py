@@ -236,7 +236,7 @@ def _in_phase(manager: PodGroupManager, group: Group) -> GroupSpec | None:
 def _gathering(manager: PodGroupManager, group: Group) -> Iterable[str]:
     """Only a gang that lacks members gathers, and room for members to come is kept for none that has gathered."""
     spec = group.spec
-    if group.gathering is not None and spec is not None and len(group.members) >= spec.min_member:
+    if group.gathering is not None and spec is not None and not needs(group, spec, group.members.keys()):
         yield "it is complete"
     if group.gathering is None and group.gathered and manager.slots.to_come(group.key):
         yield "it gathers no more, and room is kept for its members"

@@ -15,7 +15,8 @@ from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher, cannot_be_woken, waves_of
-from extender.plugins.coscheduling.members_to_come.early_start import EarlyStarts, with_room_to_come
+from extender.plugins.coscheduling.members_to_come.early_start import EarlyStarts
+from extender.plugins.coscheduling.members_to_come.likenesses import with_room_to_come
 from extender.plugins.coscheduling.planner.room import Room, asked_of
 from extender.plugins.coscheduling.scheduling.checks import failed_check, note_extra_members
 from extender.plugins.coscheduling.scheduling.lost_slots import recheck
@@ -28,6 +29,7 @@ from extender.plugins.coscheduling.scheduling.plan.planned_gang_set import note_
 from extender.plugins.coscheduling.scheduling.plan.shortages import Shortages
 from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion, PlanRequests
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import exclude_members_that_will_not_return, lease_of
+from extender.plugins.coscheduling.spec.sources.ended_phase import size_of
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.gang_sets import chosen_groups, gang_set_of
 from extender.plugins.coscheduling.state.group import Gathering, Group
@@ -124,7 +126,7 @@ class GangSetPlanning:
         with self._manager.lock:
             if self._manager.slots.of_group(group.key) or group.held:
                 return self._manager.specs.of(group) is not None
-        asked = asked_of(request.members[0].requests)
+        asked = asked_of(max(request.members, key=size_of).requests)
         capacity = int(Room.of(attempt.permitted.cluster, asked).capacity(asked).sum())
         with self._manager.lock:
             spec = self._manager.specs.of(group)
@@ -165,8 +167,9 @@ class GangSetPlanning:
         with manager.lock:
             if manager.groups.get(attempt.group.key) is not attempt.group:
                 return
-            comes_free = self._early_starts.make_way(manager.line.priority_of(attempt.group))
-            comes_free = self._early_starts.room_is_coming() or comes_free
+            request = attempt.question.request
+            asking = request.members[: request.needed]
+            comes_free = self._early_starts.make_way(manager.line.priority_of(attempt.group), asking)
         if comes_free:
             self._schedule_planning()
         else:

@@ -12,7 +12,10 @@ from extender import metrics
 from extender.api import corev1
 from extender.api.codec import convert
 from extender.api.schedulingv1alpha1 import PodGroup
-from extender.plugins.coscheduling.members_to_come.early_start import likenesses
+from extender.plugins.coscheduling.members_to_come.likenesses import likenesses
+from extender.plugins.coscheduling.spec.roles import ROLE_LABEL
+from extender.plugins.coscheduling.state.quorum import Needs
+from tests.objects import make_pod_group
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members
 
@@ -41,6 +44,11 @@ def with_spec(pod: corev1.Pod, **spec: Any) -> corev1.Pod:
     return structs.replace(pod, spec=structs.replace(pod.spec, **spec))
 
 
+def with_role(pod: corev1.Pod, role: str) -> corev1.Pod:
+    labels = {**pod.metadata.labels, ROLE_LABEL: role}
+    return structs.replace(pod, metadata=structs.replace(pod.metadata, labels=labels))
+
+
 PORT = corev1.Container(ports=(corev1.ContainerPort(host_port=80, container_port=80),))
 CLAIM = convert({"name": "data", "persistentVolumeClaim": {"claimName": "data"}}, corev1.Volume)
 APART = corev1.TopologySpreadConstraint(
@@ -51,7 +59,17 @@ APART = corev1.TopologySpreadConstraint(
 @pytest.mark.parametrize(
     ("pod_group", "make"),
     [
-        pytest.param(group(minimum=3, roles="leader=1,worker=2"), None, id="of several roles"),
+        pytest.param(group(minimum=3, roles="leader=1,worker=2"), None, id="of a role of which no member is there"),
+        pytest.param(
+            group(minimum=3, roles="leader=1"),
+            lambda pod: labelled(with_role(pod, "leader"), pod_index="0"),
+            id="with roles and ranks",
+        ),
+        pytest.param(
+            make_pod_group().namespace("default").name("g").min_member(3).min_resources(cpu="4").obj(),
+            None,
+            id="whose missing members are larger by minResources",
+        ),
         pytest.param(group(minimum=3, groups='["default/g","default/other"]'), None, id="that starts with another"),
         pytest.param(group(minimum=3, match_policy="only-waiting"), None, id="whose batches are gangs"),
         pytest.param(group(minimum=0), None, id="with nonsense for minMember"),
@@ -110,9 +128,20 @@ def test_the_missing_ranks_are_those_of_the_likenesses(kube: KubeScheduler) -> N
     kube.apply(group(minimum=5))
     kube.create(*(labelled(each, job_completion_index=str(2 * number)) for number, each in enumerate(members(2))))
     manager = kube.plugin.manager
-    found = likenesses(manager, manager.groups["default/g"], 3)
+    found = likenesses(manager, manager.groups["default/g"], Needs(3))
     assert [each.pod.labels["batch.kubernetes.io/job-completion-index"] for each in found] == ["1", "3", "4"]
     assert len({each.pod.uid for each in found}) == 3
+
+
+def test_the_likenesses_are_of_the_roles_that_are_missing(kube: KubeScheduler) -> None:
+    """Each like the newest of its role, those beyond the minima like the newest of all. An annotation says a role as well."""
+    kube.apply(group(minimum=6, roles="leader=2,worker=3"))
+    kube.create(member("w", annotations={ROLE_LABEL: "worker"}), member("leader", role="leader", cpu=2))
+    manager = kube.plugin.manager
+    known = manager.groups["default/g"]
+    found = likenesses(manager, known, Needs(5, (("leader", 1), ("worker", 3))), [known.members["default/w"].info])
+    said = [(each.pod.labels[ROLE_LABEL], each.requests.milli_cpu) for each in found]
+    assert said == [("leader", 2000), ("worker", 1000), ("worker", 1000), ("leader", 2000)]
 
 
 def test_a_member_of_a_gang_that_is_not_complete_takes_the_room_of_none(kube: KubeScheduler) -> None:

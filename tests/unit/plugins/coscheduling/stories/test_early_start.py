@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 
 from extender.api import corev1
+from tests.objects import make_pod_group
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, group, member, members
 
@@ -148,6 +149,30 @@ def test_a_complete_gang_takes_the_room_at_once(world: Make) -> None:
     come(kube, *members(3, "b"))
     assert kube.starts == [{"b0", "b1", "b2"}]
     assert kube.held() == set()
+
+
+@pytest.mark.parametrize("gated", [False, True])
+def test_a_complete_gang_takes_no_more_than_it_needs_and_of_those_that_lack_the_most(world: Make, gated: bool) -> None:
+    """Those that are nearly complete start soon; a member that is refused serves kube-scheduler's back-off."""
+    kube = starting(world, early_start_percentage_of_room=100)
+    kube.apply(*(group(name, minimum=2) for name in "acd"), group("b", minimum=2))
+    kube.apply(group("a", minimum=4))
+    come(kube, *members(3, "a", prefix="a", gated=gated), *(member(f"{name}0", name, gated=gated) for name in "cd"))
+    assert kube.held() == {"a0", "a1", "a2", "c0", "d0"}, "there is no room left"
+    come(kube, *members(2, "b", prefix="b", gated=gated))
+    assert kube.starts == [{"b0", "b1"}]
+    assert {uid[0] for uid in kube.held()} == {"a", "d"}, "the first that lacks the most gave way, and it alone"
+    come(kube, member("a3", "a", gated=gated), member("d1", "d", gated=gated))
+    assert kube.running("a") | kube.running("d") == {"a0", "a1", "a2", "a3", "d0", "d1"}
+
+
+def test_a_gang_that_asks_for_nothing_has_as_many_pods_give_way_as_it_has(world: Make) -> None:
+    kube = KubeScheduler(world([node("n0", "8", pods=4)], early_start=True, early_start_percentage_of_room=100))
+    kube.apply(group("a", minimum=4), group("b", minimum=2))
+    come(kube, *members(3, "a", prefix="a", cpu=0))
+    assert len(kube.held()) == 3
+    come(kube, *members(2, "b", prefix="b", cpu=0))
+    assert kube.starts == [{"b0", "b1"}]
 
 
 def test_a_complete_gang_of_lower_priority_waits(world: Make) -> None:
@@ -332,3 +357,65 @@ def test_members_with_ranks_have_the_room_that_was_found_for_their_rank(kube: Ku
     assert kube.starts == [{"g0", "g1", "g2", "g3"}]
     assert [kube.pods[each.uid].node_name for each in pods] == ["n0", "n0", "n1", "n1"]
     assert kube.world.plans == 1
+
+
+ROLES = "leader=1,worker=2"
+
+
+@pytest.mark.parametrize("gated", [False, True])
+@pytest.mark.parametrize("order", ["leader,worker,worker", "worker,worker,leader"])
+def test_of_a_gang_with_roles_one_of_each_is_there_before_any_is_held(world: Make, gated: bool, order: str) -> None:
+    kube = starting(world, early_start_percentage_of_room=100)
+    kube.apply(group(minimum=3, roles=ROLES))
+    there: list[str] = []
+    for number, role in enumerate(order.split(",")):
+        come(kube, member(f"g{number}", role=role, cpu=2 if role == "leader" else 1, gated=gated))
+        there.append(role)
+        complete = len(there) == 3
+        assert len(kube.held()) == (0 if complete or len(set(there)) < 2 else len(there))
+    assert kube.starts == [{"g0", "g1", "g2"}]
+    assert list(kube.plugin.manager.slots) == []
+
+
+def test_a_member_of_a_role_that_no_more_are_missing_of_completes_nothing(kube: KubeScheduler) -> None:
+    kube.apply(group(minimum=3, roles=ROLES))
+    come(kube, member("leader", role="leader"), member("w0", role="worker"))
+    come(kube, member("second", role="leader"))
+    assert kube.starts == []
+    assert "w0" in kube.held()
+    come(kube, member("w1", role="worker"))
+    assert len(kube.starts) == 1
+    assert kube.starts[0] >= {"w0", "w1"}
+    passes(kube, 1.0)
+    assert list(kube.plugin.manager.slots) == []
+
+
+def test_a_role_that_is_missing_for_too_long_ends_it(kube: KubeScheduler) -> None:
+    kube.apply(group(minimum=3, roles=ROLES))
+    come(kube, member("leader", role="leader"), member("w0", role="worker"))
+    assert kube.held() == {"leader", "w0"}
+    passes(kube, 1.0)
+    assert kube.held() == set()
+    assert kube.told["w0"].startswith("pre-filter pod w0 cannot find enough sibling pods")
+
+
+def test_min_resources_say_that_the_others_are_larger_until_one_of_them_is_there(world: Make) -> None:
+    """A small launcher comes first. Members like it would not be all that is asked for."""
+    kube = starting(world, early_start_percentage_of_room=100)
+    kube.apply(make_pod_group().namespace("default").name("g").min_member(3).min_resources(cpu="5").obj())
+    come(kube, member("launcher"))
+    assert kube.held() == set()
+    come(kube, member("w0", cpu=2))
+    assert kube.held() == {"launcher", "w0"}
+    come(kube, member("w1", cpu=2))
+    assert kube.starts == [{"launcher", "w0", "w1"}]
+    assert kube.world.plans == 1
+
+
+def test_after_the_first_few_members_min_resources_are_compared_no_more(world: Make) -> None:
+    kube = KubeScheduler(world([node("n0", "640")], early_start=True))
+    kube.apply(make_pod_group().namespace("default").name("g").min_member(12).min_resources(cpu="22").obj())
+    come(kube, *members(8), *members(3, prefix="large", cpu=5))
+    assert kube.held() == set()
+    come(kube, member("last"))
+    assert len(kube.starts[0]) == 12
