@@ -25,6 +25,7 @@ from extender.plugins.coscheduling.members_to_come.likenesses import asks_for_no
 from extender.plugins.coscheduling.pod_conditions import same_refusal, was_refused
 from extender.plugins.coscheduling.spec.keys import JOBSET_INDEX
 from extender.plugins.coscheduling.spec.match_policy import MatchPolicy
+from extender.plugins.coscheduling.spec.membership import foreign_gates
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.gang_sets import is_linked
 from extender.plugins.coscheduling.state.group import Gathering, Group
@@ -100,7 +101,7 @@ class EarlyStarts:
         if joined:
             gathering.newest = now
             gathering.came += 1
-        if spec is not None and not spec.invalid and not needs(group, spec, group.members.keys()):
+        if spec is not None and self._is_complete(group, spec):
             self._complete(group)
         elif spec is None or not self._may_gather(group, spec):
             self.end(group)
@@ -122,19 +123,33 @@ class EarlyStarts:
             return False
         if is_linked(self._manager, group) or spec.match_policy is MatchPolicy.ONLY_WAITING:
             return False
-        info = next(iter(group.members.values())).info
-        if needs_siblings(info) or brings_volumes(info.pod) or info.host_ports:
+        newest = next(reversed(group.members.values())).info
+        if not self._is_plain(spec, newest):
+            return False
+        if spec.roles.minima and (spec.rank_of(newest.pod) is not None or not has_each_role(group, spec)):
+            return False
+        if group.gathering is not None:
+            return True
+        if spec.min_resources is not None and not asks_for_no_more(group, spec, spec.min_resources):
+            return False
+        return all(self._is_plain(spec, member.info) for member in group.members.values())
+
+    def _is_plain(self, spec: GroupSpec, info: PodInfo) -> bool:
+        """Whether the member comes as soon as it is created, and tells what others like it ask for. One that a foreign gate holds may come
+        in an hour."""
+        if needs_siblings(info) or brings_volumes(info.pod) or info.host_ports or self._is_held_back(info.pod):
             return False
         rank = spec.rank_of(info.pod)
-        if rank is not None and (rank[0] or rank[1] >= spec.min_member or JOBSET_INDEX.on(info.pod.metadata)):
+        return rank is None or (rank[0] == 0 and rank[1] < spec.min_member and not JOBSET_INDEX.on(info.pod.metadata))
+
+    def _is_held_back(self, pod: corev1.Pod) -> bool:
+        return pod.gated and foreign_gates(pod, (self._manager.gate,))
+
+    def _is_complete(self, group: Group, spec: GroupSpec) -> bool:
+        """Whether all members that it needs are there, and may come."""
+        if spec.invalid or needs(group, spec, group.members.keys()):
             return False
-        if spec.roles.minima and (rank is not None or not has_each_role(group, spec)):
-            return False
-        return (
-            group.gathering is not None
-            or spec.min_resources is None
-            or asks_for_no_more(group, spec, spec.min_resources)
-        )
+        return not self._is_held_back(next(reversed(group.members.values())).pod)
 
     def _complete(self, group: Group) -> None:
         """All members are there, and it is a gang as any other. What is still kept for members to come was for others than came."""

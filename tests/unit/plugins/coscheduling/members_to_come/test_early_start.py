@@ -12,9 +12,7 @@ from extender import metrics
 from extender.api import corev1
 from extender.api.codec import convert
 from extender.api.schedulingv1alpha1 import PodGroup
-from extender.plugins.coscheduling.members_to_come.likenesses import likenesses
 from extender.plugins.coscheduling.spec.roles import ROLE_LABEL
-from extender.plugins.coscheduling.state.quorum import Needs
 from tests.objects import make_pod_group
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members
@@ -51,6 +49,7 @@ def with_role(pod: corev1.Pod, role: str) -> corev1.Pod:
 
 PORT = corev1.Container(ports=(corev1.ContainerPort(host_port=80, container_port=80),))
 CLAIM = convert({"name": "data", "persistentVolumeClaim": {"claimName": "data"}}, corev1.Volume)
+QUOTA = corev1.PodSchedulingGate("example.com/quota")
 APART = corev1.TopologySpreadConstraint(
     max_skew=1, topology_key="kubernetes.io/hostname", when_unsatisfiable="DoNotSchedule"
 )
@@ -105,6 +104,35 @@ def test_a_gang_too_large_for_the_calls_that_are_held_does_not_gather(kube: Kube
 
 
 @pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda pod: with_spec(pod, volumes=(CLAIM,)), id="it brings a claim"),
+        pytest.param(lambda pod: with_spec(pod, topology_spread_constraints=(APART,)), id="it looks at others"),
+        pytest.param(lambda pod: with_spec(pod, scheduling_gates=(QUOTA,)), id="a foreign gate holds it"),
+    ],
+)
+@pytest.mark.parametrize("minimum", [3, 4])
+def test_a_member_that_is_not_plain_ends_it_whichever_it_is(
+    kube: KubeScheduler, change: Callable[[corev1.Pod], corev1.Pod], minimum: int
+) -> None:
+    kube.apply(group(minimum=minimum))
+    come(kube, *members(2))
+    assert len(kube.held()) == (2 if minimum < 5 else 0)
+    kube.create(change(member("last")))
+    assert kube.plugin.manager.groups["default/g"].gathering is None
+
+
+def test_a_gang_that_is_complete_but_for_a_foreign_gate_holds_no_call(kube: KubeScheduler) -> None:
+    """A quota may hold the member for an hour."""
+    kube.apply(group(minimum=3))
+    come(kube, *members(2))
+    last = member("last")
+    come(kube, with_spec(last, scheduling_gates=(QUOTA,)))
+    assert kube.held() == set()
+    assert list(kube.plugin.manager.slots) == []
+
+
+@pytest.mark.parametrize(
     ("minimum", "capacity", "small"),
     [
         pytest.param(4, 8, True, id="half of the room"),
@@ -122,26 +150,6 @@ def test_the_part_of_the_room_that_a_gang_may_have(
     spec = manager.specs.of(known)
     assert spec is not None
     assert kube.plugin.early_starts.is_small_enough(known, spec, capacity) is small
-
-
-def test_the_missing_ranks_are_those_of_the_likenesses(kube: KubeScheduler) -> None:
-    kube.apply(group(minimum=5))
-    kube.create(*(labelled(each, job_completion_index=str(2 * number)) for number, each in enumerate(members(2))))
-    manager = kube.plugin.manager
-    found = likenesses(manager, manager.groups["default/g"], Needs(3))
-    assert [each.pod.labels["batch.kubernetes.io/job-completion-index"] for each in found] == ["1", "3", "4"]
-    assert len({each.pod.uid for each in found}) == 3
-
-
-def test_the_likenesses_are_of_the_roles_that_are_missing(kube: KubeScheduler) -> None:
-    """Each like the newest of its role, those beyond the minima like the newest of all. An annotation says a role as well."""
-    kube.apply(group(minimum=6, roles="leader=2,worker=3"))
-    kube.create(member("w", annotations={ROLE_LABEL: "worker"}), member("leader", role="leader", cpu=2))
-    manager = kube.plugin.manager
-    known = manager.groups["default/g"]
-    found = likenesses(manager, known, Needs(5, (("leader", 1), ("worker", 3))), [known.members["default/w"].info])
-    said = [(each.pod.labels[ROLE_LABEL], each.requests.milli_cpu) for each in found]
-    assert said == [("leader", 2000), ("worker", 1000), ("worker", 1000), ("leader", 2000)]
 
 
 def test_a_member_of_a_gang_that_is_not_complete_takes_the_room_of_none(kube: KubeScheduler) -> None:
