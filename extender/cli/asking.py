@@ -83,7 +83,24 @@ def extender_of(args: argparse.Namespace) -> Iterator[Extender]:
         yield _at_address(args)
         return
     with cluster_of(args) as cluster:
-        yield Leader.find(cluster, args.lease, args.ops_port)
+        yield extender_in(args, cluster)
+
+
+def extender_in(args: argparse.Namespace, cluster: Connection | None) -> Extender:
+    """By a connection that is there already. cluster: as `named_cluster` has it. Raises UsageError, NoAnswerError."""
+    if cluster is None or not asks_leader(args):
+        return _at_address(args)
+    return Leader.find(cluster, args.lease, args.ops_port)
+
+
+@contextmanager
+def named_cluster(args: argparse.Namespace) -> Iterator[Connection | None]:
+    """The cluster whose leader is asked, or that is named beside an address; None for an address alone. Raises UsageError."""
+    if not asks_leader(args) and args.kubeconfig is None and not args.context:
+        yield None
+        return
+    with cluster_of(args) as cluster:
+        yield cluster
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from extender.plugins.coscheduling.report.outlook import (
     GangOutlook,
     Place,
     PodStatus,
+    QuotaRefusal,
     WhatIf,
 )
 
@@ -33,6 +34,15 @@ def of_what_if(found: WhatIf, terminal: Terminal = PLAIN) -> Iterator[str]:
         if gang.places_then:
             yield from ("", "where it would go once those have gone:")
         yield from _by_node(gang.places or gang.places_then, terminal)
+    if found.quotas:
+        yield ""
+        yield from fields([("quota", list(map(_of_quota, found.quotas)))], terminal)
+
+
+def _of_quota(refusal: QuotaRefusal) -> str:
+    if not refusal.quota:
+        return f"of {refusal.namespace} {refusal.message}"
+    return f"{refusal.quota} would refuse the pods: {refusal.resource}: {refusal.message}"
 
 
 def _what_if(gang: GangOutlook, *, standby: bool) -> Iterator[tuple[str, Iterable[str]]]:

@@ -7,8 +7,7 @@ looked up, so that the extender is asked about pods and PodGroups alone.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -62,19 +61,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 with an answer, whatever it says."""
+    from msgspec.structs import replace
+
     from extender.api import codec
-    from extender.cli import outlook_text, terminal
+    from extender.cli import outlook_text, quotas, terminal
     from extender.plugins.coscheduling.report.outlook import WhatIf
 
     _check(args)
-    with _classes_of(args) as classes:
+    with asking.named_cluster(args) as cluster:
+        classes = _listed(cluster) if cluster is not None and args.priority is None else {}
         question = of_files(args.filename, classes) if args.filename else of_flags(args, classes)
-    with asking.extender_of(args) as extender:
-        body = asking.answer(extender, _path(question), body=codec.encode(question))
+        body = asking.answer(asking.extender_in(args, cluster), _path(question), body=codec.encode(question))
+        found = codec.decode(body, WhatIf)
+        if cluster is not None:
+            found = replace(found, quotas=quotas.refusals(cluster, question))
     if args.output != "text":
-        output.dump(body, args.output)
+        output.dump(codec.encode(found), args.output)
     else:
-        output.show(outlook_text.of_what_if(codec.decode(body, WhatIf), terminal.of()))
+        output.show(outlook_text.of_what_if(found, terminal.of()))
     return 0
 
 
@@ -110,17 +114,8 @@ Classes = Mapping[str, Raw]
 """PriorityClasses by name, as the API server has them."""
 
 
-@contextmanager
-def _classes_of(args: argparse.Namespace) -> Iterator[Classes]:
-    """Those of the cluster that is asked, where one is named and lets us see them."""
-    if args.priority is not None or not asking.asks_leader(args):
-        yield {}
-        return
-    with asking.cluster_of(args) as cluster:
-        yield _listed(cluster)
-
-
 def _listed(cluster: Connection) -> Classes:
+    """None where the cluster does not let us see them."""
     from extender.api import codec
     from extender.client.errors import ApiError, ForbiddenError
     from extender.client.interface import PRIORITY_CLASSES, list_all
@@ -150,6 +145,8 @@ def of_flags(args: argparse.Namespace, classes: Classes) -> Raw:
             f"whatif: --priority-class {args.priority_class}: no such PriorityClass is known; --priority N says a number"
         )
     chosen = known.get(args.priority_class) or default_class(classes)
+    if args.priority_class:
+        spec["priorityClassName"] = args.priority_class  # quotas may be of a class
     spec["priority"] = args.priority if args.priority is not None else chosen.get("value", 0)
     if policy := chosen.get("preemptionPolicy"):
         spec["preemptionPolicy"] = policy

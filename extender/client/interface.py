@@ -104,6 +104,8 @@ KOORDINATOR_POD_GROUPS = ResourceType(
 VOLCANO_POD_GROUPS = ResourceType("scheduling.volcano.sh/v1beta1", "podgroups", "PodGroup", volcanov1beta1.PodGroup)
 FOREIGN_POD_GROUPS: tuple[ResourceType[Any], ...] = (KOORDINATOR_POD_GROUPS, VOLCANO_POD_GROUPS)
 """Other systems' objects: read where they are served to us, and never written."""
+RESOURCE_QUOTAS = ResourceType("v1", "resourcequotas", "ResourceQuota", corev1.ResourceQuota)
+"""Read by a command with its caller's own rights, and never watched."""
 LEASES = ResourceType("coordination.k8s.io/v1", "leases", "Lease", coordinationv1.Lease)
 
 RESOURCE_TYPES: tuple[ResourceType[Any], ...] = (

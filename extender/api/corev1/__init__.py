@@ -36,6 +36,13 @@ from extender.api.corev1.pod import (
     ResourceRequirements,
     TopologySpreadConstraint,
 )
+from extender.api.corev1.quota import (
+    ResourceQuota,
+    ResourceQuotaSpec,
+    ResourceQuotaStatus,
+    ScopedResourceSelectorRequirement,
+    ScopeSelector,
+)
 from extender.api.corev1.toleration import Taint, Toleration
 from extender.api.corev1.volume import (
     ClaimReference,
@@ -74,7 +81,12 @@ __all__ = [
     "PreferredSchedulingTerm",
     "ReplicaSet",
     "ReplicationController",
+    "ResourceQuota",
+    "ResourceQuotaSpec",
+    "ResourceQuotaStatus",
     "ResourceRequirements",
+    "ScopeSelector",
+    "ScopedResourceSelectorRequirement",
     "Service",
     "StatefulSet",
     "Taint",

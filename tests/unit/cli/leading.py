@@ -23,6 +23,7 @@ from tests.unit.scheduler.conftest import Bench, running
 OPS_PORT = 8889
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/gang-scheduler"
 POD = "/api/v1/namespaces/kube-system/pods/gang-scheduler-7d9-abcde"
+QUOTAS = "/api/v1/namespaces/default/resourcequotas"
 CONFIGURATION = ExtenderConfiguration(topology=(TopologyLevel("rack", "example.com/rack"),))
 
 
@@ -64,6 +65,7 @@ def leading(
                 "items": [priority_class("high", 1000), priority_class("usual", 5, default=True)],
             }
             front.objects[f"/apis/{PRIORITY_CLASSES.api_version}/{PRIORITY_CLASSES.plural}"] = classes
+            front.objects[QUOTAS] = {"metadata": {}, "items": []}
             yield Leading(bench, front, kubeconfig(folder, front.url), f"http://127.0.0.1:{server.server_port}")
         finally:
             front.stop()

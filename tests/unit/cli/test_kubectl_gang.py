@@ -23,7 +23,7 @@ from extender.client.kubeconfig import KubeconfigFiles
 from tests.documented import PROJECT
 from tests.fakes.port_forwarding import PortForwarding
 from tests.unit.cli import leading as leaders
-from tests.unit.cli.leading import LEASE, OPS_PORT, POD, Leading
+from tests.unit.cli.leading import LEASE, OPS_PORT, POD, QUOTAS, Leading
 
 Ask = Callable[..., str]
 
@@ -439,3 +439,32 @@ def test_what_a_token_is_not_sent_to(
     assert kubectl_gang(["list", "--server", pages.url, *arguments]) == code
     assert text in capsys.readouterr().err
     assert pages.asked == []
+
+
+def test_whatif_says_what_a_quota_would_refuse(leader: Leading, ask: Ask) -> None:
+    of_class = {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]}
+    hard = {"pods": "1", "requests.cpu": "20"}
+    leader.api.objects[QUOTAS] = {
+        "metadata": {},
+        "items": [
+            {
+                "metadata": {"name": "high", "namespace": "default"},
+                "spec": {"hard": hard, "scopeSelector": of_class},
+                "status": {"hard": hard, "used": {"requests.cpu": "12"}},
+            }
+        ],
+    }
+    asked = ("whatif", "--members", "3", "--requests", "cpu=3")
+    assert "quota" not in ask(*asked)
+    text = ask(*asked, "--priority-class", "high")
+    assert "  quota        default/high would refuse the pods: pods: 3 wanted, 1 of 1 left\n" in text
+    assert "default/high would refuse the pods: requests.cpu: 9 wanted, 8 of 20 left\n" in text
+    refusals = json.loads(ask(*asked, "--priority-class", "high", "-o", "json"))["quotas"]
+    assert [each["resource"] for each in refusals] == ["pods", "requests.cpu"]
+
+
+def test_quotas_that_the_caller_may_not_see_are_said_to_be_unknown(leader: Leading, ask: Ask) -> None:
+    del leader.api.objects[QUOTAS]
+    text = ask("whatif", "--members", "2", "--requests", "cpu=1")
+    assert text.startswith("default/what-if: fits now")
+    assert "quota        of default not known: " in text

@@ -58,12 +58,23 @@ class GangOutlook(Shown, frozen=True):
         return replace(self, preemption=preemption, reserved_for=keys_within(namespace, self.reserved_for))
 
 
+class QuotaRefusal(Shown, frozen=True):
+    """A ResourceQuota that would not let the pods be created, all of them together. quota: its key; empty where the quotas of the
+    namespace are not known. message: by how much, or why."""
+
+    namespace: str
+    quota: str
+    resource: str
+    message: str
+
+
 class WhatIf(Shown, frozen=True):
     """Each as if the others were not asked about. standby: the replica that answers does not lead, and knows of no places that are
-    promised to others."""
+    promised to others. quotas: filled in by the command line, with the caller's rights."""
 
     gangs: tuple[GangOutlook, ...]
     standby: bool = False
+    quotas: tuple[QuotaRefusal, ...] = ()
 
     def within_namespace(self, namespace: str) -> WhatIf:
         return replace(self, gangs=tuple(each.within_namespace(namespace) for each in self.gangs))
