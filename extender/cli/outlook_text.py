@@ -17,6 +17,7 @@ from extender.plugins.coscheduling.report.outlook import (
     Place,
     PodStatus,
     QuotaRefusal,
+    UsedUpBudget,
     WhatIf,
 )
 
@@ -75,6 +76,8 @@ def of_drain(found: DrainOutlook, terminal: Terminal = PLAIN) -> Iterator[str]:
     )
     if found.others:
         yield f"beside them {_counted(found.others, 'pod')} of no gang"
+    for each in found.budgets:
+        yield printable(_of_budget(each))
     if found.standby:
         yield STANDBY
     if not found.gangs:
@@ -91,6 +94,14 @@ def of_drain(found: DrainOutlook, terminal: Terminal = PLAIN) -> Iterator[str]:
         for gang in found.gangs
     ]
     yield from table(("GROUP", "HERE", "LEFT", "THEN", "MEMBERS GO"), rows, terminal)
+
+
+def _of_budget(found: UsedUpBudget) -> str:
+    pods = sorted(found.pods, key=natural)
+    return (
+        f"kubectl drain would wait: budget {found.budget} allows {found.allowed} of {_counted(len(pods), 'eviction')}: "
+        f"{', '.join(pods[:SHOWN_NAMES])}{_more(pods)}"
+    )
 
 
 def _goes(gang: DrainedGang) -> str:

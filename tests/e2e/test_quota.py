@@ -11,6 +11,9 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
+from extender.api import corev1
+from extender.api.codec import convert
+from extender.cli.quotas import refused
 from tests.e2e.api import POD_GROUPS, PODS, PRIORITY_CLASSES, Json, Refused
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import MANIFESTS, ControlPlane
@@ -112,3 +115,25 @@ def test_pods_of_high_priority_have_a_quota_of_their_own(quota: Cluster) -> None
 @pytest.mark.parametrize("name", ["system-cluster-critical", "system-node-critical"])
 def test_no_pod_has_the_priority_of_the_cluster_s_own(name: str, quota: Cluster) -> None:
     assert "exceeded quota: no-system-priority" in refusal(quota, pod(0, priority=name))
+
+
+@pytest.mark.parametrize(
+    ("cpu", "priority", "refusing"),
+    [
+        pytest.param("64", "", "", id="all that there is"),
+        pytest.param("65", "", "gangs: requests.cpu", id="more"),
+        pytest.param("16", "high-priority", "", id="all that its class may have"),
+        pytest.param("17", "high-priority", "gangs-of-high-priority: requests.cpu", id="more than its class may have"),
+        pytest.param("1", "system-cluster-critical", "no-system-priority: pods", id="a class that may have nothing"),
+    ],
+)
+def test_whatif_says_beforehand_what_is_refused(quota: Cluster, cpu: str, priority: str, refusing: str) -> None:
+    body = pod(9, cpu=cpu, priority=priority)
+    body["spec"]["containers"][0]["resources"]["requests"]["memory"] = "1Gi"
+    quotas = [convert(each, corev1.ResourceQuota) for each in quota.api.items(QUOTAS)]
+    said = [f"{each.quota.partition('/')[2]}: {each.resource}" for each in refused(quotas, [body], [])]
+    assert said == ([refusing] if refusing else [])
+    name, _, resource = refusing.partition(": ")
+    words = refusal(quota, body, "?dryRun=All")
+    assert bool(words) == bool(refusing)
+    assert f"exceeded quota: {name}, requested: {resource}=" in words or not refusing

@@ -14,6 +14,7 @@ from extender.plugins.coscheduling.report.outlook import (
     GangOutlook,
     Place,
     PodStatus,
+    UsedUpBudget,
     WhatIf,
 )
 
@@ -124,6 +125,13 @@ def test_what_else_is_on_the_node() -> None:
         "node n0, which is cordoned: 1 gang on it, 1 would fall below minMember",
         "beside them 1 pod of no gang",
     ]
+
+
+def test_budgets_at_which_a_drain_waits() -> None:
+    pods = tuple(f"a/p-{number}" for number in range(10))
+    lines = list(outlook_text.of_drain(DrainOutlook("n0", (), budgets=(UsedUpBudget("a/web", 1, pods),))))
+    shown = ", ".join(pods[:8])
+    assert lines[1:] == [f"kubectl drain would wait: budget a/web allows 1 of 10 evictions: {shown} ..."]
 
 
 @pytest.mark.parametrize(

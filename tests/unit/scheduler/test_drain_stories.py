@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from extender.client.interface import POD_GROUPS
+from extender.client.interface import POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS
 from extender.config.types import ExtenderConfiguration, TopologyLevel
 from extender.plugins.coscheduling.questions import drain
-from extender.plugins.coscheduling.report.outlook import DrainedGang, DrainOutlook
+from extender.plugins.coscheduling.report.outlook import DrainedGang, DrainOutlook, UsedUpBudget
 from extender.scheduler.interface import DRAIN
-from tests.unit.scheduler.conftest import Bench, running
+from tests.unit.scheduler.conftest import GROUP_LABEL, Bench, running
 from tests.unit.scheduler.test_what_if_stories import trace
 
 
@@ -146,3 +146,33 @@ def test_a_gang_for_which_no_time_is_left_is_not_planned(bench: Bench, monkeypat
     run_gang(bench, "train", 1, "n0")
     [gang] = ask(bench).gangs
     assert (gang.asked, gang.below, gang.fits) == (False, True, False)
+
+
+def test_budgets_at_which_the_drain_would_wait_are_told(bench: Bench) -> None:
+    for name in ("n0", "n1"):
+        bench.node(name)
+    run_gang(bench, "train", 2, "n0", "n0")
+    bench.pod("web", node="n0", labels={"app": "web"})
+    for name in ("train-0", "train-1", "web"):
+        bench.api.patch(PODS, name, {"status": {"phase": "Running"}}, namespace="default", subresource="status")
+        bench.until(
+            lambda name=name: bench.store(PODS).get(f"default/{name}").status.phase == "Running",  # type: ignore[misc]
+            "it runs",
+        )
+    for name, allowed, labels in (
+        ("train", 1, {GROUP_LABEL: "train"}),
+        ("web", 1, {"app": "web"}),
+        ("other", 0, {"app": "other"}),
+    ):
+        budget = {
+            "metadata": {"name": name},
+            "spec": {"selector": {"matchLabels": labels}},
+            "status": {"disruptionsAllowed": allowed},
+        }
+        bench.api.create(POD_DISRUPTION_BUDGETS, budget)
+        bench.until(
+            lambda name=name: bench.store(POD_DISRUPTION_BUDGETS).get(f"default/{name}") is not None,  # type: ignore[misc]
+            "the budget is seen",
+        )
+    assert ask(bench).budgets == (UsedUpBudget("default/train", 1, ("default/train-0", "default/train-1")),)
+    assert ask(bench, "n1").budgets == ()

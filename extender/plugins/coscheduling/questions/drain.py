@@ -22,6 +22,7 @@ from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
 from extender.plugins.coscheduling.planner.request import BUDGET_SECONDS as PLAN_SECONDS
+from extender.plugins.coscheduling.questions.budgets import used_up
 from extender.plugins.coscheduling.questions.one_at_a_time import OneAtATime
 from extender.plugins.coscheduling.questions.places import places_by_name
 from extender.plugins.coscheduling.report.fit_analyses import shortfall_of
@@ -78,7 +79,16 @@ class DrainQuestions:
             leaving.sort(key=lambda each: (-each.priority, each.group.key))
             gangs = list(self._planned(leaving, snapshot, node))
         gangs.sort(key=lambda gang: not gang.below)
-        return DrainOutlook(node_name, tuple(gangs), others, node.unschedulable, standby=not given.may_plan())
+        evicting = given.preemption
+        budgets = used_up((info.pod for info in node.pods), evicting.pdbs() if evicting is not None else ())
+        return DrainOutlook(
+            node_name,
+            tuple(gangs),
+            others,
+            node.unschedulable,
+            standby=not given.may_plan(),
+            budgets=tuple(budgets),
+        )
 
     def _leaving(self, group: Group, node_name: str) -> _Leaving | None:
         """None for a group that is set aside, or of which nothing is on the node. Takes the lock."""

@@ -101,14 +101,24 @@ class DrainedGang(Shown, frozen=True):
     asked: bool = True
 
 
+class UsedUpBudget(Shown, frozen=True):
+    """A PodDisruptionBudget that allows fewer evictions now than it counts pods on the node. pods: these, by `namespace/name`."""
+
+    budget: str
+    allowed: int
+    pods: tuple[str, ...]
+
+
 class DrainOutlook(Shown, frozen=True):
-    """Those that would fall below minMember first, then by priority. others: how many pods of no gang are on the node."""
+    """Those that would fall below minMember first, then by priority. others: how many pods of no gang are on the node. budgets: at which
+    the drain would wait, of gangs' pods and others'."""
 
     node: str
     gangs: tuple[DrainedGang, ...]
     others: int = 0
     unschedulable: bool = False
     standby: bool = False
+    budgets: tuple[UsedUpBudget, ...] = ()
 
 
 class PodStatus(Shown, frozen=True):
