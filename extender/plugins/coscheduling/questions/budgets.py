@@ -14,8 +14,8 @@ from extender.api import corev1, policyv1
 from extender.framework.preemption.disruption_budgets import budgets_of
 from extender.plugins.coscheduling.report.outlook import UsedUpBudget
 
-MIRROR = "kubernetes.io/config.mirror"
-DAEMON_SET = "DaemonSet"
+STAY = ("DaemonSet", "Node")
+"""Controllers of pods that `kubectl drain` leaves there. A static pod's is its node."""
 
 
 def used_up(pods: Iterable[corev1.Pod], budgets: Iterable[policyv1.PodDisruptionBudget]) -> Iterator[UsedUpBudget]:
@@ -47,4 +47,4 @@ def _is_evicted(pod: corev1.Pod) -> bool:
     if pod.status.phase in ("Succeeded", "Failed", "Pending") or pod.metadata.deletion_timestamp is not None:
         return False
     owner = pod.metadata.controller
-    return MIRROR not in pod.metadata.annotations and (owner is None or owner.kind != DAEMON_SET)
+    return owner is None or owner.kind not in STAY

@@ -44,9 +44,7 @@ def budget(allowed: int, namespace: str = "team-a", name: str = "web", **status:
         pytest.param([pod().phase("Succeeded")], [budget(0)], [], id="so does one that has ended"),
         pytest.param([pod().terminating()], [budget(0)], [], id="and one that is going"),
         pytest.param([pod().owner("DaemonSet", "d")], [budget(0)], [], id="a DaemonSet's stays on the node"),
-        pytest.param(
-            [pod().annotation("kubernetes.io/config.mirror", "x")], [budget(0)], [], id="so does a static one"
-        ),
+        pytest.param([pod().owner("Node", "n0", "v1")], [budget(0)], [], id="so does a static one"),
         pytest.param(
             [pod()],
             [budget(0, name="z"), budget(0, name="b")],
