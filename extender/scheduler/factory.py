@@ -48,7 +48,7 @@ from extender.scheduler.background import Background
 from extender.scheduler.bind_verb import BindVerb
 from extender.scheduler.election import RENEW_DEADLINE, Elector, Fitness
 from extender.scheduler.event_handlers import NodeHandlers, ObjectHandlers, PodHandlers
-from extender.scheduler.filter_health import USELESS_SECONDS, FilterHealth
+from extender.scheduler.filter_health import UNFIT_SECONDS, FilterHealth
 from extender.scheduler.health import CACHE_NOT_SYNCED
 from extender.scheduler.in_flight import InFlight
 from extender.scheduler.leadership import Leadership, LeaseHandlers
@@ -74,6 +74,7 @@ from extender.scheduler.running_configuration import RunningConfiguration
 from extender.scheduler.scheduler import Scheduler, SchedulerDependencies
 from extender.scheduler.scheduling_cycle import SchedulingCycle
 from extender.scheduler.unconfirmed_bindings import UnconfirmedBindings
+from extender.scheduler.unreached import Unreached
 from extender.scheduler.volume_handlers import has_unbound_claims, volumes_known, watch_volumes
 from extender.scheduler.watch_foreign import watch_foreign_groups
 from extender.scheduler.watch_in_tree import watch_in_tree_groups
@@ -127,6 +128,7 @@ class _Assembly:
             electors="extender" if elects else "kube-scheduler",
         )
         self._filter_health = FilterHealth(clock)
+        self._unreached = Unreached(self._leads, configuration.serves, clock)
         self._elector = self._new_elector(host_name, address)
         self._recorder = Recorder(api, enabled=self._leads, clock=clock)
         self._cache = Cache(clock=clock)
@@ -149,7 +151,7 @@ class _Assembly:
         """Why another replica would be the better leader."""
         if not self._informers.has_synced():
             return CACHE_NOT_SYNCED
-        return self._filter_health.trouble(USELESS_SECONDS)
+        return self._filter_health.trouble(UNFIT_SECONDS) or self._unreached.trouble(UNFIT_SECONDS)
 
     def scheduler(self, settled: Callable[[], None] | None) -> Scheduler:
         self._framework_dependencies = self._new_framework_dependencies()
@@ -288,7 +290,7 @@ class _Assembly:
         watch_volumes(informers, coscheduling.on_volumes)
         informers.informer(PODS).add_handler(pods)
         informers.informer(PODS).add_handler(ObjectHandlers(self._pod_groups.on_pod))
-        informers.informer(PODS).add_handler(ObjectHandlers(self._observed.on_pod))
+        informers.informer(PODS).add_handler(ObjectHandlers(self._observed.on_pod, self._unreached.on_pod))
         informers.informer(NODES).add_handler(NodeHandlers(self._cache, coscheduling.on_node))
         pod_groups = informers.informer(POD_GROUPS, optional=True)
         pod_groups.add_handler(ObjectHandlers(coscheduling.on_pod_group))
@@ -315,6 +317,7 @@ class _Assembly:
             ),
             filter_health=self._filter_health,
             elector=self._elector,
+            unreached=self._unreached,
             refusals=FilterHealth(self._clock, askers=1, text="every filter call has been refused", hint=""),
             scheduling_cycle=SchedulingCycle(self._cache.snapshot, self._clock),
             preemption_cycle=PreemptionCycle(self._cache.snapshot, self._coscheduling.process_preemption),

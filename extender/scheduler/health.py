@@ -17,6 +17,7 @@ from extender.scheduler.interface import Check
 from extender.scheduler.leadership import Leadership
 from extender.scheduler.pod_groups.controller import PodGroupController
 from extender.scheduler.running_configuration import RunningConfiguration
+from extender.scheduler.unreached import Unreached
 
 CACHE_NOT_SYNCED = "cache not synced"
 KUBE_SCHEDULER = "kube-scheduler"  # a check of /livez: what fails it is for kube-scheduler to end, not for the extender
@@ -32,6 +33,7 @@ class Health:
     pod_groups: PodGroupController
     filter_health: FilterHealth
     refusals: FilterHealth
+    unreached: Unreached
     background: Background
     planning: Background
     running: RunningConfiguration
@@ -84,7 +86,7 @@ class Health:
         """
         if refused := self.refusals.trouble(USELESS_SECONDS):
             return f"{refused}: {self.not_ready() or 'ready by now'}"
-        return self.filter_health.trouble(USELESS_SECONDS)
+        return self.filter_health.trouble(USELESS_SECONDS) or self.unreached.trouble(USELESS_SECONDS)
 
     def _filter_check(self, seconds: float) -> Check:
         trouble = self.filter_health.trouble(seconds)

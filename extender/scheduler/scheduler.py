@@ -65,6 +65,7 @@ from extender.scheduler.pod_groups.controller import PodGroupController
 from extender.scheduler.preemption_cycle import PreemptionCycle
 from extender.scheduler.running_configuration import RunningConfiguration
 from extender.scheduler.scheduling_cycle import NOT_CACHE_CAPABLE, SchedulingCycle
+from extender.scheduler.unreached import Unreached
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +88,7 @@ class SchedulerDependencies:
     in_flight: InFlight
     filter_health: FilterHealth
     refusals: FilterHealth
+    unreached: Unreached
     scheduling_cycle: SchedulingCycle
     preemption_cycle: PreemptionCycle
     bind_verb: BindVerb
@@ -117,6 +119,7 @@ class Scheduler:
             dependencies.pod_groups,
             dependencies.filter_health,
             dependencies.refusals,
+            dependencies.unreached,
             dependencies.background,
             dependencies.planning,
             dependencies.running,
@@ -134,6 +137,7 @@ class Scheduler:
                 return ExtenderFilterResult(error="no NodeNames")
             self._dependencies.observed.whole_nodes("filter")
             return ExtenderFilterResult(error=NOT_CACHE_CAPABLE)
+        self._dependencies.unreached.asked()
         if self._not_ours(args.pod):
             return ExtenderFilterResult(node_names=list(args.node_names))
         reason = self._health.not_ready()

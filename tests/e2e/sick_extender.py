@@ -1,6 +1,7 @@
-"""`gang-extender` whose filter answers Error to every pod while a file is there: `python -m tests.e2e.sick_extender FILE serve ...`.
+"""`gang-extender` whose filter is sick while a file is there: `python -m tests.e2e.sick_extender FILE errs serve ...`.
 
-It is alive all the while: every page and probe is answered. How long it errs counts in kubelet.py's seconds, so that its probes fail in
+`errs`: it answers Error to every pod, and is alive all the while: every page and probe is answered. `blocks`: a call blocks its event
+loop, and nothing is answered any more. How long it errs, or is not reached, counts in kubelet.py's seconds, so that its probes fail in
 time. Used by test_sick_leader.
 """
 
@@ -11,15 +12,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from gevent import monkey
+
 from extender.cli import main as command
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.scheduler import filter_health
 from extender.scheduler.filter_health import FilterHealth
+from extender.scheduler.unreached import Unreached
 from tests.e2e.kubelet import SCALE
 
+SLEEP = monkey.get_original("time", "sleep")  # of the thread, not of a greenlet
 
-def errs_while(file: Path, pre_filter: Any) -> Any:
+
+def sick_while(file: Path, sick: str, pre_filter: Any) -> Any:
     def faulty(self: Coscheduling, state: object, pod: object, nodes: object) -> Any:
+        while sick == "blocks" and file.exists():
+            SLEEP(1)
         if file.exists():
             raise KeyError("a fault of ours")
         return pre_filter(self, state, pod, nodes)
@@ -34,9 +42,14 @@ def in_less_time(init: Any) -> Any:
     return scaled
 
 
-def main(file: str, *arguments: str) -> int:
-    setattr(Coscheduling, "pre_filter", errs_while(Path(file), Coscheduling.pre_filter))  # noqa: B010
+def sooner(trouble: Any) -> Any:
+    return lambda self, seconds: trouble(self, seconds * SCALE)
+
+
+def main(file: str, sick: str, *arguments: str) -> int:
+    setattr(Coscheduling, "pre_filter", sick_while(Path(file), sick, Coscheduling.pre_filter))  # noqa: B010
     setattr(FilterHealth, "__init__", in_less_time(FilterHealth.__init__))  # noqa: B010
+    setattr(Unreached, "trouble", sooner(Unreached.trouble))  # noqa: B010
     filter_health.QUIET_SECONDS /= SCALE  # kube-scheduler's back-off is as shipped
     return command.main(arguments)
 

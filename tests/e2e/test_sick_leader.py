@@ -17,17 +17,31 @@ import pytest
 from tests.e2e.api import Refused
 from tests.e2e.cluster import Cluster
 from tests.e2e.kubelet import SCALE, Container, Kubelet
+from tests.e2e.link import REFUSE, Link
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually, free_port
 from tests.e2e.test_two_replicas import LEASE, holder, own_host_name
 
 # Seconds of a kubelet. A kube-scheduler that is restarted may be the first to ask for the Lease again, and is killed once more.
-LIVENESS, STARTUP = 70, 30
+LIVENESS, STARTUP = 50, 30
 PATIENCE = LIVENESS + 4 * STARTUP
-ERRS = 30  # for so long it errs before anything is made of that
+ERRS = 5  # for so long it errs before anything is made of that
 GROUP, NAMES = "default/web", ("web-0", "web-1")
 LEADING, READY = "gang_extender_leading", "gang_extender_ready"
 Start = Callable[..., Kubelet]
+
+
+class Cut:
+    """A line between a kube-scheduler and its extender, both of one pod."""
+
+    def __init__(self) -> None:
+        self.target: int | None = None  # the extender's port
+        self.link = Link(lambda: self.target).start()
+
+    def put_between(self, config: dict[str, Any]) -> None:
+        """Into a KubeSchedulerConfiguration."""
+        for entry in config["extenders"]:
+            entry["urlPrefix"] = f"http://127.0.0.1:{self.link.port}"
 
 
 @pytest.fixture
@@ -40,14 +54,24 @@ def start(cluster: Cluster, tmp_path: Path) -> Iterator[Start]:
     except Refused as refused:
         assert refused.code == 404  # noqa: PT017 - no earlier test has left one
 
-    def start(name: str, *, server: str = "", sick_while: Path | None = None) -> Kubelet:
-        """sick_while: its filter errs while that file is there."""
+    def start(
+        name: str, *, server: str = "", sick_while: Path | None = None, sick: str = "errs", cut: Cut | None = None
+    ) -> Kubelet:
+        """sick_while: its filter is sick in that way while that file is there. cut: what its kube-scheduler calls in place of it."""
         (tmp_path / name).mkdir()
-        pair = Pair.of(cluster.plane, tmp_path / name, as_shipped=True, server=server)
-        if sick_while is not None:
+        pair = Pair.of(
+            cluster.plane,
+            tmp_path / name,
+            as_shipped=True,
+            server=server,
+            change=cut.put_between if cut else lambda config: None,
+        )
+        if sick_while is not None or cut is not None:
             command = pair.extender.program.command
             at = command.index("extender.cli.main")
-            command[at : at + 1] = ["tests.e2e.sick_extender", str(sick_while)]
+            command[at : at + 1] = ["tests.e2e.sick_extender", str(sick_while or tmp_path / "never"), sick]
+        if cut is not None:
+            cut.target = pair.extender.port
         for program in pair:
             program.program.command[:0] = own_host_name(name)
         started.append(Kubelet(pair).start())
@@ -135,6 +159,37 @@ def test_an_extender_that_is_alive_and_errs_for_every_pod_costs_its_kube_schedul
     assert "kube-scheduler: liveness failed" in first.happened
     assert second.happened == []
     eventually(lambda: "extender: liveness failed" in first.happened, within=SCALE * ERRS + 20, what="it is restarted")
+
+
+def test_an_extender_whose_event_loop_is_blocked_by_every_call_costs_its_kube_scheduler_the_lease(
+    cluster: Cluster, start: Start, tmp_path: Path
+) -> None:
+    """Each restart of the extender makes it well until the next call: seconds in which nothing is placed."""
+    sick = tmp_path / "sick"
+    first, second = two(start, cluster, sick_while=sick, sick="blocks")
+    sick.touch()
+    run_a_gang(cluster, within=SCALE * PATIENCE + 20)
+    assert (second.pair.extender.planned(GROUP), holder(cluster)) == (1, "second")
+    assert "kube-scheduler: liveness failed" in first.happened
+    assert second.happened == []
+
+
+def test_a_kube_scheduler_that_does_not_reach_its_extender_loses_the_lease(cluster: Cluster, start: Start) -> None:
+    """Both are well by themselves, and no call comes through."""
+    cut = Cut()
+    try:
+        first, second = two(start, cluster, cut=cut)
+        cluster.node("node-0")
+        cluster.pod("before")
+        cluster.recorder.await_bound("before", within=10)
+        cut.link.set(REFUSE)
+        run_a_gang(cluster, within=SCALE * (ERRS + LIVENESS + STARTUP) + 30)
+        assert (second.pair.extender.planned(GROUP), holder(cluster)) == (1, "second")
+        assert "kube-scheduler: liveness failed" in first.happened
+        assert not [each for each in first.happened if each.startswith("extender: ")]
+        assert second.happened == []
+    finally:
+        cut.link.stop()
 
 
 def test_an_extender_that_never_gets_ready_leaves_the_lease_to_another(cluster: Cluster, start: Start) -> None:
