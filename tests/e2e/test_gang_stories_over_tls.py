@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import signature
 
 import pytest
 
-from tests.e2e import test_gang_stories, test_order_stories
+from tests.e2e import test_gang_stories, test_gated_gangs, test_verdicts
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.pair import Pair
 from tests.e2e.service import ServiceShape
@@ -32,5 +33,7 @@ def module_programs(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
         shape.stop()
 
 
-for stories in (test_gang_stories, test_order_stories):
-    globals().update({name: each for name, each in vars(stories).items() if name.startswith("test_")})
+for stories in (test_gang_stories, test_gated_gangs, test_verdicts):
+    for name, story in list(vars(stories).items()):
+        if name.startswith("test_") and "module_programs" in signature(story).parameters:
+            globals()[name] = story
