@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from extender.config.load import load_extender_configuration
@@ -13,12 +16,39 @@ PAGES = (
     PROJECT / "README.md",
     *sorted(file for file in (PROJECT / "docs").rglob("*.md") if "_build" not in file.parts),
 )
-BLOCK = re.compile(r"^```\n\$ (.*)\n([\s\S]*?)^```", re.MULTILINE)
+BESIDE_PAGES = (PROJECT / "CONTRIBUTING.md", PROJECT / "SECURITY.md")
+FENCE = re.compile(r"^( *)```(.*)\n([\s\S]*?)^\1```$", re.MULTILINE)
+PROMPT = "$ "
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What stands between two fences. language: `sh` for commands; none for one command with its output, which begins with a prompt."""
+
+    page: Path
+    language: str
+    text: str
+
+    @property
+    def first_line(self) -> str:
+        return self.text.partition("\n")[0]
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """In the page's order, those in lists as well."""
+    for _, language, text in FENCE.findall(page.read_text()):
+        yield Block(page, language, textwrap.dedent(text))
+
+
+def shell_blocks(page: Path) -> list[Block]:
+    """Commands whose output is not shown."""
+    return [block for block in blocks(page) if block.language == "sh"]
 
 
 def ended_blocks(page: Path) -> list[tuple[str, str]]:
-    """Each command whose output is shown, and that output: blocks of one command, which begin with `$ `."""
-    return BLOCK.findall(page.read_text())
+    """Each command whose output is shown, and that output: blocks of one command, which begin with the prompt."""
+    shown = [block.text.removeprefix(PROMPT) for block in blocks(page) if block.text.startswith(PROMPT)]
+    return [(command, output) for command, _, output in (text.partition("\n") for text in shown)]
 
 
 def dump_commands() -> list[tuple[list[str], str]]:
