@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 # Names with an underscore that are documented.
-PUBLIC = frozenset({"_exit", "_replace", "_asdict", "_fields"})
+PUBLIC = frozenset({"_exit", "_replace", "_asdict", "_fields", "_current_frames", "_getframe"})
 SUFFIXES = frozenset({"_verb", "_plugins", "_proxy"})  # texts that are put together with others
 UNDOCUMENTED = ("gunicorn.",)
 # Foreign classes, or all of a module, that are documented as bases.

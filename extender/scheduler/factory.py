@@ -46,6 +46,7 @@ from extender.scheduler.actions.verdicts import GroupVerdicts
 from extender.scheduler.actions.wake_by import WakeBy
 from extender.scheduler.background import Background
 from extender.scheduler.bind_verb import BindVerb
+from extender.scheduler.debugging import Debugger
 from extender.scheduler.election import RENEW_DEADLINE, Elector, Fitness
 from extender.scheduler.event_handlers import NodeHandlers, ObjectHandlers, PodHandlers
 from extender.scheduler.filter_health import UNFIT_SECONDS, FilterHealth
@@ -335,6 +336,7 @@ class _Assembly:
             running=self._running,
             node_count=self._cache.node_count,
             access=PageAccess(self._api, self._clock),
+            debugger=Debugger(self._cache, self._informers, self._api, self._coscheduling),
         )
 
     def _live_metrics(self) -> LiveMetrics:

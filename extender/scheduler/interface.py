@@ -43,11 +43,14 @@ CONFIGURATION = "/configuration"
 POD = "/pods/NAMESPACE/NAME"
 DRAIN = "/drain/NODE"
 WHAT_IF = "/whatif"
+DEBUG_CACHE = "/debug/cache"
+DEBUG_GANGS = "/debug/gangs"
+DEBUG_GANG = "/debug/gangs/NAMESPACE/NAME"
 
 Page = Callable[..., object]
 """What to show as JSON. GANG and POD are called with `namespace/name`, DRAIN with a node's name: they answer None for what is not there.
-WHAT_IF is called with the bytes of a question, and, of a caller that may see one namespace only, with that.
-Raises NotSyncedError, QuestionError, BusyError."""
+WHAT_IF is called with the bytes of a question, and, of a caller that may see one namespace only, with that; DEBUG_CACHE with whether the
+API server is asked. Raises NotSyncedError, QuestionError, BusyError."""
 
 
 class QuestionError(Exception):
@@ -153,6 +156,10 @@ class Verbs(Protocol):
 
     def pages(self) -> Mapping[str, Page]:
         """What operators may look at and ask, by path: those above."""
+        ...
+
+    def debug(self) -> Mapping[str, Page]:
+        """What is looked at where the extender itself is in doubt, by path: DEBUG_CACHE, DEBUG_GANGS, DEBUG_GANG."""
         ...
 
     def feed(self) -> Feed:

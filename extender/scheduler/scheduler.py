@@ -39,6 +39,7 @@ from extender.scheduler.actions.verdicts import GroupVerdicts
 from extender.scheduler.background import Background
 from extender.scheduler.bind_verb import BindVerb
 from extender.scheduler.cluster_feed import ClusterFeed
+from extender.scheduler.debugging import Debugger
 from extender.scheduler.election import Elector
 from extender.scheduler.filter_health import FilterHealth
 from extender.scheduler.health import Health
@@ -105,6 +106,7 @@ class SchedulerDependencies:
     running: RunningConfiguration
     node_count: Callable[[], int]
     access: PageAccess
+    debugger: Debugger
 
 
 class Scheduler:
@@ -279,6 +281,9 @@ class Scheduler:
         informers = self._dependencies.informers
         if not informers.has_synced():
             raise NotSyncedError([f"{each.resource} {each.reason}" for each in informers.states() if not each.synced])
+
+    def debug(self) -> Mapping[str, Page]:
+        return self._dependencies.debugger.pages()
 
     def feed(self) -> ClusterFeed:
         return self._feed

@@ -9,7 +9,7 @@ from flask import Flask, Request, Response
 from werkzeug.routing import MapAdapter
 
 from extender.scheduler.interface import Verbs
-from extender.server import client_auth, errors, ops, page_auth, pages, verbs
+from extender.server import client_auth, debug, errors, ops, page_auth, pages, verbs
 from extender.server.options import ServeOptions
 from extender.server.state import EXTENSION, VERBS, Port, State, port
 
@@ -29,13 +29,16 @@ def create_app(scheduler: Verbs, options: ServeOptions | None = None, *, ops_por
     app.config["MAX_CONTENT_LENGTH"] = options.max_body_bytes
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_map.strict_slashes = False  # a redirect would turn kube-scheduler's POST into something else
-    app.extensions[EXTENSION] = State(scheduler, options, ops_port)
+    app.extensions[EXTENSION] = State(
+        scheduler, options, ops_port, debug=dict(scheduler.debug()), verbosity=options.verbosity
+    )
     client_auth.init_app(app)
     errors.init_app(app)
     page_auth.init_app(app)
     app.register_blueprint(verbs.blueprint)
     app.register_blueprint(ops.blueprint)
     app.register_blueprint(pages.blueprint)
+    app.register_blueprint(debug.blueprint)
     app.add_url_rule("/", view_func=index)
     return app
 
@@ -47,7 +50,7 @@ def index() -> Response:
     if here in (Port.VERBS, None):
         paths["verbs"] = [f"POST /{verb}" for verb in VERBS]
     if here in (Port.OPS, None):
-        paths["ops"] = [*ops.paths(), *pages.paths()]
+        paths["ops"] = [*ops.paths(), *pages.paths(), *debug.paths()]
     if here is Port.PAGES:
         paths["pages"] = pages.paths()
     return errors.answer(paths)

@@ -26,6 +26,7 @@ ATOMIC = 4096  # a pipe that is ready takes so many bytes without blocking
 TEXT, JSON = FORMATS = ("text", "json")
 FORMAT = "%(levelname).1s%(asctime)s.%(msecs)03d %(name)s] %(message)s"
 _LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO, 3: logging.INFO}
+MOST_VERBOSE = 10  # as klog's
 _CHATTY = ("urllib3", "werkzeug", "kubernetes")
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} | {0x2028: "\\u2028", 0x2029: "\\u2029"}
 
@@ -41,9 +42,14 @@ def set_up(verbosity: int, write: Write, logging_format: str = TEXT) -> None:
     root = logging.getLogger()
     root.handlers[:] = [LineHandler(write, logging_format)]
     root.setLevel(logging.INFO)
-    logging.getLogger("extender").setLevel(_LEVELS.get(verbosity, logging.DEBUG))
+    set_verbosity(verbosity)
     for chatty in _CHATTY:
         logging.getLogger(chatty).setLevel(logging.ERROR)
+
+
+def set_verbosity(verbosity: int) -> None:
+    """Of what is logged from here on, as Kubernetes' -v."""
+    logging.getLogger("extender").setLevel(_LEVELS.get(verbosity, logging.DEBUG))
 
 
 def take_stderr(write: Write) -> None:

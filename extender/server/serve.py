@@ -31,7 +31,7 @@ from extender import metrics  # noqa: E402
 from extender.crash import on_native_thread, report_deferred  # noqa: E402
 from extender.framework.giving_way import GIVING_WAY  # noqa: E402
 from extender.scheduler.interface import Verbs  # noqa: E402
-from extender.server import logs  # noqa: E402
+from extender.server import greenlets, logs  # noqa: E402
 from extender.server.app import create_app  # noqa: E402
 from extender.server.options import ServeOptions  # noqa: E402
 from extender.server.state import state_of  # noqa: E402
@@ -148,6 +148,7 @@ class Application(BaseApplication):  # type: ignore[misc]
         verbs = self._build_verbs(offload)
         app = create_app(verbs, self._serve_options, ops_port=self._serve_options.ops_port)
         state_of(app).pages.update(verbs.pages())
+        state_of(app).greenlets = greenlets.greenlets
         return app
 
     def run(self) -> None:

@@ -15,6 +15,7 @@ from flask import Flask, current_app, request
 from extender.scheduler.interface import Page, Verbs
 from extender.server.options import ServeOptions
 from extender.server.refused_clients import RefusedClients
+from extender.server.stacks import Tasks
 
 EXTENSION = "gang-extender"
 VERBS = ("filter", "prioritize", "preempt", "bind")
@@ -53,7 +54,8 @@ class NoPeerWatch:
 
 @dataclass(slots=True)
 class State:
-    """ops_port None: all on one port, as in tests. pages: path -> what to show as JSON."""
+    """ops_port None: all on one port, as in tests. pages, debug: path -> what to show as JSON. greenlets: what there is of them.
+    verbosity: of the log, as it is now."""
 
     verbs: Verbs
     options: ServeOptions
@@ -61,6 +63,9 @@ class State:
     peer_watch: PeerWatch = field(default_factory=NoPeerWatch)
     pages: dict[str, Page] = field(default_factory=dict)
     refused_clients: RefusedClients = field(default_factory=RefusedClients)
+    debug: dict[str, Page] = field(default_factory=dict)
+    greenlets: Tasks = list
+    verbosity: int = 2
 
 
 def state() -> State:

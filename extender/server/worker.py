@@ -22,7 +22,7 @@ from gevent.socket import wait_read
 from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
-from extender.server import certificate_ends, logs
+from extender.server import certificate_ends, greenlets, logs
 from extender.server.client_auth import is_allowed
 from extender.server.connections import Connections
 from extender.server.deadline_socket import DeadlineSocket, Limits
@@ -134,6 +134,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
         logs.set_up(self.options.verbosity, self.lines.write, self.options.logging_format)
         logs.take_stderr(self.lines.write)
         self.certificates = Certificates.of(self.options)
+        greenlets.follow()
         super().init_process()
 
     def say_the_rest(self) -> None:

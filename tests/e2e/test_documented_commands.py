@@ -151,6 +151,9 @@ def test_the_leader_is_asked(story: list[Block], pages: Programs, cluster: Clust
     assert '"name":"train"' in found.replace(" ", "")
     assert "[+]" in pages.run(*by_page["runbooks.md"], POD=LEADER)
     pages.run(*by_page["page.md"], LEADER=LEADER)
+    inside = pages.run(*by_page["debugging.md"], LEADER=LEADER)
+    assert '"differs": false' in inside
+    assert "successfully set the verbosity to 4" in inside
 
 
 @pytest.mark.usefixtures("as_shipped")

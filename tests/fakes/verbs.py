@@ -29,6 +29,9 @@ from extender.api.extenderv1 import (
     HostPriority,
 )
 from extender.scheduler.interface import (
+    DEBUG_CACHE,
+    DEBUG_GANG,
+    DEBUG_GANGS,
     AccessUnknownError,
     Caller,
     Check,
@@ -160,6 +163,13 @@ class FakeVerbs:
     def pages(self) -> dict[str, Callable[..., object]]:
         """What a test wants to know of a service in another process."""
         return {"/gangs": self.report, "/whatif": lambda body, namespace: {"bytes": len(body)}}
+
+    def debug(self) -> dict[str, Callable[..., object]]:
+        return {
+            DEBUG_CACHE: lambda against_api: {"api": against_api},
+            DEBUG_GANGS: lambda: [{"group": "default/train"}],
+            DEBUG_GANG: lambda key: {"group": key} if key == "default/train" else None,
+        }
 
     def feed(self) -> FakeFeed:
         return self.page

@@ -57,9 +57,10 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """A copy for debugging. Go: cache.Dump."""
+    """What it holds, by name, for debugging. nodes: those whose object it has; pods: UID -> key. Go: cache.Dump, with copies of all."""
 
-    nodes: Mapping[str, NodeInfo]
+    nodes: frozenset[str]
+    pods: Mapping[str, str]
     assumed_pods: frozenset[str]
 
 
@@ -254,7 +255,9 @@ class Cache:
 
     def dump(self) -> Dump:
         with self._lock:
-            return Dump({name: info.clone() for name, info in self._nodes.items()}, frozenset(self._assumed))
+            nodes = frozenset(name for name, info in self._nodes.items() if info.node is not None)
+            pods = {uid: entry.info.pod.key for uid, entry in self._pods.items()}
+            return Dump(nodes, pods, frozenset(self._assumed))
 
     # Below here the lock is held
 

@@ -1,6 +1,6 @@
 """What the cache holds against what the informers hold: a difference that lasts is a lost event.
 
-For debugging (a signal, a page); a difference for an instant is normal, the two are read one after the other.
+For /debug/cache (scheduler/debugging.py); a difference for an instant is normal, the two are read one after the other.
 kube-scheduler: pkg/scheduler/backend/cache/debugger/comparer.go
 """
 
@@ -48,15 +48,13 @@ def compare(
     Pods of the informer that have no node and assumed pods that have none yet are no difference.
     """
     actual_nodes = {node.name for node in nodes}
-    cached_nodes = {name for name, info in dump.nodes.items() if info.node is not None}
     actual_pods = {pod.uid: pod.key for pod in pods if pod.node_name and not pod.terminal}
-    cached_pods = {info.pod.uid: info.pod.key for node in dump.nodes.values() for info in node.pods}
     excused = {pod.uid for pod in waiting}
     return Difference(
-        missed_nodes=tuple(sorted(actual_nodes - cached_nodes)),
-        redundant_nodes=tuple(sorted(cached_nodes - actual_nodes)),
-        missed_pods=tuple(sorted(actual_pods[uid] for uid in actual_pods.keys() - cached_pods.keys() - excused)),
+        missed_nodes=tuple(sorted(actual_nodes - dump.nodes)),
+        redundant_nodes=tuple(sorted(dump.nodes - actual_nodes)),
+        missed_pods=tuple(sorted(actual_pods[uid] for uid in actual_pods.keys() - dump.pods.keys() - excused)),
         redundant_pods=tuple(
-            sorted(cached_pods[uid] for uid in cached_pods.keys() - actual_pods.keys() - dump.assumed_pods)
+            sorted(dump.pods[uid] for uid in dump.pods.keys() - actual_pods.keys() - dump.assumed_pods)
         ),
     )

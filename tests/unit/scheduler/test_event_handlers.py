@@ -47,6 +47,7 @@ def pod(cpu: str, node: str = "n1") -> corev1.Pod:
 class Story:
     def __init__(self) -> None:
         self.cache, self.observer, self.now = Cache(), Observer(), 0.0
+        self.cache.add_node(make_node().name("n1").obj())
         handlers = PodHandlers(self.cache, Nominator(), [self.observer], lambda pod: False)
         self.pods: Deliveries[corev1.Pod] = Deliveries(handlers, "handler-pods", lambda: self.now)
 
@@ -55,7 +56,8 @@ class Story:
         self.pods.catch_up()
 
     def asked_on_node(self) -> int:
-        node = self.cache.dump().nodes.get("n1")
+        snapshot = self.cache.snapshot()
+        node = snapshot.get("n1") if "n1" in snapshot else None
         return 0 if node is None else node.requested.milli_cpu
 
 

@@ -67,7 +67,8 @@ class Scheduler:
     def on_pod_group(self, old: object, new: object) -> None: ...
 
     def milli_cpu(self) -> int:
-        node = self.cache.dump().nodes.get("n1")
+        snapshot = self.cache.snapshot()
+        node = snapshot.get("n1") if "n1" in snapshot else None
         return node.requested.milli_cpu if node is not None else 0
 
     def await_gone(self, count: int) -> None:
