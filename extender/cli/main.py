@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from extender.api.codec import DecodeError
 from extender.cli import completion, standard_output
 from extender.cli.errors import UsageError
+from extender.redaction import redacted
 
 COMMANDS = {
     "serve": "run the extender: filter, prioritize, preempt and bind over HTTP",
@@ -139,7 +140,7 @@ def _run(arguments: list[str], program: Program) -> int:
 
 def _fail(program: Program, error: Exception | str, code: int) -> int:
     standard_output.give_up()
-    print(f"{program.name}: {error}", file=sys.stderr)
+    print(redacted(f"{program.name}: {error}"), file=sys.stderr)
     return code
 
 

@@ -17,15 +17,17 @@ from typing import Any
 
 import urllib3
 
+from extender.redaction import redacted
+
 _HOST = re.compile(r"[A-Za-z0-9_:][A-Za-z0-9_.:%-]*")
 MAX_ERROR = 500  # characters of an error, of which a value that is quoted may be any number
 
 
 class IdentityError(Exception):
-    """No usable kubeconfig, or not in a cluster. The text names the file and the place, on one line."""
+    """No usable kubeconfig, or not in a cluster. The text names the file and the place, on one line, and no secret."""
 
     def __init__(self, text: str) -> None:
-        line = "".join(char if char.isprintable() else "?" for char in " ".join(text.split()))
+        line = "".join(char if char.isprintable() else "?" for char in " ".join(redacted(text).split()))
         if len(line) > MAX_ERROR:
             line = f"{line[: MAX_ERROR * 3 // 4]} ... {line[-MAX_ERROR // 5 :]}"
         super().__init__(line)

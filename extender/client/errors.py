@@ -1,9 +1,11 @@
-"""What can go wrong with an API call. Each keeps its cause, and says whether the outcome is known.
+"""What can go wrong with an API call. Each keeps its cause, and says whether the outcome is known; none has a secret in its text.
 
 Kubernetes: k8s.io/apimachinery/pkg/api/errors
 """
 
 from __future__ import annotations
+
+from extender.redaction import redacted
 
 
 class ApiError(Exception):
@@ -12,8 +14,8 @@ class ApiError(Exception):
     code = 500
 
     def __init__(self, message: str, *, code: int | None = None, reason: str = "", retry_after: float | None = None):
-        super().__init__(message)
-        self.message = message
+        self.message = redacted(message)
+        super().__init__(self.message)
         self.reason = reason
         self.retry_after = retry_after
         if code is not None:

@@ -26,6 +26,7 @@ from extender.client.errors import ApiError, NotFoundError
 from extender.client.fair_queue import FairQueue
 from extender.client.interface import API
 from extender.crash import guarded
+from extender.redaction import redacted
 
 log = logging.getLogger(__name__)
 
@@ -106,7 +107,7 @@ class Recorder:
             return  # no such namespace can exist: what was read of the object is nonsense
         with self._changed:
             if not self._queue.put(
-                regarding.namespace, _Event(regarding, event_type, reason, action, cut(note), related)
+                regarding.namespace, _Event(regarding, event_type, reason, action, cut(redacted(note)), related)
             ):
                 metrics.events_dropped.inc()
             self._changed.notify_all()

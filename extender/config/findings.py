@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from extender.config.yaml_file import Document
+from extender.redaction import redacted
 
 
 class Severity(Enum):
@@ -31,6 +32,11 @@ class Finding:
     field: str
     message: str
     fix: str
+
+    def __post_init__(self) -> None:
+        """No finding tells a secret: its place may be a URL, its message another program's."""
+        object.__setattr__(self, "file", redacted(self.file))
+        object.__setattr__(self, "message", redacted(self.message))
 
     @property
     def is_wrong(self) -> bool:

@@ -1,4 +1,4 @@
-"""Log lines to standard error that never stall the thread that logs.
+"""Log lines to standard error that never stall the thread that logs, and tell no secret.
 
 A write to a full pipe blocks, and in the worker it would block the event loop with every verb and probe: there a native
 thread writes, and lines that it cannot keep up with are dropped and counted. The master, which has no loop, asks first.
@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from extender import metrics
+from extender.redaction import redacted
 
 STDERR = 2
 MAX_QUEUED = 10_000
@@ -174,7 +175,7 @@ class LineHandler(logging.Handler):
         self.setFormatter(JSONFormatter() if logging_format == JSON else LineFormatter())
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._write((self.format(record) + "\n").encode("utf-8", "backslashreplace"))
+        self._write((redacted(self.format(record)) + "\n").encode("utf-8", "backslashreplace"))
 
 
 class _Raw(io.RawIOBase):
@@ -186,5 +187,5 @@ class _Raw(io.RawIOBase):
 
     def write(self, data: Any) -> int:
         line = bytes(data)
-        self._write_line(line)
+        self._write_line(redacted(line.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape"))
         return len(line)
