@@ -25,6 +25,7 @@ BENCHMARKS = (
     "gangs",
     "stream",
     "status_writes",
+    "against_base",
     "parked",
     "waiting_gangs",
     "preemption",

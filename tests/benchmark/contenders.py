@@ -22,7 +22,7 @@ from tests.e2e.api import POD_GROUPS, Json
 from tests.e2e.build import UnavailableError, binaries
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import IN_TREE_API, SCHEDULER_NAME, WITH_IN_TREE_GROUPS, ControlPlane, Scheduler
-from tests.e2e.extender import Extender
+from tests.e2e.extender import PROGRAM, Extender
 
 T = TypeVar("T")
 IN_TREE_GROUPS = f"/apis/{IN_TREE_API}/namespaces/{{namespace}}/podgroups"
@@ -50,7 +50,7 @@ def rounds() -> int:
 @dataclass(frozen=True)
 class Contender:
     """extended: with our extender. gated: pods are created with our gate. early: their gang may have room while it is still being made.
-    in_tree: the scheduler's own gangs."""
+    in_tree: the scheduler's own gangs. program: what starts our extender."""
 
     name: str
     extended: bool = False
@@ -58,6 +58,7 @@ class Contender:
     early: bool = False
     in_tree: bool = False
     qps: int = RAISED_QPS
+    program: tuple[str, ...] = PROGRAM
 
 
 GATED = Contender("ours, gated", extended=True, gated=True)
@@ -94,7 +95,9 @@ class Running:
 
     def __init__(self, contender: Contender, plane: ControlPlane, folder: Path) -> None:
         settings = EARLY_START if contender.early else None
-        self.extender = Extender(folder, plane.kubeconfig(), settings=settings) if contender.extended else None
+        self.extender: Extender | None = None
+        if contender.extended:
+            self.extender = Extender(folder, plane.kubeconfig(), settings=settings, program=contender.program)
         self.scheduler = Scheduler(
             plane,
             folder,

@@ -21,6 +21,7 @@ from tests.e2e.processes import Program, free_port
 
 SHIPPED_CONFIG = MANIFESTS / "sidecar" / "extender.yaml"
 HELD = "gang_extender_held_binds"
+PROGRAM = (sys.executable, "-m", "extender.cli.main")
 
 
 class Extender:
@@ -34,7 +35,9 @@ class Extender:
         as_shipped: bool = False,
         settings: Mapping[str, Any] | None = None,
         flags: Sequence[str] = (),
+        program: Sequence[str] = PROGRAM,
     ) -> None:
+        """program: what gang-extender is started by, of another version where one is compared with this."""
         config = yaml.safe_load(SHIPPED_CONFIG.read_text())
         if not as_shipped:
             del config["leaderLease"]  # without leader election there is none to watch
@@ -45,7 +48,7 @@ class Extender:
         self.port, self._ops_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.ops_url = f"http://127.0.0.1:{self._ops_port}"
-        command = [sys.executable, "-m", "extender.cli.main", "serve", f"--config={file}", f"--kubeconfig={kubeconfig}"]
+        command = [*program, "serve", f"--config={file}", f"--kubeconfig={kubeconfig}"]
         command += [f"--port={self.port}", f"--ops-port={self._ops_port}", *flags]
         self.program = Program("extender", command, folder)
 
