@@ -5,16 +5,29 @@ serve runs it under the worker; tests run it by Flask's own client. It decides n
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 from flask import Flask, Request, Response
 from werkzeug.routing import MapAdapter
 
 from extender.scheduler.interface import Verbs
-from extender.server import client_auth, debug, errors, ops, page_auth, pages, verbs
+from extender.server import client_auth, debug, errors, ops, page_auth, pages, straight, verbs
 from extender.server.options import ServeOptions
-from extender.server.state import EXTENSION, VERBS, Port, State, port
+from extender.server.state import EXTENSION, VERBS, Port, State, port, state_of
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 
 class Application(Flask):
+    def wsgi_app(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """A verb that may be asked goes straight to it, all else through Flask's dispatch."""
+        verb = straight.verb_of(environ, state_of(self))
+        if verb is None:
+            return super().wsgi_app(environ, start_response)
+        return straight.answer(self, verb, environ, start_response)
+
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
         """By path and method: the name that a caller uses for us (Host, the name in a URL) decides nothing here."""
         if request is None:

@@ -12,7 +12,7 @@ from flask import Flask, request
 
 from extender.server.errors import RefusedError
 from extender.server.options import ServeOptions
-from extender.server.state import Port, port, state
+from extender.server.state import Port, State, port, state
 
 
 def init_app(app: Flask) -> None:
@@ -21,15 +21,21 @@ def init_app(app: Flask) -> None:
 
 def check_client() -> None:
     """Before every request, so that not even the list of paths is told to a stranger. Raises RefusedError."""
-    options = state().options
-    if not options.tls or port() in (Port.OPS, Port.PAGES):
-        return
-    socket = request.environ.get("gunicorn.socket")
-    certificate = socket.getpeercert() if socket is not None and hasattr(socket, "getpeercert") else None
-    if not is_allowed(certificate, options):
+    if port() not in (Port.OPS, Port.PAGES) and not may_call(state(), request.environ):
+        certificate = _certificate(request.environ)
         names = ", ".join(sorted(set(names_of(certificate or {})))) or "(no certificate)"
         state().refused_clients.name_not_allowed(names, request.remote_addr or "unknown")
         raise RefusedError(f"client {names} is not allowed", 403)
+
+
+def may_call(state: State, environ: Mapping[str, Any]) -> bool:
+    """Whether the client of the request may call the verbs."""
+    return not state.options.tls or is_allowed(_certificate(environ), state.options)
+
+
+def _certificate(environ: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    socket = environ.get("gunicorn.socket")
+    return socket.getpeercert() if socket is not None and hasattr(socket, "getpeercert") else None
 
 
 def is_allowed(certificate: Mapping[str, Any] | None, options: ServeOptions) -> bool:

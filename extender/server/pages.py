@@ -125,7 +125,7 @@ def events() -> Response:
     socket = request.environ.get("gunicorn.socket")
     let_go = socket.flush if socket is not None else lambda: None
     response = Response(_stream(viewer, check, let_go), mimetype="text/event-stream")
-    response.call_on_close(HttpCaller().on_gone(viewer.close))
+    response.call_on_close(HttpCaller(state(), request.environ).on_gone(viewer.close))
     response.call_on_close(viewer.close)
     return response
 
@@ -209,7 +209,7 @@ def what_if() -> Response:
     page = _page(WHAT_IF)
     if request.mimetype != "application/json":
         raise RefusedError("Content-Type: application/json is wanted", 415)
-    return _show(page(whole_body(QUESTION_BYTES), namespace))
+    return _show(page(whole_body(request.environ, QUESTION_BYTES), namespace))
 
 
 def _namespace() -> str:

@@ -5,10 +5,10 @@ Put on `app.extensions` by create_app; the worker puts in its own watch over cal
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from flask import Flask, current_app, request
 
@@ -78,13 +78,17 @@ def state_of(app: Flask) -> State:
 
 
 def port() -> Port | None:
-    """Which of the ports the request came by; None where there is only one."""
-    ops_port = state().ops_port
-    if ops_port is None:
+    """Which of the ports the running request came by; None where there is only one."""
+    return port_of(state(), request.environ)
+
+
+def port_of(state: State, environ: Mapping[str, Any]) -> Port | None:
+    """Likewise, of any request."""
+    if state.ops_port is None:
         return None
-    options = state().options
-    match str(request.environ.get("SERVER_PORT")):  # of the listener, not of the Host header
-        case number if number == str(ops_port):
+    options = state.options
+    match str(environ.get("SERVER_PORT")):  # of the listener, not of the Host header
+        case number if number == str(state.ops_port):
             return Port.OPS
         case number if options.pages and number == str(options.pages_port):
             return Port.PAGES

@@ -6,10 +6,10 @@ kube-scheduler's side: pkg/scheduler/extender.go
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from flask import Blueprint, Response, g, request
 
@@ -19,7 +19,7 @@ from extender.api.extenderv1 import ExtenderArgs, ExtenderBindingArgs, ExtenderP
 from extender.framework.giving_way import GIVING_WAY
 from extender.server.bodies import whole_body
 from extender.server.errors import RefusedError, answer
-from extender.server.state import VERBS, Port, port, state
+from extender.server.state import VERBS, Port, State, port, state
 
 T = TypeVar("T")
 
@@ -37,55 +37,57 @@ def only_on_verbs_port() -> None:
 
 
 @blueprint.post("/filter")
-def filter_nodes() -> Response:
-    with GIVING_WAY.answering(), _question("filter"):
-        result = state().verbs.filter(_body(ExtenderArgs))
-        return _answer(result, result.error)
-
-
 @blueprint.post("/prioritize")
-def prioritize() -> Response:
-    with GIVING_WAY.answering(), _question("prioritize"):
-        return _answer(state().verbs.prioritize(_body(ExtenderArgs)))
-
-
 @blueprint.post("/preempt")
-def preempt() -> Response:
-    with _question("preempt"):
-        return _answer(state().verbs.preempt(_body(ExtenderPreemptionArgs)))
-
-
 @blueprint.post("/bind")
-def bind() -> Response:
-    with _DURATION["bind"].time():
-        args = _body(ExtenderBindingArgs)
-        _check_names(args)
-        result = state().verbs.bind(args, HttpCaller())
-        return _answer(result, result.error)
+def verb() -> Response:
+    result = ask(request.path.strip("/"), state(), request.environ)
+    g.result = outcome(result)
+    return answer(result)
+
+
+def ask(verb: str, state: State, environ: Mapping[str, Any]) -> object:
+    """What the scheduler says to a call. Raises RefusedError, HTTPException of werkzeug, and what the scheduler raises."""
+    if verb == "bind":
+        with _DURATION[verb].time():
+            binding = _args(state, environ, ExtenderBindingArgs)
+            _check_names(binding)
+            return state.verbs.bind(binding, HttpCaller(state, environ))
+    with _question(verb, state, environ):
+        if verb == "preempt":
+            return state.verbs.preempt(_args(state, environ, ExtenderPreemptionArgs))
+        with GIVING_WAY.answering():
+            question = state.verbs.filter if verb == "filter" else state.verbs.prioritize
+            return question(_args(state, environ, ExtenderArgs))
+
+
+def outcome(result: object) -> str:
+    """For the metric: whether the answer says Error."""
+    return "error" if getattr(result, "error", "") else "ok"
 
 
 @contextmanager
-def _question(verb: str) -> Iterator[None]:
+def _question(verb: str, state: State, environ: Mapping[str, Any]) -> Iterator[None]:
     """One that is answered from memory: measured, and counted where the caller did not wait for the answer."""
     began = time.monotonic()
     with _DURATION[verb].time():
         yield
-    if time.monotonic() - began > LONG_SECONDS and state().peer_watch.is_gone(_descriptor()):
+    if time.monotonic() - began > LONG_SECONDS and state.peer_watch.is_gone(_descriptor(environ)):
         metrics.child(metrics.hang_ups, verb).inc()
 
 
-def _descriptor() -> int:
-    """Of the running request's connection; -1 where there is none, as in tests."""
-    socket = request.environ.get("gunicorn.socket")
+def _descriptor(environ: Mapping[str, Any]) -> int:
+    """Of the request's connection; -1 where there is none, as in tests."""
+    socket = environ.get("gunicorn.socket")
     return socket.fileno() if socket is not None else -1
 
 
 class HttpCaller:
-    """The connection of the running request. Fulfils scheduler.interface.Caller."""
+    """The connection of a request. Fulfils scheduler.interface.Caller."""
 
-    def __init__(self) -> None:
-        self._fd = _descriptor()
-        self._peer_watch = state().peer_watch
+    def __init__(self, state: State, environ: Mapping[str, Any]) -> None:
+        self._fd = _descriptor(environ)
+        self._peer_watch = state.peer_watch
 
     def on_gone(self, callback: Callable[[], None]) -> Callable[[], None]:
         if self._fd < 0:
@@ -98,9 +100,9 @@ def _hung_up(callback: Callable[[], None]) -> None:
     callback()
 
 
-def _body(type_: type[T]) -> T:
+def _args(state: State, environ: Mapping[str, Any], type_: type[T]) -> T:
     """The request's body as a struct. Raises RefusedError."""
-    data = whole_body(state().options.max_body_bytes)
+    data = whole_body(environ, state.options.max_body_bytes)
     try:
         return codec.decode(data, type_)
     except codec.DecodeError as error:
@@ -112,11 +114,6 @@ def _check_names(args: ExtenderBindingArgs) -> None:
     for field, value in names.items():
         if not 1 <= len(value) <= MAX_NAME or not value.isprintable():
             raise RefusedError(f"wanted: a name of 1 to {MAX_NAME} printable characters - at `$.{field}`")
-
-
-def _answer(result: object, error: str = "") -> Response:
-    g.result = "error" if error else "ok"
-    return answer(result)
 
 
 @blueprint.after_app_request
