@@ -27,6 +27,7 @@ from urllib3.exceptions import InvalidHeader, ProtocolError, ReadTimeoutError, S
 from urllib3.util import make_headers, parse_url
 
 from extender.client.credentials import Route
+from extender.client.short_answers import MAX_HEADERS, MAX_RECEIVED, Replayed, head_of, rest_of
 
 # A connection that was used so lately is not looked at: a server that closed it costs a failed call.
 TRUSTED_SECONDS = 1.0
@@ -35,7 +36,6 @@ _NO_HEADER = re.compile(r"[^\t\x20-\x7e\x80-\xff]")
 _IN_TARGETS = "/?&=:,;@!$'()*+~%"
 """What stands in a path with a query, beside letters, digits, `_`, `.` and `-`; `%` too, since parts of it are quoted already."""
 
-MAX_HEADERS = 100
 MAX_HEADER_LINE = 65536
 
 
@@ -115,7 +115,17 @@ class _InOnePiece(HTTPConnection):
         with suppress(BrokenPipeError, ConnectionResetError):  # it may have answered before it hung up
             self.sock.sendall(request)
         self._used = time.monotonic()
-        with closing(_Answer(self.sock, method=method)) as answer:
+        received = self.sock.recv(MAX_RECEIVED)
+        found = head_of(received) if method != "HEAD" else None
+        if found is None:
+            return self._by_http_client(method, received)
+        status, headers, length, body = found
+        body = rest_of(self.sock, body, length)
+        again = len(body) == length and "close" not in headers.get("connection", "").lower()
+        return Answered(status, body[:length], headers.get("retry-after", "")), again
+
+    def _by_http_client(self, method: str, received: bytes) -> tuple[Answered, bool]:
+        with closing(_Answer(cast(socket.socket, Replayed(self.sock, received)), method=method)) as answer:
             answer.begin()
             data = answer.read()
             if answer.headers.get("content-encoding"):  # though we ask for none

@@ -17,7 +17,7 @@ from extender.server.options import ServeOptions
 from extender.server.state import EXTENSION, VERBS, Port, State, port, state_of
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+    from wsgiref.types import StartResponse, WSGIEnvironment
 
 
 class Application(Flask):

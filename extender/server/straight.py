@@ -18,7 +18,7 @@ from extender.server.state import VERBS, Port, State, port_of, state_of
 from extender.server.verbs import ask, outcome
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+    from wsgiref.types import StartResponse, WSGIEnvironment
 
 _PATHS = {f"/{verb}": verb for verb in VERBS}
 

@@ -19,13 +19,15 @@ from gevent import monkey
 from gevent.pool import Pool
 from gevent.server import StreamServer
 from gevent.socket import wait_read
+from gunicorn.http.parser import RequestParser
 from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
-from extender.server import certificate_ends, greenlets, logs
+from extender.server import certificate_ends, greenlets, known_heads, logs
 from extender.server.client_auth import is_allowed
 from extender.server.connections import Connections
 from extender.server.deadline_socket import DeadlineSocket, Limits
+from extender.server.known_heads import KnownRequest
 from extender.server.loop_lag import LoopLag
 from extender.server.options import QUESTION_BYTES, ServeOptions
 from extender.server.peer_watch import EpollPeerWatch
@@ -153,6 +155,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
         pool = gevent.get_hub().threadpool
         pool.size = pool.maxsize
         super().load_wsgi()
+        RequestParser.mesg_class = KnownRequest
         self.cfg = Settled(self.cfg)
         state_of(self.wsgi).peer_watch = EpollPeerWatch()
         state_of(self.wsgi).verbs.start()
@@ -227,7 +230,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
                 req.force_close()  # the answer says so too: kube-scheduler makes a new one for its next call
         sock.hold()
         try:
-            super().handle_request(listener_name, req, sock, addr)
+            self._respond(listener_name, req, sock, addr)
         finally:
             try:
                 sock.flush()
@@ -238,6 +241,35 @@ class Worker(GeventWorker):  # type: ignore[misc]
             raise StopIteration
         sock.rearm()
         listener.answered(sock)
+
+    def _respond(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> None:
+        """gunicorn's own, without its hooks, its log of accesses and its count of requests, none of which we have.
+
+        Raises StopIteration where the connection ends with this answer.
+        """
+        response, environ = known_heads.create(req, sock, addr, listener_name, self.cfg)
+        environ["wsgi.multithread"] = True
+        if not self.alive:
+            response.force_close()
+        try:
+            parts = self.wsgi(environ, response.start_response)
+            try:
+                for part in parts:
+                    response.write(part)
+                response.close()
+            finally:
+                if hasattr(parts, "close"):
+                    parts.close()
+        except OSError:
+            raise  # the peer has gone: AsyncWorker.handle's to tell
+        except Exception:
+            if not response.headers_sent:
+                raise  # AsyncWorker.handle answers it
+            self.log.exception("an answer broke off")
+            sock.close()
+            raise StopIteration from None
+        if response.should_close():
+            raise StopIteration
 
     def timeout_ctx(self) -> Any:
         """The socket keeps the time: whatever the parser waits for, it waits for in recv."""

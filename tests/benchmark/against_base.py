@@ -8,17 +8,33 @@ BENCHMARK_ONLY (plain, gated) and BENCHMARK_ROUNDS as for gangs.
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from tests.benchmark.contenders import GATED, PLAIN, Contender, for_each_round, only, rival_plane
-from tests.benchmark.gang_load import Load, create_nodes
+from tests.benchmark.gang_load import CREATORS, Load, in_process
 from tests.benchmark.gangs import MANY, NODES, ONE, one_round
 from tests.benchmark.table import Table
+from tests.e2e.api import NODES as NODE_PATH
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.node_objects import node
 
 TARGET = "at most 0.55 of e9a7eca"
+
+
+def _create_nodes(plane: ControlPlane) -> None:
+    """Without an image that has no names, of which Go writes null: early versions of ours could not read such a node."""
+    api = plane.api()
+
+    def create(number: int) -> None:
+        body = node(f"node-{number}", {"cpu": "4", "memory": "256Gi", "pods": "110"}, {}, with_driver=False)
+        del body["status"]["images"]
+        api.create(NODE_PATH, body)
+
+    with ThreadPoolExecutor(CREATORS) as pool:
+        list(pool.map(create, range(NODES)))
 
 
 def _of(base: Path, contender: Contender) -> Contender:
@@ -44,7 +60,7 @@ def run() -> None:
     with rival_plane() as plane:
         if plane is None:
             return
-        create_nodes(plane, NODES, "4")
+        in_process(_create_nodes, plane)
         _compare(plane, Path(base), ONE, "one gang of 512")
         _compare(plane, Path(base), MANY, "64 gangs of 16, shuffled,")
 

@@ -148,6 +148,28 @@ RELIANCES = [
         | attributes("PIPE", "alive", "cfg", "ppid", "sockets", "tmp", "wsgi"),
     ),
     Reliance(
+        "server/known_heads.py",
+        "gunicorn",
+        "gunicorn.http.message.Request",
+        "a head that came before is not parsed again (docs/design/0058-lean-plumbing.md)",
+        {"parse": "self, unreader"}
+        | attributes("method", "uri", "path", "query", "fragment", "version", "headers", "scheme", "must_close", "body"),
+    ),
+    Reliance(
+        "server/known_heads.py",
+        "gunicorn",
+        "gunicorn.http.wsgi",
+        "its environ is not made again",
+        {"create": "req, sock, client, server, cfg, response_class, response_args", "Response": ""},
+    ),
+    Reliance(
+        "server/worker.py",
+        "gunicorn",
+        "gunicorn.http.parser.RequestParser",
+        "makes requests of our class",
+        attributes("mesg_class"),
+    ),
+    Reliance(
         "server/worker.py",
         "gunicorn",
         "gunicorn.workers.base_async.AsyncWorker",
