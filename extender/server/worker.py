@@ -23,7 +23,7 @@ from gunicorn.http.parser import RequestParser
 from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
-from extender.server import certificate_ends, greenlets, known_heads, logs
+from extender.server import certificate_ends, greenlets, logs
 from extender.server.client_auth import is_allowed
 from extender.server.connections import Connections
 from extender.server.deadline_socket import DeadlineSocket, Limits
@@ -31,6 +31,7 @@ from extender.server.known_heads import KnownRequest
 from extender.server.loop_lag import LoopLag
 from extender.server.options import QUESTION_BYTES, ServeOptions
 from extender.server.peer_watch import EpollPeerWatch
+from extender.server.respond import respond
 from extender.server.state import Port, state_of
 from extender.server.tls import Certificates
 
@@ -230,7 +231,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
                 req.force_close()  # the answer says so too: kube-scheduler makes a new one for its next call
         sock.hold()
         try:
-            self._respond(listener_name, req, sock, addr)
+            respond(self.wsgi, self.cfg, req, sock, addr, listener_name, last=not self.alive)
         finally:
             try:
                 sock.flush()
@@ -241,35 +242,6 @@ class Worker(GeventWorker):  # type: ignore[misc]
             raise StopIteration
         sock.rearm()
         listener.answered(sock)
-
-    def _respond(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> None:
-        """gunicorn's own, without its hooks, its log of accesses and its count of requests, none of which we have.
-
-        Raises StopIteration where the connection ends with this answer.
-        """
-        response, environ = known_heads.create(req, sock, addr, listener_name, self.cfg)
-        environ["wsgi.multithread"] = True
-        if not self.alive:
-            response.force_close()
-        try:
-            parts = self.wsgi(environ, response.start_response)
-            try:
-                for part in parts:
-                    response.write(part)
-                response.close()
-            finally:
-                if hasattr(parts, "close"):
-                    parts.close()
-        except OSError:
-            raise  # the peer has gone: AsyncWorker.handle's to tell
-        except Exception:
-            if not response.headers_sent:
-                raise  # AsyncWorker.handle answers it
-            self.log.exception("an answer broke off")
-            sock.close()
-            raise StopIteration from None
-        if response.should_close():
-            raise StopIteration
 
     def timeout_ctx(self) -> Any:
         """The socket keeps the time: whatever the parser waits for, it waits for in recv."""

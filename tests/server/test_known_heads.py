@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 
 from extender.server import known_heads
 from extender.server.known_heads import KnownHeads, KnownRequest
-from extender.server.options import ServeOptions
-from extender.server.serve import _settings
 
 CLIENT, SERVER = ("192.0.2.7", 4711), ("127.0.0.1", 8888)
 HEAD = b"POST /bind HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n"
@@ -52,8 +50,10 @@ def known(monkeypatch: pytest.MonkeyPatch) -> KnownHeads:
 
 
 def configuration() -> Config:
+    """Of what gunicorn's parser looks at as serve has it, whose import would patch this process."""
     found = Config()
-    for name, value in _settings(ServeOptions()).items():
+    limits = {"limit_request_line": 1024, "limit_request_fields": 32, "limit_request_field_size": 4096}
+    for name, value in {**limits, "forwarded_allow_ips": "", "errorlog": "-"}.items():
         found.set(name, value)
     return found
 

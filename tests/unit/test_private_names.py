@@ -153,7 +153,9 @@ RELIANCES = [
         "gunicorn.http.message.Request",
         "a head that came before is not parsed again (docs/design/0058-lean-plumbing.md)",
         {"parse": "self, unreader"}
-        | attributes("method", "uri", "path", "query", "fragment", "version", "headers", "scheme", "must_close", "body"),
+        | attributes(
+            "method", "uri", "path", "query", "fragment", "version", "headers", "scheme", "must_close", "body"
+        ),
     ),
     Reliance(
         "server/known_heads.py",
