@@ -7,9 +7,12 @@ BIN := $(VENV)/bin
 
 install: $(VENV)/.installed
 
-$(VENV)/.installed: setup.cfg pyproject.toml constraints.txt
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+# What runs in production, by hash; beside it what only developers need, by version.
+$(VENV)/.installed: setup.cfg pyproject.toml requirements.txt constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python $(PIP_INSTALL) --require-hashes -r requirements.txt
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[dev]'
 	touch $@
 
 demo: install
@@ -32,7 +35,7 @@ LOWEST := .venv-lowest
 EDGES := tests/unit/api tests/unit/cli tests/unit/client tests/unit/config tests/unit/framework tests/server
 lowest:
 	$(PYTHON) -m venv $(LOWEST)
-	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-lowest.txt -e '.[server]' \
+	$(LOWEST)/bin/python $(PIP_INSTALL) -c constraints-lowest.txt -e '.[server]' \
 		hypothesis jsonschema pytest pytest-timeout trustme websockets
 	$(LOWEST)/bin/python -m pytest -p no:cacheprovider $(EDGES)
 
@@ -43,7 +46,7 @@ manifests: install
 # The pages as a site, in docs/_build/html: a link within it that leads nowhere is an error. `make links` asks the others, over the network.
 SPHINX := $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going
 docs: install
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[docs]'
 	$(SPHINX) -b html docs docs/_build/html
 
 links: docs
@@ -80,11 +83,68 @@ parity-oracle: install
 
 # Which small changes of FILES no test of their room sees; TESTS=path takes other tests. In a copy of the tree; not part of the tests.
 mutants: install
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[mutants]'
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[mutants]'
 	$(BIN)/python -m tests.mutation $(FILES) $(if $(TESTS),--tests $(TESTS))
 
 mutants-by-hand: install
 	$(BIN)/python -m tests.mutation.by_hand
+
+.PHONY: dist requirements supply-chain sbom licences audit image image-test
+# Wheel and sdist, byte for byte the same for all that build this commit.
+dist: install
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --no-isolation --outdir dist .
+
+# Locks requirements.txt and requirements-build.txt anew: what setup.cfg lets in, no other than those that are there; UPGRADE=1 takes the newest.
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--custom-compile-command 'make requirements' $(if $(UPGRADE),--upgrade)
+requirements: supply-chain
+	$(LOCK) --extra server setup.cfg -o requirements.txt
+	echo setuptools | $(LOCK) --constraint constraints.txt - -o requirements-build.txt
+
+supply-chain: install
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[supply-chain]'
+
+# What is in the image and nothing else: dist/sbom.cdx.json (CycloneDX), docs/licences.md, and known vulnerabilities, which takes a network.
+RUNTIME := build/runtime
+$(RUNTIME): requirements.txt
+	$(PYTHON) -m venv --clear $(RUNTIME)
+	$(RUNTIME)/bin/python $(PIP_INSTALL) --only-binary=:all: --require-hashes -r requirements.txt
+	$(RUNTIME)/bin/python $(PIP_INSTALL) --no-deps .
+	$(RUNTIME)/bin/python -m pip uninstall --quiet --yes setuptools pip
+	touch $@
+
+sbom: supply-chain $(RUNTIME)
+	mkdir -p dist
+	$(BIN)/cyclonedx-py environment --output-reproducible -o dist/sbom.cdx.json $(RUNTIME)/bin/python
+
+licences: supply-chain $(RUNTIME)
+	$(BIN)/python -m tests.licences $(BIN)/pip-licenses $(RUNTIME)/bin/python
+
+audit: supply-chain
+	$(BIN)/pip-audit --require-hashes --disable-pip -r requirements.txt
+
+# The image by buildah, without a daemon: of the Dockerfile's own base with BASE=, where a registry can be reached, else of a Debian with its
+# Python, by debootstrap. Then it is started from its root file system. As root; this machine's pip.conf and certificates count in the build too.
+IMAGE := build/image
+BUILDAH := buildah --storage-driver vfs --root $(CURDIR)/$(IMAGE)/store --runroot $(CURDIR)/$(IMAGE)/run
+DEBIAN := bookworm
+$(IMAGE)/debian:
+	mkdir -p $(IMAGE)
+	rm -rf $@.new
+	debootstrap --variant=minbase --include=python3,python3-venv,python-is-python3,ca-certificates $(DEBIAN) $(IMAGE)/debian.new >$(IMAGE)/debootstrap.log
+	mv $@.new $@
+
+image: $(if $(BASE),,$(IMAGE)/debian)
+	mkdir -p $(IMAGE)
+	$(if $(BASE),,made=$$($(BUILDAH) from scratch) && $(BUILDAH) add --quiet $$made $(IMAGE)/debian / && \
+		$(BUILDAH) commit --quiet --rm $$made localhost/debian-python)
+	$(BUILDAH) bud --quiet --isolation chroot --network host --build-arg BASE=$(or $(BASE),localhost/debian-python) \
+		$(foreach file,$(wildcard /etc/pip.conf /etc/ssl/certs),--volume $(file):$(file):ro) --tag localhost/gang-extender .
+
+image-test: install image
+	made=$$($(BUILDAH) from localhost/gang-extender) && \
+	IMAGE_ROOT=$$($(BUILDAH) mount $$made) $(BIN)/python -m pytest tests/image; \
+	tested=$$?; $(BUILDAH) rm $$made >/dev/null; exit $$tested
 
 clean:
 	rm -rf $(VENV) $(LOWEST) build dist docs/_build docs/_generated *.egg-info

@@ -15,7 +15,6 @@ import os  # noqa: E402
 import resource  # noqa: E402
 import socket  # noqa: E402
 import sys  # noqa: E402
-import tempfile  # noqa: E402
 from collections.abc import Callable  # noqa: E402
 from dataclasses import asdict  # noqa: E402
 from importlib.metadata import version  # noqa: E402
@@ -33,6 +32,7 @@ from extender.framework.giving_way import GIVING_WAY  # noqa: E402
 from extender.scheduler.interface import Verbs  # noqa: E402
 from extender.server import greenlets, logs  # noqa: E402
 from extender.server.app import create_app  # noqa: E402
+from extender.server.heartbeat import install_heartbeat  # noqa: E402
 from extender.server.options import ServeOptions  # noqa: E402
 from extender.server.state import state_of  # noqa: E402
 from extender.server.tls import Certificates  # noqa: E402
@@ -82,6 +82,7 @@ def run(build_verbs: BuildVerbs, options: ServeOptions) -> int:
     GIVING_WAY.sleep = monkey.get_original("time", "sleep")  # of native threads
     logs.set_up(options.verbosity, logs.write_if_ready, options.logging_format)
     Worker.options = options
+    install_heartbeat()
     master = os.getpid()
     try:
         Application(build_verbs, options).run()
@@ -177,7 +178,6 @@ def _settings(options: ServeOptions) -> dict[str, Any]:
         "preload_app": False,
         "worker_exit": _say_the_rest,
         "max_requests": 0,
-        "worker_tmp_dir": _memory_folder(),
         "limit_request_line": 1024,
         "limit_request_fields": 32,
         "limit_request_field_size": 4096,
@@ -196,11 +196,3 @@ def _say_the_rest(_: Arbiter, worker: Worker) -> None:
 
 def _listen(address: str, port: int) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-
-
-def _memory_folder() -> str:
-    """gunicorn's heartbeat file: in memory, since a root file system may be read-only."""
-    for folder in ("/dev/shm", tempfile.gettempdir()):  # noqa: S108 - only the worker's heartbeat
-        with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=folder):
-            return folder
-    return tempfile.gettempdir()

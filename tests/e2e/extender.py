@@ -34,6 +34,7 @@ class Extender:
         *,
         as_shipped: bool = False,
         settings: Mapping[str, Any] | None = None,
+        env: Mapping[str, str] | None = None,
         flags: Sequence[str] = (),
         program: Sequence[str] = PROGRAM,
     ) -> None:
@@ -50,7 +51,7 @@ class Extender:
         self.ops_url = f"http://127.0.0.1:{self._ops_port}"
         command = [*program, "serve", f"--config={file}", f"--kubeconfig={kubeconfig}"]
         command += [f"--port={self.port}", f"--ops-port={self._ops_port}", *flags]
-        self.program = Program("extender", command, folder)
+        self.program = Program("extender", command, folder, env)
 
     def start(self, *, wait: bool = True) -> Extender:
         self.program.start()

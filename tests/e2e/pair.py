@@ -33,11 +33,12 @@ class Pair:
         as_shipped: bool = False,
         settings: Mapping[str, Any] | None = None,
         server: str = "",
+        env: Mapping[str, str] | None = None,
         change: Callable[[dict[str, Any]], None] = lambda config: None,
     ) -> Pair:
         """Not started yet. token: the extender's rights; settings: of its configuration; server: the API
-        server's URL for it, where something stands in between; change: kube-scheduler's."""
-        extender = Extender(folder, plane.kubeconfig(token, server), as_shipped=as_shipped, settings=settings)
+        server's URL for it, where something stands in between; env: of its process; change: kube-scheduler's."""
+        extender = Extender(folder, plane.kubeconfig(token, server), as_shipped=as_shipped, settings=settings, env=env)
         scheduler = Scheduler(
             plane, folder, extender=extender.url, token=scheduler_token, as_shipped=as_shipped, change=change
         )

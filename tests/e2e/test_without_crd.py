@@ -10,6 +10,8 @@ import pytest
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.pair import Pair
+from tests.e2e.processes import eventually
+from tests.e2e.test_api_server import served
 
 LABELS = {"pod-group.scheduling.sigs.k8s.io/name": "light", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
 
@@ -52,7 +54,7 @@ def test_a_gang_by_labels_alone_that_does_not_fit_starts_no_member(cluster: Clus
 
 
 def test_a_definition_that_comes_later_is_noticed(cluster: Cluster, module_programs: Pair, tmp_path: Path) -> None:
-    """The last of this module: from here on PodGroups are served."""
+    """From here on PodGroups are served."""
     cluster.node("node-1")
     for number in range(3):
         cluster.pod(f"web-{number}", group="web")
@@ -60,3 +62,22 @@ def test_a_definition_that_comes_later_is_noticed(cluster: Cluster, module_progr
     cluster.install_crd()
     cluster.pod_group("web", min_member=3)
     cluster.recorder.await_bound("web-0", "web-1", "web-2", within=60)
+
+
+def test_a_definition_that_is_taken_away_and_comes_back(cluster: Cluster, module_programs: Pair) -> None:
+    """All PodGroups go with it. Members that ask for one wait, and nothing else does."""
+    extender = module_programs.extender
+    cluster.node("node-1")
+    cluster.pod_group("web", min_member=2)
+    eventually(lambda: extender.gang("default/web"), within=15, what="the extender follows PodGroups")
+    cluster.remove_crd()
+    cluster.pod("plain")
+    cluster.pod("web-0", group="web")
+    cluster.recorder.await_bound("plain", within=5)
+    cluster.recorder.await_message("web-0", "PodGroup not found", within=5)
+    eventually(lambda: "podgroups" not in served(extender), within=40, what="the kind counts as absent")
+    assert extender.ops("/readyz")[0] == 200
+    cluster.install_crd()
+    cluster.pod_group("web", min_member=2)
+    cluster.pod("web-1", group="web")
+    cluster.recorder.await_bound("web-0", "web-1", within=60)

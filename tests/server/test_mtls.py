@@ -45,10 +45,15 @@ class Certs:
         }
 
     def client(
-        self, name: str = NAME, *, issuer: trustme.CA | None = None, dns: str = "other.example"
+        self,
+        name: str = NAME,
+        *,
+        issuer: trustme.CA | None = None,
+        dns: str = "other.example",
+        until: datetime | None = None,
     ) -> ssl.SSLContext:
         context = self.anonymous()
-        (issuer or self.ca).issue_cert(dns, common_name=name).configure_cert(context)
+        (issuer or self.ca).issue_cert(dns, common_name=name, not_after=until).configure_cert(context)
         return context
 
     def anonymous(self, server_ca: trustme.CA | None = None) -> ssl.SSLContext:
@@ -97,7 +102,7 @@ def test_another_name_is_a_403_and_is_counted(secure: Service, certs: Certs) -> 
     assert rejected(secure, "name") == before + 1
 
 
-@pytest.mark.parametrize("kind", ["no certificate", "of another CA", "TLS 1.2"])
+@pytest.mark.parametrize("kind", ["no certificate", "of another CA", "expired", "TLS 1.2"])
 def test_strangers_do_not_get_past_the_handshake(secure: Service, certs: Certs, kind: str) -> None:
     before = rejected(secure, "handshake")
     match kind:
@@ -105,6 +110,8 @@ def test_strangers_do_not_get_past_the_handshake(secure: Service, certs: Certs, 
             context = certs.anonymous()
         case "of another CA":
             context = certs.client(issuer=trustme.CA())
+        case "expired":
+            context = certs.client(until=datetime.now(UTC) - timedelta(seconds=1))
         case _:
             context = certs.client()
             context.maximum_version = ssl.TLSVersion.TLSv1_2

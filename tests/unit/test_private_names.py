@@ -138,6 +138,20 @@ RELIANCES = [
         {"setup": "self, cfg", "error_log": ""},
     ),
     Reliance(
+        "server/heartbeat.py",
+        "gunicorn",
+        "gunicorn.workers.base",
+        "its worker makes a heartbeat that is in no folder, and the next two are what it is",
+        attributes("WorkerTmp"),
+    ),
+    Reliance(
+        "server/heartbeat.py",
+        "gunicorn",
+        "gunicorn.workers.workertmp.WorkerTmp",
+        "likewise",
+        attributes("_tmp"),
+    ),
+    Reliance(
         "server/worker.py",
         "gunicorn",
         WORKER,
