@@ -95,7 +95,7 @@ def verbosity() -> Response:
 @blueprint.put(VERBOSITY)
 def set_verbosity() -> Response:
     """The body is a number, as for --v. Until the process ends, or the next."""
-    text = whole_body(LARGEST_BODY).strip()
+    text = whole_body(request.environ, LARGEST_BODY).strip()
     if not text.isdigit() or int(text) > logs.MOST_VERBOSE:
         raise RefusedError(f"wanted: a number from 0 to {logs.MOST_VERBOSE}")
     before, state().verbosity = state().verbosity, int(text)
