@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test lowest manifests docs links control-plane e2e check benchmark faults parity-oracle mutants mutants-by-hand clean
+.PHONY: install demo test lowest manifests docs links control-plane e2e check benchmark faults parity-oracle mutants mutants-by-hand dist requirements supply-chain sbom licences audit image image-test clean
 
 install: $(VENV)/.installed
 
@@ -89,7 +89,6 @@ mutants: install
 mutants-by-hand: install
 	$(BIN)/python -m tests.mutation.by_hand
 
-.PHONY: dist requirements supply-chain sbom licences audit image image-test
 # Wheel and sdist, byte for byte the same for all that build this commit.
 dist: install
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --no-isolation --outdir dist .

@@ -20,6 +20,6 @@ class Heartbeat(WorkerTmp):  # type: ignore[misc]
         self._tmp = os.fdopen(os.memfd_create("heartbeat"), "w+b", 0)
 
 
-def install_heartbeat() -> None:
+def install() -> None:
     """For all workers of this process. gunicorn has no setting for it."""
     base.WorkerTmp = Heartbeat

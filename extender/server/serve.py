@@ -30,9 +30,8 @@ from extender import metrics  # noqa: E402
 from extender.crash import on_native_thread, report_deferred  # noqa: E402
 from extender.framework.giving_way import GIVING_WAY  # noqa: E402
 from extender.scheduler.interface import Verbs  # noqa: E402
-from extender.server import greenlets, logs  # noqa: E402
+from extender.server import greenlets, heartbeat, logs  # noqa: E402
 from extender.server.app import create_app  # noqa: E402
-from extender.server.heartbeat import install_heartbeat  # noqa: E402
 from extender.server.options import ServeOptions  # noqa: E402
 from extender.server.state import state_of  # noqa: E402
 from extender.server.tls import Certificates  # noqa: E402
@@ -82,7 +81,7 @@ def run(build_verbs: BuildVerbs, options: ServeOptions) -> int:
     GIVING_WAY.sleep = monkey.get_original("time", "sleep")  # of native threads
     logs.set_up(options.verbosity, logs.write_if_ready, options.logging_format)
     Worker.options = options
-    install_heartbeat()
+    heartbeat.install()
     master = os.getpid()
     try:
         Application(build_verbs, options).run()
