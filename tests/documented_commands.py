@@ -22,6 +22,7 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("README.md", "kubectl get -A"): ON_A_CLUSTER + "readme_simulates_one_s_own_cluster",
     ("CONTRIBUTING.md", "make install"): MAKE,
     ("docs/compatibility.md", "make e2e"): MAKE,
+    ("docs/fault-runs.md", "make faults"): MAKE,
     ("docs/debugging.md", "kubectl -n kube-system port-forward"): ON_A_CLUSTER + "the_leader_is_asked",
     (
         "docs/kubectl-gang.md",

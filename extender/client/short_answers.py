@@ -45,7 +45,7 @@ def head_of(received: bytes) -> tuple[int, Headers, int, bytes] | None:
 
 
 def rest_of(sock: Any, body: bytes, length: int) -> bytes:
-    """The whole body; longer than `length` where the server sends what nobody asked for. Raises IncompleteRead, OSError."""
+    """The whole body; longer than `length` where the server sends what was not asked for. Raises IncompleteRead, OSError."""
     parts, missing = [body], length - len(body)
     while missing > 0:
         part = sock.recv(min(missing, MAX_RECEIVED))

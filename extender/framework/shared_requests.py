@@ -6,7 +6,7 @@ kube-scheduler has no counterpart: it sums up each pod.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from extender.api import corev1
 from extender.framework.pod_requests import Amounts, pod_level_requests_set, pod_requests, resize_infeasible
@@ -22,7 +22,8 @@ NON_ZERO_DEFAULTS: Amounts = {CPU: DEFAULT_MILLI_CPU_REQUEST, MEMORY: DEFAULT_ME
 MOST_KNOWN = 4_096  # kinds of pods; beyond it is begun anew
 
 
-class Requested(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Requested:
     """accounted: what counts on its node; not to be changed. non_zero: milliCPU and bytes, 100m and 200Mi where nothing is asked for."""
 
     accounted: Resource

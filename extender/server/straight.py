@@ -1,6 +1,6 @@
 """The straight way of a call to its verb, past Flask's contexts, routing, signals and response objects.
 
-Those cost more than the answer to a bind call (docs/design/0058-lean-plumbing.md). Only what nobody would refuse goes this way: a
+Those cost more than the answer to a bind call (docs/design/0058-lean-plumbing.md). Only what would not be refused goes this way: a
 POST to a verb's path, on the verbs' port, from a client that may call. What fails on it ends in Flask's error handlers.
 """
 

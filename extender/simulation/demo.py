@@ -89,6 +89,9 @@ class Narrator:
     def pages(self) -> Mapping[str, Page]:
         return self._verbs.pages()
 
+    def debug(self) -> Mapping[str, Page]:
+        return self._verbs.debug()
+
     def feed(self) -> Feed:
         return self._verbs.feed()
 

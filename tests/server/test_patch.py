@@ -17,7 +17,13 @@ from gevent import monkey
 import extender
 
 PACKAGE = Path(extender.__file__).parent
-MAY_IMPORT_GEVENT = {"server/serve.py", "server/worker.py", "server/peer_watch.py", "server/loop_lag.py"}
+MAY_IMPORT_GEVENT = {
+    "server/serve.py",
+    "server/worker.py",
+    "server/peer_watch.py",
+    "server/loop_lag.py",
+    "server/greenlets.py",
+}
 
 
 def imports(file: Path) -> set[str]:
