@@ -206,19 +206,23 @@ class Reflector(Generic[T]):
             if key not in found and self.unreadable.get(key) is None:  # deleted while there was no watch
                 self._changes.changed(self._store.remove(key), None)
             self._steps.pause_if_due()
-        for obj in sorted(found.values(), key=self._told_in_order):
-            old = self._store.put(obj)
-            if old is None or old.metadata.resource_version != obj.metadata.resource_version:
-                self._changes.changed(old, obj)
+        new: list[T] = []
+        for key, obj in found.items():
+            if self._store.get(key) is None:
+                new.append(obj)
+            else:
+                self._take_listed(obj)
+            self._steps.pause_if_due()
+        for obj in self._steps.sort(new, key=_age):  # after a restart objects come as they came when they were made
+            self._take_listed(obj)
             self._steps.pause_if_due()
         self._served, self._refused_since, self._refused_as = True, None, None
         self._changes.replaced()
 
-    def _told_in_order(self, obj: T) -> datetime:
-        """Those that are known already, then the new ones by age: after a restart objects come as they came when they were made."""
-        if self._store.get(obj.metadata.key) is not None:
-            return _LONG_AGO
-        return obj.metadata.creation_timestamp or _LONG_AGO
+    def _take_listed(self, obj: T) -> None:
+        old = self._store.put(obj)
+        if old is None or old.metadata.resource_version != obj.metadata.resource_version:
+            self._changes.changed(old, obj)
 
     def _check(self) -> Input:
         """A page of one object is enough: its version is the server's."""
@@ -292,6 +296,11 @@ class Reflector(Generic[T]):
             self._store.remove(obj.metadata.key)
             self._changes.changed(known, None)
         self.unreadable.put(obj)
+
+
+def _age(obj: Any) -> datetime:
+    age: datetime | None = obj.metadata.creation_timestamp
+    return age or _LONG_AGO
 
 
 def _is_lower(version: str, than: str) -> bool:

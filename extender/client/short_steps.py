@@ -8,9 +8,14 @@ kube-scheduler has no counterpart: its goroutines run on all cores.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from heapq import merge
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 STEP_SECONDS = 0.005
+SORTED_AT_ONCE = 5_000
 # Not 0: gevent runs up to fifty callbacks, of which each sleep(0) is one, before it looks for I/O and timers again.
 PAUSE_SECONDS = 1e-6
 
@@ -35,3 +40,11 @@ class ShortSteps:
         if self._clock() >= self._until:
             self._sleep(PAUSE_SECONDS)
             self._until = self._clock() + STEP_SECONDS
+
+    def sort(self, items: Sequence[T], key: Callable[[T], Any]) -> Iterator[T]:
+        """As `sorted` does, in runs that are merged while the result is read: 150,000 objects at once would take longer than a step may."""
+        runs = []
+        for first in range(0, len(items), SORTED_AT_ONCE):
+            runs.append(sorted(items[first : first + SORTED_AT_ONCE], key=key))
+            self.pause_if_due()
+        return merge(*runs, key=key)

@@ -17,6 +17,7 @@ from extender.api import corev1
 from extender.api.codec import convert
 from extender.api.metav1 import ObjectMeta
 from extender.client import reflector as reflector_module
+from extender.client import short_steps
 from extender.client.errors import (
     ApiError,
     ConnectionFailedError,
@@ -366,6 +367,16 @@ def test_what_is_known_is_told_first_then_what_is_new_by_its_age() -> None:
     second = page(nodes["young"], nodes["old"], nodes["known"])
     story = run(page(a_node("known")), Watched(GoneError("too old")), second)
     assert story[-5:-1] == ["~known@7", "+old@7", "+young@7", "replaced"]
+
+
+@pytest.mark.parametrize("at_once", [pytest.param(2, id="sorted in three runs"), pytest.param(100, id="sorted in one")])
+def test_what_is_new_is_told_by_its_age_and_then_as_it_was_listed(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(short_steps, "SORTED_AT_ONCE", at_once)
+    days = {"e": 5, "d": 1, "c": 3, "b": 1, "a": 4}
+    listed = [a_node(name, creationTimestamp=f"2026-01-{day:02}T00:00:00Z") for name, day in days.items()]
+    assert run(page(*listed))[1:6] == ["+d@1", "+b@1", "+c@1", "+a@1", "+e@1"]
 
 
 @pytest.mark.faults
