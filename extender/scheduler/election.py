@@ -141,9 +141,9 @@ class Elector:
         return ""
 
     def _abstain(self, reason: str) -> None:
-        """For as long as another replica may need to take the Lease. Where there is none we come back."""
-        self._abstains_until = self._clock() + self._duration
+        """For as long as another replica may need to take the Lease that we give up. Where there is none we come back."""
         if self._held is not None:
+            self._abstains_until = self._clock() + self._duration
             log.warning("Lease given up reason=%r", reason)
             self._release()
 

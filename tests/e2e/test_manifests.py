@@ -32,38 +32,46 @@ EXAMPLES = sorted(
 )
 
 
-def define_the_prometheus_operators_kinds(plane: ControlPlane) -> None:
-    """By name alone, with any content: only that the overlay can be applied where they exist is shown."""
+# By name alone, with any content: only that the manifests can be applied where these kinds exist is shown.
+KINDS_OF_OTHERS = {
+    "monitoring": ("monitoring.coreos.com", ("PodMonitor", "PrometheusRule")),
+    "examples/certificates": ("cert-manager.io", ("Certificate", "Issuer")),
+}
+
+
+def define(plane: ControlPlane, group: str, kinds: tuple[str, ...]) -> None:
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    for kind in ("PodMonitor", "PrometheusRule"):
+    for kind in kinds:
         plural = f"{kind.lower()}s"
         definition = {
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
-            "metadata": {"name": f"{plural}.monitoring.coreos.com"},
+            "metadata": {"name": f"{plural}.{group}"},
             "spec": {
-                "group": "monitoring.coreos.com",
+                "group": group,
                 "scope": "Namespaced",
                 "names": {"kind": kind, "plural": plural},
                 "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
             },
         }
         plane.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump(definition))
-        name = f"crd/{plural}.monitoring.coreos.com"
-        plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", name)
+        plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", f"crd/{plural}.{group}")
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_an_overlay_is_applied_twice(overlay: str, cluster: Cluster) -> None:
     """The second time changes nothing: no field is fought over."""
-    if overlay == "monitoring":
-        define_the_prometheus_operators_kinds(cluster.plane)
+    if overlay in KINDS_OF_OTHERS:
+        define(cluster.plane, *KINDS_OF_OTHERS[overlay])
     cluster.plane.kubectl("apply", "--server-side", "-k", str(MANIFESTS / overlay))
     cluster.plane.kubectl("apply", "--server-side", "-k", str(MANIFESTS / overlay))
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_is_applied(example: str, cluster: Cluster) -> None:
+    folder = str(Path(example).parent)
+    if folder in KINDS_OF_OTHERS:
+        define(cluster.plane, *KINDS_OF_OTHERS[folder])
     cluster.plane.kubectl("apply", "--server-side", "-f", str(MANIFESTS / example))
     cluster.plane.kubectl("delete", "-f", str(MANIFESTS / example))
 

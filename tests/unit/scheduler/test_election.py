@@ -170,6 +170,9 @@ def test_one_that_has_not_seen_the_cluster_does_not_ask(world: World) -> None:
     world.a.steps()
     with pytest.raises(NotFoundError):
         world.api.get(LEASES, LEASE.name, LEASE.namespace)
+    world.a.unfit = ""
+    world.a.steps()
+    assert world.holder == "a"  # at once: there was nothing to give up
 
 
 def test_an_api_server_that_is_away_costs_the_lease_only_when_it_expires(
