@@ -155,5 +155,5 @@ class GangParts:
         )
         self.events = GroupEvents(manager, rounds, self.dispatcher, holds, self.gang_permit.recheck, dependencies)
         self.lead_changes = LeadChanges(
-            manager, rounds, self.observer.tell_anew, dependencies.may_plan, self.events.on_capacity_freed
+            manager, rounds, holds, self.observer.tell_anew, dependencies.may_plan, self.events.on_capacity_freed
         )

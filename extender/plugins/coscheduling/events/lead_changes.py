@@ -1,4 +1,6 @@
-"""Leadership gained and lost: a new leader plans what waits, and one that leads no more keeps no places.
+"""Leadership gained and lost: a new leader plans what waits, and one that leads no more keeps no places and holds no member.
+
+A member that it held would wait in vain: kube-scheduler does not ask the new leader about it before its bind call has an answer.
 
 The plugin's tick has it look about once a second; whether we lead is said by the Lease, through CoschedulingDependencies.may_plan.
 kube-scheduler starts its loop with the Lease and ends its process without it: cmd/kube-scheduler/app/server.go
@@ -10,6 +12,8 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.dispatch.holds import Holds
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import mark_rejections_current
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -25,12 +29,14 @@ class LeadChanges:
         self,
         manager: PodGroupManager,
         rounds: PlanningRounds,
+        holds: Holds,
         tell_anew: Callable[[], None],
         may_plan: Callable[[], bool],
         on_capacity_freed: Callable[[], None],
     ) -> None:
         self._manager = manager
         self._rounds = rounds
+        self._holds = holds
         self._tell_anew = tell_anew
         self._may_plan = may_plan
         self._room_came_free = on_capacity_freed
@@ -47,10 +53,19 @@ class LeadChanges:
                 mark_rejections_current(self._manager)
                 self._tell_anew()
         elif self._planning and not planning:
-            log.info("not leading any more: the places of gangs that have not started are given back")
+            log.info(
+                "not leading any more: the places of gangs that have not started are given back, and their members' holds end"
+            )
             self._rounds.begun.look_again()
             with self._manager.lock:
                 planned = {slot.group for slot in self._manager.slots}
-            for key in sorted(planned):
-                self._manager.quarantine.for_gang(key, "leadership", partial(self._rounds.drop_plan, key), None)
+                held = [key for key, group in self._manager.groups.items() if group.held]
+            for key in sorted({*planned, *held}):
+                self._manager.quarantine.for_gang(key, "leadership", partial(self._give_up, key), None)
         self._planning = planning
+
+    def _give_up(self, key: str) -> None:
+        self._rounds.drop_plan(key)
+        with self._manager.lock:
+            if (group := self._manager.groups.get(key)) is not None:
+                self._holds.end_holds([group], messages.LEADS_NO_MORE)

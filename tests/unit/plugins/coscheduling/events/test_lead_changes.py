@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from extender.plugins.coscheduling import messages
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import group, members
 
@@ -53,6 +54,21 @@ def test_a_replica_that_leads_no_more_keeps_no_places_and_plans_again_when_it_le
     led.leads = True
     led.tick()
     assert led.places == 2
+
+
+def test_a_replica_that_leads_no_more_lets_the_members_go_that_it_holds(led: Led) -> None:
+    """Those of every gang: the new leader is asked about a member only when its bind call has been answered."""
+    led.leads = True
+    led.world.plugin.on_pod_group(None, group("other"))
+    others = members(2, "other")
+    led.world.create(*others)
+    led.tick()
+    for member in (*members(1), others[0]):
+        led.world.arrive(member)
+    assert [each.decision for each in led.world.waiting.values()] == ["", ""]
+    led.leads = False
+    led.tick()
+    assert {each.decision for each in led.world.waiting.values()} == {f"rejected: {messages.LEADS_NO_MORE}"}
 
 
 def test_the_log_has_a_line_for_each_change_and_none_else(led: Led, caplog: pytest.LogCaptureFixture) -> None:
