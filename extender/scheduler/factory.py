@@ -47,6 +47,7 @@ from extender.scheduler.actions.wake_by import WakeBy
 from extender.scheduler.background import Background
 from extender.scheduler.bind_verb import BindVerb
 from extender.scheduler.debugging import Debugger
+from extender.scheduler.early_end import EarlyEnd
 from extender.scheduler.election import RENEW_DEADLINE, Elector, Fitness
 from extender.scheduler.event_handlers import NodeHandlers, ObjectHandlers, PodHandlers
 from extender.scheduler.filter_health import UNFIT_SECONDS, FilterHealth
@@ -118,6 +119,7 @@ class _Assembly:
         self._api = api
         self._offload = offload
         self._clock = clock
+        self._host_name = host_name
         self._informers = InformerFactory(api, clock)
         watched = configuration.leader_lease is not None
         elects = configuration.leader_service is not None
@@ -152,7 +154,8 @@ class _Assembly:
         """Why another replica would be the better leader."""
         if not self._informers.has_synced():
             return CACHE_NOT_SYNCED
-        return self._filter_health.trouble(UNFIT_SECONDS) or self._unreached.trouble(UNFIT_SECONDS)
+        trouble = self._filter_health.trouble(UNFIT_SECONDS) or self._unreached.trouble(UNFIT_SECONDS)
+        return trouble or self._early_end.reason
 
     def scheduler(self, settled: Callable[[], None] | None) -> Scheduler:
         self._framework_dependencies = self._new_framework_dependencies()
@@ -194,7 +197,9 @@ class _Assembly:
         self._once = _OnceSynced(settled, self._informers.has_synced)
         self._pod_groups = self._new_pod_group_controller()
         self._observed = ObservedSettings(configuration, self._bound_by_us, self._clock)
-        self._own_rights = OwnRights(api, configuration, self._steering.background, self._clock)
+        beside = self._steering.background
+        self._own_rights = OwnRights(api, configuration, beside, self._clock)
+        self._early_end = EarlyEnd(api, configuration.leader_lease, self._host_name, beside, self._clock)
         self._background = Background(self._ticks())
         self._planning = Background(name="planning")
         self._coscheduling.connect(self._coscheduling_dependencies())
@@ -270,6 +275,7 @@ class _Assembly:
             "coscheduling": self._coscheduling.tick,
             "pod-groups": self._pod_groups.tick,
             "rights": self._own_rights.tick,
+            "early-end": self._early_end.tick,
         }
 
     def _unconfirmed(self) -> UnconfirmedBindings:
@@ -319,6 +325,7 @@ class _Assembly:
             filter_health=self._filter_health,
             elector=self._elector,
             unreached=self._unreached,
+            early_end=self._early_end,
             refusals=FilterHealth(self._clock, askers=1, text="every filter call has been refused", hint=""),
             scheduling_cycle=SchedulingCycle(self._cache.snapshot, self._clock),
             preemption_cycle=PreemptionCycle(self._cache.snapshot, self._coscheduling.process_preemption),

@@ -19,7 +19,7 @@ QUIET_SECONDS = 60.0
 CALLS = 3
 ASKERS = 2
 # Of refusals or errors alone, after which /livez says that kube-scheduler asks an extender that is of no use to it. Its probe has to fail
-# (after 50 s more of it) before the extender's own does, which is 15 s after LIVENESS_SECONDS: design/0023.
+# (after 45 s more of it) before the extender's own does, which is 15 s after LIVENESS_SECONDS: design/0023.
 USELESS_SECONDS = 5.0
 UNFIT_SECONDS = 30.0  # after which a replica that elects itself gives the Lease up: no probe has patience besides
 

@@ -12,6 +12,7 @@ from extender.client.informer import InformerFactory
 from extender.client.interface import POD_GROUPS
 from extender.scheduler.actions.verdicts import GroupVerdicts
 from extender.scheduler.background import Background
+from extender.scheduler.early_end import EarlyEnd
 from extender.scheduler.filter_health import LIVENESS_SECONDS, READINESS_SECONDS, USELESS_SECONDS, FilterHealth
 from extender.scheduler.interface import Check
 from extender.scheduler.leadership import Leadership
@@ -34,6 +35,7 @@ class Health:
     filter_health: FilterHealth
     refusals: FilterHealth
     unreached: Unreached
+    early_end: EarlyEnd
     background: Background
     planning: Background
     running: RunningConfiguration
@@ -86,7 +88,8 @@ class Health:
         """
         if refused := self.refusals.trouble(USELESS_SECONDS):
             return f"{refused}: {self.not_ready() or 'ready by now'}"
-        return self.filter_health.trouble(USELESS_SECONDS) or self.unreached.trouble(USELESS_SECONDS)
+        trouble = self.filter_health.trouble(USELESS_SECONDS) or self.unreached.trouble(USELESS_SECONDS)
+        return trouble or self.early_end.trouble()
 
     def _filter_check(self, seconds: float) -> Check:
         trouble = self.filter_health.trouble(seconds)

@@ -40,6 +40,7 @@ from extender.scheduler.background import Background
 from extender.scheduler.bind_verb import BindVerb
 from extender.scheduler.cluster_feed import ClusterFeed
 from extender.scheduler.debugging import Debugger
+from extender.scheduler.early_end import EarlyEnd
 from extender.scheduler.election import Elector
 from extender.scheduler.filter_health import FilterHealth
 from extender.scheduler.health import Health
@@ -90,6 +91,7 @@ class SchedulerDependencies:
     filter_health: FilterHealth
     refusals: FilterHealth
     unreached: Unreached
+    early_end: EarlyEnd
     scheduling_cycle: SchedulingCycle
     preemption_cycle: PreemptionCycle
     bind_verb: BindVerb
@@ -122,6 +124,7 @@ class Scheduler:
             dependencies.filter_health,
             dependencies.refusals,
             dependencies.unreached,
+            dependencies.early_end,
             dependencies.background,
             dependencies.planning,
             dependencies.running,

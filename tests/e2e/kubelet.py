@@ -1,13 +1,15 @@
 """Runs the two programs of a replica as a kubelet runs the containers of the shipped Deployment: by its probes, in less time.
 
-Every second of the manifest (periods, grace periods, back-off) is a fifth of one here, but for two: a probe may take at least a
-second for an answer, since this machine has other things to do, and a container takes half a second to be made, as on a node.
+Every second of the manifest (periods, grace periods, back-off) is a fifth of one here (KUBELET_SCALE=1: as shipped), but for two: a
+probe may take at least a second for an answer, since this machine has other things to do, and a container takes half a second to be
+made, as on a node.
 kube-scheduler's own times are as shipped. Used by test_sick_leader.
 Kubernetes: pkg/kubelet/prober/worker.go, pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodActions, doBackOff)
 """
 
 from __future__ import annotations
 
+import os
 import ssl
 import threading
 import time
@@ -23,7 +25,7 @@ from tests.e2e.control_plane import MANIFESTS
 from tests.e2e.pair import Pair
 from tests.e2e.processes import Program
 
-SCALE = 0.2
+SCALE = float(os.environ.get("KUBELET_SCALE", "0.2"))
 SHORTEST_TIMEOUT = 1.0
 CREATION_SECONDS = 0.5
 FIRST_BACK_OFF, LONGEST_BACK_OFF = 10.0, 300.0
@@ -46,8 +48,9 @@ class Probe:
     grace: float
 
     @classmethod
-    def of(cls, container: str, kind: str, listeners: Mapping[int, str]) -> Probe:
-        """listeners: port in the pod -> base URL here, of what listens on the pod's address: a kubelet reaches nothing else."""
+    def of(cls, container: str, kind: str, listeners: Mapping[int, str], scale: float) -> Probe:
+        """scale: here, of a second. listeners: port in the pod -> base URL here, of what listens on the pod's address: a kubelet
+        reaches nothing else."""
         probe = CONTAINERS[container][f"{kind}Probe"]
         get = probe["httpGet"]
         assert "host" not in get, "the pod's own address"
@@ -56,10 +59,10 @@ class Probe:
         grace = probe.get("terminationGracePeriodSeconds", POD["terminationGracePeriodSeconds"])
         return cls(
             url=base + get["path"],
-            period=probe.get("periodSeconds", 10) * SCALE,
-            timeout=max(SHORTEST_TIMEOUT, probe.get("timeoutSeconds", 1) * SCALE),
+            period=probe.get("periodSeconds", 10) * scale,
+            timeout=max(SHORTEST_TIMEOUT, probe.get("timeoutSeconds", 1) * scale),
             threshold=probe.get("failureThreshold", 3),
-            grace=grace * SCALE,
+            grace=grace * scale,
         )
 
     def passes(self) -> bool:
@@ -96,13 +99,18 @@ class Container:
         listeners: Mapping[int, str],
         note: Callable[[str], None],
         longest_back_off: float = LONGEST_BACK_OFF,
+        scale: float = SCALE,
     ) -> None:
         self.program = program
+        self._scale = scale
         self._longest_back_off = longest_back_off
         self.restarts = 0
         self.started: Callable[[], None] = lambda: None  # what befalls the program each time that it is started
-        self._startup = Probe.of(name, "startup", listeners)
-        self._liveness = Probe.of(name, "liveness", listeners)
+        # is told when it began and ended, in seconds since 1970: a kubelet writes it into the pod's status
+        self.ended: Callable[[float, float], None] = lambda began, ended: None
+        self._began = 0.0
+        self._startup = Probe.of(name, "startup", listeners, scale)
+        self._liveness = Probe.of(name, "liveness", listeners, scale)
         self._name, self._happened = name, note
         self._stopping = threading.Event()
         self._back_off = 0.0  # seconds of a kubelet, after the last end
@@ -133,13 +141,15 @@ class Container:
                 self._restart(since=time.monotonic())
 
     def _begin(self) -> None:
+        self._began = time.time()
         self.program.start()
         self.started()
 
     def _restart(self, since: float | None) -> None:
         """Back-off counts from the last end that a kubelet knows of: where it has killed the container itself, from the end before."""
         self._last_end = time.monotonic()
-        wait = since + self._back_off * SCALE - self._last_end if since is not None else 0.0
+        self.ended(self._began, time.time())
+        wait = since + self._back_off * self._scale - self._last_end if since is not None else 0.0
         self._back_off = min(2 * self._back_off or FIRST_BACK_OFF, self._longest_back_off)
         if not self._stopping.wait(max(0.0, wait) + CREATION_SECONDS):
             self.restarts += 1
@@ -148,7 +158,11 @@ class Container:
     def _outlived(self, probe: Probe, *, until_passed: bool = False) -> Probe | None:
         """The probe, once it has failed as often as it may; None where it has passed, or the program has ended, or we are to stop."""
         failures = 0
-        while not self._stopping.wait(probe.period) and self.program.running:
+        due = time.monotonic() + probe.period
+        while not self._stopping.wait(max(0.0, due - time.monotonic())) and self.program.running:
+            due += (
+                probe.period
+            )  # a kubelet probes by the clock: a probe that has taken its time is followed by the next at once
             if probe.passes():
                 failures = 0
                 if until_passed:
@@ -163,10 +177,10 @@ class Container:
 class Kubelet:
     """Of one replica. `happened` tells in order what the probes came to: `extender: liveness failed`.
 
-    longest_back_off: in a kubelet's seconds.
+    longest_back_off: in a kubelet's seconds. scale: how long one of these is here, in seconds.
     """
 
-    def __init__(self, pair: Pair, longest_back_off: float = LONGEST_BACK_OFF) -> None:
+    def __init__(self, pair: Pair, longest_back_off: float = LONGEST_BACK_OFF, scale: float = SCALE) -> None:
         self.pair = pair
         self.happened: list[str] = []
         listeners = {
@@ -174,8 +188,8 @@ class Kubelet:
             _port("kube-scheduler", "scheduler"): pair.scheduler.url,
         }
         note = self.happened.append
-        self.extender = Container("extender", pair.extender.program, listeners, note, longest_back_off)
-        self.scheduler = Container("kube-scheduler", pair.scheduler.program, listeners, note, longest_back_off)
+        self.extender = Container("extender", pair.extender.program, listeners, note, longest_back_off, scale)
+        self.scheduler = Container("kube-scheduler", pair.scheduler.program, listeners, note, longest_back_off, scale)
 
     def start(self) -> Kubelet:
         self.extender.start()

@@ -1,12 +1,14 @@
 """`gang-extender` whose filter is sick while a file is there: `python -m tests.e2e.sick_extender FILE errs serve ...`.
 
 `errs`: it answers Error to every pod, and is alive all the while: every page and probe is answered. `blocks`: a call blocks its event
-loop, and nothing is answered any more. How long it errs, or is not reached, counts in kubelet.py's seconds, so that its probes fail in
-time. Used by test_sick_leader.
+loop, and nothing is answered any more. `dies`: a call costs more memory than its container may have, and the kernel kills all in it. How
+long it errs, or is not reached, counts in kubelet.py's seconds, so that its probes fail in time. Used by test_sick_leader.
 """
 
 from extender.server import serve as serve  # isort: skip  - patches: everything else comes after
 
+import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +30,8 @@ def sick_while(file: Path, sick: str, pre_filter: Any) -> Any:
     def faulty(self: Coscheduling, state: object, pod: object, nodes: object) -> Any:
         while sick == "blocks" and file.exists():
             SLEEP(1)
+        if sick == "dies" and file.exists():
+            os.killpg(0, signal.SIGKILL)  # as memory.oom.group does
         if file.exists():
             raise KeyError("a fault of ours")
         return pre_filter(self, state, pod, nodes)

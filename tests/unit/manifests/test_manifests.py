@@ -19,6 +19,7 @@ from extender.plugins.coscheduling.backfill.backfill_nodes import DAEMON_SET
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.spec.sources.source import KOORDINATOR, LIGHTWEIGHT, OBJECTS, presets
 from extender.scheduler.actions.bell import NAME
+from extender.scheduler.filter_health import USELESS_SECONDS
 from extender.scheduler.health import KUBE_SCHEDULER
 from extender.server.options import ServeOptions
 from tests.declared_keys import declared_keys
@@ -213,8 +214,9 @@ def test_the_extender_is_restarted_alone_before_its_kube_scheduler_is() -> None:
     assert grace > ServeOptions().drain_seconds + STOP_SECONDS
     restart = probe_seconds("extender", "liveness") + grace
     patience = probe_seconds("kube-scheduler", "liveness")
-    assert restart + 20 <= patience, "20 s to start and to answer"
-    assert patience + CONTAINERS["kube-scheduler"]["livenessProbe"]["periodSeconds"] + 2 <= 60, "then another leads"
+    assert restart + 15 <= patience, "15 s to start and to answer"
+    period = CONTAINERS["kube-scheduler"]["livenessProbe"]["periodSeconds"]
+    assert USELESS_SECONDS + period + patience + 2 <= 60, "then another leads"
 
 
 def test_the_replica_that_stands_by_asks_for_the_lease_more_often_than_a_container_takes_to_start() -> None:
