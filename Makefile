@@ -87,7 +87,7 @@ mutants: install
 	$(BIN)/python -m tests.mutation $(FILES) $(if $(TESTS),--tests $(TESTS))
 
 mutants-by-hand: install
-	$(BIN)/python -m tests.mutation.by_hand
+	$(BIN)/python -m tests.mutation.by_hand $(ONLY)
 
 # Wheel and sdist, byte for byte the same for all that build this commit.
 dist: install

@@ -1,4 +1,6 @@
-"""`python -m tests.mutation.by_hand`: applies each change of by_hand.toml in a copy of the tree, and says which its test does not see."""
+"""`python -m tests.mutation.by_hand`: applies each change of by_hand.toml and faults.toml in a copy of the tree, one at a time, and says
+which its test does not see. With numbers it takes the changes of those faults of docs/reliability.md alone, with words those that speak
+of one of them."""
 
 from __future__ import annotations
 
@@ -6,57 +8,87 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.mutation.tree import copy_tree
 
-LIST = Path(__file__).with_name("by_hand.toml")
+LISTS = (Path(__file__).with_name("by_hand.toml"), Path(__file__).with_name("faults.toml"))
 SECONDS = 300.0
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """removed, added: texts; the first is in the file once. test: as pytest takes it."""
+    """removed, added: texts; the first is in the file once. test: as pytest takes it. fault: its number in docs/reliability.md, or 0."""
 
     breaks: str
     file: str
     removed: str
     added: str
     test: str
+    fault: int = 0
+
+    def can_be_made(self, tree: Path) -> bool:
+        return (tree / self.file).read_text().count(self.removed) == 1
 
     def is_seen(self, tree: Path) -> bool:
         """Whether the test fails with it; the tree is as before then. Raises ValueError where the code is another by now."""
+        if not self.can_be_made(tree):
+            raise ValueError(f"{self.file} does not have once: {self.removed}")
         path = tree / self.file
         before = path.read_text()
-        if before.count(self.removed) != 1:
-            raise ValueError(f"{self.file} does not have once: {self.removed}")
         path.write_text(before.replace(self.removed, self.added))
         try:
-            command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", self.test]
-            return subprocess.run(command, cwd=tree, capture_output=True, timeout=SECONDS, check=False).returncode == 1
+            return pytest_ends_with(tree, self.test) == 1
         finally:
             path.write_text(before)
 
+    def is_of(self, words: Sequence[str]) -> bool:
+        """Whether one of the words is its fault, or stands in what it says. Without words it is."""
+        said = (self.breaks, self.file, self.test)
+        return not words or any(
+            int(word) == self.fault if word.isdigit() else any(word in text for text in said) for word in words
+        )
+
+
+def pytest_ends_with(tree: Path, *tests: str, seconds: float = SECONDS) -> int:
+    """The exit code of these tests in that tree: 0 where all pass, 1 where one fails. Raises TimeoutExpired."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    return subprocess.run(command, cwd=tree, capture_output=True, timeout=seconds, check=False).returncode
+
 
 def mutations() -> list[Mutation]:
-    return [Mutation(**each) for each in tomllib.loads(LIST.read_text())["mutation"]]
+    return [Mutation(**each) for file in LISTS for each in tomllib.loads(file.read_text())["mutation"]]
 
 
-def main() -> int:
-    lives = []
+def outcome(mutation: Mutation, tree: Path) -> str:
+    try:
+        return "dies" if mutation.is_seen(tree) else "LIVES"
+    except ValueError as error:
+        return f"CANNOT BE MADE ({error})"
+    except subprocess.TimeoutExpired:
+        return f"TAKES LONGER THAN {SECONDS:.0f} s"
+
+
+def main(words: Sequence[str]) -> int:
+    chosen = [each for each in mutations() if each.is_of(words)]
+    died = 0
+    if not chosen:
+        print("no change speaks of that", file=sys.stderr)
+        return 2
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copy_tree(Path(folder))
-        for each in mutations():
-            try:
-                outcome = "dies" if each.is_seen(Path(folder)) else "LIVES"
-            except ValueError as error:
-                outcome = f"CANNOT BE MADE ({error})"
-            print(f"{outcome}: {each.breaks} ({each.file})", flush=True)
-            lives += [] if outcome == "dies" else [each]
-    print(f"{len(mutations()) - len(lives)} of {len(mutations())} die")
-    return bool(lives)
+        if pytest_ends_with(Path(folder), *sorted({each.test for each in chosen}), seconds=SECONDS * len(chosen)):
+            print("a test fails without any change: it would see nothing", file=sys.stderr)
+            return 2
+        for each in chosen:
+            found = outcome(each, Path(folder))
+            died += found == "dies"
+            print(f"{found}: {each.breaks} ({each.file})", flush=True)
+    print(f"{died} of {len(chosen)} die")
+    return died != len(chosen)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,42 @@
+"""The changes thought of by hand: each can be made, and each fault of docs/reliability.md has one that a test of its row sees."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.mutation.by_hand import Mutation, mutations
+from tests.mutation.tree import PROJECT
+from tests.unit.test_reliability_page import ROWS, named
+
+MUTATIONS = mutations()
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.breaks)
+def test_its_text_is_in_the_file_once_and_its_test_is_there(mutation: Mutation) -> None:
+    assert mutation.can_be_made(PROJECT)
+    file, _, name = mutation.test.partition("::")
+    assert (PROJECT / file).exists()
+    assert not name or f"def {name}(" in (PROJECT / file).read_text()
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]}: {row[1]}")
+def test_a_fault_is_seen_by_a_test_of_its_row_where_its_handling_is_taken_out(row: list[str]) -> None:
+    wanted = {name.partition("::")[0] for name in named(row[3])}
+    seen_by = {mutation.test.partition("::")[0] for mutation in MUTATIONS if mutation.fault == int(row[0])}
+    assert seen_by & wanted
+
+
+@pytest.mark.parametrize(
+    ("words", "chosen"),
+    [
+        pytest.param([], True, id="without words all"),
+        pytest.param(["7"], True, id="its fault"),
+        pytest.param(["77"], False, id="another fault"),
+        pytest.param(["7", "cache"], True, id="one of both"),
+        pytest.param(["leadership"], True, id="a word of its file"),
+        pytest.param(["cache"], False, id="a word that nothing says"),
+    ],
+)
+def test_which_are_tried(words: list[str], chosen: bool) -> None:
+    mutation = Mutation("a clock", "extender/scheduler/leadership.py", "a", "b", "tests/unit/test_a.py", fault=7)
+    assert mutation.is_of(words) is chosen
