@@ -25,8 +25,11 @@ COPIED = (
     "pyproject.toml",
     "setup.cfg",
     "constraints.txt",
+    "requirements.txt",
+    "requirements-build.txt",
     "README.md",
     "LICENSE",
+    "build_backend",
     "extender",
 )
 SECONDS = 120

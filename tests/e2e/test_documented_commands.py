@@ -25,6 +25,7 @@ SYSTEM = "kube-system"
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{SYSTEM}/deployments/gang-scheduler"
 REPLICA_SETS = f"/apis/apps/v1/namespaces/{SYSTEM}/replicasets"
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases"
+ENDPOINT_SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{SYSTEM}/endpointslices"
 CONFIG_MAPS = f"/api/v1/namespaces/{SYSTEM}/configmaps"
 LEADER = "gang-scheduler-7d4f"
 SHIPPED = ("kube-scheduler.yaml", "extender.yaml")
@@ -209,8 +210,12 @@ def test_kubeadm_s_static_pod(story: list[Block], pages: Programs, cluster: Clus
     assert {each.name for each in (tmp_path / "etc-kubernetes" / "gang-extender").iterdir()} == {*SHIPPED}
 
 
-def test_the_extender_as_a_service(story: list[Block], pages: Programs, cluster: Cluster, tmp_path: Path) -> None:
+def test_the_extender_as_a_service(
+    story: list[Block], pages: Programs, cluster: Cluster, made: Any, tmp_path: Path
+) -> None:
+    """What the leader writes is played."""
     *cluster_s, node_s = story
+    made(ENDPOINT_SLICES, {"metadata": {"name": "gang-extender-leader"}, "addressType": "IPv4", "endpoints": []})
     try:
         said = pages.run(*cluster_s)
         assert 'deployment "gang-extender" successfully rolled out' in said

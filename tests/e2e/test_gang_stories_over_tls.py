@@ -8,10 +8,13 @@ from inspect import signature
 import pytest
 
 from tests.e2e import test_gang_stories, test_gated_gangs, test_verdicts
-from tests.e2e.control_plane import ControlPlane
+from tests.e2e.control_plane import MANIFESTS, ControlPlane
 from tests.e2e.pair import Pair
 from tests.e2e.service import ServiceShape
 from tests.e2e.test_two_replicas import own_host_name
+
+RIGHTS = [f"--filename={MANIFESTS / overlay / 'role.yaml'}" for overlay in ("gate", "preemption")]
+"""What the stories take besides the manifests of the shape: to take gates off, and to evict. Not gate's policy, which gates all gangs."""
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +22,7 @@ def module_programs(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
     """In place of conftest's: the one replica is the leader."""
     shape = ServiceShape(plane, tmp_path_factory.mktemp("service"))
     extender = shape.replica("alone", own_host_name("alone"))
+    plane.kubectl("apply", "--server-side", *RIGHTS)
     try:
         extender.start()
         shape.await_leader("alone", extender, within=20)
@@ -30,6 +34,7 @@ def module_programs(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
             pair.scheduler.stop()
     finally:
         extender.stop()
+        plane.kubectl("delete", "--ignore-not-found", *RIGHTS)
         shape.stop()
 
 

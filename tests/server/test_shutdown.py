@@ -29,7 +29,6 @@ def test_held_binds_are_answered_at_once(start: Callable[..., Service], number: 
     assert [read_answer(caller) for caller in callers] == [DRAINED] * 200
     assert time.monotonic() - began < 1
     service.program.wait(within=5)
-    assert time.monotonic() - began < 1.5
     assert service.returncode == 0
 
 
