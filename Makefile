@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test lowest manifests docs links control-plane e2e check benchmark faults parity-oracle mutants mutants-by-hand dist requirements supply-chain sbom licences audit image image-test clean
+.PHONY: install demo test lowest manifests docs links control-plane e2e check benchmark performance plots faults parity-oracle mutants mutants-by-hand dist requirements supply-chain sbom licences audit image image-test clean
 
 install: $(VENV)/.installed
 
@@ -61,10 +61,20 @@ check: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# All of them, or those that are named: `make benchmark scale`.
+# All of them, or those that are named: `make benchmark scale`. RESULTS=folder keeps what the benchmarks of docs/performance.md measure.
 BENCHMARKS := $(filter $(basename $(notdir $(wildcard tests/benchmark/*.py))),$(MAKECMDGOALS))
 benchmark: install
-	$(BIN)/python -m tests.benchmark $(or $(ONLY),$(BENCHMARKS))
+	BENCHMARK_RESULTS=$(RESULTS) $(BIN)/python -m tests.benchmark $(or $(ONLY),$(BENCHMARKS))
+
+# What docs/performance.md says, measured anew, for hours on a machine that does nothing else; `make plots` then draws and writes it.
+performance: ONLY := gangs contention stream samples real_objects loop_stalls
+performance: RESULTS := docs/performance
+performance: benchmark
+
+plots: install
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[plots]'
+	$(BIN)/python -m tests.benchmark.pictures docs/performance
+	$(BIN)/python -m tests.benchmark.performance_page docs/performance.md
 
 .PHONY: $(BENCHMARKS)
 $(BENCHMARKS): benchmark

@@ -29,6 +29,10 @@ ERROR, WARNING, INFO = Severity
 LONGEST_ANSWER_SECONDS = 10.0
 """kube-scheduler schedules nothing else while it waits for a question that is answered from memory."""
 SHORTEST_HOLD_SECONDS = 30.0
+SMALLEST_SAMPLE = 10  # percent
+SAMPLE_FIX = (
+    f"write `percentageOfNodesToScore: 100`, or {SMALLEST_SAMPLE} where there are some 5,000 nodes, in both files"
+)
 """A gang whose members kube-scheduler sends more slowly than that is begun again and again."""
 
 
@@ -170,15 +174,16 @@ def _plugins(file: KubeSchedulerFile) -> Iterator[Finding]:
 
 
 def _samples(file: KubeSchedulerFile) -> Iterator[Finding]:
-    """Profiles in which kube-scheduler offers a sample of a large cluster's nodes."""
+    """Profiles in which kube-scheduler offers so small a sample of the nodes, or one that goes with the cluster's size, that members are
+    often offered no node of their gang's plan (docs/performance.md)."""
     default = file.read.percentage_of_nodes_to_score
     for index, profile in enumerate(file.read.profiles):
         own = profile.percentage_of_nodes_to_score
-        if (default if own is None else own) == 100:
+        if (default if own is None else own) >= SMALLEST_SAMPLE:
             continue
         field = "percentageOfNodesToScore" if own is None else f"profiles[{index}].percentageOfNodesToScore"
         message = "in clusters of more than 100 nodes a member may not be offered the node of its gang's plan"
-        yield finding(WARNING, "SampleOfNodes", file.document, field, message, "write `percentageOfNodesToScore: 100`")
+        yield finding(WARNING, "SampleOfNodes", file.document, field, message, SAMPLE_FIX)
         if own is None:
             return
 

@@ -68,8 +68,13 @@ class ObservedSettings:
         sample = num_feasible_nodes_to_find(0, nodes)
         if offered > sample:
             self._deny("SampleOfNodes")
-        elif offered == sample < nodes:
+        elif offered == sample < nodes and not self._is_told_of(offered, nodes):
             self._note("SampleOfNodes", pod.uid, f"{offered} of {nodes}")
+
+    def _is_told_of(self, sample: int, nodes: int) -> bool:
+        """Whether the extender's own file has the percentage, so that it is as small as it is wanted."""
+        percentage = self._configuration.percentage_of_nodes_to_score
+        return bool(percentage) and sample == num_feasible_nodes_to_find(percentage, nodes)
 
     def bind_came(self, pod: corev1.Pod) -> None:
         """A bind call for a pod, ours or not."""
@@ -135,7 +140,9 @@ class ObservedSettings:
             message = (
                 f"kube-scheduler offers a sample of the nodes, {sample.what}: a member's planned node may not be in it"
             )
-            fix = "write `percentageOfNodesToScore: 100` in kube-scheduler's configuration"
+            fix = (
+                "write `percentageOfNodesToScore: 100`, or 10 where there are some 5,000 nodes, in both configurations"
+            )
             yield _finding(WARNING, "SampleOfNodes", "percentageOfNodesToScore", message, fix)
 
     def _of_hang_ups(self, since: float) -> Iterator[Finding]:

@@ -24,6 +24,7 @@ BENCHMARKS = (
     "contention",
     "gangs",
     "stream",
+    "samples",
     "status_writes",
     "against_base",
     "parked",

@@ -50,7 +50,8 @@ def rounds() -> int:
 @dataclass(frozen=True)
 class Contender:
     """extended: with our extender. gated: pods are created with our gate. early: their gang may have room while it is still being made.
-    in_tree: the scheduler's own gangs. program: what starts our extender."""
+    in_tree: the scheduler's own gangs. program: what starts our extender. percentage: percentageOfNodesToScore of both,
+    where it is not as shipped; 0 is kube-scheduler's own."""
 
     name: str
     extended: bool = False
@@ -59,6 +60,7 @@ class Contender:
     in_tree: bool = False
     qps: int = RAISED_QPS
     program: tuple[str, ...] = PROGRAM
+    percentage: int | None = None
 
 
 GATED = Contender("ours, gated", extended=True, gated=True)
@@ -94,7 +96,9 @@ class Running:
     """A contender's processes, from `with` to its end. seconds: CPU of all of a process's session so far."""
 
     def __init__(self, contender: Contender, plane: ControlPlane, folder: Path) -> None:
-        settings = EARLY_START if contender.early else None
+        settings: Json = dict(EARLY_START) if contender.early else {}
+        if contender.percentage is not None:
+            settings["percentageOfNodesToScore"] = contender.percentage
         self.extender: Extender | None = None
         if contender.extended:
             self.extender = Extender(folder, plane.kubeconfig(), settings=settings, program=contender.program)
@@ -144,6 +148,8 @@ def _as_users_have_it(contender: Contender, config: dict[str, Any]) -> None:
     config["clientConnection"]["burst"] = 2 * contender.qps
     if not contender.extended:
         del config["percentageOfNodesToScore"]
+    if contender.percentage is not None:
+        config["percentageOfNodesToScore"] = contender.percentage
 
 
 def plane_seconds(plane: ControlPlane) -> float:

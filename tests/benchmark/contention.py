@@ -59,7 +59,9 @@ def run() -> None:
         if plane is None:
             return
         create_nodes(plane, NODES, "2")
-        table = Table(f"{LOAD.gangs} gangs of {LOAD.members}, room for {LOAD.starts}, shuffled, {NODES} nodes")
+        table = Table(
+            f"{LOAD.gangs} gangs of {LOAD.members}, room for {LOAD.starts}, shuffled, {NODES} nodes", "contention"
+        )
         for_each_round((GATED, PLAIN, IN_TREE), partial(_round, plane, table))
         for contender, seconds in ((GATED, 1.5), (PLAIN, 5), (IN_TREE, 0)):
             name = contender.name

@@ -68,6 +68,11 @@ class History:
         return max(self.bound.values()) - max(self.created.values()) if self.bound else float("inf")
 
     @property
+    def seconds_from_first(self) -> float:
+        """First pod created to last pod bound."""
+        return max(self.bound.values()) - min(self.created.values()) if self.bound else float("inf")
+
+    @property
     def binding_seconds(self) -> float:
         """First pod bound to last pod bound."""
         return max(self.bound.values()) - min(self.bound.values()) if self.bound else float("inf")
@@ -187,14 +192,27 @@ def in_process(work: Callable[..., Any], plane: ControlPlane, *arguments: Any) -
     return answer
 
 
-def create_nodes(plane: ControlPlane, count: int, cpu: str, prefix: str = "node") -> None:
-    in_process(_create_nodes, plane, count, cpu, prefix)
+def _unlabelled(number: int) -> Mapping[str, str]:
+    return {}
 
 
-def _create_nodes(plane: ControlPlane, count: int, cpu: str, prefix: str) -> None:
+def create_nodes(
+    plane: ControlPlane,
+    count: int,
+    cpu: str,
+    prefix: str = "node",
+    labels: Callable[[int], Mapping[str, str]] = _unlabelled,
+) -> None:
+    """labels: of the node of a number."""
+    in_process(_create_nodes, plane, count, cpu, prefix, labels)
+
+
+def _create_nodes(
+    plane: ControlPlane, count: int, cpu: str, prefix: str, labels: Callable[[int], Mapping[str, str]]
+) -> None:
     cluster = Cluster(plane)
     with ThreadPoolExecutor(CREATORS) as pool:
-        list(pool.map(lambda index: cluster.node(f"{prefix}-{index}", cpu=cpu), range(count)))
+        list(pool.map(lambda index: cluster.node(f"{prefix}-{index}", cpu=cpu, labels=labels(index)), range(count)))
 
 
 def create_gangs(plane: ControlPlane, contender: Contender, load: Load) -> Mapping[str, float]:

@@ -1,4 +1,4 @@
-"""`serve` beside 5,000 nodes with 50,000 and with 150,000 pods, and all that a real cluster writes into them: memory, and how soon.
+"""`serve` beside up to 10,000 nodes with 150,000 pods, and all that a real cluster writes into them: memory, and how soon.
 
 A process of its own plays the API server: lists in pages, watches in which nothing happens. Measured in the worker: how soon it is ready,
 how soon a gang that waited has its places, and the memory then, after filter was asked about every node, and after a second list.
@@ -7,7 +7,6 @@ how soon a gang that waited has its places, and the memory then, after filter wa
 from __future__ import annotations
 
 import json
-import os
 import re
 import socket
 import tempfile
@@ -30,6 +29,7 @@ import yaml
 from extender.api.schedulingv1alpha1 import GANG_GATE, POD_GROUP_LABEL
 from tests.benchmark import scheduling_cluster as cluster
 from tests.benchmark.contenders import cpu_seconds
+from tests.benchmark.table import Table
 from tests.e2e.extender import Extender
 from tests.e2e.processes import eventually, free_port
 
@@ -55,8 +55,12 @@ class Size:
     mib: int
     ready: int
 
+    @property
+    def name(self) -> str:
+        return f"{self.nodes:,} nodes, {self.pods:,} pods"
 
-SIZES = (Size(5_000, 50_000, 400, 10), Size(5_000, 150_000, 1024, 20))
+
+SIZES = (Size(5_000, 50_000, 400, 10), Size(5_000, 150_000, 1024, 20), Size(10_000, 150_000, 1200, 25))
 
 
 def _managed(fields: int) -> Json:
@@ -102,9 +106,9 @@ def _member(name: str) -> Json:
     return {"metadata": metadata, "spec": obj["spec"], "status": {"phase": "Pending"}}
 
 
-def _pod(number: int) -> Json:
+def _pod(number: int, nodes: int) -> Json:
     """Running, with what a kubelet and admission write."""
-    obj = cluster.running_json(number % cluster.NODES, number // cluster.NODES)
+    obj = cluster.running_json(number % nodes, number // nodes)
     token = {"name": "kube-api-access", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "readOnly": True}
     sources = [{"serviceAccountToken": {"path": "token"}}, {"configMap": {"name": "kube-root-ca.crt"}}]
     seconds = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
@@ -198,7 +202,7 @@ class _Server(ThreadingHTTPServer):
             _member(name) | {"spec": {**_member(name)["spec"], "schedulingGates": [{"name": GANG_GATE}]}}
             for name in self.gated
         ]
-        pods = chain(members, map(_pod, range(size.pods)))
+        pods = chain(members, (_pod(number, size.nodes) for number in range(size.pods)))
         self._pages = {
             NODES_PATH: list(_pages(map(_node, range(size.nodes)), size.nodes)),
             PODS_PATH: list(_pages(pods, size.pods + MEMBERS)),
@@ -304,42 +308,50 @@ def await_ready(extender: Extender) -> None:
     eventually(lambda: extender.ops("/readyz")[0] == 200, within=600, every=0.25, what="it is ready")
 
 
-def _measure(size: Size, folder: Path) -> None:
-    load = os.getloadavg()[0]
-    print(f"serve with {size.nodes} nodes and {size.pods} pods; load {load:.1f} on {os.cpu_count()} cores")
+def _measure(table: Table, size: Size, folder: Path) -> None:
     with played_api_server(folder, size) as played:
         extender = Extender(folder, played.kubeconfig)
         began = time.monotonic()
         extender.start(wait=False)
         try:
             await_ready(extender)
-            took, cpu = time.monotonic() - began, cpu_seconds(extender.program.pid)
+            ready, cpu = time.monotonic() - began, cpu_seconds(extender.program.pid)
             first = eventually(lambda: played.freed, within=60, what="the gang has its room") and played.freed - began
             pid = extender.program.pid
-            print(f"  ready after {took:5.1f} s, {cpu:5.1f} s of CPU; wanted: {size.ready} s")
-            print(f"  a gang that waited has its places after {first:5.1f} s")
-            print(
-                f"  memory {_worker_mib(pid, 'VmRSS'):6.1f} MiB, the highest {_worker_mib(pid, 'VmHWM'):6.1f}; wanted: {size.mib}"
-            )
-            longest = max(_filter(extender.url, size.nodes) for _ in range(3))
-            print(
-                f"  filter about all nodes, at most {longest * 1e3:5.0f} ms; memory {_worker_mib(pid, 'VmRSS'):6.1f} MiB"
-            )
-            print(f"  the highest {_worker_mib(pid, 'VmHWM'):6.1f} MiB", flush=True)
+            memory = _worker_mib(pid, "VmRSS")
+            asked = max(_filter(extender.url, size.nodes) for _ in range(3))
+            highest = _worker_mib(pid, "VmHWM")
             played.list_again()
             time.sleep(SETTLE_SECONDS)
-            print(
-                f"  listed again: {_worker_mib(pid, 'VmRSS'):6.1f} MiB, the highest {_worker_mib(pid, 'VmHWM'):6.1f}",
-                flush=True,
+            table.add(
+                size.name,
+                ready=ready,
+                ready_cpu=cpu,
+                first_gang=first,
+                memory=memory,
+                highest=highest,
+                filter=asked * 1e3,
+                memory_again=_worker_mib(pid, "VmRSS"),
+                highest_again=_worker_mib(pid, "VmHWM"),
             )
         finally:
             extender.stop()
 
 
 def run() -> None:
+    table = Table("serve beside what real clusters hold", "size")
     for size in SIZES:
         with tempfile.TemporaryDirectory() as temporary:
-            _measure(size, Path(temporary))
+            _measure(table, size, Path(temporary))
+    for size in SIZES:
+        table.row(size.name, "ready", "s", f"at most {size.ready}")
+        table.row(size.name, "ready_cpu", "s", "CPU until then")
+        table.row(size.name, "first_gang", "s", "until a gang that waited has its places")
+        table.row(size.name, "memory", "MiB", f"at most {size.mib}")
+        table.row(size.name, "highest", "MiB", "after filter was asked about all nodes")
+        table.row(size.name, "filter", "ms", "about all nodes, the longest of three")
+        table.row(size.name, "memory_again", "MiB", "after all was listed again")
+        table.row(size.name, "highest_again", "MiB", f"at most {size.mib}")
 
 
 if __name__ == "__main__":

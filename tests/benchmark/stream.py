@@ -79,9 +79,10 @@ def run() -> None:
             return
         create_nodes(plane, NODES, NODE_CPU)
         stream = Stream(seconds())
-        table = Table(
+        title = (
             f"gangs of {SIZES[0]} to {SIZES[-1]} for {stream.seconds:g} s on {NODES} nodes, {stream.ahead} pods ahead"
         )
+        table = Table(title, "stream")
         contenders = only(*ALL)
         for_each_round(contenders, partial(one_round, plane, table, stream))
         for contender in contenders:

@@ -1,7 +1,8 @@
 """kube-scheduler with a sample of the nodes, on the real control plane: a gang starts though a member is offered none of its rack's.
 
 kube-scheduler stops looking at 100 feasible nodes here, and begins where it ended for the pod before; one rack of 3 nodes among 300 has
-room for the whole gang. A member takes any free slot among those that it is offered, and is nominated where there is none.
+room for the whole gang. A member takes any free slot among those that it is offered, and is nominated where there is none. In a cluster
+that is nearly full kube-scheduler finds fewer than 100, and offers them all.
 """
 
 from __future__ import annotations
@@ -65,3 +66,18 @@ def test_a_gang_starts_in_the_rack_that_it_requires_though_samples_leave_it_out(
     cluster.recorder.await_bound(*names, within=20)
     places = {(cluster.recorder.pod(name) or {})["spec"]["nodeName"] for name in names}
     assert places == {f"other-150-rack-{number}" for number in range(3)}
+
+
+def test_a_gang_starts_on_what_a_nearly_full_cluster_has_left(cluster: Cluster, with_samples: Pair) -> None:
+    nodes(cluster)
+
+    def fill(number: int) -> None:
+        cluster.pod(f"other-{number:03}", requests={"cpu": "1"}, nodeName=f"other-{number:03}")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(fill, range(OTHERS)))
+    cluster.pod_group("train", MEMBERS)
+    names = [f"train-{number}" for number in range(MEMBERS)]
+    for name in names:
+        cluster.pod(name, group="train", requests={"cpu": "1"})
+    cluster.recorder.await_bound(*names, within=20)

@@ -105,7 +105,7 @@ def test_the_sdist_has_each_file_of_the_project(built: Path) -> None:
 
 SETUP = configparser.ConfigParser()
 SETUP.read(PROJECT / "setup.cfg")
-TOOLS = ("dev", "docs", "mutants", "supply-chain")  # what developers install comes from constraints.txt
+TOOLS = ("dev", "docs", "mutants", "plots", "supply-chain")  # what developers install comes from constraints.txt
 NEEDED = {
     requirement: name
     for name, text in [("", SETUP["options"]["install_requires"]), *SETUP["options.extras_require"].items()]

@@ -13,11 +13,18 @@ from extender.framework.node_info import ImageStateSummary
 class _ImageState:
     """One name's size, as the first node that had it reported it, and the nodes that have it now."""
 
-    __slots__ = ("nodes", "size")
+    __slots__ = ("_summary", "nodes", "size")
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.nodes: set[str] = set()
+        self._summary: ImageStateSummary | None = None
+
+    def summary(self) -> ImageStateSummary:
+        """One for all nodes that are cloned while as many have the image: thousands of nodes have the same few dozen images."""
+        if self._summary is None or self._summary.num_nodes != len(self.nodes):
+            self._summary = ImageStateSummary(self.size, len(self.nodes))
+        return self._summary
 
 
 class ImageStates:
@@ -63,6 +70,6 @@ class ImageStates:
         if kept is not None and kept[0] == self._version:
             return kept[1]
         states = self._states
-        fresh = {name: ImageStateSummary(states[name].size, len(states[name].nodes)) for name in names}
+        fresh = {name: states[name].summary() for name in names}
         self._summaries[node_name] = (self._version, fresh)
         return fresh

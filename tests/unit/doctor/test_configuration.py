@@ -183,7 +183,7 @@ CASES = [
         "a profile with a sample of the nodes",
         KUBE_SCHEDULER,
         "  - schedulerName: gang-scheduler\n",
-        "  - {schedulerName: gang-scheduler, percentageOfNodesToScore: 20}\n",
+        "  - {schedulerName: gang-scheduler, percentageOfNodesToScore: 9}\n",
         "warning SampleOfNodes profiles[0].percentageOfNodesToScore",
     ),
     (
@@ -251,6 +251,12 @@ CASES = [
 def test_one_mistake_is_one_finding(files: Files, name: str, old: str, new: str, expected: str) -> None:
     files.replace(name, old, new)
     assert [f"{each.severity.value} {each.code} {each.field}" for each in files.found()] == [expected]
+
+
+def test_a_tenth_of_the_nodes_is_enough_where_both_files_say_so(files: Files) -> None:
+    for name in (KUBE_SCHEDULER, OURS):
+        files.replace(name, "percentageOfNodesToScore: 100", "percentageOfNodesToScore: 10")
+    assert files.found() == []
 
 
 def test_a_finding_says_the_line_and_what_to_write(files: Files) -> None:

@@ -29,10 +29,10 @@ class Now:
 class Watched(ObservedSettings):
     """With a clock that stands, and kube-scheduler's calls in short."""
 
-    def __init__(self) -> None:
+    def __init__(self, percentage: int = 0) -> None:
         self.now = Now()
         self.ours: set[str] = set()
-        configuration = ExtenderConfiguration(scheduler_names=(NAME,))
+        configuration = ExtenderConfiguration(scheduler_names=(NAME,), percentage_of_nodes_to_score=percentage)
         super().__init__(configuration, lambda pod: pod.uid in self.ours, self.now)
 
     def asked(self, *names: str, offered: int = 3, nodes: int = 3) -> None:
@@ -123,3 +123,18 @@ def test_the_words_name_what_was_seen_and_what_to_write() -> None:
     (short,) = watched.findings()
     assert short.message == "kube-scheduler hangs up on bind calls after 2ms, and the extender would hold them 120 s"
     assert short.fix.startswith("write `httpTimeout: 2m0s` in the entry that binds")
+
+
+@pytest.mark.parametrize(
+    ("percentage", "expected"),
+    [
+        pytest.param(10, [], id="the sample that the extender's own file names"),
+        pytest.param(100, [SAMPLE], id="the extender's own file says that all are offered"),
+        pytest.param(0, [SAMPLE], id="the extender's own file says nothing"),
+    ],
+)
+def test_a_sample_that_is_wanted_is_no_finding(percentage: int, expected: list[str]) -> None:
+    """Of 5,000 nodes kube-scheduler offers a tenth by itself."""
+    watched = Watched(percentage)
+    watched.asked("a", "b", "c", offered=500, nodes=5000)
+    assert [f"{each.code} {each.field}" for each in watched.findings()] == expected

@@ -39,3 +39,14 @@ def test_a_node_that_goes_leaves_nothing_behind() -> None:
     assert counted(states, "n1") == {"a": (10, 1)}
     states.remove_node("n1")
     assert not any((states._states, states._names, states._summaries))
+
+
+def test_nodes_that_are_cloned_together_have_one_summary_of_an_image_that_they_share() -> None:
+    """It says how many had the image then: one more node, and the next are told of it."""
+    states = ImageStates()
+    for name in ("n1", "n2"):
+        states.set_node(a_node(name, a=10))
+    first, second = states.summaries("n1")["a"], states.summaries("n2")["a"]
+    assert first is second
+    states.set_node(a_node("n3", a=10))
+    assert (first.num_nodes, states.summaries("n3")["a"].num_nodes) == (2, 3)

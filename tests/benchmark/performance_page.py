@@ -1,0 +1,157 @@
+"""Pictures and tables of docs/performance.md, by the results that are kept in docs/performance: `make plots` writes them anew.
+
+Those of a benchmark stand between two comments, `<!-- results: stream -->` and `<!-- end of results -->`; what is around them is written by
+hand.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.benchmark.pictures import PICTURES
+from tests.benchmark.results import Results, read
+
+BLOCK = re.compile(r"(<!-- results: ([\w-]+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
+NOT_MEASURED = "Not measured yet: `make performance`."
+IN_TREE = "in-tree gangs"
+
+
+@dataclass(frozen=True)
+class Column:
+    """what: was measured. than: the contender whose median is 1, where a ratio is shown in place of the value. span: with the least and the
+    most of the runs."""
+
+    head: str
+    what: str
+    than: str = ""
+    span: bool = False
+
+    def cell(self, results: Results, name: str) -> str:
+        value = results.median(name, self.what)
+        if self.than:
+            over = results.median(self.than, self.what)
+            return f"{value / over:.2f}" if value is not None and over and math.isfinite(value + over) else ""
+        if value is None:
+            return ""
+        values = results.values(name, self.what)
+        spread = f" ({number(min(values))} to {number(max(values))})" if self.span and len(values) > 1 else ""
+        return number(value) + spread
+
+
+def number(value: float) -> str:
+    """With as many digits as a benchmark's are worth."""
+    if not math.isfinite(value):
+        return "never"
+    digits = 0 if value >= 100 or value == int(value) else 1 if value >= 10 else 2
+    return f"{value:,.{digits}f}"
+
+
+SECONDS = (
+    Column("from the last creation, s", "seconds", span=True),
+    Column("of in-tree's", "seconds", than=IN_TREE),
+    Column("from the first, s", "from_first"),
+)
+CPU = (
+    Column("CPU of kube-scheduler, s", "scheduler_cpu"),
+    Column("of API server and etcd, s", "plane_cpu"),
+    Column("of the extender, ms a pod", "cpu_per_pod"),
+)
+SAMPLES = (
+    Column("seconds", "seconds", span=True),
+    Column("kube-scheduler, ms a member", "scheduler_cpu"),
+    Column("extender, ms a member", "our_cpu"),
+    Column("single pods on a preferred node, %", "preferred"),
+    Column("zones differ by, pods", "skew"),
+)
+TABLES: Mapping[str, Sequence[Column]] = {
+    "gangs-512": (*SECONDS, *CPU),
+    "gangs-64x16": (
+        *SECONDS,
+        Column("slowest gang, s", "slowest"),
+        Column("of in-tree's", "slowest", than=IN_TREE),
+        Column("median gang, s", "median"),
+        *CPU,
+    ),
+    "contention": (
+        Column("gangs whole", "whole"),
+        Column("in part", "partial"),
+        Column("slowest, s", "slowest", span=True),
+        Column("of in-tree's", "slowest", than=IN_TREE),
+        Column("CPU of kube-scheduler, s", "scheduler_cpu"),
+        Column("of the extender, s", "our_cpu"),
+    ),
+    "stream": (
+        Column("bound pods a second", "bound_a_second", span=True),
+        Column("of in-tree's", "bound_a_second", than=IN_TREE),
+        Column("p50, s", "p50"),
+        Column("p99, s", "p99"),
+        Column("kube-scheduler, ms a pod", "scheduler_cpu"),
+        Column("extender", "ours_cpu"),
+        Column("API server", "apiserver_cpu"),
+        Column("etcd", "etcd_cpu"),
+    ),
+    **{f"samples-{nodes}": SAMPLES for nodes in (100, 1000, 5000)},
+    "size": (
+        Column("ready, s", "ready"),
+        Column("CPU until then, s", "ready_cpu"),
+        Column("a gang that waited has places, s", "first_gang"),
+        Column("memory, MiB", "memory"),
+        Column("the highest, MiB", "highest"),
+        Column("listed again, the highest, MiB", "highest_again"),
+        Column("filter about all nodes, ms", "filter"),
+    ),
+    "stalls": (
+        Column("longest piece, ms of CPU", "cpu"),
+        Column("by the clock, ms", "clock"),
+        Column("of it the collector of cycles, ms", "collected"),
+    ),
+}
+
+
+def table(results: Results, columns: Sequence[Column]) -> Iterator[str]:
+    """The lines of one, in Markdown. Columns that no contender was measured by are left out."""
+    names = results.names()
+    shown = [column for column in columns if any(column.cell(results, name) for name in names)]
+    runs = max(sum(run.name == name for run in results.runs) for name in names)
+    loads = sorted(run.load for run in results.runs)
+    yield f"{results.title[0].upper()}{results.title[1:]}: medians, {'one round' if runs == 1 else f'{runs} rounds in turn'},"
+    yield f"{results.cores} cores, {results.day}; load {results.load:.1f} before, {loads[0]:.1f} to {loads[-1]:.1f} meanwhile."
+    yield ""
+    yield f"| | {' | '.join(column.head for column in shown)} |"
+    yield f"|---|{'---|' * len(shown)}"
+    for name in names:
+        yield f"| {name} | {' | '.join(column.cell(results, name) for column in shown)} |"
+
+
+def written(page: str, folder: Path) -> str:
+    """The page with what the results of the folder say."""
+
+    def block(found: re.Match[str]) -> str:
+        file = folder / f"{found[2]}.json"
+        lines = "\n".join(_lines(found[2], read(file)) if file.exists() else (NOT_MEASURED,))
+        return f"{found[1]}\n{lines}\n\n{found[3]}"
+
+    return BLOCK.sub(block, page)
+
+
+def _lines(key: str, results: Results) -> Iterator[str]:
+    for picture in PICTURES:
+        if picture.key == key:
+            yield f"![{picture.axis[0].upper()}{picture.axis[1:]}, by contender](performance/{picture.name})"
+            yield ""
+    yield from table(results, TABLES[key])
+
+
+def main(page: str) -> int:
+    file = Path(page)
+    file.write_text(written(file.read_text(), file.with_suffix("")))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
