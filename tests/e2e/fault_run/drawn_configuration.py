@@ -1,4 +1,5 @@
-"""The configuration of a fault run, drawn by its seed: which pods preemption may take, how gangs are packed, when nodes are kept free.
+"""The configuration of a fault run, drawn by its seed: which pods preemption may take, how gangs are packed, when nodes are kept free,
+and whether gangs have their room while their members are still being made.
 
 The first configuration is the one that is shipped. Used by `run`; `liveness` and `preemption_check` judge by `spares`.
 """
@@ -24,22 +25,27 @@ Kept = Callable[[Json], bool]  # whether a budget protects the pod
 
 @dataclass(frozen=True)
 class DrawnConfiguration:
-    """settings: of the extender's configuration, where it is not the shipped one."""
+    """settings: of the extender's configuration, where it is not the shipped one; early_start: None is as shipped."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     two_profiles: bool = False
+    early_start: bool | None = None
 
     def __str__(self) -> str:
         said = yaml.safe_dump(dict(self.settings), default_flow_style=True, width=1000).strip() if self.settings else ""
-        return ", ".join([said or "as shipped", *(["two profiles"] if self.two_profiles else [])])
+        early = [] if self.early_start is None else [f"early start {'on' if self.early_start else 'off'}"]
+        return ", ".join([said or "as shipped", *(["two profiles"] if self.two_profiles else []), *early])
 
     @property
     def scheduler_names(self) -> Sequence[str]:
         return (SCHEDULER_NAME, SECOND) if self.two_profiles else (SCHEDULER_NAME,)
 
     def of_the_extender(self) -> dict[str, Any]:
+        early = [{"name": "Coscheduling", "args": {"earlyStart": self.early_start}}]
+        same = [] if self.early_start is None else early
         profiles = [
-            {"schedulerName": name, "pluginConfig": [PACKED] if name == SECOND else []} for name in self.scheduler_names
+            {"schedulerName": name, "pluginConfig": [*same, *([PACKED] if name == SECOND else [])]}
+            for name in self.scheduler_names
         ]
         return {**self.settings, "schedulerNames": list(self.scheduler_names), "profiles": profiles}
 
@@ -83,4 +89,5 @@ def draw_configuration(seed: int) -> DrawnConfiguration:
         **dice.choice(({}, {}, {"shadowAfterSeconds": 5, "shadowMaxSeconds": 10, "shadowMaxNodesPercent": 50})),
         **dice.choice(({}, {}, {}, {}, {"gangPreemption": False})),
     }
-    return DrawnConfiguration({key: value for key, value in drawn.items() if value not in ("", 0)}, dice.random() < 0.4)
+    settings = {key: value for key, value in drawn.items() if value not in ("", 0)}
+    return DrawnConfiguration(settings, two_profiles=dice.random() < 0.4, early_start=dice.random() < 2 / 3)
