@@ -22,6 +22,7 @@ BENCHMARKS = (
     "filter_beside_plans",
     "questions",
     "contention",
+    "beside_hostile",
     "gangs",
     "stream",
     "samples",

@@ -13,6 +13,7 @@ from tests.e2e.build import binaries
 from tests.e2e.fault_run.acts import KINDS
 from tests.e2e.fault_run.judges.judge import judge
 from tests.e2e.fault_run.minimise import minimise
+from tests.e2e.fault_run.plot import draw
 from tests.e2e.fault_run.record import lines
 from tests.e2e.fault_run.run import Settings, fault_run
 
@@ -28,10 +29,15 @@ def main() -> int:
     parser.add_argument(
         "--minimise", type=Path, help="the folder of a run that failed: with fewer and fewer of its acts"
     )
+    parser.add_argument("--plot", type=Path, help="the folder of an earlier run, which is drawn over time")
+    parser.add_argument("--output", type=Path, default=Path("docs/fault-run.svg"), help="where that is drawn")
     parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args()
     if options.check:
         return _told(judge(options.check))
+    if options.plot:
+        draw(options.plot, options.output)
+        return 0
     kinds = [kind.strip() for kind in options.kinds.split(",") if kind.strip()]
     settings = Settings(options.seed, 60 * options.minutes, hostile=options.hostile, kinds=kinds)
     folder = Path(tempfile.mkdtemp(prefix="faults-"))

@@ -26,6 +26,7 @@ from tests.e2e.fault_run.liveness import waits_although_it_fits
 from tests.e2e.fault_run.nodes import TOLERATIONS, Nodes
 from tests.e2e.fault_run.owners import Owners
 from tests.e2e.fault_run.preemption_check import PreemptionCheck
+from tests.e2e.fault_run.put_right import put_right
 from tests.e2e.fault_run.rig import Rig
 from tests.e2e.fault_run.volumes import Provisioner, Volumes
 
@@ -89,6 +90,7 @@ class Load:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             act = self._random.choices([act for _, act in acts], [weight for weight, _ in acts])[0]
+            self._put_right()
             try:
                 act()
             except Refused as refused:  # while no PodGroups are served
@@ -98,6 +100,7 @@ class Load:
     def calm(self) -> None:
         """Returns when nothing moves any more, and nothing waits although it fits, or after so long; what there is then is recorded."""
         self._provisioner.calm()
+        self._put_right()
         self._owners.admit_all()
         if self._hostile:
             self._hostile.go()
@@ -110,6 +113,12 @@ class Load:
                 describe(found, self._cluster, self._rig.page, self._say)
                 return
             self._say(f"still waiting: {found}")
+
+    def _put_right(self) -> None:
+        if self._rig.rolled_back.is_set():
+            self._rig.rolled_back.clear()
+            self._say("what the restored etcd does not know is made again")
+            put_right(self._cluster, self._ground, self._gangs, self._over, self._budgets)
 
     def _note_state(self) -> list[str]:
         read = self._cluster.api.items

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import resource
+import os
 import signal
 import threading
 import time
@@ -14,23 +14,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import urllib3
-
 from extender.failpoints import VARIABLE
-from tests.e2e.api import Json, Refused
+from tests.e2e.api import Refused
 from tests.e2e.fault_run.acts import KINDS, Act
+from tests.e2e.fault_run.etcd import READY_SECONDS, Etcd
+from tests.e2e.fault_run.limits import Undo, few_descriptors, few_threads, little_memory
 from tests.e2e.fault_run.rig import Replica, Rig, token_of
 from tests.e2e.faulty_connection import ReadFault
 from tests.e2e.link import PASS, Kind, Mode
 from tests.e2e.processes import Program, eventually
 
-Undo = Callable[[], None]
 ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/gang-extender"
 DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.scheduling.x-k8s.io"
-READY_SECONDS = 120.0
-SMALL_QUOTA = 1024
-FEW = 8  # more descriptors than there are
-LITTLE = 8 * 2**20  # more bytes of address space than there are
 
 
 class Nemesis:
@@ -40,6 +35,7 @@ class Nemesis:
         self._rig = rig
         self._acts = acts
         self._say = say
+        self._etcd = Etcd(rig, self._plane_ready)
         self._stopping = threading.Event()
         self._broken: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="nemesis", daemon=True)
@@ -55,11 +51,13 @@ class Nemesis:
             "cut watches": self._cut_watches,
             "compact etcd": self._compact,
             "full etcd": self._fill_quota,
+            "restored etcd": self._restore,
             "role without a rule": self._role_without_a_rule,
             "no PodGroups": self._no_pod_groups,
             "new tokens": self._new_tokens,
             "few descriptors": self._few_descriptors,
             "little memory": self._little_memory,
+            "few threads": self._few_threads,
             "failpoint": self._failpoint,
             "clock": self._move_clock,
             "blocked stderr": self._block_stderr,
@@ -215,40 +213,18 @@ class Nemesis:
     # What is stored
 
     def _compact(self, act: Act) -> Undo:
-        """Up to now: a watch that resumes from before is told 410."""
-        found = self._ask_etcd("/v3/kv/range", {"key": "AA=="})
-        self._ask_etcd("/v3/kv/compaction", {"revision": found["header"]["revision"], "physical": True})
+        self._etcd.compact()
         return _nothing
 
-    def _ask_etcd(self, path: str, body: Json) -> Json:
-        with urllib3.PoolManager(retries=False, timeout=10) as http:
-            answer = http.request("POST", f"http://127.0.0.1:{self._rig.plane.etcd_port}{path}", json=body)
-            found: Json = answer.json()
-            return found
-
     def _fill_quota(self, act: Act) -> Undo:
-        """Writes fail with NOSPACE, until there is room again and the alarm is put out."""
-        self._restart_etcd(f"--quota-backend-bytes={SMALL_QUOTA}")
+        """Until there is room again and the alarm is put out."""
+        self._etcd.fill_quota()
+        return self._etcd.make_room
 
-        def make_room() -> None:
-            self._restart_etcd()
-            with suppress(urllib3.exceptions.HTTPError, OSError):
-                self._ask_etcd("/v3/maintenance/alarm", {"action": "DEACTIVATE", "alarm": "NOSPACE"})
-            self._plane_ready()
-
-        return make_room
-
-    def _restart_etcd(self, *flags: str) -> None:
-        plane = self._rig.plane
-        plane.etcd.stop()
-        plane.etcd.command = [*plane.etcd_command, *flags]
-        plane.etcd.start()
-        eventually(lambda: self._answers("/v3/kv/range"), within=READY_SECONDS, what="etcd answers", every=0.2)
-
-    def _answers(self, path: str) -> bool:
-        with suppress(urllib3.exceptions.HTTPError, OSError):
-            return "header" in self._ask_etcd(path, {"key": "AA=="})
-        return False
+    def _restore(self, act: Act) -> Undo:
+        """All that is written meanwhile is lost."""
+        self._etcd.save()
+        return self._etcd.restore
 
     def _role_without_a_rule(self, act: Act) -> Undo:
         """The right to that resource is taken away."""
@@ -280,29 +256,20 @@ class Nemesis:
         return _nothing
 
     def _few_descriptors(self, act: Act) -> Undo:
-        return self._limit(act, resource.RLIMIT_NOFILE, lambda pid: len(list(Path(f"/proc/{pid}/fd").iterdir())) + FEW)
+        return few_descriptors(self._extender(act))
 
     def _little_memory(self, act: Act) -> Undo:
-        def bytes_now(pid: int) -> int:
-            return int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize() + LITTLE
+        return little_memory(self._extender(act))
 
-        return self._limit(act, resource.RLIMIT_AS, bytes_now)
+    def _few_threads(self, act: Act) -> Undo:
+        undo = few_threads(self._extender(act), f"{os.getpid()}-{act.target}")
+        if undo is None:
+            self._say("this machine limits no threads")
+        return undo or _nothing
 
-    def _limit(self, act: Act, what: int, most: Callable[[int], int]) -> Undo:
-        """Of the extender's worker, and of its master."""
-        before: list[tuple[int, tuple[int, int]]] = []
-        for pid in _family(self._replica(act).pair.extender.program):
-            with suppress(OSError):
-                was = resource.prlimit(pid, what)
-                resource.prlimit(pid, what, (most(pid), was[1]))
-                before.append((pid, was))
-
-        def give_back() -> None:
-            for pid, was in before:
-                with suppress(OSError):
-                    resource.prlimit(pid, what, was)
-
-        return give_back
+    def _extender(self, act: Act) -> list[int]:
+        """Its worker, and its master."""
+        return _family(self._replica(act).pair.extender.program)
 
     def _move_clock(self, act: Act) -> Undo:
         clock = self._replica(act).clock

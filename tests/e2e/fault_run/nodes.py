@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 
 from tests.e2e import api as paths
+from tests.e2e.api import Refused
 from tests.e2e.cluster import Cluster
 from tests.e2e.fault_run.volumes import Provisioner
 from tests.e2e.fault_run.wishes import RACK, ZONE
@@ -57,6 +59,17 @@ class Nodes:
         self.labels[name] = labels
         self._cluster.node(name, cpu=str(NODE_CPU), labels=labels)
         self._names.append(name)
+
+    def put_right(self) -> None:
+        """After etcd was restored: a kubelet registers its node again; one that was removed is there, and stays."""
+        there = {node["metadata"]["name"] for node in self._cluster.api.items(paths.NODES)}
+        for name in self._names:
+            if name not in there:
+                self._cluster.node(name, cpu=str(NODE_CPU), labels=self.labels[name])
+        self._names += sorted(there - set(self._names))
+        for name in self._names:
+            with suppress(Refused):  # they are there
+                self._provisioner.reach(name)
 
     def remove(self) -> None:
         """One that no pod uses; what is drawn does not depend on how many are."""

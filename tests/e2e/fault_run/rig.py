@@ -11,6 +11,7 @@ The extenders have the rights that manifests/ gives them. Used by `run`, `nemesi
 from __future__ import annotations
 
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -147,6 +148,7 @@ class Rig:
         self.plane = plane
         self.record = record
         self.cluster = Cluster(plane)
+        self.rolled_back = threading.Event()  # etcd was restored, and its owners have not yet put right what is theirs
         self._undo = ExitStack()
         self.replicas = [
             self._replica(name, port, folder / name, seed, configuration)

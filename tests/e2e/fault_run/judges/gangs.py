@@ -27,13 +27,16 @@ def fractions(past: Past) -> list[str]:
 
 
 def _gone_when_told(history: Iterable[Change]) -> Iterator[Change]:
-    """A pod that is told to go is gone: its kubelet may take its time, and of a gang that is evicted whole one goes after the other."""
-    told = set()
+    """A pod that is told to go is gone: its kubelet may take its time, and of a gang that is evicted whole one goes after the other.
+    It comes back only where etcd was restored to a time before it was told."""
+    told: set[str] = set()
     for change in history:
-        if change.pod.name.partition("/")[0] in MINE and change.pod.uid not in told:
-            yield replace(change, deleted=change.deleted or change.pod.leaving)
-            if change.deleted or change.pod.leaving:
-                told.add(change.pod.uid)
+        if change.pod.name.partition("/")[0] not in MINE:
+            continue
+        goes = change.deleted or change.pod.leaving
+        if not goes or change.pod.uid not in told:
+            yield replace(change, deleted=goes)
+        (told.add if goes else told.discard)(change.pod.uid)
 
 
 def promises(past: Past) -> list[str]:

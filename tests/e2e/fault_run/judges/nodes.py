@@ -41,10 +41,12 @@ class Nodes:
 
 def overcommitted(past: Past) -> list[str]:
     nodes, used = Nodes(past), defaultdict[str, dict[str, Amounts]](dict)
+    where: dict[str, str] = {}  # a restored etcd takes pods from their nodes
     found = []
     for change, bound in _bindings(past):
         node = change.pod.node
-        used[node].pop(change.pod.uid, None)
+        used[where.get(change.pod.uid, "")].pop(change.pod.uid, None)
+        where[change.pod.uid] = node
         if change.deleted or change.pod.finished or not node:
             continue
         used[node][change.pod.uid] = change.pod.requests

@@ -1,0 +1,61 @@
+"""After etcd was restored: each owner makes anew what it had made since the snapshot, and deletes again what it had deleted.
+
+As controllers and kubelets do by themselves, and people by hand. Used by `load`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from tests.e2e import api as paths
+from tests.e2e.api import Json, Refused
+from tests.e2e.cluster import Cluster
+from tests.e2e.fault_run.admission import held_back
+from tests.e2e.fault_run.budgets import Budget
+from tests.e2e.fault_run.kinds import Gang
+from tests.e2e.fault_run.nodes import Nodes
+
+Key = tuple[str, str]  # namespace, name
+
+
+def put_right(
+    cluster: Cluster, nodes: Nodes, gangs: Sequence[Gang], over: Sequence[Gang], budgets: Sequence[Budget]
+) -> None:
+    """gangs: those that are to be there; over: those that are not."""
+    nodes.put_right()
+    pods = {_key(pod): pod for pod in cluster.api.items(paths.ALL_PODS)}
+    groups = {_key(group) for group in cluster.api.items(paths.ALL_POD_GROUPS)}
+    for gang in over:
+        _delete(cluster, gang, _members(gang, pods))
+        if (gang.namespace, gang.name) in groups:
+            cluster.delete_pod_group(gang.name, namespace=gang.namespace)
+    for gang in gangs:
+        there = _members(gang, pods)
+        _delete(cluster, gang, there - gang.pods.keys())
+        if (gang.namespace, gang.name) not in groups:
+            gang.make_group(cluster)
+        for name in gang.pods.keys() - there:
+            gang.make_member(cluster, gang.pods[name], name)
+        gang.queued = gang.queued or any(held_back(pods[gang.namespace, name]) for name in there)
+    for budget in budgets:
+        with suppress(Refused):  # it is there
+            budget.make(cluster.api)
+
+
+def _key(item: Json) -> Key:
+    return item["metadata"]["namespace"], item["metadata"]["name"]
+
+
+def _members(gang: Gang, pods: dict[Key, Json]) -> set[str]:
+    return {
+        name
+        for (namespace, name), pod in pods.items()
+        if namespace == gang.namespace and pod["metadata"].get("labels", {}).get("gang") == gang.name
+    }
+
+
+def _delete(cluster: Cluster, gang: Gang, names: set[str]) -> None:
+    for name in names:
+        with suppress(Refused):
+            cluster.delete_pod(name, namespace=gang.namespace, grace=gang.grace)
