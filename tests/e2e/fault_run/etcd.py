@@ -56,9 +56,9 @@ class Etcd:
     def restore(self) -> None:
         """As Kubernetes' documentation has it: no API server runs meanwhile, and no version comes a second time, so that whatever
         watches has to list again (etcdutl's --bump-revision and --mark-compacted)."""
-        last = self._revision()
         for server in self._plane.servers:
-            server.stop()
+            server.kill()
+        last = self._revision()  # no API server has told anybody of a later one
         self._plane.etcd.stop()
         shutil.rmtree(self._data)
         shutil.copytree(self._saved, self._data)

@@ -41,6 +41,11 @@ def test_every_drawn_configuration_is_a_configuration_that_is_taken() -> None:
     assert len({str(configuration) for configuration in drawn}) > 30
 
 
+def test_gangs_start_early_in_some_of_the_drawn_configurations_and_in_some_not() -> None:
+    first = [draw_configuration(seed).of_the_extender()["profiles"][0]["pluginConfig"] for seed in range(20)]
+    assert {config[0]["args"]["earlyStart"] for config in first} == {True, False}
+
+
 def test_the_second_profile_is_kube_scheduler_s_too() -> None:
     config: dict[str, Any] = {"profiles": [{"schedulerName": "first", "pluginConfig": []}]}
     DrawnConfiguration(two_profiles=True).of_the_scheduler(config)

@@ -137,6 +137,29 @@ def test_a_gang_that_is_evicted_whole_may_go_one_after_the_other(run: Written) -
     assert run.judged() == []
 
 
+def restored(run: Written, *, to: str) -> None:
+    """Of an etcd from before the pod was told to go, or from before it was bound."""
+    run.fault(50, 62, "restored etcd", late=True)
+    run.pod(55, "web-0", "node", deletionTimestamp="2026-01-01T00:00:00Z")
+    run.pod(56, "web-0", "node", "DELETED")
+    run.pod(60, "web-0", to, "ADDED")
+
+
+def test_a_pod_that_a_restored_etcd_brings_back_counts_again(run: Written) -> None:
+    restored(run, to="node")
+    assert run.judged() == []
+
+
+def test_a_pod_that_a_restored_etcd_takes_from_its_node_uses_no_room_there(run: Written) -> None:
+    restored(run, to="")
+    run.node(61, "other")
+    run.pod(63, "web-0", "other")
+    run.bound(64, "web-2")
+    run.bound(64, "web-3")
+    run.bound(64, "web-4")
+    assert run.judged() == []
+
+
 def evicted_in_part(run: Written) -> None:
     run.pod(60, "web-0", "node", deletionTimestamp="2026-01-01T00:00:00Z")
 
@@ -148,6 +171,10 @@ def bound_late(run: Written) -> None:
 
 def two_racks(run: Written) -> None:
     run.wishes["default/web"]["level"] = "rack"
+
+
+def never_bound_again(run: Written) -> None:
+    restored(run, to="")
 
 
 def too_much(run: Written) -> None:
@@ -230,6 +257,7 @@ def many_lists(run: Written) -> None:
 PLANTED = [
     (bound_late, "no gang is a fraction: default/web: 2 of minMember 3 bound"),
     (evicted_in_part, "no gang is a fraction: default/web: 1 of minMember 2 bound (default/web-1) at the end"),
+    (never_bound_again, "no gang is a fraction: default/web: 1 of minMember 2 bound (default/web-1) at the end"),
     (two_racks, "what annotations promise: default/web: not in one rack: node (none) for"),
     (too_much, "no node over its room: node: 6 cpu of 3 once default/web-2 was bound"),
     (
