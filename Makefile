@@ -82,7 +82,9 @@ $(BENCHMARKS): benchmark
 
 # Faults at random, and judges: docs/fault-runs.md. CHECK=folder judges an earlier run again, MINIMISE=folder looks for fewer of its acts.
 faults: install
+	$(if $(PLOT),$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[plots]')
 	$(BIN)/python -m tests.e2e.fault_run $(if $(CHECK),--check $(CHECK)) $(if $(MINIMISE),--minimise $(MINIMISE)) \
+	  $(if $(PLOT),--plot $(PLOT)) $(if $(OUTPUT),--output $(OUTPUT)) \
 	  --seed $(or $(SEED),1) --minutes $(or $(MINUTES),3) --runs $(or $(RUNS),1) $(if $(KINDS),--kinds "$(KINDS)") $(if $(HOSTILE),--hostile)
 
 # `evaluate` beside the real plugins, compiled with Go, on thousands of scenarios that are made anew; SEED=n makes others.

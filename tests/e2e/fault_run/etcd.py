@@ -58,7 +58,7 @@ class Etcd:
         watches has to list again (etcdutl's --bump-revision and --mark-compacted)."""
         for server in self._plane.servers:
             server.kill()
-        last = self._revision()  # no API server has told anybody of a later one
+        last = self._revision()  # no API server has shown a later one
         self._plane.etcd.stop()
         shutil.rmtree(self._data)
         shutil.copytree(self._saved, self._data)

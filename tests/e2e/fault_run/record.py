@@ -5,6 +5,7 @@
   metrics    a sample of each extender each second: {at, replica, name: value ...}
   faults     {at, name, text, began, ended, window, late}: what was done, and until when it excuses
   audit-*    the API servers' own logs: every write and every list, with its user
+  holes      {at, why}: the versions of a kind of objects end here
   outcome    one line, at the end: what the run knows that its files do not say
 
 Written by `run`, read by the judges, also long after the run.

@@ -137,6 +137,16 @@ def test_a_gang_that_is_evicted_whole_may_go_one_after_the_other(run: Written) -
     assert run.judged() == []
 
 
+def test_a_gang_is_evicted_with_one_write_after_the_other(run: Written) -> None:
+    for second in range(8):
+        run.bound(30, f"web-{2 + second}")
+    run.wishes["default/web"]["min_member"] = 10
+    run.fault(0, 31, window=0)
+    for number in range(10):
+        run.pod(60 + 0.8 * number, f"web-{number}", "node", deletionTimestamp="2026-01-01T00:00:00Z")
+    assert [said for said in run.judged() if "fraction" in said] == []
+
+
 def restored(run: Written, *, to: str) -> None:
     """Of an etcd from before the pod was told to go, or from before it was bound."""
     run.fault(50, 62, "restored etcd", late=True)
@@ -160,6 +170,10 @@ def test_a_pod_that_a_restored_etcd_takes_from_its_node_uses_no_room_there(run: 
     assert run.judged() == []
 
 
+def a_hole(run: Written) -> None:
+    run.record.note("holes", why="the follower of /api/v1/nodes broke: KeyError('items')")
+
+
 def evicted_in_part(run: Written) -> None:
     run.pod(60, "web-0", "node", deletionTimestamp="2026-01-01T00:00:00Z")
 
@@ -171,6 +185,11 @@ def bound_late(run: Written) -> None:
 
 def two_racks(run: Written) -> None:
     run.wishes["default/web"]["level"] = "rack"
+
+
+def evicted_with_a_pause(run: Written) -> None:
+    for at, name in ((60, "web-0"), (63, "web-1")):
+        run.pod(at, name, "node", deletionTimestamp="2026-01-01T00:00:00Z")
 
 
 def never_bound_again(run: Written) -> None:
@@ -255,8 +274,10 @@ def many_lists(run: Written) -> None:
 
 
 PLANTED = [
+    (a_hole, "the record is whole: the follower of /api/v1/nodes broke: KeyError('items')"),
     (bound_late, "no gang is a fraction: default/web: 2 of minMember 3 bound"),
     (evicted_in_part, "no gang is a fraction: default/web: 1 of minMember 2 bound (default/web-1) at the end"),
+    (evicted_with_a_pause, "no gang is a fraction: default/web: 1 of minMember 2 bound (default/web-1) for 3.00 s"),
     (never_bound_again, "no gang is a fraction: default/web: 1 of minMember 2 bound (default/web-1) at the end"),
     (two_racks, "what annotations promise: default/web: not in one rack: node (none) for"),
     (too_much, "no node over its room: node: 6 cpu of 3 once default/web-2 was bound"),

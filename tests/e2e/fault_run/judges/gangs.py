@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tests.e2e.fault_run.promises import Story, broken_promises
@@ -10,13 +11,14 @@ from tests.e2e.fault_run.record import Past
 from tests.e2e.fault_run.wishes import ONCE_SATISFIED, Wish
 from tests.e2e.history import Change, violations
 
+EVICTION_SECONDS = 1.0  # from one write to the next, on a busy machine
 MINE = ("default", "other")  # namespaces of the gangs that are judged; those of hostile tenants are theirs
 
 
 def fractions(past: Past) -> list[str]:
     known = _wishes(past)
     return violations(
-        list(_gone_when_told(past.history)),
+        _evicted_at_once(list(_gone_when_told(past.history))),
         {key: wish.min_member for key, wish in known.items()},
         {},
         ended=past.outcome["ended"],
@@ -27,8 +29,8 @@ def fractions(past: Past) -> list[str]:
 
 
 def _gone_when_told(history: Iterable[Change]) -> Iterator[Change]:
-    """A pod that is told to go is gone: its kubelet may take its time, and of a gang that is evicted whole one goes after the other.
-    It comes back only where etcd was restored to a time before it was told."""
+    """A pod that is told to go is gone: its kubelet may take its time. It comes back only where etcd was restored to a time before
+    it was told."""
     told: set[str] = set()
     for change in history:
         if change.pod.name.partition("/")[0] not in MINE:
@@ -37,6 +39,23 @@ def _gone_when_told(history: Iterable[Change]) -> Iterator[Change]:
         if not goes or change.pod.uid not in told:
             yield replace(change, deleted=goes)
         (told.add if goes else told.discard)(change.pod.uid)
+
+
+def _evicted_at_once(changes: Sequence[Change]) -> list[Change]:
+    """Each eviction is a write of its own: of a gang those that follow one another within a second's time count as the last of them."""
+    following: dict[str, float] = {}  # of the gang: when the eviction after this one counts, and was
+    at: dict[str, float] = {}
+    found = []
+    for change in reversed(changes):
+        if change.deleted and change.pod.node:
+            group = change.pod.group
+            if at.get(group, math.inf) - change.at > EVICTION_SECONDS:
+                following[group] = change.at
+            at[group] = change.at
+            change = replace(change, at=following[group])
+        found.append(change)
+    found.reverse()
+    return sorted(found, key=lambda change: change.at)
 
 
 def promises(past: Past) -> list[str]:

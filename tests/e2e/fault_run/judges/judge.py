@@ -11,11 +11,18 @@ from tests.e2e.fault_run.judges.health import errors, frequent_lists, growth, tr
 from tests.e2e.fault_run.judges.leases import writes_without_the_lease
 from tests.e2e.fault_run.judges.nodes import overcommitted, unfit_nodes
 from tests.e2e.fault_run.judges.starts import needless_victims, waiting_although_they_fit
-from tests.e2e.fault_run.record import Past
+from tests.e2e.fault_run.record import Past, lines
+
+
+def holes(past: Past) -> list[str]:
+    """What the others say rests on the versions of the objects, and is worth nothing where these end before the run."""
+    return [line["why"] for line in lines(past.folder, "holes")]
+
 
 Judge = Callable[[Past], list[str]]
 
 JUDGES: Mapping[str, Judge] = {
+    "the record is whole": holes,
     "no gang is a fraction": fractions,
     "what annotations promise": promises,
     "no node over its room": overcommitted,
