@@ -105,7 +105,10 @@ class PodHandlers:
         self._changed(None, pod)
 
     def on_update(self, old: corev1.Pod, new: corev1.Pod) -> None:
-        if old.uid != new.uid:  # deleted and made again between two looks
+        """A pod that was deleted and made again between two looks is another one. So is one that has its node no more, which only a
+        restored etcd shows. Go: FilteringResourceEventHandler.OnUpdate, an object that its filter takes no more is deleted
+        """
+        if old.uid != new.uid or (old.node_name and not new.node_name):
             self.on_delete(old)
             self.on_add(new)
         else:

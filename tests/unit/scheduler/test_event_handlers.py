@@ -89,6 +89,16 @@ def test_an_update_of_a_pod_that_the_cache_does_not_have_adds_it() -> None:
     assert story.asked_on_node() == 2000
 
 
+def test_a_pod_that_a_restored_etcd_takes_from_its_node_can_be_placed_anew() -> None:
+    """Its UID is the same, and its binding is lost."""
+    story = Story()
+    story.pods.tell(None, pod("1"))
+    story.pods.tell(pod("1"), pod("1", node=""))
+    assert (story.asked_on_node(), story.observer.seen[1:]) == (0, [("n1", "none"), ("none", "")])
+    story.cache.assume_pod(pod("1"))
+    assert story.asked_on_node() == 1000
+
+
 def test_a_deletion_that_is_told_with_an_object_older_than_the_binding_is_one_all_the_same() -> None:
     story = Story()
     story.pods.tell(None, pod("1"))
