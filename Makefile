@@ -52,8 +52,9 @@ docs: install
 links: docs
 	$(SPHINX) -b linkcheck docs docs/_build/links
 
+# EARLY_START=false: all stories without early start, but those that are about it.
 e2e: control-plane
-	$(BIN)/python -m pytest tests/e2e
+	EARLY_START=$(EARLY_START) $(BIN)/python -m pytest tests/e2e
 
 check: install
 	$(BIN)/ruff check .

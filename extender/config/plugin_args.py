@@ -135,7 +135,7 @@ class CoschedulingArgs:
     group_sources: tuple[GroupSource, ...] = ()
     members_to_come_seconds: int = 600
     in_part_after_seconds: int = 0
-    early_start: bool = False
+    early_start: bool = True
     early_start_silence_seconds: int = 1
     early_start_max_seconds: int = 10
     early_start_percentage_of_room: int = 50

@@ -28,6 +28,7 @@ BENCHMARKS = (
     "samples",
     "status_writes",
     "against_base",
+    "gathering",
     "parked",
     "waiting_gangs",
     "preemption",

@@ -27,14 +27,6 @@ from tests.e2e.extender import PROGRAM, Extender
 T = TypeVar("T")
 IN_TREE_GROUPS = f"/apis/{IN_TREE_API}/namespaces/{{namespace}}/podgroups"
 AS_SHIPPED = "-v=2"  # the tests' own verbosity costs a tenth of its CPU
-EARLY_START = {
-    "profiles": [
-        {
-            "schedulerName": SCHEDULER_NAME,
-            "pluginConfig": [{"name": "Coscheduling", "args": {"earlyStart": True}}],
-        }
-    ]
-}
 IN_TREE_GATES = ("--feature-gates=GenericWorkload=true,GangScheduling=true",)
 DEFAULT_QPS = 50
 RAISED_QPS = 5000
@@ -49,14 +41,14 @@ def rounds() -> int:
 
 @dataclass(frozen=True)
 class Contender:
-    """extended: with our extender. gated: pods are created with our gate. early: their gang may have room while it is still being made.
-    in_tree: the scheduler's own gangs. program: what starts our extender. percentage: percentageOfNodesToScore of both,
-    where it is not as shipped; 0 is kube-scheduler's own."""
+    """extended: with our extender. gated: pods are created with our gate. early: whether their gang may have room while it is still being
+    made; None: as the program has it. in_tree: the scheduler's own gangs. program: what starts our extender. percentage:
+    percentageOfNodesToScore of both, where it is not as shipped; 0 is kube-scheduler's own."""
 
     name: str
     extended: bool = False
     gated: bool = False
-    early: bool = False
+    early: bool | None = False
     in_tree: bool = False
     qps: int = RAISED_QPS
     program: tuple[str, ...] = PROGRAM
@@ -96,11 +88,9 @@ class Running:
     """A contender's processes, from `with` to its end. seconds: CPU of all of a process's session so far."""
 
     def __init__(self, contender: Contender, plane: ControlPlane, folder: Path) -> None:
-        settings: Json = dict(EARLY_START) if contender.early else {}
-        if contender.percentage is not None:
-            settings["percentageOfNodesToScore"] = contender.percentage
         self.extender: Extender | None = None
         if contender.extended:
+            settings = _settings(contender)
             self.extender = Extender(folder, plane.kubeconfig(), settings=settings, program=contender.program)
         self.scheduler = Scheduler(
             plane,
@@ -141,6 +131,17 @@ class Running:
     @property
     def our_seconds(self) -> float:
         return cpu_seconds(self.extender.program.pid) if self.extender is not None else 0.0
+
+
+def _settings(contender: Contender) -> Json:
+    """Of the extender. Versions before early start know no argument for it."""
+    settings: Json = {}
+    if contender.percentage is not None:
+        settings["percentageOfNodesToScore"] = contender.percentage
+    if contender.early is not None:
+        args = {"name": "Coscheduling", "args": {"earlyStart": contender.early}}
+        settings["profiles"] = [{"schedulerName": SCHEDULER_NAME, "pluginConfig": [args]}]
+    return settings
 
 
 def _as_users_have_it(contender: Contender, config: dict[str, Any]) -> None:

@@ -1,11 +1,13 @@
 """The extender as users start it, `gang-extender serve`, as a process of its own beside the real kube-scheduler.
 
-Used by conftest and the tests; configured from the very file that manifests/sidecar ships.
+Used by conftest and the tests; configured from the very file that manifests/sidecar ships. With EARLY_START=false in the environment
+no gang starts early unless a test says so: `make e2e EARLY_START=false` tells all stories that way.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import sys
@@ -43,6 +45,8 @@ class Extender:
         if not as_shipped:
             del config["leaderLease"]  # without leader election there is none to watch
         config.update(settings or {})
+        if os.environ.get("EARLY_START") == "false":
+            _without_early_start(config)
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / "extender.yaml"
         file.write_text(yaml.safe_dump(config))
@@ -109,3 +113,16 @@ class Extender:
     def planned(self, group: str) -> int:
         """How often the group `namespace/name` got a plan."""
         return self.log().count(f"gang planned group={group} ")
+
+
+def _without_early_start(config: dict[str, Any]) -> None:
+    """In all profiles that do not say whether gangs start early."""
+    names = config.get("schedulerNames", ())
+    profiles = config.get("profiles") or [{"schedulerName": name} for name in names]
+    config["profiles"] = [_profile_without(profile) for profile in profiles]
+
+
+def _profile_without(profile: Mapping[str, Any]) -> dict[str, Any]:
+    given = {each["name"]: each.get("args", {}) for each in profile.get("pluginConfig", ())}
+    given["Coscheduling"] = {"earlyStart": False, **given.get("Coscheduling", {})}
+    return {**profile, "pluginConfig": [{"name": name, "args": args} for name, args in given.items()]}

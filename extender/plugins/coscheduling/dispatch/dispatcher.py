@@ -38,15 +38,17 @@ class Dispatcher:
         self._displaced: set[str] = set()  # groups in which another has taken the slot of a member; the lock guards it
         self.steering = OrderedSteering(dependencies.steering, manager.quarantine)
 
-    def dispatch(self, group: Group, caller: str = "") -> None:
+    def dispatch(self, group: Group, caller: str = "", only: str | None = None) -> None:
         """Steers the members whose turn it is: those that wait for us, and those whose place has moved. One that is being
         answered this moment needs no patch: the caller, and members whose filter call waits for the plan.
+
+        only: the UID of a member of a gang that gathers, which alone is looked at: it has come, and its siblings are sent by now.
         """
         offers_all = self._with.offers_all()
         with self._manager.lock:
             gang_set = gang_set_of(self._manager, group)
             answered = {uid for each in gang_set for uid, call in each.calls.items() if call.waiting} | {caller}
-            places, early = self._due(group, answered)
+            places, early = self._due(group, answered, only)
             alone = {places[0][0].uid} if len(places) == 1 else set()
             quiet = self._may_come_unbidden(group, answered | alone)
             early = [pod for pod in early if not self._forget_sent(group, pod.uid)]
@@ -119,12 +121,14 @@ class Dispatcher:
             self.dispatch(group, caller)
             self.clear_nominations(group)
 
-    def _due(self, group: Group, answered: Collection[str]) -> tuple[list[tuple[corev1.Pod, str]], list[corev1.Pod]]:
+    def _due(
+        self, group: Group, answered: Collection[str], only: str | None
+    ) -> tuple[list[tuple[corev1.Pod, str]], list[corev1.Pod]]:
         """The members to nominate, and where; and those whose nomination, to a place that it has no more, would come too early."""
         turn = self._turn(group)
         due: list[tuple[corev1.Pod, str]] = []
         early: list[corev1.Pod] = []
-        for slot in self._slots_not_taken(group):
+        for slot in self._slots_not_taken(group, only):
             uid = slot.uid
             member = group.members[uid]
             if uid in answered or member.nomination == slot.node_name:
@@ -141,12 +145,11 @@ class Dispatcher:
             due.clear()
         return due, early
 
-    def _slots_not_taken(self, group: Group) -> list[Slot]:
-        """Of members that are not held, in the order in which they were planned. A gang that gathers sends each member as it comes: what
-        is held already, and what is for members to come, is not gone through each time. Lock held."""
-        slots = self._manager.slots
-        free = group.members.keys() - group.held.keys() - group.assigned
-        return sorted(filter(None, map(slots.get, free)), key=lambda slot: slot.id)
+    def _slots_not_taken(self, group: Group, only: str | None) -> list[Slot]:
+        """Of members that are not held, in the order in which they were planned. Lock held."""
+        among = group.members if only is None else (only,)
+        free = (uid for uid in among if uid in group.members and uid not in group.held and uid not in group.assigned)
+        return sorted(filter(None, map(self._manager.slots.get, free)), key=lambda slot: slot.id)
 
     def send_those_that_wait(self) -> None:
         """Gang sets that waited for bind calls to come free, where that are enough now."""

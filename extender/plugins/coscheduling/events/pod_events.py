@@ -35,11 +35,12 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True)
 class Consequences:
     """Of one event of a pod. void: keys of groups whose plan is. look: whether groups that wait are to be planned. due: groups of which
-    members are to be sent."""
+    members are to be sent; only the one with this UID where a gang gathers."""
 
     void: Sequence[str] = ()
     look: bool = False
     due: Sequence[Group] = ()
+    only: str | None = None
 
 
 NOTHING = Consequences()
@@ -77,7 +78,7 @@ class PodEvents:
             if found.void:
                 self._void_plans.drop(found.void)
             for group in found.due:
-                self._for_gang(group.key, partial(self._dispatcher.dispatch, group), None)
+                self._for_gang(group.key, partial(self._dispatcher.dispatch, group, only=found.only), None)
         finally:
             if found.void:
                 self._on_capacity_freed()
@@ -127,7 +128,8 @@ class PodEvents:
             )
         if membership:
             void = self._void_plans.void(concerned)
-        return Consequences(void, look, self._due(group, old, new) if new is not None else ())
+        due = self._due(group, old, new) if new is not None else ()
+        return Consequences(void, look, due, new.uid if new is not None and group.gathering is not None else None)
 
     def _due(self, group: Group, old: corev1.Pod | None, new: corev1.Pod) -> Sequence[Group]:
         """Groups of which members may be sent now: the next wave, or one that has come and that a slot was kept for. Lock held."""

@@ -10,6 +10,7 @@ No counterpart upstream: scheduler-plugins and kube-scheduler's own gangs refuse
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,7 +34,10 @@ from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManage
 from extender.plugins.coscheduling.state.quorum import needs
 from extender.plugins.coscheduling.waits_for import brings_volumes
 
-PAUSES = 4.0  # of the usual length that are a silence
+log = logging.getLogger(__name__)
+
+PAUSES = 8.0  # of the usual length that are a silence: where members of many gangs are made in turn, some are much longer than others
+FEW = 4  # members of which the pauses tell little: for as many pauses that of all gangs which gather counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +49,11 @@ class EarlyStartLimits:
     most_seconds: float
     part_of_room: float
 
-    def ends(self, gathering: Gathering, now: float) -> bool:
-        """Where members come one by one among those of many gangs, silence is a pause several times as long as those before it."""
-        silence = max(self.silence_seconds, PAUSES * gathering.pace)
+    def ends(self, gathering: Gathering, now: float, usual: float) -> bool:
+        """Where members come one by one among those of many gangs, silence is a pause several times as long as those before it. usual:
+        the pause between two members of a gang, of all gangs that gather."""
+        pause = (gathering.newest - gathering.since + FEW * usual) / (gathering.came + FEW)
+        silence = max(self.silence_seconds, PAUSES * pause)
         return now - gathering.newest >= silence or now - gathering.since >= self.most_seconds
 
 
@@ -104,7 +110,7 @@ class EarlyStarts:
         if spec is not None and self._is_complete(group, spec):
             self._complete(group)
         elif spec is None or not self._may_gather(group, spec):
-            self.end(group)
+            self.end(group, "members of other kinds are missing")
 
     def _dropped(self, key: str) -> None:
         self._keys.pop(key, None)
@@ -168,8 +174,9 @@ class EarlyStarts:
             self._manager.places.release(group, surplus)
             self._manager.notes.on_capacity_freed([group.key])
 
-    def end(self, group: Group) -> None:
-        """It waits as any other that lacks members, and gathers no more until it has been complete, or empty. Lock held."""
+    def end(self, group: Group, reason: str) -> None:
+        """It waits as any other that lacks members, and gathers no more until it has been complete, or empty. reason: for the log. Lock
+        held."""
         manager = self._manager
         if group.gathering is None:
             return
@@ -179,6 +186,8 @@ class EarlyStarts:
         self._keys.pop(group.key, None)
         spec = manager.specs.of(group)
         there, minimum = len(group.members), spec.min_member if spec is not None else 0
+        if group.planned:
+            log.info("early start ended group=%s members=%d of=%d reason=%r", group.key, there, minimum, reason)
         manager.places.give_up(group)
         for uid in list(group.in_permit):
             text = messages.not_enough_siblings(group.members[uid].pod.name, there, minimum)
@@ -207,7 +216,7 @@ class EarlyStarts:
             if asking and freed.covers(asked):
                 break
             freed.add(slot.pod_info for slot in self._manager.slots.of_group(group.key))
-            self.end(group)
+            self.end(group, "others can start in its room")
         return bool(freed.pods)
 
     def _part_there(self, group: Group) -> float:
@@ -263,11 +272,20 @@ class EarlyStarts:
         if limits is None:
             return
         with self._manager.lock:
-            now = self._manager.clock()
+            now, usual = self._manager.clock(), self._usual_pause()
             for key in list(self._keys):
                 group = self._manager.groups.get(key)
                 gathering = group.gathering if group is not None else None
                 if group is None or gathering is None:
                     self._keys.pop(key, None)
-                elif not may_plan or limits.ends(gathering, now):
-                    self._manager.quarantine.for_gang(key, "early-start", partial(self.end, group), None)
+                elif not may_plan or limits.ends(gathering, now, usual):
+                    self._manager.quarantine.for_gang(
+                        key, "early-start", partial(self.end, group, "no member comes"), None
+                    )
+
+    def _usual_pause(self) -> float:
+        """Seconds from one member to the next of its gang, on the average over all that gather. Lock held."""
+        known = map(self._manager.groups.get, self._keys)
+        gatherings = [group.gathering for group in known if group is not None and group.gathering is not None]
+        came = sum(each.came for each in gatherings)
+        return sum(each.newest - each.since for each in gatherings) / came if came else 0.0

@@ -58,11 +58,6 @@ class Gathering:
     came: int = 0
     over: bool = False
 
-    @property
-    def pace(self) -> float:
-        """Seconds from one member to the next, on the average."""
-        return (self.newest - self.since) / self.came if self.came else 0.0
-
 
 @dataclass(frozen=True, slots=True)
 class Wish:

@@ -224,6 +224,9 @@ class World:
         self.plans = 0
         self._others: dict[str, Any] = {}
         self.nominator: Any = self
+        args.setdefault(
+            "early_start", False
+        )  # a story that is about it says so; EarlyStartMachine draws what may happen
         self.plugin = Coscheduling(CoschedulingArgs(**args), self)  # type: ignore[arg-type]
         self.connect()
 

@@ -112,7 +112,7 @@ class GangSetPlanning:
             return self._place(attempt, with_room_to_come(result, attempt.permitted.request))
         with manager.lock:
             if not gathering.over:
-                self._early_starts.end(group)
+                self._early_starts.end(group, "it does not fit")
             asking = group.members.get(attempt.caller) or next(iter(group.members.values()), None)
             name = asking.pod.name if asking is not None else group.key
             failed = failed_check(manager, group, attempt.scheduler_name, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from msgspec import structs
 
 from extender.api import corev1
+from extender.plugins.coscheduling.state.slots import Slot
 from tests.objects import make_pod_group
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, broken, group, member, members
@@ -91,10 +93,43 @@ def test_members_that_come_slowly_are_given_several_of_their_pauses(kube: KubeSc
     for pod in members(3):
         come(kube, pod)
         passes(kube, 0.9)
-    passes(kube, 2.6)
-    assert len(kube.held()) == 3, "3.5 s is less than four of the pauses before"
+    passes(kube, 6.2)
+    assert len(kube.held()) == 3, "7.1 s is less than eight of the pauses before"
     passes(kube, 0.2)
     assert kube.held() == set()
+
+
+def test_of_a_gang_with_few_members_the_pauses_of_others_tell_what_is_usual(world: Make) -> None:
+    kube = starting(world, early_start_percentage_of_room=100)
+    kube.apply(group("a", minimum=5), group("b", minimum=2))
+    for pod in members(3, "a", prefix="a"):
+        come(kube, pod)
+        passes(kube, 0.5)
+    come(kube, member("b0", "b"))
+    passes(kube, 3.4)
+    assert "b0" in kube.held(), "eight pauses of half a second are not over"
+    passes(kube, 0.6)
+    assert kube.held() == set()
+
+
+def test_what_is_looked_at_when_a_member_comes_does_not_grow_with_those_that_are_sent(world: Make) -> None:
+    """Gated members that kube-scheduler has not asked about yet have their places, and nothing to be done for."""
+    kube = KubeScheduler(world([node("n0", "640", pods=640)], early_start=True))
+    kube.apply(group(minimum=300))
+    asked: Counter[str] = Counter()
+    slots = kube.plugin.manager.slots
+    get = slots.get
+
+    def counted(uid: str) -> Slot | None:
+        asked[uid] += 1
+        return get(uid)
+
+    slots.get = counted  # type: ignore[method-assign]
+    pods = members(200, gated=True)
+    come(kube, pods[0])
+    kube.create(*pods[1:])
+    assert len(kube.plugin.manager.groups["default/g"].nominated()) == 200
+    assert max(asked.values()) < 20, "each is asked about when it comes, and not again with each that comes after it"
 
 
 def test_there_is_an_end_though_members_keep_coming(world: Make) -> None:
