@@ -40,9 +40,8 @@ class Dispatcher:
 
     def dispatch(self, group: Group, caller: str = "", only: str | None = None) -> None:
         """Steers the members whose turn it is: those that wait for us, and those whose place has moved. One that is being
-        answered this moment needs no patch: the caller, and members whose filter call waits for the plan.
-
-        only: the UID of a member of a gang that gathers, which alone is looked at: it has come, and its siblings are sent by now.
+        answered this moment needs no patch: the caller, and members whose filter call waits for the plan. only: the UID of
+        a member that came while its gang gathers; its siblings are sent by now.
         """
         offers_all = self._with.offers_all()
         with self._manager.lock:

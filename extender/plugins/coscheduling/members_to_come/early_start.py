@@ -90,6 +90,7 @@ class EarlyStarts:
         self._holds = holds
         self._limits = limits
         self._keys: dict[str, None] = {}  # of groups that gather, the first to begin first
+        self._leads = False  # by the last tick
         self._emptying: set[str] = set()  # keys of groups whose holds were ended here, until their calls have
         if limits is not None:
             manager.registry.on_changed = self._changed
@@ -99,6 +100,8 @@ class EarlyStarts:
         """Lock held."""
         spec, gathering, now = self._manager.specs.of(group), group.gathering, self._manager.clock()
         if gathering is None:
+            if not self._leads:  # it may have waited for long, under another leader or before a restart
+                group.gathered = bool(group.members)
             if not group.gathered and spec is not None and self._may_gather(group, spec):
                 group.gathering = Gathering(now, now)
                 self._keys[group.key] = None
@@ -272,6 +275,7 @@ class EarlyStarts:
         if limits is None:
             return
         with self._manager.lock:
+            self._leads = may_plan
             now, usual = self._manager.clock(), self._usual_pause()
             for key in list(self._keys):
                 group = self._manager.groups.get(key)

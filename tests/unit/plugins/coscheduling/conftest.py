@@ -224,9 +224,8 @@ class World:
         self.plans = 0
         self._others: dict[str, Any] = {}
         self.nominator: Any = self
-        args.setdefault(
-            "early_start", False
-        )  # a story that is about it says so; EarlyStartMachine draws what may happen
+        args.setdefault("early_start", False)  # a story about it says so; EarlyStartMachine draws what may happen
+        self.starts_early = bool(args["early_start"])
         self.plugin = Coscheduling(CoschedulingArgs(**args), self)  # type: ignore[arg-type]
         self.connect()
 
@@ -244,6 +243,8 @@ class World:
             "hold_limit": lambda members: 100.0,
         }
         self.plugin.connect(CoschedulingDependencies(**{**own, **self._others}))
+        if self.starts_early:
+            self.plugin.tick()  # it leads before the first pod comes
 
     def submit(self, name: str, task: Callable[[], None]) -> None:
         self.tasks[name] = task

@@ -361,6 +361,19 @@ def test_a_leader_that_leads_no_more_holds_no_gang_together(kube: KubeScheduler)
     assert kube.held() == set()
 
 
+def test_a_gang_that_was_there_before_a_leader_began_to_lead_waits_until_it_is_complete(world: Make) -> None:
+    """After a restart all that is there comes at once; what lacks members may have done so for hours."""
+    kube = starting(world, early_start_percentage_of_room=100)
+    early = kube.plugin.early_starts
+    early.tick(may_plan=False)
+    kube.apply(group(minimum=4), group("new", minimum=3))
+    kube.create(*members(3))
+    early.tick(may_plan=True)
+    come(kube, member("late"), *members(2, "new", prefix="new"))
+    assert kube.held() == {"new0", "new1"}
+    assert kube.starts == [{"g0", "g1", "g2", "late"}]
+
+
 def with_priority(pod: corev1.Pod, priority: int) -> corev1.Pod:
     return structs.replace(pod, spec=structs.replace(pod.spec, priority=priority))
 
