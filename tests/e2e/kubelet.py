@@ -1,14 +1,15 @@
 """Runs the two programs of a replica as a kubelet runs the containers of the shipped Deployment: by its probes, in less time.
 
-Every second of the manifest (periods, grace periods, back-off) is a fifth of one here (KUBELET_SCALE=1: as shipped), but for two: a
-probe may take at least a second for an answer, since this machine has other things to do, and a container takes half a second to be
-made, as on a node.
+Every second of the manifest (periods, grace periods, back-off) is a fifth of one here (KUBELET_SCALE=1: as shipped), but for three: a
+probe may take at least a second for an answer, and a program at least 15 to start, since this machine has other things to do, and a
+container takes half a second to be made, as on a node.
 kube-scheduler's own times are as shipped. Used by test_sick_leader.
 Kubernetes: pkg/kubelet/prober/worker.go, pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodActions, doBackOff)
 """
 
 from __future__ import annotations
 
+import math
 import os
 import ssl
 import threading
@@ -28,6 +29,7 @@ from tests.e2e.processes import Program
 SCALE = float(os.environ.get("KUBELET_SCALE", "0.2"))
 SHORTEST_TIMEOUT = 1.0
 CREATION_SECONDS = 0.5
+START_SECONDS = 15.0
 FIRST_BACK_OFF, LONGEST_BACK_OFF = 10.0, 300.0
 POD: Mapping[str, Any] = next(
     document["spec"]["template"]["spec"]
@@ -57,11 +59,12 @@ class Probe:
         base = listeners[_port(container, get["port"])]
         assert base.startswith(f"{get.get('scheme', 'HTTP').lower()}:")
         grace = probe.get("terminationGracePeriodSeconds", POD["terminationGracePeriodSeconds"])
+        period, threshold = probe.get("periodSeconds", 10) * scale, probe.get("failureThreshold", 3)
         return cls(
             url=base + get["path"],
-            period=probe.get("periodSeconds", 10) * scale,
+            period=period,
             timeout=max(SHORTEST_TIMEOUT, probe.get("timeoutSeconds", 1) * scale),
-            threshold=probe.get("failureThreshold", 3),
+            threshold=max(threshold, math.ceil(START_SECONDS / period)) if kind == "startup" else threshold,
             grace=grace * scale,
         )
 
