@@ -189,7 +189,7 @@ class GangPreemption:
         placement = self._with.offload(
             planner.plan, without(question.cluster, found), question.request, self._with.judges.plans
         )
-        gap = self.search.gap(gang_set, without(snapshot, found))
+        gap = self.search.gap(gang_set, snapshot, found)
         if gap or not isinstance(placement, planner.Placement) or not found.all_needed(placement):
             self._anew(gang_set, scheduler_name)
             return None

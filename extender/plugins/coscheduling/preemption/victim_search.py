@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from extender.api import corev1
+from extender.api import corev1, policyv1
+from extender.framework.giving_way import GIVING_WAY
 from extender.framework.hypothetical import without_pods
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling import messages, planner
@@ -29,6 +31,7 @@ from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion
 from extender.plugins.coscheduling.state.counts.standing import counts_at
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import by_turns
 
 GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is being deleted may take
 
@@ -36,12 +39,14 @@ GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is bein
 @dataclass(frozen=True, slots=True)
 class Situation:
     """question: what may be planned: victims open no nodes that are kept free for a gang before it. released: held members of others
-    that would let go, UID -> group. starting: UIDs of members that are being bound: they may go as those that run may."""
+    that would let go, UID -> group. starting: UIDs of members that are being bound: they may go as those that run may.
+
+    It is older than what is read of the gangs that run: a start that has begun in between keeps its members.
+    """
 
     gang_set: Sequence[Group]
     question: PlanQuestion
     rules: Rules
-    gangs: Sequence[RunningGang]
     released: dict[str, str]
     starting: set[str]
 
@@ -91,46 +96,60 @@ class VictimSearch:
             gang_set,
             self._reservations.permitted(gang_set, question),
             Rules(priority, configured.gang_victims, started_before=started),
-            running_gangs(manager, manager.groups.values()),
             releasable(manager, manager.groups.values(), priority),
             starting_members(manager.groups.values()),
         )
 
     def search(self, situation: Situation) -> VictimPlan | str:
-        """Or why no eviction would help. Off the event loop.
-
-        Pods that are being deleted, and held members that would let go, give room for nothing.
-        """
-        question, snapshot = situation.question, situation.question.snapshot
-        assumed = set(self.dependencies.assumed())
-        going = assumed & situation.released.keys()
-        for node in snapshot.list():
-            going |= {info.pod.uid for info in node.pods if info.pod.deleting and self._goes_anyway(info.pod)}
-        rules = replace(situation.rules, protected=assumed - situation.starting)
-        evictable = evictable_pods(snapshot.list(), situation.gangs, rules)
+        """Or why no eviction would help. Off the event loop; no lock held."""
+        gangs, assumed = self._running_gangs(), set(self.dependencies.assumed())
         with self._searching:
             found: VictimPlan | planner.Verdict = self._with.offload(
-                plan_with_victims,
-                question.cluster,
-                question.request,
-                self._judge,
-                evictable,
-                self.dependencies.pdbs(),
-                going,
+                self._searched, situation, gangs, assumed, self.dependencies.pdbs()
             )
         if not isinstance(found, VictimPlan):
             return messages.NO_VICTIMS_HELP
-        return self.gap(situation.gang_set, without(snapshot, found)) or found
+        return self.gap(situation.gang_set, situation.question.snapshot, found) or found
+
+    def _searched(
+        self,
+        situation: Situation,
+        gangs: Sequence[RunningGang],
+        assumed: AbstractSet[str],
+        pdbs: Sequence[policyv1.PodDisruptionBudget],
+    ) -> VictimPlan | planner.Verdict:
+        """On a native thread: every pod of the cluster is looked at.
+
+        Pods that are being deleted, and held members that would let go, give room for nothing.
+        """
+        question, nodes = situation.question, situation.question.snapshot.list()
+        going = assumed & situation.released.keys()
+        for node in nodes:
+            GIVING_WAY.look_up()
+            going |= {info.pod.uid for info in node.pods if info.pod.deleting and self._goes_anyway(info.pod)}
+        rules = replace(situation.rules, protected=assumed - situation.starting)
+        evictable = evictable_pods(nodes, gangs, rules)
+        return plan_with_victims(question.cluster, question.request, self._judge, evictable, pdbs, going)
+
+    def _running_gangs(self) -> list[RunningGang]:
+        """Each as it is at one time, under the lock; others have their turn in between."""
+        manager, found = self._manager, list[RunningGang]()
+        with manager.lock:
+            keys = list(manager.groups)
+        for some in by_turns(keys):
+            with manager.lock:
+                found += running_gangs(manager, [manager.groups[key] for key in some if key in manager.groups])
+        return found
 
     def may_yet(self, situation: Situation) -> bool:
-        """Whether a pod that is not evictable now (being bound, or not running for long) will become so without an event."""
+        """Whether a pod that is not evictable now (being bound, or not running for long) will become so without an event. No lock held."""
         bound_by_then = set(self.dependencies.assumed()) - situation.starting - situation.released.keys()
         if situation.rules.started_before is None and not bound_by_then:
             return False
         now, by_then = situation.rules, replace(situation.rules, started_before=None)
         at = {
             uid: counts_at(info.pod.priority, gang.priority)
-            for gang in situation.gangs
+            for gang in self._running_gangs()
             for uid, (info, _) in gang.running.items()
         }
         return any(
@@ -140,10 +159,15 @@ class VictimSearch:
             for info in node.pods
         )
 
-    def gap(self, gang_set: Sequence[Group], left: NodeInfoLister) -> str:
-        """What the cluster would still have too little of for minResources; empty if nothing: no pod goes in vain."""
+    def gap(self, gang_set: Sequence[Group], snapshot: NodeInfoLister, found: VictimPlan) -> str:
+        """What the cluster would still have too little of for minResources once all have gone; empty if nothing: no pod goes in vain."""
         with self._manager.lock:
             specs = [(group, spec) for group in gang_set if (spec := self._manager.specs.of(group)) is not None]
+            specs = [(group, spec) for group, spec in specs if spec.min_resources is not None]
+        if not specs:
+            return ""
+        left = without(snapshot, found)
+        with self._manager.lock:
             names = {name: None for group, spec in specs for name in self._requests.resource_gap(group, spec, left)}
         return messages.resource_gap(names) if names else ""
 

@@ -7,14 +7,13 @@ No counterpart upstream.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
 from msgspec.structs import replace
 
-from extender.client.short_steps import pause
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.report.fit_analyses import FitAnalyses, missing_of
@@ -46,7 +45,7 @@ from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.manager.line import Order
-from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, in_parts, wall_clock
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, by_turns, wall_clock
 
 AFTER_THE_SHADOW = Relaxation(
     "BackfillReservation", "the nodes that are kept free for it, once it has started or its turn is over"
@@ -104,7 +103,7 @@ class GangReport:
             keys = sorted(manager.groups)
         line = self._line(keys)
         found = []
-        for some in _by_turns(keys):
+        for some in by_turns(keys):
             with manager.lock:
                 groups = [group for key in some if (group := manager.groups.get(key)) is not None]
                 found += [self.line_of(group, line) for group in groups]
@@ -164,7 +163,7 @@ class GangReport:
         """Of those that wait. Takes the lock, some groups at a time."""
         manager = self.manager
         waiting = []
-        for some in _by_turns(keys):
+        for some in by_turns(keys):
             with manager.lock:
                 for key in some:
                     group = manager.groups.get(key)
@@ -275,11 +274,3 @@ class GangReport:
     def _at(self, then: float) -> datetime:
         """A time of the clock that has passed, or is to come."""
         return (self.wall() + timedelta(seconds=then - self.manager.clock())).replace(microsecond=0)
-
-
-def _by_turns(keys: Iterable[str]) -> Iterator[Sequence[str]]:
-    """Between two parts others have their turn."""
-    for number, some in enumerate(in_parts(keys)):
-        if number:
-            pause()
-        yield some

@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_GATE
+from extender.client.short_steps import pause
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.quarantine import Quarantine
 from extender.plugins.coscheduling.spec.group_annotations import names_groups
@@ -238,4 +239,12 @@ def in_parts(keys: Iterable[T]) -> Iterator[list[T]]:
     """For a walk over all groups: as many as may be looked at under one hold of the lock."""
     rest = iter(keys)
     while part := list(islice(rest, AT_ONCE)):
+        yield part
+
+
+def by_turns(keys: Iterable[T]) -> Iterator[list[T]]:
+    """The same parts; between two of them answers have their turn. No lock held."""
+    for number, part in enumerate(in_parts(keys)):
+        if number:
+            pause()
         yield part

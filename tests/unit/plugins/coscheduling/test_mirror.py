@@ -25,7 +25,6 @@ NO_FILE_OF_ITS_OWN = {
     "extension_points/rejection.py": "a gang that lets go is a story: stories/test_error_back_off.py",
     "preemption/preemption.py": "puts the parts together: tests/unit/scheduler/test_gang_preemption_stories.py",
     "preemption/rest_of_gangs.py": "with the victims that it follows: preemption/test_terminating_victims.py",
-    "preemption/victim_search.py": "with the gangs that ask it: preemption/test_gang_preemption.py, preemption/test_planning.py",
     **dict.fromkeys(
         (
             "report/outlook.py",

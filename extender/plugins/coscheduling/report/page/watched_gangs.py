@@ -22,7 +22,7 @@ from extender.plugins.coscheduling.report.page.stopwatch import Stopwatch
 from extender.plugins.coscheduling.scheduling.phases import others_count, own_situation
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.manager.line import Order
-from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, in_parts
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, by_turns, in_parts
 
 TURNS = 10  # of that many updates one looks at a gang closely
 OTHERS_SECONDS = 5.0  # how soon a gang is looked at again that others have a part in
@@ -158,9 +158,7 @@ class WatchedGangs:
         """The summaries that differ from those known, and the nodes with other members that are held."""
         changed, nodes = [], set()
         places = {key: place for place, key in enumerate(self._line, 1)}
-        for number, some in enumerate(in_parts(keys)):
-            if number:
-                pause()
+        for some in by_turns(keys):
             with self._watch.running(), self._manager.lock:
                 for key in some:
                     entry = self._entries[key]

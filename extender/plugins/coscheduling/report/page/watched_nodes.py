@@ -14,14 +14,13 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
-from extender.client.short_steps import pause
 from extender.config.types import TopologyLevel
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.resource import CPU, MEMORY, Resource
 from extender.plugins.coscheduling.report.largest_gang import is_out_of_order
 from extender.plugins.coscheduling.report.page.stopwatch import Stopwatch
-from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, in_parts
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, by_turns
 
 MOST_SCALARS = 6  # extended resources that are shown: those that most nodes have
 CORDONED, OUT_OF_ORDER, KEPT_FREE = 1, 2, 4
@@ -133,9 +132,7 @@ class WatchedNodes:
         return any(name not in self.resources for node in nodes for name in node.allocatable.scalar)
 
     def _rows(self, names: Collection[str], held: Mapping[str, AbstractSet[str]]) -> Iterator[NodeRow]:
-        for number, some in enumerate(in_parts(names)):
-            if number:
-                pause()
+        for some in by_turns(names):
             with self._watch.running(), self._manager.lock:
                 rows = [self._row(self._seen[name], held.get(name, frozenset())) for name in some]
             yield from rows

@@ -1,0 +1,63 @@
+"""The search for a gang's victims keeps the event loop for no longer than a few gangs take, however many gangs and pods there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from extender.plugins.coscheduling.preemption import victim_search
+from extender.plugins.coscheduling.preemption.evictable import Evictable, RunningGang, evictable_pods, running_gangs
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import AT_ONCE, PodGroupManager
+from tests.unit.plugins.coscheduling.conftest import World, node
+from tests.unit.plugins.coscheduling.kube_scheduler import group, member, on_node
+from tests.unit.plugins.coscheduling.preempting import Preempting
+
+GANGS = 2 * AT_ONCE + 1
+
+
+def test_gangs_are_read_some_at_a_time_and_pods_on_a_native_thread(
+    world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kube = Preempting(world([node("n1", str(2 * GANGS))]))
+    for number in range(GANGS):
+        kube.apply(group(f"low{number}", 2))
+        kube.create(*(on_node(member(f"low{number}-{each}", f"low{number}"), "n1") for each in range(2)))
+    native: list[str] = []
+    at_once: list[int] = []
+    walked: list[bool] = []
+    offload = kube.world._offload
+
+    def offloaded(function: Callable[..., object], *args: object) -> object:
+        native.append(function.__name__)
+        try:
+            return offload(function, *args)
+        finally:
+            native.pop()
+
+    def read(manager: PodGroupManager, groups: Iterable[Group]) -> list[RunningGang]:
+        some = list(groups)
+        at_once.append(len(some))
+        return running_gangs(manager, some)
+
+    def seen(*args: Any) -> list[Evictable]:
+        walked.append(bool(native))
+        return evictable_pods(*args)
+
+    search = kube.preemption.gangs.search
+    monkeypatch.setattr(search, "_with", replace(search._with, offload=offloaded))
+    monkeypatch.setattr(victim_search, "running_gangs", read)
+    monkeypatch.setattr(victim_search, "evictable_pods", seen)
+    kube.apply(group("vip", 2))
+    vips = (member(f"vip{number}", "vip", gated=True) for number in range(2))
+    kube.create(*(structs.replace(pod, spec=structs.replace(pod.spec, priority=10)) for pod in vips))
+    kube.world.run_tasks()
+    kube.world.run_tasks()
+    assert walked == [True]
+    assert sum(at_once) == GANGS + 1
+    assert max(at_once) == AT_ONCE
+    assert len(kube.evictions.asked) == 1
