@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import traceback
 
 BENCHMARKS = (
     "scale",
@@ -43,10 +44,16 @@ BENCHMARKS = (
 
 
 def main(names: list[str]) -> int:
+    """1 if one of them failed; the others run all the same, since all of them take hours."""
+    failed = False
     for name in names or BENCHMARKS:
         print(f"== {name}", flush=True)
-        importlib.import_module(f"tests.benchmark.{name}").run()
-    return 0
+        try:
+            importlib.import_module(f"tests.benchmark.{name}").run()
+        except Exception:
+            traceback.print_exc()
+            failed = True
+    return int(failed)
 
 
 if __name__ == "__main__":

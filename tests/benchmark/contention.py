@@ -1,7 +1,7 @@
 """32 gangs of 16 with room for 12, pods created shuffled on 100 nodes: how many each contender starts, how soon, at what cost.
 
-Ours gated and plain, beside the scheduler's own alpha gangs, in turn. When the last gang has started, plain members of the
-others are still to be told that there is no room, each once: that is the settling. The CPU of the ten seconds after it
+Ours gated and plain, with early start and without, beside the scheduler's own alpha gangs, in turn. When the last gang has started, plain
+members of the others are still to be told that there is no room, each once: that is the settling. The CPU of the ten seconds after it
 shows which of them is idle.
 """
 
@@ -11,7 +11,18 @@ import time
 from functools import partial
 from pathlib import Path
 
-from tests.benchmark.contenders import GATED, IN_TREE, PLAIN, Contender, Running, for_each_round, rival_plane
+from tests.benchmark.contenders import (
+    GATED,
+    GATED_EARLY,
+    IN_TREE,
+    PLAIN,
+    PLAIN_EARLY,
+    Contender,
+    Running,
+    for_each_round,
+    only,
+    rival_plane,
+)
 from tests.benchmark.gang_load import History, Load, Watcher, clear, create_gangs, create_nodes
 from tests.benchmark.table import Table
 from tests.e2e.control_plane import ControlPlane
@@ -62,8 +73,17 @@ def run() -> None:
         table = Table(
             f"{LOAD.gangs} gangs of {LOAD.members}, room for {LOAD.starts}, shuffled, {NODES} nodes", "contention"
         )
-        for_each_round((GATED, PLAIN, IN_TREE), partial(_round, plane, table))
-        for contender, seconds in ((GATED, 1.5), (PLAIN, 5), (IN_TREE, 0)):
+        wanted = {
+            GATED: 1.5,
+            PLAIN: 5,
+            IN_TREE: 0,
+            GATED_EARLY: 0,
+            PLAIN_EARLY: 0,
+        }  # seconds; 0 for no target of its own
+        contenders = only(*wanted)
+        for_each_round(contenders, partial(_round, plane, table))
+        for contender in contenders:
+            seconds = wanted[contender]
             name = contender.name
             known = bool(seconds)
             table.row(name, "whole", "gangs", "all 12" if known else "")

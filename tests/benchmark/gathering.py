@@ -83,7 +83,8 @@ def run() -> None:
         if plane is None:
             return
         create_nodes(plane, NODES, "4")
-        table = Table(f"single pods beside {GANGS} gangs of {MEMBERS} that never are complete, {NODES} nodes")
+        title = f"single pods beside {GANGS} gangs of {MEMBERS} that never are complete, {NODES} nodes"
+        table = Table(title, "gathering")
         contenders = only(PLAIN, PLAIN_EARLY, ALONE)
         for_each_round(contenders, partial(_round, plane, table))
         for contender in contenders:

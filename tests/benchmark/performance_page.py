@@ -95,6 +95,13 @@ TABLES: Mapping[str, Sequence[Column]] = {
         Column("API server", "apiserver_cpu"),
         Column("etcd", "etcd_cpu"),
     ),
+    "gathering": (
+        Column("median, ms", "p50"),
+        Column("p95, ms", "p95", span=True),
+        Column("the longest, ms", "worst"),
+        Column("CPU of kube-scheduler, s", "scheduler_cpu"),
+        Column("of the extender, s", "our_cpu"),
+    ),
     **{f"samples-{nodes}": SAMPLES for nodes in (100, 1000, 5000)},
     "size": (
         Column("ready, s", "ready"),
