@@ -254,6 +254,12 @@ def a_traceback_later(run: Written) -> None:
     )
 
 
+def a_start_that_failed(run: Written) -> None:
+    """What the interpreter says has no time of its own."""
+    before, after = (datetime.fromtimestamp(START + at).strftime("%m%d %H:%M:%S.000") for at in (60, 99))
+    run.log(f"I{before} ends] \nTraceback (most recent call last):\n  File ...\nImportError\nI{after} starts] \n")
+
+
 def a_leak(run: Written) -> None:
     for second in range(100, 300):
         run.sample(second, process_resident_memory_bytes=1e8 + 1e6 * second)
@@ -297,6 +303,7 @@ PLANTED = [
     (victim, "every eviction is needed: important came, and web-9 went, though there was room"),
     (an_error, "no unexpected error: the extender of first: 1 more of gang_extender_unexpected_errors_total"),
     (a_traceback, "no traceback: first/extender.log:2: KeyError: 'a'"),
+    (a_start_that_failed, "no traceback: first/extender.log:2: ImportError"),
     (a_leak, "memory and descriptors do not grow: the extender of first: 95 MiB, later"),
     (descriptors, "memory and descriptors do not grow: the extender of first: 30 descriptors, later"),
     (held_in_the_end, "memory and descriptors do not grow: the extender of first: 3 calls are held in the end"),
@@ -328,6 +335,11 @@ def test_every_judge_has_a_planted_fault() -> None:
         pytest.param(
             a_traceback_later, {"began": 97, "ended": 100, "name": "little memory"}, id="a traceback for want of memory"
         ),
+        pytest.param(
+            a_start_that_failed,
+            {"began": 70, "ended": 75, "window": 5, "name": "little memory"},
+            id="a start that failed for want of memory",
+        ),
     ],
 )
 def test_a_fault_excuses_what_follows_from_it(run: Written, plant: Callable[[Written], None], fault: Json) -> None:
@@ -343,6 +355,11 @@ def test_a_fault_excuses_what_follows_from_it(run: Written, plant: Callable[[Wri
         pytest.param(bound_late, {"began": 10, "ended": 11, "window": 5}, id="a fraction after the window of a fault"),
         pytest.param(after_the_lease, {"began": 45, "ended": 59}, id="a write of an extender that was killed"),
         pytest.param(a_traceback_later, {"began": 97, "ended": 100}, id="a traceback of an extender that was killed"),
+        pytest.param(
+            a_start_that_failed,
+            {"began": 20, "ended": 25, "window": 5, "name": "little memory"},
+            id="a start that failed after memory was back",
+        ),
         pytest.param(an_error, {"began": 99, "ended": 100}, id="an error of an extender that was killed"),
     ],
 )

@@ -43,11 +43,27 @@ def tracebacks(past: Past) -> list[str]:
     lack, found = _lack(past), []
     for file in sorted(past.folder.glob("*/extender.log")):
         lines = file.read_text(errors="replace").splitlines()
-        at = 0.0
+        times = _times(lines, past.outcome["ended"])
         for number, line in enumerate(lines):
-            at = _moment(line, past.outcome["ended"]) or at
-            if TRACEBACK in line and outside(lack, at - 0.001, at):
+            since, until = times[number]
+            if TRACEBACK in line and outside(lack, since - 0.001, until) > until - since:
                 found.append(f"{file.parent.name}/{file.name}:{number + 1}: {_raised(lines[number:])}")
+    return found
+
+
+def _times(lines: list[str], ended: float) -> list[tuple[float, float]]:
+    """Between which moments each line was written. What follows a warning or an error belongs to it; else it is the interpreter's own,
+    of a program that did not come far enough to log, and was written at any time before the next line."""
+    moments = [_moment(line, ended) for line in lines]
+    found: list[tuple[float, float]] = []
+    until = ended
+    for line, moment in zip(reversed(lines), reversed(moments), strict=True):
+        found.append((0.0, until) if moment is None else (moment, moment if line[0] in "WEC" else until))
+        until = moment or until
+    found.reverse()
+    for number, moment in enumerate(moments):
+        if moment is None and number:
+            found[number] = found[number - 1]
     return found
 
 
