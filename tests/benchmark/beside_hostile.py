@@ -1,7 +1,8 @@
 """How soon the gangs of an honest tenant start beside one that writes what no parser may take, and without it, in turn.
 
 The hostile tenant is that of the fault runs, which acts about every other second there: pods and PodGroups with nonsense in every key and
-field that is read, from before the first gang until the last has started; when it has its fill all of them go, and it begins anew.
+field that is read, from before the first gang until the last has started; when it has its fill all of them go, and it begins anew. A third
+side has a tenant that makes as much and means well: what any objects cost beside what the hostile ones cost. CPU is for all gangs.
 """
 
 from __future__ import annotations
@@ -15,55 +16,89 @@ from contextlib import contextmanager
 from tests.benchmark.contenders import GATED, PLAIN, Contender, Running, rival_plane, rounds
 from tests.benchmark.gang_load import FORK, History, Load, Watcher, clear, create_gangs, create_nodes
 from tests.benchmark.table import Table
-from tests.e2e.api import ALL_PODS
+from tests.e2e.api import ALL_PODS, POD_GROUPS, PODS
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.fault_run.hostile_tenant import HostileTenant
+from tests.e2e.fault_run.hostile_tenant import MOST, HostileTenant
 from tests.e2e.processes import eventually
+from tests.e2e.test_hostile_objects import NAMESPACE
 
 NODES = 100
 LOAD = Load(gangs=24, members=4, shuffled=False)
 WITHIN = 60.0
-RATES = (0, 5, 20)  # acts a second; 0: there is none
+ACTS_A_SECOND = 10
+ALONE, ORDINARY, HOSTILE = SIDES = ("alone", "beside an ordinary one", "beside a hostile one")
 AHEAD_SECONDS = 5.0
 
 
+class OrdinaryTenant:
+    """Makes a PodGroup of one and its pod at a time, which fit; a HostileTenant else."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._number = 0
+        cluster.namespace(NAMESPACE)
+
+    def act(self) -> None:
+        self._number += 1
+        if self._number % MOST == 0:
+            self.go()
+        name = f"ordinary-{self._number}"
+        self._cluster.pod_group(name, 1, namespace=NAMESPACE)
+        self._cluster.pod(name, namespace=NAMESPACE, group=name, requests={"cpu": "10m"})
+
+    def go(self) -> None:
+        """Deletes all that it has made."""
+        for path in (PODS, POD_GROUPS):
+            self._cluster.api.delete(path.format(namespace=NAMESPACE))
+
+
 @contextmanager
-def hostile_tenant(plane: ControlPlane, seed: int, rate: int) -> Iterator[None]:
+def tenant(plane: ControlPlane, side: str, seed: int) -> Iterator[None]:
     """At work, in a process of its own, within the context; then all that is its own goes."""
+    if side == ALONE:
+        yield
+        return
     ended = FORK.Event()
-    process = FORK.Process(target=_act, args=(plane, seed, rate, ended), daemon=True)
+    process = FORK.Process(target=_act, args=(plane, side, seed, ended), daemon=True)
     process.start()
     try:
+        time.sleep(AHEAD_SECONDS)
         yield
     finally:
         ended.set()
         process.join(WITHIN)
 
 
-def _act(plane: ControlPlane, seed: int, rate: int, ended: threading.Event) -> None:
+def _act(plane: ControlPlane, side: str, seed: int, ended: threading.Event) -> None:
     plane.forget_connections()
-    tenant = HostileTenant(Cluster(plane), seed)
-    while not ended.wait(1 / rate):
-        tenant.act()
-    tenant.go()
+    cluster = Cluster(plane)
+    at_work = OrdinaryTenant(cluster) if side == ORDINARY else HostileTenant(cluster, seed)
+    while not ended.wait(1 / ACTS_A_SECOND):
+        at_work.act()
+    at_work.go()
 
 
-def _round(plane: ControlPlane, contender: Contender, number: int, rate: int) -> list[float]:
-    """Last member created to last member bound, of each gang; inf of those that did not start."""
-    with Running(contender, plane, plane.folder / f"hostile-{contender.name}-{number}-{rate}"):
+def _round(plane: ControlPlane, table: Table, contender: Contender, number: int, side: str) -> None:
+    """Waits are from the last member created to the last member bound, of each gang; inf of those that did not start."""
+    with Running(contender, plane, plane.folder / f"tenants-{contender.name}-{number}-{side}") as running:
         watcher = Watcher(plane)
-        if rate:
-            with hostile_tenant(plane, number, rate):
-                time.sleep(AHEAD_SECONDS)
-                history = _start(plane, contender, watcher)
-        else:
+        with tenant(plane, side, number):
+            before = running.our_seconds, running.scheduler_seconds
             history = _start(plane, contender, watcher)
+            after = running.our_seconds, running.scheduler_seconds
         watcher.stop()
     waits = history.waits(LOAD)
-    eventually(lambda: not _hostile_pods(plane), within=WITHIN, what="the hostile tenant's pods are gone")
+    waits += [float("inf")] * (LOAD.gangs - len(waits))
+    table.add(
+        f"{contender.name}, {side}",
+        median=statistics.median(waits),
+        slowest=max(waits),
+        our_cpu=after[0] - before[0],
+        scheduler_cpu=after[1] - before[1],
+    )
+    eventually(lambda: not _pods_of_tenants(plane), within=WITHIN, what="the tenant's pods are gone")
     clear(plane, contender)
-    return [*waits, *[float("inf")] * (LOAD.gangs - len(waits))]
 
 
 def _start(plane: ControlPlane, contender: Contender, watcher: Watcher) -> History:
@@ -75,8 +110,8 @@ def _start(plane: ControlPlane, contender: Contender, watcher: Watcher) -> Histo
     return History(created, {name: at for name, at in bound.items() if name in created})
 
 
-def _hostile_pods(plane: ControlPlane) -> bool:
-    return any(pod["metadata"]["namespace"] == "hostile" for pod in plane.api().items(ALL_PODS))
+def _pods_of_tenants(plane: ControlPlane) -> bool:
+    return any(pod["metadata"]["namespace"] == NAMESPACE for pod in plane.api().items(ALL_PODS))
 
 
 def run() -> None:
@@ -84,22 +119,23 @@ def run() -> None:
         if plane is None:
             return
         create_nodes(plane, NODES, "2")
-        table = Table(f"{LOAD.gangs} gangs of {LOAD.members}, {NODES} nodes; a hostile tenant's acts a second")
+        table = Table(
+            f"{LOAD.gangs} gangs of {LOAD.members}, {NODES} nodes; other tenants act {ACTS_A_SECOND} times a second"
+        )
         for number in range(rounds()):
             for contender in (GATED, PLAIN):
-                for rate in RATES:
-                    waits = _round(plane, contender, number, rate)
-                    table.add(_named(contender, rate), median=statistics.median(waits), slowest=max(waits))
+                for side in SIDES:
+                    _round(plane, table, contender, number, side)
         for contender in (GATED, PLAIN):
-            for rate in RATES:
-                table.row(_named(contender, rate), "median", "s", "last member created to last member bound")
-                table.row(_named(contender, rate), "slowest", "s")
-            for rate in RATES[1:]:
-                table.ratio("median", _named(contender, rate), _named(contender, 0), "at most 2")
-
-
-def _named(contender: Contender, rate: int) -> str:
-    return f"{contender.name}, {rate} a second"
+            for side in SIDES:
+                table.row(f"{contender.name}, {side}", "median", "s", "last member created to last member bound")
+                table.row(f"{contender.name}, {side}", "slowest", "s")
+                table.row(f"{contender.name}, {side}", "our_cpu", "s")
+                table.row(f"{contender.name}, {side}", "scheduler_cpu", "s")
+            hostile = f"{contender.name}, {HOSTILE}"
+            for what in ("median", "our_cpu"):
+                table.ratio(what, hostile, f"{contender.name}, {ALONE}", "at most 2")
+                table.ratio(what, hostile, f"{contender.name}, {ORDINARY}")
 
 
 if __name__ == "__main__":

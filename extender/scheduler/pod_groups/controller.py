@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 BETWEEN_SECONDS = 5.0  # two writes of one status in which no condition changes
 FIRST_SECONDS = 2.0  # from a group's first event to its first write
 QUIET_SECONDS = 10.0  # likewise, and between two writes, of one of which nothing has a node: most gangs start within it
-LIST_SECONDS = 5.0  # between two questions which pods of a gang have ended
+LIST_SECONDS = 5.0  # between two questions which pods of a namespace have ended
 AGAIN_SECONDS = 60.0  # after a write that was refused
 LINE_SECONDS = 30.0  # between two looks at the line
 SLOW_AT_ONCE = 5  # statuses, a tick, that are written because the line has changed
@@ -81,7 +81,7 @@ class PodGroupController:
         self._due: dict[str, float] = {}  # keys -> when its status may be written next
         self._quiet_until: dict[str, float] = {}  # keys -> when it is written though nothing of it has a node
         self._refused: dict[str, float] = {}  # keys -> until when nothing is tried again
-        self._ask_at: dict[str, float] = {}  # keys -> when it may be asked anew which of its pods have ended
+        self._ask_at: dict[str, float] = {}  # namespaces -> when it may be asked anew which of their pods have ended
         self._wanted: dict[
             str, frozenset[tuple[str, str]]
         ] = {}  # keys -> conditions that were to change at the last look
@@ -188,7 +188,6 @@ class PodGroupController:
                 self._due,
                 self._quiet_until,
                 self._refused,
-                self._ask_at,
                 self._wanted,
                 self._strange_since,
                 self._moved,
@@ -213,14 +212,18 @@ class PodGroupController:
             return tuple(self._dirty)
 
     def _ask(self, keys: Collection[str], now: float) -> None:
-        """Which pods have ended, each namespace with one list."""
+        """Which pods have ended, each namespace with one list, in which all of them come: gangs that end soon after it wait."""
+        self._ask_at = {namespace: at for namespace, at in self._ask_at.items() if at > now}
         asked: dict[str, dict[str, int]] = {}
         for key in keys:
+            namespace = key.partition("/")[0]
+            if namespace in self._ask_at:
+                continue
             counts = self._records.counts(key)
-            if not counts.sure and now >= self._ask_at.get(key, 0.0) and self._groups.get(key) is not None:
-                self._ask_at[key] = now + LIST_SECONDS
-                asked.setdefault(key.partition("/")[0], {})[key] = counts.leavings
+            if not counts.sure and self._groups.get(key) is not None:
+                asked.setdefault(namespace, {})[key] = counts.leavings
         for namespace, of in asked.items():
+            self._ask_at[namespace] = now + LIST_SECONDS
             self._ended_pods(namespace, partial(self._have_ended, of))
 
     def _have_ended(self, leavings: Mapping[str, int], pods: Iterable[corev1.Pod]) -> None:

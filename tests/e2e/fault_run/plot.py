@@ -48,7 +48,7 @@ def draw(folder: Path, file: Path) -> None:
     answers.set_yscale("log")
     for axes, what in ((memory, "resident MiB"), (files, "open descriptors"), (answers, "seconds to an answer")):
         axes.set_ylabel(what)
-        axes.legend(fontsize=8, loc="upper right")
+        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
         axes.margins(x=0.01)
         for fault in lines(folder, "faults"):
             axes.axvspan((fault["began"] - began) / MINUTE, (fault["ended"] - began) / MINUTE, color="0.92", lw=0)

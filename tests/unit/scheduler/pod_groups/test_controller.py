@@ -271,6 +271,22 @@ def test_pods_that_have_ended_are_not_taken_for_deleted_while_that_is_being_aske
     assert cluster.conditions() == {"Scheduled": "True GangScheduled", "Finished": "True Succeeded"}
 
 
+def test_pods_that_end_one_after_the_other_are_listed_once_in_five_seconds(cluster: Cluster) -> None:
+    """A list is of all that have ended in the namespace, and each of a hundred gangs asked for one of its own."""
+    names = [f"g{number}" for number in range(10)]
+    for name in names:
+        cluster.group(name, 1)
+        cluster.put(f"{name}-0", node="n", phase="Running", group=name)
+    cluster.passes()
+    before = cluster.lists
+    for name in names:
+        cluster.end(f"{name}-0")
+        cluster.passes(1)
+    assert cluster.lists - before <= 2
+    cluster.passes(12)
+    assert [cluster.status(name)["succeeded"] for name in names] == [1] * 10
+
+
 def test_counts_alone_are_written_at_most_once_in_five_seconds(cluster: Cluster) -> None:
     cluster.group()
     cluster.put("a", "b", "c")
