@@ -6,7 +6,6 @@ Patches before anything else is imported, so that the whole process runs on one 
 from __future__ import annotations
 
 import argparse
-import gc
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -134,6 +133,7 @@ def _builder(args: argparse.Namespace, configuration: Any) -> Callable[[Callable
     from extender.client.embedded.load import load_files
     from extender.client.interface import API
     from extender.scheduler import factory
+    from extender.server.collector import keep_what_was_listed
 
     if args.cluster:
         _say_what_is_left_out(load_files(EmbeddedAPI(), args.cluster))
@@ -152,7 +152,7 @@ def _builder(args: argparse.Namespace, configuration: Any) -> Callable[[Callable
         raise UsageError(str(error)) from error
     address = args.advertise_address or args.bind_address, args.port
     return lambda offload: factory.build(
-        configuration, connect(), offload=offload, address=address, settled=_keep_what_was_listed
+        configuration, connect(), offload=offload, address=address, settled=keep_what_was_listed
     )
 
 
@@ -161,12 +161,3 @@ def _say_what_is_left_out(loaded: Any) -> None:
         print(f"gang-extender: left out, since the kind is not known here: {count} {kind}", file=sys.stderr)
     for field in loaded.misspelt:
         print(f"gang-extender: {field}", file=sys.stderr)
-
-
-def _keep_what_was_listed() -> None:
-    """The collector of cycles looks through the whole cluster no more: at 50,000 pods that takes some 200 ms without any answer.
-
-    Nor does it once more here, only through what has come lately: cycles that were left before that are few, and stay.
-    """
-    gc.collect(1)
-    gc.freeze()

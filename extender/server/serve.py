@@ -8,7 +8,6 @@ from gevent import monkey
 monkey.patch_all()
 
 import contextlib  # noqa: E402
-import gc  # noqa: E402
 import json  # noqa: E402
 import logging  # noqa: E402
 import os  # noqa: E402
@@ -30,7 +29,7 @@ from extender import metrics  # noqa: E402
 from extender.crash import on_native_thread, report_deferred  # noqa: E402
 from extender.framework.giving_way import GIVING_WAY  # noqa: E402
 from extender.scheduler.interface import Verbs  # noqa: E402
-from extender.server import greenlets, heartbeat, logs  # noqa: E402
+from extender.server import collector, greenlets, heartbeat, logs  # noqa: E402
 from extender.server.app import create_app  # noqa: E402
 from extender.server.options import ServeOptions  # noqa: E402
 from extender.server.state import state_of  # noqa: E402
@@ -40,9 +39,6 @@ from extender.server.worker import Worker  # noqa: E402
 log = logging.getLogger(__name__)
 
 SWITCH_SECONDS = 1e-4  # how long a native thread that computes may keep the event loop waiting
-# How many more containers there are before the cyclic collector looks. Nearly all that comes with a gang stays for its life or
-# goes by its count: at 700, Python's own, looking cost one twentieth of a start's CPU.
-YOUNG_OBJECTS = 20_000
 SPARE_FILES = 256  # descriptors beside the clients' connections
 # By these gunicorn would take over listeners or settings from the process that started us.
 IGNORED_ENVIRONMENT = ("GUNICORN_PID", "GUNICORN_FD", "GUNICORN_CMD_ARGS", "LISTEN_PID", "LISTEN_FDS")
@@ -77,7 +73,7 @@ def run(build_verbs: BuildVerbs, options: ServeOptions) -> int:
         os.environ.pop(name, None)
     _allow_open_files(2 * options.worker_connections + SPARE_FILES)
     sys.setswitchinterval(SWITCH_SECONDS)
-    gc.set_threshold(YOUNG_OBJECTS)
+    collector.expect_lists()
     GIVING_WAY.sleep = monkey.get_original("time", "sleep")  # of native threads
     logs.set_up(options.verbosity, logs.write_if_ready, options.logging_format)
     Worker.options = options
