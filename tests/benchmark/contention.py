@@ -96,6 +96,9 @@ def run() -> None:
             table.row(name, "our_settling", "s", "CPU until then")
             table.row(name, "scheduler_idle", "s", f"CPU of the {IDLE_SECONDS:g} s after that")
             table.row(name, "our_idle", "s", f"CPU of the {IDLE_SECONDS:g} s after that")
+        for early, without in ((GATED_EARLY, GATED), (PLAIN_EARLY, PLAIN)):
+            if early in contenders and without in contenders:
+                table.ratio("slowest", early.name, without.name, "at most 1")
 
 
 if __name__ == "__main__":
