@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from extender.scheduler.actions.verdicts import WAITING_SECONDS
 from tests.e2e.cluster import Cluster
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
@@ -15,8 +16,9 @@ BOTH_WAYS = pytest.mark.parametrize("gate", [pytest.param(GATED, id="gated"), py
 
 
 def await_reason(cluster: Cluster, group: str, reason: str) -> str:
-    """The message of the group's condition, once it has this reason."""
-    eventually(lambda: cluster.condition_of_group(group)[0] == reason, within=6, what=f"{group} says {reason}")
+    """The message of the group's condition, once it has this reason; that a gang waits for members is written late."""
+    within = WAITING_SECONDS + 6.0
+    eventually(lambda: cluster.condition_of_group(group)[0] == reason, within=within, what=f"{group} says {reason}")
     return cluster.condition_of_group(group)[1]
 
 
