@@ -23,6 +23,7 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("CONTRIBUTING.md", "make install"): MAKE,
     ("docs/compatibility.md", "make e2e"): MAKE,
     ("docs/fault-runs.md", "make faults"): MAKE,
+    ("docs/performance.md", "make performance"): MAKE,
     ("docs/fault-runs.md", "make benchmark"): MAKE,
     ("docs/debugging.md", "kubectl -n kube-system port-forward"): ON_A_CLUSTER + "the_leader_is_asked",
     (
