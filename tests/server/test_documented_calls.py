@@ -1,4 +1,4 @@
-"""The pages' commands that ask a running server, word for word: `curl`, and `explain`. What stands below a command is what it prints.
+"""The pages' commands that ask a running server, word for word: `curl`, `explain`, `whatif`. What stands below one is what it prints.
 
 Each page has a server of its own, started as the page starts it; ports are free ones, and ages and times are not compared.
 """
@@ -22,12 +22,13 @@ from tests.e2e.processes import free_port
 
 SERVE = re.compile(r"^\.venv/bin/gang-extender (serve --cluster \S+) &$", re.MULTILINE)
 SECONDS = 30.0
+ASKING = ("curl ", ".venv/bin/gang-extender explain", ".venv/bin/gang-extender whatif")
 AGE = re.compile(r"\b\d+[dhms](?:\d+[hms])?\b|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
 def calls(page: Path) -> list[tuple[str, str]]:
     """Commands of the page that ask a server, with what they print."""
-    return [each for each in ended_blocks(page) if each[0].startswith(("curl ", ".venv/bin/gang-extender explain"))]
+    return [each for each in ended_blocks(page) if each[0].startswith(ASKING)]
 
 
 PAGES_WITH_CALLS = [page for page in PAGES if calls(page)]

@@ -14,7 +14,7 @@ from extender.client.interface import COMPOSITE_POD_GROUPS, FOREIGN_POD_GROUPS, 
 from tests.documented import PAGES, PROJECT, dump_commands, ended_blocks
 
 COMMAND = ".venv/bin/gang-extender "
-NEED_A_SERVER = ("explain",)  # tests/server/test_documented_calls.py runs them
+NEED_A_SERVER = ("explain", "whatif")  # tests/server/test_documented_calls.py runs them
 
 
 def _shown() -> Iterator[tuple[str, str]]:
