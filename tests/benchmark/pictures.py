@@ -49,7 +49,7 @@ PICTURES = (
     Picture("contention", "CPU until 12 gangs are bound, s", BOTH, "-cpu"),
     Picture("stream", "bound pods a second", {"bound_a_second": ""}),
     Picture("stream", "CPU for a bound pod, ms", ALL, "-cpu"),
-    Picture("gathering", "ms until a single pod is bound, p95", {"p95": ""}),
+    Picture("gathering", "time until a single pod is bound, p95, ms", {"p95": ""}),
     *(Picture(f"samples-{nodes}", "CPU for a member, ms", BOTH) for nodes in (100, 1000, 5000)),
 )
 
