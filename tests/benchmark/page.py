@@ -226,7 +226,7 @@ def _measure(driver: webdriver.Chrome, served: Served) -> None:
     table.row("page", "paint", "ms", "at most 2000")
     table.row("page", "update", "ms", "at most 200")
     table.row("page", "screen", "ms", "from the binding's answer")
-    table.row("with", "work", "% CPU", "of one CPU, by the extender's own count")
+    table.row("with", "work", "% CPU", "of one CPU, by the extender's own count; at most 1")
     table.row("without", "cpu", "% CPU", "of one CPU")
     table.row("with", "cpu", "% CPU", "of one CPU")
     table.ratio("cpu", "with", "without", "at most 1.01")
