@@ -56,6 +56,7 @@ def _round(plane: ControlPlane, table: Table, contender: Contender, number: int)
         slowest=max(waits, default=float("inf")),
         scheduler_cpu=after[0] - scheduler,
         our_cpu=after[1] - ours,
+        both_cpu=sum(after) - scheduler - ours,
         rested=rested,
         scheduler_settling=settled[0] - after[0],
         our_settling=settled[1] - after[1],
@@ -96,6 +97,10 @@ def run() -> None:
             table.row(name, "our_settling", "s", "CPU until then")
             table.row(name, "scheduler_idle", "s", f"CPU of the {IDLE_SECONDS:g} s after that")
             table.row(name, "our_idle", "s", f"CPU of the {IDLE_SECONDS:g} s after that")
+        for early, bound in ((GATED_EARLY, 1.0), (PLAIN_EARLY, 2.0)):
+            if early in contenders and IN_TREE in contenders:
+                table.ratio("slowest", early.name, IN_TREE.name, f"at most {bound}")
+                table.ratio("both_cpu", early.name, IN_TREE.name, "at most 2")
         for early, without in ((GATED_EARLY, GATED), (PLAIN_EARLY, PLAIN)):
             if early in contenders and without in contenders:
                 table.ratio("slowest", early.name, without.name, "at most 1")

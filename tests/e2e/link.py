@@ -170,6 +170,7 @@ class Link:
             _reset(far_writer)
             raise
         finally:
+            far_writer.close()  # before anything is awaited: a cut may come in the middle of it
             for each in (out, back):
                 each.cancel()
             await asyncio.gather(out, back, return_exceptions=True)

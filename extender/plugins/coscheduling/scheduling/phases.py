@@ -84,6 +84,7 @@ def own_situation(manager: PodGroupManager, group: Group) -> Situation:
         group.preempting,
         group.once_whole,
         group.whole_of,
+        group.gathering is not None,
         len(group.ended),
         manager.line.has_given_up(group),
         len(group.held),

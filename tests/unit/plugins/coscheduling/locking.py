@@ -39,6 +39,7 @@ EXEMPT: Mapping[str, str] = {
     "Sparing": "lives for one search, in one thread",
     "PodGroupManager.max_held_binds": "set by connect",
     "PodGroupManager.labels": "set by connect",
+    "GroupRegistry.on_changed": "set by connect",
     "GroupRegistry.on_dropped": "filled by connect",
     "Quarantine.on_set_aside": "set by connect",
     "GangSetPlanning": "its callbacks are set by connect",
