@@ -18,12 +18,13 @@ $(VENV)/.installed: setup.cfg pyproject.toml requirements.txt constraints.txt
 demo: install
 	$(BIN)/gang-extender demo
 
-# Two at a time what needs nothing but a processor, then one after the other what starts a control plane or a browser: those wait for
-# what happens in real time. Both parts run, and a failure of either is one of the whole.
+# Two files at a time: first what needs nothing but a processor, then what starts a control plane or a browser, and mostly waits. Both parts
+# run, and a failure of either is one of the whole.
 REAL := tests/e2e tests/browser
+TWO_AT_A_TIME := -m pytest -n 2 --dist loadfile
 test: install
-	quick=0; $(BIN)/python -m pytest -n 2 --dist loadfile tests $(addprefix --ignore=,$(REAL)) || quick=$$?; \
-	$(BIN)/python -m pytest $(REAL) && exit $$quick
+	quick=0; $(BIN)/python $(TWO_AT_A_TIME) tests $(addprefix --ignore=,$(REAL)) || quick=$$?; \
+	$(BIN)/python $(TWO_AT_A_TIME) $(REAL) && exit $$quick
 
 # Etcd, kube-apiserver, kube-scheduler and kubectl from source, once; KUBE_SCHEDULER_VERSION=1.30.14 tries another scheduler,
 # KUBE_APISERVER_VERSION=1.37.2 another API server.

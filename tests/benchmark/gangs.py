@@ -91,7 +91,7 @@ def _compare(plane: ControlPlane, load: Load, what: str, key: str) -> None:
 
 def _huge(plane: ControlPlane) -> None:
     table = Table(f"one gang of {HUGE.members} on {NODES} nodes, gated")
-    for_each_round((GATED,), partial(one_round, plane, table, HUGE))
+    for_each_round(only(GATED), partial(one_round, plane, table, HUGE))
     table.row(GATED.name, "bound", "pods", f"{HUGE.members}")
     table.row(GATED.name, "seconds", "s")
     table.row(GATED.name, "cpu_per_pod", "ms", "at most 4")
