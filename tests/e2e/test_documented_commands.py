@@ -164,7 +164,7 @@ def test_the_pages_get_a_certificate(story: list[Block], pages: Programs, cluste
     secret = cluster.api.get(f"/api/v1/namespaces/{SYSTEM}/secrets/gang-extender-pages-tls")
     assert secret["type"] == "kubernetes.io/tls"
     _gone(cluster, f"/api/v1/namespaces/{SYSTEM}/secrets/gang-extender-pages-tls")
-    made("/api/v1/namespaces", {"metadata": {"name": "team-a"}})
+    cluster.namespace("team-a")
     made("/api/v1/namespaces/team-a/serviceaccounts", {"metadata": {"name": "viewer"}})
     assert pages.run(token, TOKEN="eyJ").startswith("ey")
 
@@ -183,7 +183,7 @@ def test_another_namespace(story: list[Block], pages: Programs, cluster: Cluster
     pages.run(other_name)
     assert cluster.api.get("/apis/apps/v1/namespaces/batch-system/deployments/gang-scheduler")
     for namespace in ("gang-system", "batch-system"):
-        _gone(cluster, f"/api/v1/namespaces/{namespace}")
+        cluster.delete_namespace(namespace)
 
 
 CLUSTER_CONFIGURATION = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.3\n"

@@ -90,7 +90,7 @@ def objects_of(namespace: str) -> list[Any]:
 
 @pytest.fixture
 def tenants(cluster: Cluster) -> Iterator[Cluster]:
-    """The namespaces stay: no controller takes them away here."""
+    """The namespaces stay."""
     plane = cluster.plane
     plane.kubectl("apply", "--server-side", "-k", str(MANIFESTS / "pages"))
     objects = [each for namespace in TENANTS for each in objects_of(namespace)]
