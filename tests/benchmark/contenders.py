@@ -214,7 +214,7 @@ def only(*contenders: Contender) -> tuple[Contender, ...]:
 
 
 def for_each_round(contenders: tuple[T, ...], act: Callable[[T, int], None]) -> None:
-    """Interleaved: every contender once, then every contender again."""
+    """Interleaved: every contender once, then all in the opposite order, and so on: what grows with time favours none of them."""
     for number in range(rounds()):
-        for contender in contenders:
+        for contender in contenders[:: -1 if number % 2 else 1]:
             act(contender, number)

@@ -109,6 +109,55 @@ def test_pods_that_are_bound_past_the_extender(
     assert (running["code"], setting in running["field"]) == (while_it_runs, True)
 
 
+def ignorable(config: dict[str, Any]) -> None:
+    for entry in config["extenders"]:
+        entry["ignorable"] = True
+
+
+def test_an_extender_that_is_ignored_while_it_is_away(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.judged = True  # a part of the gang starts: that is what the setting costs
+    cluster.node("node-1")
+    with Pair.of(cluster.plane, tmp_path, change=ignorable).running() as pair:
+        pair.extender.stop()
+        cluster.pod_group("train", min_member=3)
+        for name in ("train-0", "train-1"):
+            cluster.pod(name, group="train")
+        cluster.recorder.await_bound("train-0", "train-1", within=20)
+        pair.extender.start()
+        eventually(lambda: pair.extender.gang("default/train"), within=15, what="the extender knows the gang")
+        told = json.dumps(pair.extender.gang("default/train"))
+        found = of_the_files(tmp_path, pair)
+    assert "2 of minMember 3 run, and no other pod is to come to this scheduler" in told
+    assert {each["field"] for each in found if each["code"] == "Ignorable"} == {
+        "extenders[0].ignorable",
+        "extenders[1].ignorable",
+    }
+
+
+def nothing_listens(config: dict[str, Any]) -> None:
+    for entry in config["extenders"]:
+        entry["urlPrefix"] = "http://127.0.0.1:1"
+
+
+def test_a_port_where_nothing_listens(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.node("node-1")
+    with Pair.of(cluster.plane, tmp_path, change=nothing_listens).running():
+        cluster.pod("single")
+        cluster.recorder.await_message("single", "connection refused", within=10)
+        files = ["--kube-scheduler-config", str(tmp_path / "kube-scheduler.yaml")]
+        assert "OtherPort" in [each["code"] for each in doctor(*files)]
+
+
+def test_a_lease_that_no_kube_scheduler_takes(cluster: Cluster, tmp_path: Path) -> None:
+    """The kube-scheduler beside it elects no leader, as the configuration of the tests has it."""
+    cluster.node("node-1")
+    settings = {"leaderLease": "kube-system/no-such-lease"}
+    with Pair.of(cluster.plane, tmp_path, settings=settings).running() as pair:
+        cluster.pod("single")
+        cluster.recorder.await_message("single", "the Lease has no holder", within=10)
+        assert "NoLeaderElection" in [each["code"] for each in of_the_files(tmp_path, pair)]
+
+
 def another_name(config: dict[str, Any]) -> None:
     config["profiles"][0]["schedulerName"] = "batch"
 

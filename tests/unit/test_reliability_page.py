@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 
 import pytest
 
 from tests.documented import PROJECT
+from tests.documented_tests import named, uncollected
 
 PAGE = (PROJECT / "docs" / "reliability.md").read_text()
 ROWS = [
     [cell.strip() for cell in row.strip("|").split("|")] for row in re.findall(r"^\| \d+ \|.*$", PAGE, re.MULTILINE)
 ]
 FAULTS = 52
-
-
-def named(cell: str) -> list[str]:
-    """Tests, and files of tests, from the project's root."""
-    return [f"tests/{name}" for name in re.findall(r"`((?:e2e|parity|server|unit)/[\w/]+\.py(?:::\w+)?)`", cell)]
 
 
 def test_the_faults_are_numbered_without_a_gap() -> None:
@@ -38,10 +32,4 @@ def test_each_says_what_a_user_sees_and_names_a_test(row: list[str]) -> None:
 
 
 def test_each_test_that_is_named_is_collected() -> None:
-    wanted = {name for row in ROWS for name in named(row[3])}
-    files = sorted({name.partition("::")[0] for name in wanted})
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    collected = {line.partition("[")[0] for line in done.stdout.splitlines() if "::" in line}
-    assert wanted - collected - {name.partition("::")[0] for name in collected} == set()
+    assert uncollected(name for row in ROWS for name in named(row[3])) == set()

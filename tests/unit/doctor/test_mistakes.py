@@ -6,11 +6,13 @@ A row is a mistake in words; several changes at once are several findings.
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import trustme
 
 from extender.cli.main import main
 from extender.client.embedded import EmbeddedAPI
@@ -228,3 +230,18 @@ def test_a_cluster_that_does_not_answer(
     (only,) = json.loads(capsys.readouterr().out)
     assert (only["code"], only["file"]) == ("Unreachable", str(file))
     assert said in only["message"]
+
+
+def test_a_cluster_of_another_authority(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    trustme.CA().cert_pem.write_to_path(tmp_path / "ca.crt")
+    server, file = FakeAPIServer(context), tmp_path / "kubeconfig"
+    text = KUBECONFIG.format(url=server.url)
+    file.write_text(text.replace("{server:", "{certificate-authority: ca.crt, server:"))
+    try:
+        assert main(["doctor", "--kubeconfig", str(file), "-o", "json"]) == 1
+    finally:
+        server.stop()
+    (only,) = json.loads(capsys.readouterr().out)
+    assert (only["code"], "certificate verify failed" in only["message"]) == ("Unreachable", True)
