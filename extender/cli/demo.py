@@ -6,22 +6,28 @@ import argparse
 import contextlib
 import mmap
 import os
+import shutil
 import signal
 import socket
 import sys
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from extender.cli import standard_output, terminal
 
-NEXT = """
-Where to look next:
-  gang-extender demo --keep           the same, and it goes on serving: curl it as README.md shows
-  gang-extender simulate FILE...      where the pods of your own cluster would go, from `kubectl get -o yaml`
-  gang-extender help COMMAND          examples of each command
-  docs/tutorial.md                    ten minutes with all of them, without a cluster
-  README.md                           a gang on your own cluster in five minutes"""
+if TYPE_CHECKING:
+    from extender.server.options import ServeOptions
 
+NEXT = {
+    "{command} demo --keep": "the same, and it goes on serving: its page in a browser, its verbs by curl",
+    "{command} simulate FILE...": "where the pods of your own cluster would go, from `kubectl get -o yaml`",
+    "{command} help COMMAND": "examples of each command",
+    "docs/tutorial.md": "ten minutes with all of them, without a cluster",
+    "README.md": "a gang on your own cluster in five minutes",
+}
+
+NAME = "gang-extender"
 INDENT = 4  # of what is folded
 
 RUNNING, DONE, FAILED, UNHEARD, ENDED = range(5)
@@ -41,11 +47,47 @@ def run(args: argparse.Namespace) -> int:
     from extender.server.options import ServeOptions
 
     outcome = mmap.mmap(-1, 1)  # shared with the worker, which tells the story
-    port, ops_port = _free_ports()
+    port, ops_port = _ports(keep=args.keep)
     options = ServeOptions(port=port, ops_port=ops_port, verbosity=0)
-    code = serve.run(_builder(port, outcome, keep=args.keep), options)
+    code = serve.run(_builder(options, outcome, keep=args.keep), options)
     codes = {DONE: 0, FAILED: 1, UNHEARD: standard_output.CLOSED, ENDED: standard_output.INTERRUPTED}
     return codes.get(outcome[0], code or standard_output.INTERRUPTED)
+
+
+def as_typed(program: str) -> str:
+    """How the command can be typed where it was started: by its path, as in a virtual environment that is not on $PATH. program: the
+    process's argument 0."""
+    if Path(program).name != NAME:  # `python -m`
+        return NAME
+    found = shutil.which(NAME)
+    return NAME if found is not None and Path(found).resolve() == Path(program).resolve() else program
+
+
+def _next(command: str) -> str:
+    """command: as it can be typed here."""
+    rows = {what.format(command=command): why for what, why in NEXT.items()}
+    width = max(map(len, rows))
+    return "\n".join(["\nWhere to look next:", *(f"  {what:{width}}  {why}" for what, why in rows.items())])
+
+
+def _ports(*, keep: bool) -> tuple[int, int]:
+    """One that goes on serving is where README.md looks for it, unless another program is there."""
+    from extender.server.options import ServeOptions
+
+    shipped = ServeOptions().port, ServeOptions().ops_port
+    return shipped if keep and all(map(_is_free, shipped)) else _free_ports()
+
+
+def _is_free(port: int) -> bool:
+    with contextlib.closing(socket.socket()) as probe:
+        probe.setsockopt(
+            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+        )  # calls to one that has just ended may still be closing
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 def _free_ports() -> tuple[int, int]:
@@ -55,7 +97,7 @@ def _free_ports() -> tuple[int, int]:
         return first.getsockname()[1], second.getsockname()[1]
 
 
-def _builder(port: int, outcome: mmap.mmap, *, keep: bool) -> Callable[[Callable[..., Any]], Any]:
+def _builder(options: ServeOptions, outcome: mmap.mmap, *, keep: bool) -> Callable[[Callable[..., Any]], Any]:
     import threading
 
     from extender.client.embedded import EmbeddedAPI
@@ -70,7 +112,7 @@ def _builder(port: int, outcome: mmap.mmap, *, keep: bool) -> Callable[[Callable
     def build(offload: Callable[..., Any]) -> Narrator:
         api = EmbeddedAPI()
         load_files(api, [CLUSTER])
-        url = f"http://127.0.0.1:{port}"
+        url = f"http://127.0.0.1:{options.port}"
         scheduler = InProcessScheduler(
             api,
             KubeSchedulerConfiguration(
@@ -98,12 +140,13 @@ def _builder(port: int, outcome: mmap.mmap, *, keep: bool) -> Callable[[Callable
             try:
                 Story(api, say).tell()
                 audience.decide(DONE)
-                say(NEXT)
+                say(_next(as_typed(sys.argv[0])))
             except StoryError as error:
                 say(f"\nThe demo failed: {error}")
                 audience.decide(FAILED)
             if keep and outcome[0] == DONE:
-                say(f"\nStill serving on {url}; end it with Ctrl-C.")
+                page = f"http://127.0.0.1:{options.ops_port}/ui"
+                say(f"\nStill serving on {url}, with its page at {page}; end it with Ctrl-C.")
             else:
                 os.kill(os.getppid(), signal.SIGTERM)
 

@@ -92,14 +92,14 @@ def _round(plane: ControlPlane, table: Table | None, side: tuple[Contender, bool
         watcher.stop()
         began = cpu_seconds(plane.apiserver.pid)
         time.sleep(SETTLED_SECONDS)
-        values = dict(
-            bound=len(bound),
-            patches=after[0] - patches,
-            api_server_cpu=after[1] - server,
-            with_etcd_cpu=after[2] - both,
-            our_cpu=after[3] - ours,
-            idle=(cpu_seconds(plane.apiserver.pid) - began) / SETTLED_SECONDS,
-        )
+        values = {
+            "bound": len(bound),
+            "patches": after[0] - patches,
+            "api_server_cpu": after[1] - server,
+            "with_etcd_cpu": after[2] - both,
+            "our_cpu": after[3] - ours,
+            "idle": (cpu_seconds(plane.apiserver.pid) - began) / SETTLED_SECONDS,
+        }
         if table is not None:
             table.add(_name(side), **values)
     clear(plane, contender)

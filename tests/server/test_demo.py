@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
 import sys
+import urllib.request
+
+from tests.documented import PROJECT
 
 COMMAND = [sys.executable, "-m", "extender.cli.main", "demo"]
 CLOSED, INTERRUPTED = 141, 130
 SECONDS = 55.0
+CALL = PROJECT / "docs" / "curl" / "filter.json"
 
 
 def test_the_demo_tells_its_story_and_ends() -> None:
@@ -33,6 +38,22 @@ def test_the_demo_tells_its_story_and_ends() -> None:
     assert missing == [], done.stdout
     for gang in ("urgent", "solver"):
         assert len(set(re.findall(rf"  {gang}-. on node-. \(rack (.)\)", done.stdout))) == 1, done.stdout
+
+
+def test_a_demo_that_goes_on_serving_says_where() -> None:
+    """On the ports of README.md where they are free, which other tests may have taken."""
+    with subprocess.Popen([*COMMAND, "--keep"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        last = next(line for line in iter(process.stdout.readline, "") if line.startswith("Still serving on"))
+        verbs, page = re.findall(r"http://[\w.:/]+\w", last)
+        with urllib.request.urlopen(page, timeout=SECONDS) as answer:
+            assert "text/html" in answer.headers["Content-Type"]
+        request = urllib.request.Request(f"{verbs}/filter", CALL.read_bytes(), {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+            assert json.load(answer)["Error"] == ""
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 0
 
 
 def test_the_demo_ends_when_its_reader_leaves() -> None:

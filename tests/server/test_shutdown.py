@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import socket
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,64 +14,79 @@ import pytest
 from extender.server.options import ServeOptions
 from extender.server.worker import Listener
 from tests.e2e.processes import eventually
-from tests.fakes.verbs import COMMIT_SECONDS
 from tests.server.service import Service, bind_body, ended, payload, pod_body, raw, read_answer
 
 DRAINED = (200, b'{"Error":"the extender is shutting down"}')
 
 
+LONG = 600.0
+"""Seconds that no test takes: what ends earlier has not waited for that."""
+SOON = 60.0  # on a machine with much else to do
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
-def test_held_binds_are_answered_at_once(start: Callable[..., Service], number: signal.Signals) -> None:
-    service = start()
+def test_held_binds_are_answered_and_it_ends(start: Callable[..., Service], number: signal.Signals) -> None:
+    service = start(drain_seconds=LONG)
     callers = service.hold(200)
-    began = time.monotonic()
     service.program.signal(number)
     assert [read_answer(caller) for caller in callers] == [DRAINED] * 200
-    assert time.monotonic() - began < 1
-    service.program.wait(within=5)
+    service.program.wait(within=SOON)
     assert service.returncode == 0
 
 
-def test_without_held_binds_it_is_gone_within_a_second(start: Callable[..., Service]) -> None:
-    service = start()
+def test_held_binds_are_answered_at_once_while_a_commit_goes_on(start: Callable[..., Service]) -> None:
+    """One that has no end: what is answered was not kept waiting for it."""
+    service = start(drain_seconds=LONG)
+    callers = service.hold(200)
+    with service.connect() as committing:
+        committing.sendall(raw("bind", bind_body("endless-it")))
+        eventually(lambda: service.report()["bind"] == 201, within=SOON, what="the commit has begun")
+        service.program.signal(signal.SIGTERM)
+        assert [read_answer(caller) for caller in callers] == [DRAINED] * 200
+        assert service.program.running
+        service.program.kill()
+
+
+def test_connections_that_ask_for_nothing_keep_it_from_ending_no_longer(start: Callable[..., Service]) -> None:
+    service = start(drain_seconds=LONG, idle_seconds=LONG, request_seconds=LONG)
     idle = service.client()
     idle.request("POST", "/filter", payload("filter"))
     idle.getresponse().read()
     with service.connect(), service.connect(service.ops_port):
-        assert service.terminate(within=5) < 1.5
+        service.terminate(within=SOON)
     idle.close()
     assert service.returncode == 0
 
 
 def test_a_commit_that_began_is_carried_to_its_end(start: Callable[..., Service]) -> None:
-    service = start()
+    service = start(drain_seconds=LONG)
     held = service.hold(1)[0]
     with service.connect() as committing:
         committing.sendall(raw("bind", bind_body("commit-it")))
-        eventually(lambda: service.report()["bind"] == 2, within=5, what="the commit has begun")
-        began = time.monotonic()
+        eventually(lambda: service.report()["bind"] == 2, within=SOON, what="the commit has begun")
         service.program.signal(signal.SIGTERM)
+        answered, _, _ = select.select([held, committing], [], [], SOON)
+        assert held in answered, "the commit was answered first"
         assert read_answer(held) == DRAINED
-        assert time.monotonic() - began < 1
         assert read_answer(committing) == (200, b'{"Error":""}')
-    service.program.wait(within=5)
-    assert time.monotonic() - began < COMMIT_SECONDS + 1.5
+    service.program.wait(within=SOON)
+    assert service.returncode == 0
 
 
 def test_a_commit_that_never_ends_is_left_at_the_limit(start: Callable[..., Service]) -> None:
     service = start(drain_seconds=0.5)
     with service.connect() as committing:
         committing.sendall(raw("bind", bind_body("endless-it")))
-        eventually(lambda: service.report()["bind"] == 1, within=5, what="the commit has begun")
-        service.terminate(within=30)
-        assert ended(committing, within=5)
+        eventually(lambda: service.report()["bind"] == 1, within=SOON, what="the commit has begun")
+        service.terminate(within=SOON)
+        assert ended(committing, within=SOON)
     assert "the verbs were stopped" in service.program.log(), "by itself: gunicorn's master had not to kill it"
 
 
 @pytest.mark.parametrize(
     ("drain_seconds", "told"),
     [
-        pytest.param(10.0, True, id="in time"),
+        pytest.param(LONG, True, id="in time"),
         pytest.param(0.5, False, id="not in time: the next leader finishes it"),
     ],
 )
@@ -82,11 +97,9 @@ def test_an_eviction_that_began_is_carried_to_its_end_meanwhile_held_binds_are_a
     service = start(drain_seconds=drain_seconds)
     held = service.hold(1)[0]
     assert service.post("filter", pod_body("evict-it"))[0] == 200
-    began = time.monotonic()
     service.program.signal(signal.SIGTERM)
     assert read_answer(held) == DRAINED
-    assert time.monotonic() - began < 1
-    service.program.wait(within=COMMIT_SECONDS + 3)
+    service.program.wait(within=SOON)
     assert ("all victims were told" in service.program.log()) is told
 
 
@@ -94,9 +107,9 @@ def test_no_new_connection_is_let_in_meanwhile(start: Callable[..., Service]) ->
     service = start()
     with service.connect() as committing:
         committing.sendall(raw("bind", bind_body("commit-it")))
-        eventually(lambda: service.report()["bind"] == 1, within=5, what="the commit has begun")
+        eventually(lambda: service.report()["bind"] == 1, within=SOON, what="the commit has begun")
         service.program.signal(signal.SIGTERM)
-        eventually(lambda: _refused(service.port), within=1, what="the port is closed")
+        eventually(lambda: _refused(service.port), within=SOON, what="the port is closed")
         assert read_answer(committing)[0] == 200
 
 
@@ -109,11 +122,11 @@ def _refused(port: int) -> bool:
 
 
 def test_half_a_request_does_not_keep_it(start: Callable[..., Service]) -> None:
-    service = start(request_seconds=30)
+    service = start(drain_seconds=LONG, request_seconds=LONG)
     with service.connect() as slow:
         slow.sendall(raw("filter", b"{", length=1000))
-        assert service.filter_seconds() < 1
-        assert service.terminate(within=5) < 1.5
+        assert service.post("filter", payload("filter"))[0] == 200
+        service.terminate(within=SOON)
 
 
 def test_a_worker_without_its_master_answers_and_goes(start: Callable[..., Service]) -> None:
@@ -123,12 +136,12 @@ def test_a_worker_without_its_master_answers_and_goes(start: Callable[..., Servi
     worker = service.report()["pid"]
     with service.connect() as committing:
         committing.sendall(raw("bind", bind_body("commit-it")))
-        eventually(lambda: service.report()["bind"] == 6, within=5, what="the commit has begun")
+        eventually(lambda: service.report()["bind"] == 6, within=SOON, what="the commit has begun")
         os.kill(service.program.pid, signal.SIGKILL)
-        service.program.wait(within=5)
+        service.program.wait(within=SOON)
         assert [read_answer(caller) for caller in callers] == [DRAINED] * 5
         assert read_answer(committing) == (200, b'{"Error":""}')
-    eventually(lambda: not Path(f"/proc/{worker}").exists(), within=5, what="the worker is gone")
+    eventually(lambda: not Path(f"/proc/{worker}").exists(), within=SOON, what="the worker is gone")
 
 
 def test_a_listener_that_was_closed_says_where_it_was_for_the_callers_that_it_had_accepted() -> None:

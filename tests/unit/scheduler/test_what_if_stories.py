@@ -13,6 +13,8 @@ import pytest
 
 from extender.api import codec, schedulingv1alpha1
 from extender.client.interface import PODS
+from extender.config.defaults import whole_profile
+from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration, TopologyLevel
 from extender.plugins.coscheduling.backfill.vain_turns import Wish
 from extender.plugins.coscheduling.questions.one_at_a_time import OneAtATime
@@ -199,8 +201,18 @@ def test_a_tenant_asks_about_its_own_namespace_alone(
         bench.scheduler.pages()[WHAT_IF](body, "team-a")
 
 
+@pytest.fixture
+def patient() -> Iterator[Bench]:
+    """A refusal is of no shorter life than the test."""
+    profile = whole_profile(coscheduling=CoschedulingArgs(denied_pg_expiration_time_seconds=3600))
+    with running(ExtenderConfiguration(profiles=(profile,))) as made:
+        made.until(made.may_evict, "evictions are allowed")
+        yield made
+
+
 @pytest.mark.parametrize("priority", [-7, 0, 7, 2_000_000_000])
-def test_nothing_is_left_of_a_question(bench: Bench, priority: int) -> None:
+def test_nothing_is_left_of_a_question(patient: Bench, priority: int) -> None:
+    bench = patient
     bench.node("n0", cpu="2")
     bench.pod_group("waits", 3)
     members = [bench.pod(f"m{number}", "waits") for number in range(3)]
