@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.documented_tests import named
 from tests.mutation.by_hand import Mutation, mutations
 from tests.mutation.tree import PROJECT
-from tests.unit.test_reliability_page import ROWS, named
+from tests.unit.test_reliability_page import ROWS
 
 MUTATIONS = mutations()
 
