@@ -132,6 +132,10 @@ plan_refuted = _counter(
     "Planned places that came to nothing: refused by kube-scheduler's own filters, not_offered to us, or did_not_come.",
     "reason",
 )
+moved_slots = _counter(
+    "gang_extender_moved_slots",
+    "Slots that were moved, with no plan, to a node of the sample that kube-scheduler offered, which held none of the gang's.",
+)
 impossible_transitions = _counter(
     "gang_extender_impossible_transitions",
     "Events that cannot happen in the state that a member was in, which it kept: a fault of the extender's bookkeeping.",

@@ -22,6 +22,7 @@ from extender.plugins.coscheduling.events.lead_changes import LeadChanges
 from extender.plugins.coscheduling.events.scheduler_feedback import StaleRefusals
 from extender.plugins.coscheduling.events.set_aside import SetAside
 from extender.plugins.coscheduling.extension_points.admission import Admission
+from extender.plugins.coscheduling.extension_points.moved_slots import MovedSlots
 from extender.plugins.coscheduling.extension_points.permit import GangPermit
 from extender.plugins.coscheduling.extension_points.reserved_room import ReservedRoom
 from extender.plugins.coscheduling.extension_points.single_pods import SinglePods
@@ -134,7 +135,8 @@ class GangParts:
     def _pass_pods(self, denied_seconds: float) -> None:
         """What the extension points ask."""
         manager, dependencies, rounds = self.manager, self.dependencies, self.rounds
-        self.admission = Admission(manager, rounds, self.dispatcher, denied_seconds=denied_seconds)
+        moved_slots = MovedSlots(manager, dependencies, rounds.requests, rounds.reservations)
+        self.admission = Admission(manager, rounds, self.dispatcher, moved_slots, denied_seconds=denied_seconds)
         self.single_pods = SinglePods(manager, rounds.requests.overlays, dependencies.topology)
         self.room = ReservedRoom(
             manager, rounds.requests.overlays, dependencies, rounds.reservations, rounds.schedule_planning

@@ -15,6 +15,7 @@ from extender.api import corev1
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
+from extender.plugins.coscheduling.extension_points.moved_slots import MovedSlots
 from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.scheduling.checks import failed_check
 from extender.plugins.coscheduling.scheduling.lost_slots import refute
@@ -41,10 +42,12 @@ class Admission:
         manager: PodGroupManager,
         rounds: PlanningRounds,
         dispatcher: Dispatcher,
+        moved_slots: MovedSlots,
         *,
         denied_seconds: float,
     ) -> None:
         self._manager = manager
+        self._moved_slots = moved_slots
         self._rounds = rounds
         self._dispatcher = dispatcher
         self._denied_seconds = denied_seconds
@@ -161,7 +164,7 @@ class Admission:
         return (unresolvable(gate.refusal), gate.told) if gate is not None else (SUCCESS, "")
 
     def _place(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> str | None:
-        """The node of the slot that the member takes, or where it is held still. Where none will do its own is given up."""
+        """The node of the slot that the member takes, or where it is held still. Where none will do its own is moved, or given up."""
         own = self._manager.slots.get(pod.uid)
         if own is None and pod.uid in group.held:
             node = group.held[pod.uid]
@@ -170,6 +173,8 @@ class Admission:
         if node_name is not None:
             return node_name
         if own is not None and not self._dispatcher.too_early(group, pod.uid) and not _by_nomination(pod, offered):
+            if (moved := self._moved_slots.move(group, pod.uid, offered)) is not None:
+                return moved
             refute(self._manager, group, own, How.NOT_OFFERED, offered)
             self._manager.places.release(group, [pod.uid])
         return None

@@ -4,8 +4,10 @@ GangSetPlanning and preemption ask it through `offload`: it takes no lock, does 
 run on a native thread. `planning.plan` is the door; `request` has the words, `alike` and `constrained` the two ways.
 """
 
+from extender.plugins.coscheduling.planner.domains import UnknownLevelError
 from extender.plugins.coscheduling.planner.foreseen import MOST_PIECES, NATIVE, asking_for
-from extender.plugins.coscheduling.planner.members import judged_shape_of, shape_of
+from extender.plugins.coscheduling.planner.members import judged_shape_of, looks_at_others, shape_of
+from extender.plugins.coscheduling.planner.one_member import open_nodes, place_one
 from extender.plugins.coscheduling.planner.planning import plan
 from extender.plugins.coscheduling.planner.request import (
     Branch,
@@ -39,10 +41,14 @@ __all__ = [
     "Sliced",
     "Topology",
     "Trial",
+    "UnknownLevelError",
     "Verdict",
     "asking_for",
     "capacity_for",
     "judged_shape_of",
+    "looks_at_others",
+    "open_nodes",
+    "place_one",
     "plan",
     "shape_of",
 ]

@@ -70,12 +70,18 @@ class Room:
         self._free = free
 
     @classmethod
-    def of(cls, snapshot: NodeInfoLister, resources: Iterable[str]) -> Room:
+    def of(cls, snapshot: NodeInfoLister, resources: Iterable[str], at: IntColumn | None = None) -> Room:
+        """at: rows of the only nodes to be looked at; None for all."""
         wanted = sorted({PODS, *resources})
         table = table_of(snapshot)
         if table is None:
-            return cls({name: _column(snapshot.list(), name) for name in wanted})
-        return cls({name: _bounded(table.allocatable(name)) - _bounded(table.requested(name)) for name in wanted})
+            nodes = snapshot.list()
+            nodes = nodes if at is None else [nodes[row] for row in at.tolist()]
+            return cls({name: _column(nodes, name) for name in wanted})
+        rows = slice(None) if at is None else at
+        return cls(
+            {name: _bounded(table.allocatable(name)[rows]) - _bounded(table.requested(name)[rows]) for name in wanted}
+        )
 
     def copy(self) -> Room:
         return Room({name: column.copy() for name, column in self._free.items()})

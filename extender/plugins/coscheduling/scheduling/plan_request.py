@@ -60,7 +60,7 @@ class PlanRequests:
     def __init__(self, manager: PodGroupManager, nominator: Nominator, topology: planner.Topology) -> None:
         self._manager = manager
         self._nominator = nominator
-        self._topology = topology
+        self.topology = topology
         self.overlays = Overlays(manager.slots)
 
     def lacks(self, group: Group, without: str = "") -> Needs:
@@ -89,7 +89,7 @@ class PlanRequests:
         overlay = self.overlays.against(priority)
         own = [place for group in gang_set for place in self._manager.slots.of_group(group.key)]
         beside = [_place(place) for place in own if not place.holds_against(priority)]
-        nominated = self._nominated(gang_set, priority)
+        nominated = self.nominated(gang_set, priority)
         request = self._request(gang_set, scheduler_name, allowed or {}, caller)
         return PlanQuestion(
             replace(request, promised=[*beside, *nominated]),
@@ -123,7 +123,7 @@ class PlanRequests:
             needed += own[-1].needed if own else 0
         members.sort(key=lambda info: (info.pod.uid != caller, info.pod.name))
         alone = gang_set[0] if needed and len(gang_set) == 1 else None
-        tree = tree_of(self._manager, gang_set, self._topology, partial(self._leaf, scheduler_name), self._nodes)
+        tree = tree_of(self._manager, gang_set, self.topology, partial(self._leaf, scheduler_name), self._nodes)
         return planner.Request(
             members=members,
             needed=needed if tree is None else least_needed(tree),
@@ -131,7 +131,7 @@ class PlanRequests:
             allowed={**self._confined(gang_set), **allowed},
             excluded=self._excluded(gang_set),
             topology=topology_of(
-                self._topology, [spec.topology for spec in map(self._manager.specs.of, gang_set) if spec]
+                self.topology, [spec.topology for spec in map(self._manager.specs.of, gang_set) if spec]
             ),
             placed=[node for group in gang_set for node in self._nodes(group)],
             minima=minima if len(minima) > 1 or any(len(each.uids) < len(members) for each in minima) else (),
@@ -145,7 +145,7 @@ class PlanRequests:
         uids = frozenset(info.pod.uid for info in unplaced)
         if spec is None or spec.invalid:
             return planner.Leaf(group.key, uids, len(uids) + 1)  # more than there are
-        topology = topology_of(self._topology, [spec.topology])
+        topology = topology_of(self.topology, [spec.topology])
         return planner.Leaf(group.key, uids, minima[-1].needed if minima else 0, minima, topology, self._nodes(group))
 
     def _of_group(
@@ -189,7 +189,7 @@ class PlanRequests:
         now, epoch = self._manager.clock(), self._manager.notes.cluster_epoch
         return {uid: nodes for group in gang_set for uid, nodes in group.refuted.confined(now, epoch).items()}
 
-    def _nominated(self, gang_set: Sequence[Group], priority: int) -> list[tuple[str, PodInfo]]:
+    def nominated(self, gang_set: Sequence[Group], priority: int) -> list[tuple[str, PodInfo]]:
         """Nominations made by others; ours are slots."""
         slots = self._manager.slots
         return [

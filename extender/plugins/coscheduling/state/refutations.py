@@ -139,6 +139,13 @@ class Refutations:
     def left_out(self, now: float) -> frozenset[Pair]:
         return frozenset(pair for pair, left_out in self._pairs.items() if left_out.until > now)
 
+    def without(self, uid: str, offered: frozenset[str], now: float, epoch: int) -> frozenset[str]:
+        """The offered nodes that a plan may give this member."""
+        if not (self._pairs or self._confined or self._asleep):
+            return offered
+        never = {node_name for other, node_name in self.left_out(now) if other == uid}
+        return (offered & self.confined(now, epoch).get(uid, offered)) - never
+
     @property
     def times(self) -> int:
         """How often places were refuted since the gang has started last."""

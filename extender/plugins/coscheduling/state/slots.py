@@ -2,10 +2,12 @@
 
 The planner, Coscheduling's Filter and the preemption guard count them. A slot is for one member at a time, or for one that is still to
 come; that is no promise to the member. A member that kube-scheduler asks about takes any free slot of its shape among the nodes offered,
-and the member that the slot was for is sent to the one that is free. kube-scheduler has no counterpart: its nominated pods vanish on a
+and the member that the slot was for is sent to the one that is free. Where there is none its own is moved to an offered node, if nothing
+but room speaks of where it is (MovedSlots). kube-scheduler has no counterpart: its nominated pods vanish on a
 restart or a preemption, so they are only the hint and this is the truth.
 
     (none) --plan--> free, for a member or for one to come --filter--> taken (Admitted, Waiting, Starting) --watch: bound--> (none)
+    free --filter, on a node that is not offered--> free, on one that is
     free --no room any more, refuted, expired, plan given up--> (none)    taken --refused, hold ended--> free
 """
 
@@ -95,6 +97,7 @@ class Slots:
         self._to_come: dict[str, dict[str, Slot]] = {}  # by group: those for members that are still to come
         self._firm: dict[str, dict[str, Slot]] = {}  # by group
         self.waves: Counter[str] = Counter()  # group -> how many of its slots are of another wave than the first
+        self.looking: Counter[str] = Counter()  # group -> how many are for pods that look at where others are
         self._priorities: Counter[int] = Counter()  # of the slots that are not firm
         self._given_up = False
         self._followers: list[set[str]] = []
@@ -197,6 +200,12 @@ class Slots:
             _add(self._priorities, slot.priority, by)
         if slot.wave:
             _add(self.waves, slot.group, by)
+        if planner.looks_at_others(slot.pod_info):
+            _add(self.looking, slot.group, by)
+
+    def move(self, uid: str, node_name: str) -> None:
+        """The pod's slot is on this node now: its room on the node before comes free. Raises KeyError where the pod has none."""
+        self.reserve(replace(self._by_uid[uid], node_name=node_name))
 
     def give(self, slot: Slot, info: PodInfo) -> None:
         """The slot is for this member now; the slot that it leaves, if it had one, is for the member that the other was for."""

@@ -12,6 +12,7 @@ from operator import itemgetter
 
 from extender import metrics
 from extender.framework.hypothetical import with_pods
+from extender.plugins.coscheduling.planner import looks_at_others
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.pod_conditions import was_sent
 from extender.plugins.coscheduling.scheduling.overlay import BELOW_ANY_PRIORITY
@@ -382,6 +383,8 @@ def _indexes(slots: Slots) -> Iterable[str]:
         yield "two slots are one"
     if slots.waves != Counter(place.group for place in places if place.wave):
         yield f"{slots.waves} slots of later waves are noted"
+    if slots.looking != Counter(place.group for place in places if looks_at_others(place.pod_info)):
+        yield f"{slots.looking} slots are noted to be for pods that look at others"
     to_come = [place for place in places if place.to_come]
     for name, index, key, these in (
         ("node", slots._by_node, _node_of, places),

@@ -254,7 +254,10 @@ class GangSetPlanning:
                 metrics.podgroup_schedule_attempts.labels("planned").inc()
             self._dispatcher.dispatch(group)
             self._dispatcher.clear_nominations(group)
-        if recheck(manager, set(result.nodes.values()), attempt.snapshot):  # places of lower priority that were taken
+        given = {*result.nodes.values(), *(name for name, _ in result.kept)}
+        if recheck(
+            manager, given, attempt.snapshot
+        ):  # of places of lower priority, or of slots that have moved meanwhile
             self._schedule_planning()
         return True
 
