@@ -286,7 +286,7 @@ class Coscheduling(
             ("quarantine", self.set_aside.tick),
             ("unseen", self.events.tick),
             ("due", self.rounds.tick),
-            ("bind-slots", self.dispatcher.send_those_that_wait),
+            ("bind-slots", self.dispatcher.tick),
             ("leadership", self.lead_changes.tick),
             ("stale-refusals", self.stale_refusals.tick),
             ("observer", self.observer.tick),

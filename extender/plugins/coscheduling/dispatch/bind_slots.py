@@ -62,7 +62,8 @@ class BindSlots:
             return True
         if not self.lets_in(group):
             return False
-        if self._all_fit() or not self._is_extra(group, uid):
+        alone = not _held_beyond(self._manager, gang_set_of(self._manager, group))
+        if alone or self._all_fit() or not self._is_extra(group, uid):
             return True
         if self._waiting or self._taken() >= self._limit:
             self._extra[uid] = group.key
@@ -77,8 +78,8 @@ class BindSlots:
 
     def next_extras(self) -> Iterator[tuple[Group, str]]:
         """Members that were kept back and may come now: their gang set has started, or there are calls."""
-        now = self._manager.clock()
-        self._passed = {uid: until for uid, until in self._passed.items() if until > now}
+        if not self._extra:
+            return  # asked with each member that is held: what all gangs take is counted only where a member waits for it
         left = 0 if self._waiting else self._limit - self._taken()
         for uid, key in list(self._extra.items()):
             group = self._manager.groups.get(key)
@@ -88,6 +89,12 @@ class BindSlots:
                 left -= 1
                 del self._extra[uid]
                 yield group, uid
+
+    def forget_past(self) -> None:
+        """About once a second: gangs that have started or gone, and members that have come by now, or never will."""
+        self._taken()
+        now = self._manager.clock()
+        self._passed = {uid: until for uid, until in self._passed.items() if until > now}
 
     def _all_fit(self) -> bool:
         """Whether all members that may come find a call, needed or not: by counting alone, since each filter call asks."""

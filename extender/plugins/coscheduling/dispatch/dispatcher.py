@@ -150,6 +150,12 @@ class Dispatcher:
         free = (uid for uid in among if uid in group.members and uid not in group.held and uid not in group.assigned)
         return sorted(filter(None, map(self._manager.slots.get, free)), key=lambda slot: slot.id)
 
+    def tick(self) -> None:
+        """About once a second."""
+        with self._manager.lock:
+            self.bind_slots.forget_past()
+        self.send_those_that_wait()
+
     def send_those_that_wait(self) -> None:
         """Gang sets that waited for bind calls to come free, where that are enough now."""
         with self._manager.lock:

@@ -102,6 +102,12 @@ def needs(group: Group, spec: GroupSpec, having: AbstractSet[str], to_come: Coll
     return minima_missed(group, spec, counted, [*to_come, *group.ended.values()] if group.ended else to_come)
 
 
+def are_enough(spec: GroupSpec, having: int) -> bool:
+    """Whether nothing is missing if so many members have what is asked about, whichever they are. Asked with each member's event, before
+    sets of all members are made to find it out. False: it depends on which they are, or there are fewer."""
+    return not spec.roles.minima and spec.match_policy is not MatchPolicy.ONLY_WAITING and having >= spec.min_member
+
+
 def has_been_whole(group: Group, spec: GroupSpec) -> bool:
     """Whether as many as it asks for now have run, and some of them still do. It waits for no member that does not exist: that one may
     have ended, or its owner wants fewer by now. With only-waiting a batch is a gang of its own."""
@@ -194,7 +200,8 @@ def is_over(group: Group, spec: GroupSpec, start: Start) -> bool:
 
 def _as_of(start: Start, spec: GroupSpec) -> GroupSpec:
     """minMember as it was, or as it is now where that is lower."""
-    return replace(spec, min_member=min(spec.min_member, start.record.quorum))
+    quorum = start.record.quorum
+    return spec if spec.min_member <= quorum else replace(spec, min_member=quorum)
 
 
 def _counted(start: Start, spec: GroupSpec, bound: AbstractSet[str]) -> AbstractSet[str]:

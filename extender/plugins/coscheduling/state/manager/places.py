@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from itertools import islice
 
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
@@ -19,7 +20,7 @@ from extender.plugins.coscheduling.state.manager.line import Line
 from extender.plugins.coscheduling.state.manager.notes import Notes
 from extender.plugins.coscheduling.state.manager.specs import Specs
 from extender.plugins.coscheduling.state.member import Effect
-from extender.plugins.coscheduling.state.quorum import NOTHING, Needs, needs, unmade
+from extender.plugins.coscheduling.state.quorum import NOTHING, Needs, are_enough, needs, unmade
 from extender.plugins.coscheduling.state.slots import Slot, Slots, holds, is_for_shape_of
 
 
@@ -150,14 +151,19 @@ class Places:
         if spec is None:
             return NOTHING
         kept = self._slots.to_come(group.key)
-        to_come = [slot.pod for slot in kept][: unmade(group, spec)] if kept else ()
-        return needs(group, spec, placed, to_come)
+        most = min(len(kept), unmade(group, spec)) if kept else 0
+        if are_enough(spec, len(placed) + most):
+            return NOTHING
+        return needs(group, spec, placed, [slot.pod for slot in islice(kept, most)])
 
     def follow(self, group: Group) -> None:
         """After places went, or the group asks for something else: without enough of them it is planned no more, but anew."""
         if not group.planned:
             return
         spec = self._specs.of(group)
-        group.planned = spec is not None and not spec.invalid and not self.lacks(group, spec, self.placed(group)).total
+        if spec is None or spec.invalid:
+            group.planned = False
+        elif not are_enough(spec, len(group.assigned) + len(group.in_permit) + len(group.starting)):
+            group.planned = not self.lacks(group, spec, self.placed(group)).total
         if not group.planned and group.key in self._groups and group.waits_for_room():
             self._notes.queue.move_to_active((group.key,))

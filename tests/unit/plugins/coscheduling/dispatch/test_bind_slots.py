@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from unittest.mock import patch
 
 import pytest
 
@@ -251,3 +252,15 @@ def test_of_those_that_went_while_they_were_kept_back_nothing_is_left(roomy: Wor
     kube.plugin.tick()
     slots = kube.plugin.dispatcher.bind_slots
     assert (slots._extra, slots._passed, slots._let_in, slots._waiting) == ({}, {}, set(), {})
+
+
+def test_a_member_that_is_held_has_no_other_gang_counted(roomy: World) -> None:
+    kube = Capped(roomy, 100)
+    kube.apply(*(group(name, 3) for name in "abcdef"))
+    kube.create(*(pod for name in "abcdef" for pod in members(3, name)))
+    for name in "abcdef":
+        kube.attempt(f"default/{name}0")
+    slots = kube.plugin.dispatcher.bind_slots
+    with patch.object(slots, "_calls", side_effect=AssertionError("counted")):
+        kube.attempt("default/a1")
+    assert {"a0", "a1", "b0"} <= kube.held()

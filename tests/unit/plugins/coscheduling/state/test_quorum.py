@@ -19,6 +19,7 @@ from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import MemberEvent, Start
 from extender.plugins.coscheduling.state.quorum import (
     Needs,
+    are_enough,
     is_running,
     minima_missed,
     needs,
@@ -52,6 +53,23 @@ def group(members: str, on_node: str = "", committed: str = "", started: str = "
 
 def spec(min_member: int, policy: MatchPolicy = RUNNING, minima: Mapping[str, int] = MappingProxyType({})) -> GroupSpec:
     return GroupSpec("default/g", min_member, match_policy=policy, roles=Roles(tuple(minima.items())))
+
+
+@pytest.mark.parametrize(
+    ("asked", "having", "enough"),
+    [
+        pytest.param(spec(2), 2, True, id="as many as it asks for"),
+        pytest.param(spec(2), 3, True, id="more"),
+        pytest.param(spec(2), 1, False, id="fewer"),
+        pytest.param(spec(2, minima={"worker": 2}), 3, False, id="which of them are workers, the number does not say"),
+        pytest.param(spec(2, ONLY), 3, False, id="which of them are of an earlier batch, the number does not say"),
+        pytest.param(spec(2, ONCE), 2, True, id="once satisfied asks for no more than that"),
+    ],
+)
+def test_whether_the_number_of_members_alone_says_that_none_is_missing(
+    asked: GroupSpec, having: int, enough: bool
+) -> None:
+    assert are_enough(asked, having) is enough
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
 import pytest
 
@@ -33,6 +33,17 @@ def test_which_have_a_place(manager: PodGroupManager) -> None:
         manager.pod_changed(pod(name, "g", node_name="n1" if name == "a" else ""))
     hold(group, "b")
     assert manager.places.placed(group) == {"p", "a", "b"}, "planned, on a node, held"
+
+
+def test_where_enough_members_are_held_or_bound_it_is_not_asked_which(manager: PodGroupManager) -> None:
+    """It is asked with each member that is bound, and took as long as there are members."""
+    group = planned(manager)
+    hold(group, "p")
+    manager.pod_changed(pod("q", "g", node_name="n1"))
+    manager.slots.release("p")
+    with patch.object(manager.places, "placed", side_effect=AssertionError("asked")):
+        manager.places.follow(group)
+    assert group.planned
 
 
 @pytest.mark.parametrize(
