@@ -1,15 +1,18 @@
-"""Whether this extender runs in place of one that ended soon after its start: then kube-scheduler should leave the Lease to another.
+"""Whether this extender runs in place of one that did not last, or was killed: then kube-scheduler should leave the Lease to another.
 
 One that ends with each call (a memory limit that is too low, a fault below Python), or hangs with each, is well after each restart: a
-probe passes in between, and kube-scheduler's patience begins anew. How the container ended before is in the pod's status, where the
-kubelet writes it. kube-scheduler has no counterpart: where it ends it loses the Lease.
+probe passes in between, and kube-scheduler's patience begins anew. One that hung has cost half a minute by then, and the next call
+would cost as much again. How the container ended before is in the pod's status, where the kubelet writes it. kube-scheduler has no
+counterpart: where it ends it loses the Lease.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from extender.api.metav1 import Int32, Object, ObjectMeta, Time
 from extender.client.errors import ApiError, ForbiddenError, NotFoundError
@@ -23,6 +26,7 @@ SOON_SECONDS = 60.0  # after its start: one that has lived for longer has done i
 UNKNOWN_SECONDS = (
     10.0  # for which it counts as such a one where the API server has not said yet; a probe may take one failure more
 )
+KILLED = 137  # the exit code where the kernel had no memory left, or the kubelet no patience with one that hung
 REASON = 100  # characters of it
 
 
@@ -75,7 +79,7 @@ class EarlyEnd:
         self._began = clock()
         self._lock = threading.Lock()  # guards both below; the innermost
         self._asking = False
-        self._found: str | None = "" if lease is None else None  # None while the API server has not said
+        self._found: _End | None = _End() if lease is None else None  # None while the API server has not said
 
     def tick(self) -> None:
         """About once a second; returns at once."""
@@ -87,49 +91,62 @@ class EarlyEnd:
 
     @property
     def reason(self) -> str:
-        """Why another extender should go on, as far as it is known; empty from a minute after our own start on."""
-        with self._lock:
-            found = self._found
-        return found if found and self._clock() - self._began < SOON_SECONDS else ""
+        """Why another extender should lead, as far as it is known; empty from a minute after our own start on. Of one that did not
+        last alone: where there is no other, one that was killed once goes on at once."""
+        found = self._newly()
+        return found.said if found is not None and found.early else ""
 
     def trouble(self) -> str:
-        """The same for a probe: before it is known one that passes would begin kube-scheduler's patience anew."""
+        """For a probe of kube-scheduler: before it is known one that passes would begin its patience anew. Meanwhile calls are answered."""
+        found = self._newly()
+        if found is None and self._clock() - self._began < UNKNOWN_SECONDS:
+            return "how the extender ended before is not known yet"
+        return found.said if found is not None else ""
+
+    def _newly(self) -> _End | None:
         with self._lock:
-            unknown = self._found is None and self._clock() - self._began < UNKNOWN_SECONDS
-        return "how the extender ended before is not known yet" if unknown else self.reason
+            return self._found if self._clock() - self._began < SOON_SECONDS else _End()
 
     def _ask(self) -> None:
-        found: str | None = None
+        found: _End | None = None
         try:
             found = self._last_end()
-            if found:
-                log.warning("started in place of an extender that did not last reason=%r", found)
+            if found.said:
+                log.warning("started in place of an extender that did not last reason=%r", found.said)
         except ApiError as error:
             log.info("own pod could not be read error=%s", error)
         finally:
             with self._lock:
                 self._found, self._asking = found, False
 
-    def _last_end(self) -> str:
-        """What the status says of the container that was here before us, where that did not last. Raises ApiError."""
+    def _last_end(self) -> _End:
+        """What the status says of the container that was here before us. Raises ApiError."""
         if self._pod is None:
-            return ""
+            return _End()
         try:
             pod = self._api.get(OWN_PODS, self._pod.name, self._pod.namespace)
         except (NotFoundError, ForbiddenError):  # no pod runs us, or not under this name
-            return ""
+            return _End()
         for container in pod.status.container_statuses:
             if container.name == CONTAINER and container.last_state.terminated is not None:
-                return _early(container.last_state.terminated)
-        return ""
+                return _end(container.last_state.terminated)
+        return _End()
 
 
-def _early(ended: Terminated) -> str:
+@dataclass(frozen=True, slots=True)
+class _End:
+    """said: empty where it is no reason for anything. early: it did not last."""
+
+    said: str = ""
+    early: bool = False
+
+
+def _end(ended: Terminated) -> _End:
     """Times are in whole seconds, both of the node's clock."""
-    if ended.started_at is None or ended.finished_at is None:
-        return ""
-    lived = (ended.finished_at - ended.started_at).total_seconds()
-    if not 0 <= lived < SOON_SECONDS:
-        return ""
-    reason = ended.reason[:REASON] or "no reason"
-    return f"the extender before this one ended {lived:.0f}s after its start: {reason}, exit code {ended.exit_code}"
+    how = f"{ended.reason[:REASON] or 'no reason'}, exit code {ended.exit_code}"
+    lived = math.inf
+    if ended.started_at is not None and ended.finished_at is not None:
+        lived = (ended.finished_at - ended.started_at).total_seconds()
+    if 0 <= lived < SOON_SECONDS:
+        return _End(f"the extender before this one ended {lived:.0f}s after its start: {how}", early=True)
+    return _End(f"the extender before this one was killed: {how}") if ended.exit_code == KILLED else _End()

@@ -200,11 +200,11 @@ def test_an_extender_that_is_alive_and_errs_for_every_pod_costs_its_kube_schedul
 def test_an_extender_whose_event_loop_is_blocked_by_every_call_costs_its_kube_scheduler_the_lease(
     cluster: Cluster, start: Start, tmp_path: Path
 ) -> None:
-    """Each restart of the extender makes it well until the next call: seconds in which nothing is placed."""
+    """Each restart of the extender makes it well until the next call: that the one before was killed is in its pod's status."""
     sick = tmp_path / "sick"
     first, second = two(start, cluster, sick_while=sick, sick="blocks")
     sick.touch()
-    run_a_gang(cluster, within=SCALE * PATIENCE + 20)
+    run_a_gang(cluster, within=SCALE * (ERRS + LIVENESS) + 30)
     assert (second.pair.extender.planned(GROUP), holder(cluster)) == (1, "second")
     assert "kube-scheduler: liveness failed" in first.happened
     assert second.happened == []
@@ -213,11 +213,11 @@ def test_an_extender_whose_event_loop_is_blocked_by_every_call_costs_its_kube_sc
 def test_an_extender_that_ends_with_every_call_costs_its_kube_scheduler_the_lease(
     cluster: Cluster, start: Start, tmp_path: Path
 ) -> None:
-    """It has no memory for a call. Each restart makes it well until the next: that it did not last is in its pod's status."""
+    """It has no memory for a call. Each restart makes it well until the next: that it was killed is in its pod's status."""
     sick = tmp_path / "sick"
     first, second = two(start, cluster, sick_while=sick, sick="dies")
     sick.touch()
-    run_a_gang(cluster, within=SCALE * PATIENCE + 20)
+    run_a_gang(cluster, within=SCALE * (ERRS + LIVENESS) + 30)
     assert (second.pair.extender.planned(GROUP), holder(cluster)) == (1, "second")
     assert "kube-scheduler: liveness failed" in first.happened
     assert first.happened.index("kube-scheduler: liveness failed") <= 4, "before the back-off alone is longer than that"
@@ -257,12 +257,15 @@ def test_an_extender_that_never_gets_ready_leaves_the_lease_to_another(cluster: 
     )
 
 
-def test_an_extender_that_hangs_once_is_restarted_alone(cluster: Cluster, start: Start) -> None:
-    """Its kube-scheduler has more patience than that takes, and goes on leading. A start takes as long here as on a node."""
+def test_an_extender_that_hangs_once_is_restarted_alone_and_serves_until_another_leads(
+    cluster: Cluster, start: Start
+) -> None:
+    """The next call might hang as well: its kube-scheduler's patience does not begin anew. A start takes as long here as on a node."""
     first, second = two(start, cluster, scale=SLOWER)
     freeze(first.extender)
     run_a_gang(cluster, within=SLOWER * LIVENESS + 20)
-    assert first.happened == ["extender: liveness failed"]
-    assert (first.extender.restarts, first.scheduler.restarts) == (1, 0)
-    assert (holder(cluster), shows(first, LEADING), shows(second, LEADING)) == ("first", 1, 0)
-    assert second.pair.extender.planned(GROUP) == 0
+    eventually(lambda: holder(cluster) == "second", within=SLOWER * LIVENESS + 20, what="the other replica leads")
+    assert first.happened == ["extender: liveness failed", "kube-scheduler: liveness failed"]
+    assert first.extender.restarts == 1
+    eventually(lambda: shows(second, LEADING) == 1, within=START, what="its extender knows it")
+    assert second.happened == []

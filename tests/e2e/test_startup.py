@@ -44,6 +44,7 @@ def test_an_api_server_that_is_down_at_the_start(
         within=10,
         what="a pod hears that the extender is not ready",
     )
+    assert "cache not synced" in cluster.recorder.condition("plain")["message"], "and not that it is not known"
     link.set(PASS)
     extender.await_ready()
     cluster.recorder.await_bound("plain", within=30)

@@ -63,10 +63,10 @@ def test_one_that_is_started_in_place_of_one_that_did_not_last_says_so_for_a_min
 @pytest.mark.parametrize(
     "found",
     [
-        pytest.param(pod(lived=60), id="one that was there for a minute"),
+        pytest.param(pod(lived=60, reason="Error", exitCode=1), id="one that was there for a minute"),
         pytest.param(pod(container="kube-scheduler"), id="another container"),
-        pytest.param(pod(startedAt=None), id="a status that does not say when"),
-        pytest.param(pod(finishedAt="2026-11-23T09:00:00Z"), id="a clock that was set back"),
+        pytest.param(pod(startedAt=None, exitCode=0), id="a status that does not say when"),
+        pytest.param(pod(finishedAt="2026-11-23T09:00:00Z", exitCode=2), id="a clock that was set back"),
         pytest.param({"metadata": {"name": "us"}}, id="the first in its pod"),
         pytest.param(NotFoundError("gone"), id="no pod of our name"),
         pytest.param(ForbiddenError("no"), id="no right to read it"),
@@ -77,6 +77,28 @@ def test_nothing_is_wrong(found: dict[str, Any] | ApiError) -> None:
     assert world.after(1) == ""
     world.after(1)
     assert world.asked == 1
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        pytest.param(pod(lived=600), id="after minutes"),
+        pytest.param(pod(startedAt=None), id="of which it is not said when"),
+        pytest.param(pod(finishedAt="2026-11-23T09:00:00Z"), id="by a clock that was set back"),
+    ],
+)
+def test_one_that_was_killed_costs_kube_scheduler_the_lease_and_no_extender_its_own(found: dict[str, Any]) -> None:
+    """It hung, or had no memory: the next call may cost as much. Where there is no other extender it goes on at once."""
+    world = World(found)
+    assert world.after(1) == "the extender before this one was killed: OOMKilled, exit code 137"
+    assert world.end.reason == ""
+    assert world.after(SOON_SECONDS - 1) == ""
+
+
+def test_one_that_did_not_last_leaves_the_lease_to_another_extender_too() -> None:
+    world = World(pod())
+    world.after(1)
+    assert world.end.reason == KILLED
 
 
 def test_an_api_server_that_does_not_answer_is_asked_again_and_is_no_reason_for_long() -> None:
