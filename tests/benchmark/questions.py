@@ -52,6 +52,9 @@ QUESTIONS: dict[str, tuple[str, bytes | None]] = {
     "2,000 that fit": ("/whatif", question(2000, "1")),
     "16 too large for any node": ("/whatif", question(16, "64")),
     "16 that take the room of others": ("/whatif", question(16, "6", 9)),
+    "512 that fit": ("/whatif", question(512, "1")),
+    "512 too large for any node": ("/whatif", question(512, "64")),
+    "512 that take the room of others": ("/whatif", question(512, "6", 9)),
     "a drain": ("/drain/node-7", None),
 }
 

@@ -67,7 +67,7 @@ class Overlay:
     def __init__(self, slots: Slots, priority: int) -> None:
         self._slots = slots
         self.priority = priority
-        self.changed = slots.follow()
+        self.changed = slots.follow(priority)
         self._on: dict[str, Sequence[Slot]] = {}  # node -> the places there that hold
         self._clones: dict[str, tuple[NodeInfo, NodeInfo]] = {}  # without these places, and with them
         self._by_node: Mapping[str, Sequence[Slot]] | None = None  # a copy of `_on`, until that changes

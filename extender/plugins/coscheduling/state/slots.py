@@ -107,9 +107,14 @@ class Slots:
         """One that no slot has had."""
         return next(self._ids)
 
-    def follow(self) -> set[str]:
-        """A set that the node of each slot is put into, of those that there are and as they come and go; to be emptied at will."""
+    def follow(self, lowest: int | None = None) -> set[str]:
+        """A set that the node of each slot is put into, of those that there are and as they come and go; to be emptied at will.
+
+        lowest: as `lowest_against` has it, for a follower to which slots of a lower priority are nothing: where it is above any, those that
+        are there and not firm are left out."""
         changed = set(self._by_node)
+        if lowest == ABOVE_ANY_PRIORITY:
+            changed = {slot.node_name for slots in self._firm.values() for slot in slots.values()}
         self._followers.append(changed)
         return changed
 

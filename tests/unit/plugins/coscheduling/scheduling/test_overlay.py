@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -107,6 +107,26 @@ def test_priorities_that_see_the_same_places_share_one() -> None:
     slots.release("b")
     assert overlays.against(11) is overlays.against(21)
     assert [each.uid for each in overlays.against(11).places()] == ["c"]
+
+
+def test_above_the_priority_of_all_places_it_looks_at_the_firm_ones_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `kubectl gang whatif` asks for a gang of a high priority, while thousands have places."""
+    slots = Slots()
+    for number in range(400):
+        slots.reserve(place(f"p{number}", f"n{number}", firm=number == 7))
+    looked_at: list[str] = []
+    on_node = slots.on_node
+
+    def look(name: str) -> Collection[Slot]:
+        looked_at.append(name)
+        return on_node(name)
+
+    monkeypatch.setattr(slots, "on_node", look)
+    overlay = Overlays(slots).against(5)
+    assert [each.uid for each in overlay.places()] == ["p7"]
+    assert looked_at == ["n7"]
+    slots.reserve(place("urgent", "n8", 9, firm=True))
+    assert [each.uid for each in overlay.places()] == ["p7", "urgent"]
 
 
 def test_it_stays_the_same_object_for_as_long_as_nothing_has_changed() -> None:
