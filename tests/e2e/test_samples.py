@@ -1,12 +1,13 @@
 """kube-scheduler with a sample of the nodes, on the real control plane: a gang starts though a member is offered none of its rack's.
 
 kube-scheduler stops looking at 100 feasible nodes here, and begins where it ended for the pod before; one rack of 3 nodes among 300 has
-room for the whole gang. A member takes any free slot among those that it is offered, and is nominated where there is none. In a cluster
-that is nearly full kube-scheduler finds fewer than 100, and offers them all.
+room for the whole gang. A member takes any free slot among those that it is offered; where there is none its slot is moved to one of them,
+or, where a rack is required, it is nominated. In a cluster that is nearly full kube-scheduler finds fewer than 100, and offers them all.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -22,6 +23,8 @@ RACK = "example.com/rack"
 PERCENT = 10
 OTHERS = 297  # nodes that any member alone would fit
 MEMBERS = 12
+SPREAD_OUT = 40  # members of a gang that goes anywhere
+FEW_PLANS = 3  # of it: a member that comes while its gang is planned may be planned by itself
 
 
 def in_samples(config: dict[str, Any]) -> None:
@@ -66,6 +69,30 @@ def test_a_gang_starts_in_the_rack_that_it_requires_though_samples_leave_it_out(
     cluster.recorder.await_bound(*names, within=20)
     places = {(cluster.recorder.pod(name) or {})["spec"]["nodeName"] for name in names}
     assert places == {f"other-150-rack-{number}" for number in range(3)}
+
+
+def test_slots_that_no_sample_holds_are_moved_to_offered_nodes_and_nothing_is_planned_again(
+    cluster: Cluster, with_samples: Pair
+) -> None:
+    """The first of them have their slots on the first nodes, and what kube-scheduler offers the later ones begins beyond."""
+    nodes(cluster)
+    moved, planned = with_samples.extender.metric("gang_extender_moved_slots_total"), plans(with_samples)
+    cluster.pod_group("train", SPREAD_OUT)
+    names = [f"train-{number}" for number in range(SPREAD_OUT)]
+    for name in names:
+        cluster.pod(name, group="train", requests={"cpu": "1"})
+    cluster.recorder.await_bound(*names, within=20)
+    places = Counter((cluster.recorder.pod(name) or {})["spec"]["nodeName"] for name in names)
+    assert all(number == 1 or "rack" in name for name, number in places.items())
+    assert with_samples.extender.metric("gang_extender_moved_slots_total") > moved
+    assert plans(with_samples) <= planned + FEW_PLANS
+
+
+def plans(pair: Pair) -> int:
+    """Whole gangs that were planned, or members of one by themselves, so far."""
+    name = 'gang_extender_podgroup_schedule_attempts_total{result="planned"}'
+    lines = pair.extender.ops("/metrics")[1].splitlines()
+    return int(sum(float(line.removeprefix(name)) for line in lines if line.startswith(name)))
 
 
 def test_a_gang_starts_on_what_a_nearly_full_cluster_has_left(cluster: Cluster, with_samples: Pair) -> None:
