@@ -23,6 +23,7 @@ from extender.client.interface import API, LEASES, NAMESPACES, NODES, POD_DISRUP
 from extender.config.defaults import served_profiles
 from extender.config.types import ExtenderConfiguration
 from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND
+from extender.framework.node_sample import num_feasible_nodes_to_find
 from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.framework.runtime.metrics_recorder import record
 from extender.plugins import names
@@ -226,6 +227,7 @@ class _Assembly:
             succeeded_pods=self._list_succeeded_pods,
             errors_back_off=True,
             offers_all=lambda: self._cache.node_count() <= most_offered,
+            offers_few=lambda: _offers_few(configuration, self._cache.node_count()),
             ring=bell.activate_all,
             max_held_binds=configuration.max_held_binds,
             preemption=PreemptionDependencies(
@@ -361,10 +363,21 @@ class _Assembly:
 
 
 def _most_nodes_offered(configuration: ExtenderConfiguration) -> int:
-    """Up to how many nodes gated members are freed without a nomination: docs/design/0014."""
+    """Up to how many nodes gated members are freed without a nomination, whatever is promised of where they go: docs/design/0014."""
+    return NODES_WITHOUT_NOMINATION if _percentages(configuration) == {100} else MIN_FEASIBLE_NODES_TO_FIND
+
+
+def _offers_few(configuration: ExtenderConfiguration, nodes: int) -> bool:
+    """Whether kube-scheduler's sample of so many nodes is small enough for that, as far as the extender is told."""
+    every = _percentages(configuration)
+    known = bool(every) and 0 not in every
+    return known and num_feasible_nodes_to_find(max(every), nodes) <= NODES_WITHOUT_NOMINATION
+
+
+def _percentages(configuration: ExtenderConfiguration) -> set[int]:
+    """percentageOfNodesToScore of each profile; 0 where nothing is said of it."""
     own = {profile.percentage_of_nodes_to_score for profile in served_profiles(configuration)}
-    every = {configuration.percentage_of_nodes_to_score if each is None else each for each in own}
-    return NODES_WITHOUT_NOMINATION if every == {100} else MIN_FEASIBLE_NODES_TO_FIND
+    return {configuration.percentage_of_nodes_to_score if each is None else each for each in own}
 
 
 class _OnceSynced:

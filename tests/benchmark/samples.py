@@ -1,9 +1,9 @@
 """percentageOfNodesToScore at 100, 1,000 and 5,000 nodes: what a gang of 256 costs, and where single pods go.
 
-Percentages of 100, 30, 10, and kube-scheduler's own by default, in turn. Of the gang: last member created to all bound, and the CPU of
-kube-scheduler and of the extender for a member. Of 120 single pods that prefer one node in fifty and to be spread over three zones: the
-share that is on such a node, and by how many pods the zones differ. BENCHMARK_NODES: the sizes, as `100,1000`; BENCHMARK_ONLY: percentages
-with that in their name.
+Percentages of 100, 30, 10, and kube-scheduler's own by default, in turn; 100 and 10 with gated members too. Of the gang: last member
+created to all bound, and the CPU of kube-scheduler and of the extender for a member. Of 120 single pods that prefer one node in fifty and
+to be spread over three zones: the share that is on such a node, and by how many pods the zones differ. BENCHMARK_NODES: the sizes, as
+`100,1000`; BENCHMARK_ONLY: percentages with that in their name.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tests.e2e.control_plane import ControlPlane
 
 SIZES = (100, 1000, 5000)
 PERCENTAGES = (100, 30, 10, 0)
+OF_GATED = (100, 10)
 GANG = Load(gangs=1, members=256)
 SINGLE = 120
 WITHIN = 120.0
@@ -34,9 +35,9 @@ def sizes() -> tuple[int, ...]:
     return tuple(int(size) for size in named.split(",")) if named else SIZES
 
 
-def _contender(percentage: int) -> Contender:
-    name = f"{percentage} %" if percentage else "by default"
-    return Contender(f"plain, {name}", extended=True, early=True, percentage=percentage)
+def _contender(percentage: int, *, gated: bool = False) -> Contender:
+    name = f"{'gated' if gated else 'plain'}, {f'{percentage} %' if percentage else 'by default'}"
+    return Contender(name, extended=True, gated=gated, early=True, percentage=percentage)
 
 
 def _labels(number: int) -> Mapping[str, str]:
@@ -65,7 +66,7 @@ def _create_single(plane: ControlPlane) -> None:
 
 
 def _one_round(plane: ControlPlane, table: Table, contender: Contender, number: int) -> None:
-    folder = plane.folder / f"samples-{contender.percentage}-{number}"
+    folder = plane.folder / f"{contender.name}-{number}"
     with Running(contender, plane, folder) as running:
         watcher = Watcher(plane)
         before = running.scheduler_seconds, running.our_seconds
@@ -107,7 +108,7 @@ def _measure(nodes: int) -> None:
         create_nodes(plane, nodes, "4", labels=_labels)
         title = f"a gang of {GANG.members} and {SINGLE} single pods on {nodes} nodes, by percentageOfNodesToScore"
         table = Table(title, f"samples-{nodes}")
-        contenders = only(*map(_contender, PERCENTAGES))
+        contenders = only(*map(_contender, PERCENTAGES), *(_contender(each, gated=True) for each in OF_GATED))
         for_each_round(contenders, partial(_one_round, plane, table))
         for contender in contenders:
             table.row(contender.name, "seconds", "s", "last member created to all bound")

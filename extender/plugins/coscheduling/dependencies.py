@@ -247,7 +247,7 @@ class CoschedulingDependencies:
     lead and have seen the whole cluster. ours: whether a pod is of a scheduler that we serve; scheduler_name: one of these.
     topology: the levels that are configured. pack_single_pods: whether prioritize keeps such pods off free domains.
     offers_all: whether kube-scheduler offers us every node that it finds feasible, and they are few enough for it to judge them all
-    at less than a nomination costs.
+    at less than a nomination costs. offers_few: whether that holds of the sample that it offers, which need not have the member's slot.
     has_unbound_claims: whether a pod has volumes that kube-scheduler is still to bind. errors_back_off: whether a failed bind
     call sends the pod into an error back-off, as kube-scheduler's.
     plan_beside: runs a turn of planning on a thread of its own, once however often it is asked for before it starts, so that filter
@@ -275,6 +275,7 @@ class CoschedulingDependencies:
     has_unbound_claims: Callable[[corev1.Pod], bool] = lambda pod: False
     errors_back_off: bool = False
     offers_all: Callable[[], bool] = lambda: False
+    offers_few: Callable[[], bool] = lambda: False
     plan_beside: Callable[[Callable[[], None]], None] | None = None
     wait: Wait = threading.Event.wait
     max_held_binds: float = math.inf

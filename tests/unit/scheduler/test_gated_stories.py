@@ -39,8 +39,9 @@ def test_a_gang_is_freed_with_no_nomination_and_then_binds(bench: Bench) -> None
     ("percentage", "nodes", "nominated"),
     [
         pytest.param(0, 100, False, id="so few nodes are always all offered"),
-        pytest.param(0, 101, True, id="of more a sample"),
-        pytest.param(99, 101, True, id="a large one is one too"),
+        pytest.param(0, 101, True, id="of more a sample of which nothing is known"),
+        pytest.param(99, 101, False, id="which one is told of, and slots are moved to what it holds"),
+        pytest.param(10, 501, False, id="also of a larger cluster"),
         pytest.param(100, 101, False, id="where all are offered"),
         pytest.param(100, 500, False, id="up to five hundred"),
         pytest.param(100, 501, True, id="beyond, kube-scheduler should not have to judge them all for each member"),

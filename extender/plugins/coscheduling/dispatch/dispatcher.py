@@ -17,6 +17,7 @@ from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.bind_slots import BindSlots
+from extender.plugins.coscheduling.dispatch.free_to_move import is_free_to_move
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import WITH_NODE, Group
@@ -43,7 +44,7 @@ class Dispatcher:
         answered this moment needs no patch: the caller, and members whose filter call waits for the plan. only: the UID of
         a member that came while its gang gathers; its siblings are sent by now.
         """
-        offers_all = self._with.offers_all()
+        offers_all, offers_few = self._with.offers_all(), self._with.offers_few()
         with self._manager.lock:
             gang_set = gang_set_of(self._manager, group)
             answered = {uid for each in gang_set for uid, call in each.calls.items() if call.waiting} | {caller}
@@ -56,7 +57,11 @@ class Dispatcher:
                 for pod, _ in places
                 if group.members[pod.uid].ungated_without_nomination and pod.uid not in group.refused
             }
-            unnamed = {pod.uid for pod, _ in places if self._needs_no_name(group, pod.uid, offers_all)}
+            unnamed = {
+                pod.uid
+                for pod, _ in places
+                if self._needs_no_name(group, pod.uid, offers_all=offers_all, offers_few=offers_few)
+            }
             for pod, node_name in places:
                 member = group.members[pod.uid]
                 member.nomination = node_name
@@ -75,16 +80,19 @@ class Dispatcher:
                 self.steering.nominate(group.key, named)
         self.steering.carry_out()
 
-    def _needs_no_name(self, group: Group, uid: str, offers_all: bool) -> bool:
-        """Whether a member finds its place without a nomination: our filter says where. Lock held.
+    def _needs_no_name(self, group: Group, uid: str, *, offers_all: bool, offers_few: bool) -> bool:
+        """Whether a member finds its place without a nomination: our filter says where, or moves its slot to where it is asked about.
+        Lock held.
 
         A gate once gone wakes no pod: a member that has come and was refused is woken by its nomination.
         """
         if uid in group.refused:
             return False
         member = group.members[uid]
-        first = uid in group.gated and member.nomination is None
-        return member.ungated_without_nomination or (first and offers_all)
+        if member.ungated_without_nomination or uid not in group.gated or member.nomination is not None:
+            return member.ungated_without_nomination
+        slot = self._manager.slots.get(uid)
+        return offers_all or (offers_few and slot is not None and is_free_to_move(self._manager, group, slot))
 
     def _forget_sent(self, group: Group, uid: str) -> bool:
         """Returns whether that takes no patch: the member was never nominated. Lock held."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from extender import metrics
 from extender.api import corev1
+from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
@@ -146,6 +147,8 @@ class Admission:
         place = self._place(group, pod, offered)
         if place is None and self._dispatcher.too_early(group, pod.uid):
             return None, self._refuse(group, pod, unresolvable(messages.TURN_NOT_COME))
+        if place is None and self._is_sent_to_its_place(group, pod.uid, offered):
+            return None, self._refuse(group, pod, unresolvable(messages.PLACE_NOT_OFFERED))
         if place is None and self._rounds.requests.needs_plan(group, pod.uid):
             return None
         if not self._dispatcher.bind_slots.lets_in_member(group, pod.uid):
@@ -175,9 +178,20 @@ class Admission:
         if own is not None and not self._dispatcher.too_early(group, pod.uid) and not _by_nomination(pod, offered):
             if (moved := self._moved_slots.move(group, pod.uid, offered)) is not None:
                 return moved
+            if self._is_sent_to_its_place(group, pod.uid, offered):
+                return None
             refute(self._manager, group, own, How.NOT_OFFERED, offered)
             self._manager.places.release(group, [pod.uid])
         return None
+
+    def _is_sent_to_its_place(self, group: Group, uid: str, offered: frozenset[str]) -> bool:
+        """Whether the member keeps its slot, which the sample does not hold, is refused, and nominated there: one that was freed without
+        a nomination since its slot could be moved, and now there is no room for that. Lock held."""
+        return (
+            len(offered) >= MIN_FEASIBLE_NODES_TO_FIND
+            and self._manager.slots.get(uid) is not None
+            and group.members[uid].ungated_without_nomination
+        )
 
     def _needs_plan(
         self, group: Group, pod: corev1.Pod, offered: frozenset[str], before: PlanCall | None

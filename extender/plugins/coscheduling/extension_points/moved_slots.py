@@ -8,8 +8,6 @@ No counterpart upstream
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from cachetools import LRUCache
 
@@ -20,17 +18,14 @@ from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
+from extender.plugins.coscheduling.dispatch.free_to_move import is_free_to_move
 from extender.plugins.coscheduling.planner.room import BoolColumn
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservations
 from extender.plugins.coscheduling.scheduling.overlay import BELOW_ANY_PRIORITY
 from extender.plugins.coscheduling.scheduling.plan_request import PlanRequests
 from extender.plugins.coscheduling.scheduling.topology import places_of, topology_of
-from extender.plugins.coscheduling.spec.pod_group import GroupSpec
-from extender.plugins.coscheduling.state.gang_sets import is_linked
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.quorum import schedules_alone
-from extender.plugins.coscheduling.state.slots import Slot
 
 KEPT_SHAPES = 64  # of which it is known what nodes they may go to
 
@@ -61,43 +56,28 @@ class MovedSlots:
         slot, spec = self._manager.slots.get(uid), self._manager.specs.of(group)
         if len(offered) < MIN_FEASIBLE_NODES_TO_FIND or slot is None or spec is None:
             return None
-        if not self._is_free_to_move(group, spec, slot):
-            return None
-        topology = topology_of(self._requests.topology, [spec.topology])
-        member, snapshot = group.members[uid].info, self._with.newest_snapshot()
+        member, snapshot = group.members[uid], self._with.newest_snapshot()
         table = table_of(snapshot)
-        if topology.required or table is None:
+        if member.is_nominated or table is None or not is_free_to_move(self._manager, group, slot):
             return None
         laid = self._requests.overlays.against(BELOW_ANY_PRIORITY).over(snapshot)
-        rows = self._rows(group, member, self._left(group, uid, offered), snapshot, table)
-        if rows is None or is_kept_off(member, laid):
+        rows = self._rows(member.info, self._left(group, uid, offered), snapshot, table)
+        if rows is None or is_kept_off(member.info, laid):
             return None
+        topology = topology_of(self._requests.topology, [spec.topology])
         placed = list(places_of(self._manager, group, but=uid)) if topology.levels else ()
         try:
-            row = planner.place_one(member, laid, rows, topology, placed)
+            row = planner.place_one(member.info, laid, rows, topology, placed)
         except planner.UnknownLevelError:
             return None
         if row is None:
             return None
         node_name = table.names[row]
         self._manager.slots.move(uid, node_name)
+        if member.nomination is not None:
+            member.nomination = node_name
         metrics.moved_slots.inc()
         return node_name
-
-    def _is_free_to_move(self, group: Group, spec: GroupSpec, slot: Slot) -> bool:
-        """Whether nothing but room is promised of where it is, and a plan would be of this member alone."""
-        manager, member = self._manager, group.members[slot.uid]
-        if slot.firm or slot.expires == math.inf or slot.ranks is not None or slot.kind is not None:
-            return False
-        if member.nomination is not None or slot.uid in group.held or group.preempting is not None:
-            return False
-        if group.key in manager.slots.waves or group.key in manager.slots.looking:
-            return False
-        if spec.invalid or spec.slicing_of(member.pod) is not None or schedules_alone(group, spec, slot.uid):
-            return False
-        if group.steps or group.early or group.in_part or spec.to_come:
-            return False
-        return not is_linked(manager, group) and not planner.looks_at_others(member.info)
 
     def _left(self, group: Group, uid: str, offered: frozenset[str]) -> frozenset[str]:
         """Of the nodes offered those that a plan might give the member."""
@@ -107,9 +87,7 @@ class MovedSlots:
         nominated = self._requests.nominated((group,), BELOW_ANY_PRIORITY)
         return left.difference(name for name, _ in nominated) if nominated else left
 
-    def _rows(
-        self, group: Group, member: PodInfo, names: frozenset[str], snapshot: NodeInfoLister, table: NodeTable
-    ) -> Rows | None:
+    def _rows(self, member: PodInfo, names: frozenset[str], snapshot: NodeInfoLister, table: NodeTable) -> Rows | None:
         """Of the nodes of these names those whose labels and taints let the member in, in ascending order; None where one is not known
         yet."""
         rows = table.rows_named(list(names))

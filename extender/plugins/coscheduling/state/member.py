@@ -188,6 +188,11 @@ class Member:
         """Where it is, or is held; empty for one that is on its way, or waits."""
         return self.pod.node_name or self.node
 
+    @property
+    def is_nominated(self) -> bool:
+        """Whether kube-scheduler knows the node that it is to go to, and asks about that one first."""
+        return self.nomination is not None and not self.ungated_without_nomination
+
     def forget_dispatch(self) -> None:
         """It is on its way no more: it has come, or its nomination is withdrawn."""
         self.nomination = None

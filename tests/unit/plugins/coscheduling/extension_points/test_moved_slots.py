@@ -219,15 +219,6 @@ def test_what_is_promised_of_where_it_is_has_it_planned_anew(
     assert w.plans > before
 
 
-def as_if(w: World, **changed: Any) -> None:
-    w.plugin.manager.slots.reserve(replace(slot(w, "p1"), **changed))
-
-
-def looked_at(w: World) -> None:
-    """A sibling of another shape minds where members are."""
-    w.plugin.manager.slots.reserve(replace(slot(w, "p0"), pod_info=apart(member("p0")).info()))
-
-
 def kept_off(w: World) -> None:
     """A member of another gang, which kube-scheduler has not assumed yet, keeps others out of its zone."""
     info = make_pod().name("x").uid("x").req(cpu=1).pod_anti_affinity("zone", SPREAD).info()
@@ -238,29 +229,35 @@ def sent(w: World) -> None:
     w.plugin.manager.groups["default/g"].members["p1"].nomination = slot(w, "p1").node_name
 
 
+def firm_itself(w: World) -> None:
+    w.plugin.manager.slots.reserve(replace(slot(w, "p1"), firm=True))
+
+
 @pytest.mark.parametrize(
     "arrange",
     [
-        pytest.param(lambda w: as_if(w, firm=True), id="a firm slot"),
-        pytest.param(lambda w: as_if(w, expires=float("inf")), id="one whose room is still to come free"),
-        pytest.param(lambda w: as_if(w, ranks=range(2)), id="the slot of a slice"),
-        pytest.param(lambda w: as_if(w, kind=("worker", "")), id="one of several kinds of slices"),
-        pytest.param(lambda w: as_if(w, wave=1), id="members that come one after the other"),
-        pytest.param(looked_at, id="a sibling that looks at others"),
         pytest.param(kept_off, id="a slot for a pod that keeps members off"),
         pytest.param(sent, id="a member that is nominated"),
-        pytest.param(lambda w: as_if(w, pod_info=apart(member("p1")).info()), id="members that keep apart"),
-        pytest.param(lambda w: as_if(w, pod_info=spread(member("p1")).info()), id="members that are spread"),
+        pytest.param(firm_itself, id="a slot that is not free to move"),
     ],
 )
-def test_a_slot_that_is_not_free_to_move_stays(world: Make, arrange: Callable[[World], None]) -> None:
+def test_a_slot_stays_where_more_than_room_counts(world: Make, arrange: Callable[[World], None]) -> None:
     w = cluster(world)
     apply(w)
     planned(w)
     arrange(w)
-    group, moved = w.plugin.manager.groups["default/g"], w.plugin.admission._moved_slots
     World.made.remove(w)
-    assert moved.move(group, "p1", frozenset(SAMPLE)) is None
+    group = w.plugin.manager.groups["default/g"]
+    assert w.plugin.admission._moved_slots.move(group, "p1", frozenset(SAMPLE)) is None
+
+
+def test_a_freed_member_that_is_not_nominated_is_told_where_its_slot_is_now(world: Make) -> None:
+    w = cluster(world)
+    apply(w)
+    members = planned(w)
+    group = w.plugin.manager.groups["default/g"]
+    group.members["p1"].nomination, group.members["p1"].ungated_without_nomination = slot(w, "p1").node_name, True
+    assert w.filter(members[1], SAMPLE) == SAMPLE[0] == group.members["p1"].nomination
 
 
 def test_gangs_that_start_together_are_planned_together(world: Make) -> None:

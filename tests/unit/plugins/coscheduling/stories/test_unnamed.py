@@ -7,7 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from extender.api import corev1
+from extender.plugins.coscheduling.messages import PLACE_NOT_OFFERED
+from extender.plugins.coscheduling.planner.request import Topology
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
+from tests.unit.plugins.coscheduling.planning import LEVELS
+from tests.unit.plugins.coscheduling.sampling import SAMPLE, apply, cluster
 from tests.unit.plugins.coscheduling.stories.test_gated import gated, refused, start, ungated
 
 Make = Callable[..., World]
@@ -116,3 +120,37 @@ def test_nothing_is_taken_back_of_a_member_that_was_not_nominated_and_one_that_w
     w.run_tasks()
     assert [name for name, _ in w.steered] == ["p0"]
     assert w.ungated.count("p1") == 2
+
+
+def test_where_a_sample_is_offered_they_are_freed_too_and_their_slots_go_where_they_are_asked_about(
+    world: Make,
+) -> None:
+    w = cluster(world, offers_few=lambda: True)
+    members = [gated("p0"), gated("p1")]
+    start(w, *members)
+    assert (sorted(w.ungated), w.steered) == (["p0", "p1"], [])
+    assert {w.filter(freed(w, member), SAMPLE) for member in members} == set(SAMPLE[:2])
+    assert (len(w.ungated), w.steered, w.woken, w.plans) == (2, [], [], 1)
+
+
+def test_where_a_sample_is_offered_those_are_nominated_that_have_to_be_where_they_are(world: Make) -> None:
+    w = cluster(world, offers_few=lambda: True, topology=Topology(LEVELS[1:]))
+    apply(w, "g", 2, topology_required="rack")
+    w.create(gated("p0"), gated("p1"))
+    w.run_tasks()
+    assert w.ungated == []
+    assert sorted(name for name, _ in w.steered) == ["p0", "p1"]
+
+
+def test_one_that_finds_no_room_in_its_sample_is_nominated_to_its_slot(world: Make) -> None:
+    w = cluster(world, offers_few=lambda: True)
+    member = gated("p0")
+    start(w, member, gated("p1"))
+    seen = freed(w, member)
+    for name in SAMPLE:
+        w.on_nodes[name] = pod(f"x-{name}", node_name=name)
+    (slot,) = (each for each in w.plugin.manager.slots if each.uid == "p0")
+    assert w.filter(seen, SAMPLE) == PLACE_NOT_OFFERED
+    w.run_tasks()
+    assert (w.steered, w.plans) == ([("p0", slot.node_name)], 1)
+    assert w.filter(seen, [slot.node_name]) == slot.node_name
