@@ -51,7 +51,8 @@ _SEARCHES = tuple(
         ),
     )
 )
-# A text without any of these has no secret: nearly all are told so by one search.
+# A text without any of these has no secret: nearly all are told so by their words, which costs a tenth of the search.
+_WORDS = ("-----begin", "ls0tls1", "ey", "://", "bearer", "basic", "negotiate", "token", "pass", "secret", "key")
 _SUSPECT = re.compile(
     r"-----BEGIN|LS0tLS1|\bey[A-Za-z0-9_-]{6}|://|bearer|basic|negotiate|token|pass|secret|key", re.IGNORECASE
 )
@@ -59,8 +60,16 @@ _SUSPECT = re.compile(
 
 def redacted(text: str) -> str:
     """The text with each secret in it replaced; quotes stay, so that JSON stays JSON. The same again changes nothing more."""
-    if _SUSPECT.search(text) is None:
+    if _is_plain(text) or _SUSPECT.search(text) is None:
         return text
     for search, by in _SEARCHES:
         text = search.sub(by, text)
     return text
+
+
+def _is_plain(text: str) -> bool:
+    """Whether it has none of the words. Beyond ASCII there are letters that a search takes for those of a word."""
+    if not text.isascii():
+        return False
+    lower = text.lower()
+    return not any(word in lower for word in _WORDS)

@@ -7,12 +7,25 @@ Used by the worker. gunicorn: workers/base_async.py
 from __future__ import annotations
 
 import logging
+import time
+from email.utils import formatdate
+from functools import lru_cache
 from typing import Any
 
 from extender.server import known_heads
 from extender.server.known_heads import KnownRequest
 
 log = logging.getLogger(__name__)
+
+
+def date() -> str:
+    """Of the Date header, for gunicorn, which makes a date for each answer: one for all of a second."""
+    return _date_of(int(time.time()))
+
+
+@lru_cache(maxsize=1)
+def _date_of(second: int) -> str:
+    return formatdate(second, usegmt=True)
 
 
 def respond(wsgi: Any, cfg: Any, request: KnownRequest, sock: Any, client: Any, server: Any, *, last: bool) -> None:

@@ -19,6 +19,7 @@ from gevent import monkey
 from gevent.pool import Pool
 from gevent.server import StreamServer
 from gevent.socket import wait_read
+from gunicorn import util
 from gunicorn.http.parser import RequestParser
 from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
@@ -31,7 +32,7 @@ from extender.server.known_heads import KnownRequest
 from extender.server.loop_lag import LoopLag
 from extender.server.options import QUESTION_BYTES, ServeOptions
 from extender.server.peer_watch import EpollPeerWatch
-from extender.server.respond import respond
+from extender.server.respond import date, respond
 from extender.server.state import Port, state_of
 from extender.server.tls import Certificates
 
@@ -157,6 +158,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
         pool.size = pool.maxsize
         super().load_wsgi()
         RequestParser.mesg_class = KnownRequest
+        util.http_date = date
         self.cfg = Settled(self.cfg)
         state_of(self.wsgi).peer_watch = EpollPeerWatch()
         state_of(self.wsgi).verbs.start()

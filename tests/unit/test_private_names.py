@@ -188,6 +188,13 @@ RELIANCES = [
     Reliance(
         "server/worker.py",
         "gunicorn",
+        "gunicorn.util",
+        "answers of one second share their date",
+        {"http_date": "timestamp"},
+    ),
+    Reliance(
+        "server/worker.py",
+        "gunicorn",
         "gunicorn.workers.base_async.AsyncWorker",
         "GeventWorker's own handle would take the timeouts off",
         {"handle": "self, listener, client, addr"},

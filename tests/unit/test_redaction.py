@@ -46,6 +46,8 @@ SECRETS = {
     "a token in escaped JSON": (r'got "{\"token\": \"mole4711\"}"', "mole4711"),
     "a token in YAML": ("line 7: token: mole4711mole", "mole4711"),
     "a token of a query": ("GET /x?access_token=mole&y=1", "=mole"),
+    "a name with a letter that no lower() makes an s": ("pa\u017f\u017fword=mole4711", "mole4711"),
+    "a name in capitals": ("PASSWORD=mole4711", "mole4711"),
     "a client key of a kubeconfig": ("users[0].client-key-data: bW9sZTQ3MTE=", "bW9sZTQ3MTE"),
 }
 

@@ -138,6 +138,7 @@ def time_for_siblings(
     coming = (
         group.members[uid].pod
         for group in gang_set
+        if group.claiming  # for nearly all there is nothing to take those from that are held
         for uid in group.claiming - group.assigned - group.held.keys() - {arriving}
         if uid not in group.refused or manager.slots.get(uid) is not None
     )
