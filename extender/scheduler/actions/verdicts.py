@@ -38,6 +38,7 @@ Said = tuple[str, bool]
 RETRY = Retry(1.0, 60.0)
 START_SECONDS = 5.0  # from a start to its condition, unless minMember are bound before: one patch says both
 WAITING_SECONDS = 8.0  # likewise of a gang that waits for members: most gangs are complete, and start, before
+MADE_SECONDS = 22.0  # longer, while its members are still being made: a controller makes some twenty a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +127,14 @@ class GroupVerdicts:
                 self.writer.forget()
             unwritten = list(self._unwritten.items())
         for said, each in unwritten:
-            if each.due <= now or (each.is_start and self.writer.whole(each.pod_group)):
+            if self._is_due(each, now):
                 self._write_now(said)
+
+    def _is_due(self, each: _Unwritten, now: float) -> bool:
+        if each.is_start and self.writer.whole(each.pod_group):
+            return True
+        waits = each.verdict.reason == WAITING and not each.failures and self.writer.growing(each.pod_group)
+        return each.due + (MADE_SECONDS if waits else 0.0) <= now
 
     def _tell_member(self, key: str, verdict: Verdict, member: corev1.Pod | None) -> None:
         """Of a gang without an object: the member is one that our gate holds, so that kube-scheduler says nothing of it. Where there

@@ -8,6 +8,7 @@ scheduler-plugins: pkg/controllers/podgroup_controller.go
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
@@ -39,6 +40,8 @@ log = logging.getLogger(__name__)
 
 BETWEEN_SECONDS = 5.0  # two writes of one status in which no condition changes
 FIRST_SECONDS = 2.0  # from a group's first event to its first write
+GROWING_SECONDS = 8.0  # after a member came: more of them may still be on their way
+MADE_SECONDS = 20.0  # added to QUIET_SECONDS at most, while members come
 QUIET_SECONDS = 10.0  # likewise, and between two writes, of one of which nothing has a node: most gangs start within it
 LIST_SECONDS = 5.0  # between two questions which pods of a namespace have ended
 AGAIN_SECONDS = 60.0  # after a write that was refused
@@ -80,6 +83,7 @@ class PodGroupController:
         self._dirty: dict[str, bool] = {}  # keys -> whether the line alone has changed
         self._due: dict[str, float] = {}  # keys -> when its status may be written next
         self._quiet_until: dict[str, float] = {}  # keys -> when it is written though nothing of it has a node
+        self._came: dict[str, float] = {}  # keys -> when the last member that is new came
         self._refused: dict[str, float] = {}  # keys -> until when nothing is tried again
         self._ask_at: dict[str, float] = {}  # namespaces -> when it may be asked anew which of their pods have ended
         self._wanted: dict[
@@ -93,7 +97,7 @@ class PodGroupController:
         self._line_at = 0.0
         self._led_since: float | None = None
         self.other_managers: frozenset[str] = frozenset()
-        writer.shown, writer.whole = self.shown, self.whole
+        writer.shown, writer.whole, writer.growing = self.shown, self.whole, self.growing
 
     def leads_for_long(self) -> bool:
         """Whether each binding that is seen now was made while we led."""
@@ -109,6 +113,8 @@ class PodGroupController:
         with self._lock:
             for key in changed:
                 self._dirty[key] = False
+                if old is None:
+                    self._came[key] = self._clock()
 
     def on_pod_group(self, old: PodGroup | None, new: PodGroup | None) -> None:
         """Our own counts, which come back by the watch, are no news."""
@@ -125,6 +131,12 @@ class PodGroupController:
         return (
             isinstance(pod_group, PodGroup) and self._records.counts(pod_group.key).bound >= pod_group.spec.min_member
         )
+
+    def growing(self, pod_group: OwnPodGroup) -> bool:
+        """Whether members of it are still being made, as far as that shows."""
+        with self._lock:
+            came = self._came.get(f"{pod_group.metadata.namespace}/{pod_group.metadata.name}", -math.inf)
+        return self._clock() - came < GROWING_SECONDS
 
     def shown(self, pod_group: PodGroup) -> Fields:
         """What its status is to say besides conditions."""
@@ -187,6 +199,7 @@ class PodGroupController:
                 self._dirty,
                 self._due,
                 self._quiet_until,
+                self._came,
                 self._refused,
                 self._wanted,
                 self._strange_since,
@@ -245,6 +258,7 @@ class PodGroupController:
         if pod_group is None or pod_group.unreadable:
             with self._lock:
                 self._dirty.pop(key, None)
+                self._came.pop(key, None)
             return
         known = self._writer.newest(pod_group)
         counts = self._records.counts(key)
@@ -253,6 +267,7 @@ class PodGroupController:
         conditions = self._conditions(known, counts, now) if isinstance(known, PodGroup) else []
         kinds = frozenset((each.type, each.status) for each in conditions)
         shown, written = self.shown(pod_group), self._writer.written(pod_group)
+        growing = self.growing(pod_group)
         if written is None:
             written = fields(pod_group.status, shown)
         with self._lock:
@@ -264,7 +279,8 @@ class PodGroupController:
                 now >= self._due.setdefault(key, now + FIRST_SECONDS)
                 and pod_group.metadata.uid not in self._writer.awaited
             )
-            if now < self._quiet_until.setdefault(key, now + QUIET_SECONDS):
+            quiet_until = self._quiet_until.setdefault(key, now + QUIET_SECONDS)
+            if now < quiet_until + (MADE_SECONDS if growing else 0.0):
                 due = due and not (_is_quiet(shown) and _is_quiet(written))
             refused = now < self._refused.get(key, 0.0)
             if (kinds and settled and not refused) or (differs and due):

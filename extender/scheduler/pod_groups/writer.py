@@ -32,13 +32,13 @@ def nothing(pod_group: PodGroup) -> Fields:
 
 
 def unknown(pod_group: OwnPodGroup) -> bool:
-    """Where nothing is counted: a start is written when its time has come."""
+    """Where nothing is counted: what is to be written is, when its time has come."""
     return False
 
 
 class PodGroupStatusWriter:
     """`pool` has one thread, on which all is written. shown: what the pods of a group show, which every patch of its status brings along.
-    whole: whether minMember of them have a node.
+    whole: whether minMember of them have a node. growing: whether members of it are still being made.
 
     awaited: UIDs of PodGroups of which a verdict is written soon, and brings along what the pods show; others look, verdicts changes it.
     conditions_kept: whether the CRD has status.conditions, as far as its answers show: scheduler-plugins' own has none.
@@ -48,6 +48,7 @@ class PodGroupStatusWriter:
         self.pool = WorkerPool("verdicts", 1)
         self.shown: Callable[[PodGroup], Fields] = nothing
         self.whole: Callable[[OwnPodGroup], bool] = unknown
+        self.growing: Callable[[OwnPodGroup], bool] = unknown
         self.awaited: set[str] = set()
         self.conditions_kept = True
         self._api = api

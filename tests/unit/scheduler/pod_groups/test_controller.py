@@ -212,6 +212,32 @@ def test_a_gang_that_waits_for_members_says_so_within_ten_seconds_in_one_patch(c
     assert cluster.conditions() == {"Scheduled": "False QuorumMissing"}
 
 
+def test_a_gang_whose_members_take_long_to_be_made_costs_one_patch_if_it_starts_then(cluster: Cluster) -> None:
+    """As those of a large job: its controller makes some twenty pods a second."""
+    cluster.group()
+    for name in "abcdef":
+        cluster.put(name)
+        cluster.decided(TOO_FEW)
+        cluster.passes(4)
+    assert cluster.patches == []
+    cluster.decided(STARTS)
+    cluster.put("a", "b", "c", node="n")
+    cluster.passes(1)
+    assert [patch["bound"] for patch in cluster.patches] == ["3/3"]
+
+
+def test_a_gang_whose_members_come_one_by_one_for_ever_says_within_half_a_minute_that_it_waits(
+    cluster: Cluster,
+) -> None:
+    cluster.group()
+    for number in range(8):
+        cluster.put(f"member-{number}")
+        cluster.decided(TOO_FEW)
+        cluster.passes(4)
+    assert cluster.conditions() == {"Scheduled": "False QuorumMissing"}
+    assert len(cluster.patches) == 1
+
+
 def test_what_has_a_node_is_written_though_nothing_had_one_a_moment_before(cluster: Cluster) -> None:
     cluster.group()
     cluster.put("a", "b", "c")
@@ -446,6 +472,12 @@ def test_a_group_that_is_gone_leaves_nothing_behind(cluster: Cluster) -> None:
     cluster.controller.on_pod_group(gone, None)
     cluster.passes(3)
     controller = cluster.controller
-    kept = (controller._dirty, controller._due, controller._quiet_until, controller._wanted)
-    assert [dict(each) for each in kept] == [{}, {}, {}, {}]
+    kept = (
+        controller._dirty,
+        controller._due,
+        controller._quiet_until,
+        controller._wanted,
+        controller._came,
+    )
+    assert [dict(each) for each in kept] == [{}] * 5
     assert cluster.controller._records._records == {}
