@@ -37,6 +37,7 @@ class Dispatcher:
         self._with = dependencies
         self.bind_slots = bind_slots
         self._displaced: set[str] = set()  # groups in which another has taken the slot of a member; the lock guards it
+        self._sent_back: set[str] = set()  # UIDs of callers that are refused, and nominated then; likewise
         self.steering = OrderedSteering(dependencies.steering, manager.quarantine)
 
     def dispatch(self, group: Group, caller: str = "", only: str | None = None) -> None:
@@ -116,17 +117,23 @@ class Dispatcher:
     def send_after_answer(self, group: Group, caller: str) -> None:
         """Steers those whose slot the caller has taken to the ones that are free.
 
-        A caller that came unnamed and was refused has a place perhaps, and is woken by its nomination.
+        A caller that came unnamed and was refused has a place perhaps, and is woken by its nomination; so is one that is sent back.
         """
         with self._manager.lock:
             member = group.members.get(caller)
             nominate = member is not None and member.ungated_without_nomination and caller in group.refused
+            nominate = nominate or caller in self._sent_back
+            self._sent_back.discard(caller)
             displaced = group.key in self._displaced
         if nominate:
             self.dispatch(group)
         elif displaced:
             self.dispatch(group, caller)
             self.clear_nominations(group)
+
+    def send_back(self, uid: str) -> None:
+        """Has the member nominated to its slot once its filter call is answered with a refusal. Lock held."""
+        self._sent_back.add(uid)
 
     def _due(
         self, group: Group, answered: Collection[str], only: str | None

@@ -16,6 +16,7 @@ from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dispatch.dispatcher import Dispatcher
+from extender.plugins.coscheduling.dispatch.free_to_move import is_free_to_move
 from extender.plugins.coscheduling.extension_points.moved_slots import MovedSlots
 from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.scheduling.checks import failed_check
@@ -148,6 +149,7 @@ class Admission:
         if place is None and self._dispatcher.too_early(group, pod.uid):
             return None, self._refuse(group, pod, unresolvable(messages.TURN_NOT_COME))
         if place is None and self._is_sent_to_its_place(group, pod.uid, offered):
+            self._dispatcher.send_back(pod.uid)
             return None, self._refuse(group, pod, unresolvable(messages.PLACE_NOT_OFFERED))
         if place is None and self._rounds.requests.needs_plan(group, pod.uid):
             return None
@@ -185,13 +187,12 @@ class Admission:
         return None
 
     def _is_sent_to_its_place(self, group: Group, uid: str, offered: frozenset[str]) -> bool:
-        """Whether the member keeps its slot, which the sample does not hold, is refused, and nominated there: one that was freed without
-        a nomination since its slot could be moved, and now there is no room for that. Lock held."""
-        return (
-            len(offered) >= MIN_FEASIBLE_NODES_TO_FIND
-            and self._manager.slots.get(uid) is not None
-            and group.members[uid].ungated_without_nomination
-        )
+        """Whether the member keeps its slot, is refused, and nominated there: the sample that is offered does not hold it, and has no room
+        for it to be moved to. The plan is good as it is, and other samples are. Lock held."""
+        member, slot = group.members[uid], self._manager.slots.get(uid)
+        if len(offered) < MIN_FEASIBLE_NODES_TO_FIND or slot is None or member.is_nominated:
+            return False
+        return member.ungated_without_nomination or is_free_to_move(self._manager, group, slot)
 
     def _needs_plan(
         self, group: Group, pod: corev1.Pod, offered: frozenset[str], before: PlanCall | None

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from extender.plugins.coscheduling.backfill.vain_turns import Wish
+from extender.plugins.coscheduling.messages import PLACE_NOT_OFFERED
 from extender.plugins.coscheduling.planner.request import Topology
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservation
 from extender.plugins.coscheduling.state.refutations import How
 from extender.plugins.coscheduling.state.slots import Slot
 from tests.objects import PodBuilder, make_node, make_pod
 from tests.unit.plugins.coscheduling.conftest import World
-from tests.unit.plugins.coscheduling.planning import LEVELS, RACK
+from tests.unit.plugins.coscheduling.planning import LEVELS
 from tests.unit.plugins.coscheduling.sampling import (
     SAMPLE,
     SPREAD,
@@ -179,25 +180,32 @@ def test_it_is_moved_to_the_one_node_that_a_plan_could_choose(world: Make, arran
     assert w.plans == 1
 
 
-def test_where_no_offered_node_will_do_it_is_refuted_and_planned_anew(world: Make) -> None:
+def test_where_no_offered_node_will_do_it_stays_and_its_member_is_nominated_there(world: Make) -> None:
+    """The plan is good, and it would be given up for a sample in which other gangs have all the room."""
+    w = cluster(world)
+    apply(w)
+    members = planned(w)
+    full(w)
+    World.made.remove(w)
+    known = slot(w, "p1")
+    assert w.filter(members[1], SAMPLE) == PLACE_NOT_OFFERED
+    assert slot(w, "p1") is known
+    assert (w.plans, w.steered) == (1, [("p1", known.node_name)])
+    assert w.filter(members[1], [known.node_name]) == known.node_name
+
+
+def test_one_that_is_nominated_and_asked_about_elsewhere_is_refuted(world: Make) -> None:
+    """kube-scheduler has tried the node by itself."""
     w = cluster(world)
     apply(w)
     members = planned(w)
     full(w)
     World.made.remove(w)
     known = slot(w, "p1").node_name
-    text = w.filter(members[1], SAMPLE)
-    assert text not in w.nodes
+    w.filter(members[1], SAMPLE)
+    w.filter(members[1], SAMPLE)
     assert w.plans > 1
     assert ("p1", known) in w.plugin.manager.groups["default/g"].refuted.left_out(w.clock())
-
-
-def spread(pod: PodBuilder) -> PodBuilder:
-    return pod.spread_constraint(1, RACK, "DoNotSchedule", SPREAD)
-
-
-def apart(pod: PodBuilder) -> PodBuilder:
-    return pod.pod_anti_affinity(RACK, SPREAD)
 
 
 @pytest.mark.parametrize(
