@@ -23,6 +23,8 @@ from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually, free_port
 from tests.e2e.test_two_replicas import LEASE, holder, own_host_name
 
+pytestmark = pytest.mark.timeout(120 + 300 * SCALE)  # KUBELET_SCALE=1 measures what is shipped
+
 # Seconds of a kubelet. A kube-scheduler that is restarted may be the first to ask for the Lease again, and is killed once more.
 LIVENESS, STARTUP = 45, 30
 SLOWER = max(SCALE, 0.6)

@@ -81,9 +81,13 @@ def read(
         _check_pod(pod, f"pods[{number}]")
         named = pod.spec.scheduler_name
         name = named if named and serves(pod) else scheduler_name
-        group = manager.pod_changed(_waiting(pod, number, name, live.wall()))
+        waiting = _waiting(pod, number, name, live.wall())
+        group = manager.pod_changed(waiting)
         if group is None:
             raise QuestionError("the pod is of no gang: nothing in it names a PodGroup", f"pods[{number}]")
+        _ = group.members[
+            waiting.uid
+        ].info.requests  # summed up now: of all at once it would be done under the live manager's lock
         if named not in ("", name):
             foreign_names.setdefault(group.key, set()).add(named)
     for group in list(manager.groups.values()):
