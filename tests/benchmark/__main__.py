@@ -36,6 +36,7 @@ BENCHMARKS = (
     "memory",
     "gang_churn",
     "gang_sets",
+    "member_steps",
     "broken_gangs",
     "real_objects",
     "loop_stalls",
