@@ -30,9 +30,7 @@ LONGEST_ANSWER_SECONDS = 10.0
 """kube-scheduler schedules nothing else while it waits for a question that is answered from memory."""
 SHORTEST_HOLD_SECONDS = 30.0
 SMALLEST_SAMPLE = 10  # percent
-SAMPLE_FIX = (
-    f"write `percentageOfNodesToScore: 100`, or {SMALLEST_SAMPLE} where there are some 5,000 nodes, in both files"
-)
+SAMPLE_FIX = f"write `percentageOfNodesToScore: {SMALLEST_SAMPLE}`, or more, in both files"
 """A gang whose members kube-scheduler sends more slowly than that is begun again and again."""
 
 

@@ -140,9 +140,7 @@ class ObservedSettings:
             message = (
                 f"kube-scheduler offers a sample of the nodes, {sample.what}: a member's planned node may not be in it"
             )
-            fix = (
-                "write `percentageOfNodesToScore: 100`, or 10 where there are some 5,000 nodes, in both configurations"
-            )
+            fix = "write `percentageOfNodesToScore: 10`, or more, in both configurations"
             yield _finding(WARNING, "SampleOfNodes", "percentageOfNodesToScore", message, fix)
 
     def _of_hang_ups(self, since: float) -> Iterator[Finding]:

@@ -145,10 +145,8 @@ def _settings(contender: Contender) -> Json:
 
 
 def _as_users_have_it(contender: Contender, config: dict[str, Any]) -> None:
-    """A contender without us has no need to look at all nodes; kube-scheduler's own burst is twice its QPS."""
+    """All look at as many nodes as the manifests say, since that suits in-tree gangs too; kube-scheduler's own burst is twice its QPS."""
     config["clientConnection"]["burst"] = 2 * contender.qps
-    if not contender.extended:
-        del config["percentageOfNodesToScore"]
     if contender.percentage is not None:
         config["percentageOfNodesToScore"] = contender.percentage
 

@@ -71,17 +71,20 @@ def test_a_gang_starts_in_the_rack_that_it_requires_though_samples_leave_it_out(
     assert places == {f"other-150-rack-{number}" for number in range(3)}
 
 
+@pytest.mark.parametrize("gated", [pytest.param(False, id="plain members"), pytest.param(True, id="gated members")])
 def test_slots_that_no_sample_holds_are_moved_to_offered_nodes_and_nothing_is_planned_again(
-    cluster: Cluster, with_samples: Pair
+    cluster: Cluster, with_samples: Pair, gated: bool
 ) -> None:
     """The first of them have their slots on the first nodes, and what kube-scheduler offers the later ones begins beyond."""
     nodes(cluster)
     moved, planned = with_samples.extender.metric("gang_extender_moved_slots_total"), plans(with_samples)
     cluster.pod_group("train", SPREAD_OUT)
     names = [f"train-{number}" for number in range(SPREAD_OUT)]
+    extra: dict[str, Any] = {"schedulingGates": [{"name": GANG_GATE}]} if gated else {}
     for name in names:
-        cluster.pod(name, group="train", requests={"cpu": "1"})
+        cluster.pod(name, group="train", requests={"cpu": "1"}, **extra)
     cluster.recorder.await_bound(*names, within=20)
+    assert not any(change.pod.nominated for change in cluster.recorder.history()), "one patch each, or none"
     places = Counter((cluster.recorder.pod(name) or {})["spec"]["nodeName"] for name in names)
     assert all(number == 1 or "rack" in name for name, number in places.items())
     assert with_samples.extender.metric("gang_extender_moved_slots_total") > moved

@@ -26,7 +26,7 @@ def test_an_empty_file_is_kube_schedulers_defaults(write: Write) -> None:
 
 def test_the_file_of_the_manifests_is_read() -> None:
     configuration = load(ROOT / "manifests/sidecar/kube-scheduler.yaml")
-    assert configuration.percentage_of_nodes_to_score == 100
+    assert configuration.percentage_of_nodes_to_score == 10
     assert [extender.bind_verb for extender in configuration.extenders] == ["", "bind"]
 
 

@@ -77,7 +77,7 @@ FILES = [
     pytest.param([(THEIRS, "EXTENDERS", "")], ["NoExtender"], id="no extenders at all"),
     pytest.param([(THEIRS, "ignorable: false", "ignorable: true")], ["Ignorable"] * 2, id="ignorable: true"),
     pytest.param(
-        [(THEIRS, "percentageOfNodesToScore: 100", "")],
+        [(THEIRS, "percentageOfNodesToScore: 10", "")],
         ["SampleOfNodes", "SampleDiffers"],
         id="percentageOfNodesToScore left out",
     ),
@@ -102,7 +102,7 @@ FILES = [
                 "bindTimeoutSeconds: 120",
                 "bindTimeoutSeconds: never\nmaxHeldBinds: 0\nwakeBy: bell\npacking: tight",
             ),
-            (OURS, "percentageOfNodesToScore: 100", "percentageOfNodesToScore: 101\nungateRefused: maybe"),
+            (OURS, "percentageOfNodesToScore: 10", "percentageOfNodesToScore: 101\nungateRefused: maybe"),
             (OURS, "leaderLease: kube-system/gang-scheduler", "leaderLease: gang-scheduler\nschedulerName: gang"),
         ],
         ["InvalidConfiguration"] * 8,

@@ -128,16 +128,18 @@ def test_the_overlay_for_another_namespace_differs_in_the_lease_alone() -> None:
     )
 
 
-def test_kubeadm_s_files_differ_in_lease_name_and_kubeconfig_alone() -> None:
-    name, folder = "default-scheduler", "kubeadm/nodes"
+def test_kubeadm_s_files_differ_in_lease_name_and_kubeconfig_and_offer_every_node() -> None:
+    """All single pods of a cluster are placed by them."""
+    name, folder, every = "default-scheduler", "kubeadm/nodes", {"percentageOfNodesToScore": 100}
     scheduler, extender = with_lease("kube-system/kube-scheduler")
     connection = {**SCHEDULER["clientConnection"], "kubeconfig": "/etc/kubernetes/scheduler.conf"}
     assert documents(f"{folder}/kube-scheduler.yaml")[0] == {
         **scheduler,
+        **every,
         "clientConnection": connection,
         "profiles": [{"schedulerName": name}],
     }
-    assert documents(f"{folder}/extender.yaml")[0] == {**extender, "schedulerNames": [name]}
+    assert documents(f"{folder}/extender.yaml")[0] == {**extender, **every, "schedulerNames": [name]}
 
 
 def test_kubeadm_s_static_pod_finds_the_files_that_are_copied() -> None:
@@ -167,8 +169,8 @@ def test_bind_has_a_long_timeout_of_its_own() -> None:
     assert QUICK["weight"] > 0
 
 
-def test_every_node_is_offered() -> None:
-    assert SCHEDULER["percentageOfNodesToScore"] == 100
+def test_a_tenth_of_the_nodes_is_offered_and_the_extender_knows_it() -> None:
+    assert SCHEDULER["percentageOfNodesToScore"] == EXTENDER["percentageOfNodesToScore"] == 10
 
 
 def test_the_extender_knows_what_kube_scheduler_is_told() -> None:
