@@ -6,7 +6,7 @@ GroupEvents hands each event on. scheduler-plugins has queueing hints in this pl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -93,16 +93,21 @@ class PodEvents:
         with manager.lock:
             before = manager.group_known_of(old) if old is not None else None
             spec = before.spec if before is not None else None
+            slot = manager.slots.get(old.uid) if old is not None else None
             concerned = gang_set_of(manager, before) if before is not None else ()
             group = manager.pod_changed(new) if new is not None else manager.pod_gone(old) if old is not None else None
             if before is not None and new is not None and not new.deleting and new.uid not in before.members:
                 self._holds.reject(before, new.uid, messages.MEMBER_GONE)
             if group is None:
                 return Consequences(self._void_plans.void(concerned)) if concerned else NOTHING
+            freed = slot is not None and (new is None or not new.node_name) and manager.slots.get(slot.uid) is None
+            if freed:  # its gang may keep its plan, where it has members enough
+                manager.notes.on_capacity_freed([group.key])
             if group is not before or group.spec is None or group.spec is not spec:  # it may start with others now
                 concerned = self._void_plans.together(group, concerned)
             step = partial(self._look_at_change, group, concerned, old, new)
-            return manager.quarantine.for_gang(group.key, "events", step, NOTHING)
+            found = manager.quarantine.for_gang(group.key, "events", step, NOTHING)
+            return replace(found, look=True) if freed else found
 
     def _look_at_change(
         self, group: Group, concerned: Sequence[Group], old: corev1.Pod | None, new: corev1.Pod | None
