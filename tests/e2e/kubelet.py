@@ -108,6 +108,7 @@ class Container:
         self._scale = scale
         self._longest_back_off = longest_back_off
         self.restarts = 0
+        self.startup_passed = threading.Event()  # of its first start that passed
         self.started: Callable[[], None] = lambda: None  # what befalls the program each time that it is started
         # is told when it began and ended, in seconds since 1970: a kubelet writes it into the pod's status
         self.ended: Callable[[float, float], None] = lambda began, ended: None
@@ -169,6 +170,7 @@ class Container:
             if probe.passes():
                 failures = 0
                 if until_passed:
+                    self.startup_passed.set()
                     return None
                 continue
             failures += 1

@@ -220,7 +220,7 @@ def test_plain_workers_with_affinity_to_a_master_are_told_to_be_gated(cluster: C
     cluster.pod("master", group="job", labels={"role": "master"}, requests=CPU)
     for number in range(3):
         cluster.pod(f"worker-{number}", group="job", requests=CPU, **near("master"))
-    eventually(lambda: GATE in cluster.condition_of_group("job")[1], within=5, what="the group says what it needs")
+    eventually(lambda: GATE in cluster.condition_of_group("job")[1], within=20, what="the group says what it needs")
     cluster.recorder.settle(within=20)
     assert cluster.recorder.bound() == set()
 

@@ -118,13 +118,15 @@ def tell_end(cluster: Cluster, name: str, began: float, ended: float) -> None:
 
 
 def two(start: Start, cluster: Cluster, **of_the_first: Any) -> tuple[Kubelet, Kubelet]:
-    """The first leads, the second is ready to."""
+    """The first leads, the second is ready to. All four containers have started, as a kubelet sees it: from now on liveness counts."""
     first = start("first", **of_the_first)
     eventually(lambda: shows(first, LEADING) == 1 and shows(first, READY) == 1, within=START, what="the first leads")
     second = start("second")
     eventually(lambda: shows(second, READY) == 1, within=START, what="the second stands by")
     assert (holder(cluster), shows(second, LEADING)) == ("first", 0)
     for each in (first, second):
+        assert each.extender.startup_passed.wait(START)
+        assert each.scheduler.startup_passed.wait(START)
         each.happened.clear()  # of a start that took longer on a busy machine
     return first, second
 

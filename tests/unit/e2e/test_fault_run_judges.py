@@ -56,12 +56,20 @@ class Written:
         names = {f"gang_extender_{name}" if "process" not in name else name: value for name, value in values.items()}
         self.record.note("metrics", at=START + at, replica="first", **usual | names)
 
-    def request(self, at: float, writer: str = "first", verb: str = "create", resource: str = "pods") -> None:
+    def request(
+        self,
+        at: float,
+        writer: str = "first",
+        verb: str = "create",
+        resource: str = "pods",
+        namespace: str = "default",
+        name: str = "web-0",
+    ) -> None:
         event = {
             "requestReceivedTimestamp": datetime.fromtimestamp(START + at, UTC).isoformat(),
             "user": {"uid": f"{writer}-extender"},
             "verb": verb,
-            "objectRef": {"resource": resource, "subresource": "", "namespace": "default", "name": "web-0"},
+            "objectRef": {"resource": resource, "subresource": "", "namespace": namespace, "name": name},
         }
         with (self.folder / "audit-first.log").open("a") as file:
             file.write(json.dumps(event) + "\n")
@@ -216,6 +224,11 @@ def gone(run: Written) -> None:
     run.bound(40, "web-2")
 
 
+def told_late(run: Written) -> None:
+    run.bound(40, "web-2", "new")
+    run.node(45, "new")
+
+
 def after_the_lease(run: Written) -> None:
     run.lease(50, "second")
     run.request(60)
@@ -276,7 +289,12 @@ def held_in_the_end(run: Written) -> None:
 
 def many_lists(run: Written) -> None:
     for number in range(30):
-        run.request(50 + number, verb="list", resource="nodes")
+        run.request(50 + number, verb="list", resource="nodes", namespace="", name="")
+
+
+def many_lists_of_a_namespace(run: Written) -> None:
+    for number in range(30):
+        run.request(50 + number, verb="list", name="")
 
 
 PLANTED = [
@@ -308,6 +326,7 @@ PLANTED = [
     (descriptors, "memory and descriptors do not grow: the extender of first: 30 descriptors, later"),
     (held_in_the_end, "memory and descriptors do not grow: the extender of first: 3 calls are held in the end"),
     (many_lists, "lists are rare: first-extender: more than 20 lists of nodes within 20 s"),
+    (many_lists_of_a_namespace, "lists are rare: first-extender: more than 20 lists of pods of default within 20 s"),
 ]
 
 
@@ -316,6 +335,12 @@ def test_a_planted_fault_is_caught(run: Written, plant: Callable[[Written], None
     plant(run)
     (found,) = run.judged()
     assert found.startswith(said)
+
+
+def test_lists_are_counted_by_namespace(run: Written) -> None:
+    for number in range(30):
+        run.request(50 + number, verb="list", namespace=f"team-{number % 2}", name="")
+    assert run.judged() == []
 
 
 def test_every_judge_has_a_planted_fault() -> None:
@@ -328,6 +353,11 @@ def test_every_judge_has_a_planted_fault() -> None:
         pytest.param(bound_late, {"began": 20.5, "ended": 21}, id="a fraction while a killed program comes back"),
         pytest.param(
             cordoned, {"began": 29, "ended": 31}, id="a node that was cordoned while the extender heard nothing"
+        ),
+        pytest.param(
+            told_late,
+            {"began": 30, "ended": 46, "late": True},
+            id="a node that a frozen API server tells of afterwards",
         ),
         pytest.param(after_the_lease, {"began": 45, "ended": 59, "late": True}, id="a write that lay on the line"),
         pytest.param(slow, {"began": 49, "ended": 50}, id="an answer while a program was frozen"),
@@ -353,6 +383,7 @@ def test_a_fault_excuses_what_follows_from_it(run: Written, plant: Callable[[Wri
     [
         pytest.param(bound_late, {"began": 50, "ended": 51}, id="a fraction before any fault"),
         pytest.param(bound_late, {"began": 10, "ended": 11, "window": 5}, id="a fraction after the window of a fault"),
+        pytest.param(told_late, {"began": 30, "ended": 46}, id="a node that came while an extender was killed"),
         pytest.param(after_the_lease, {"began": 45, "ended": 59}, id="a write of an extender that was killed"),
         pytest.param(a_traceback_later, {"began": 97, "ended": 100}, id="a traceback of an extender that was killed"),
         pytest.param(

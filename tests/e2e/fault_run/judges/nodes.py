@@ -1,7 +1,8 @@
 """What each node was at the moment of each binding: room enough, there, not cordoned, without a taint that the pod does not tolerate.
 
-A binding is decided a moment before it is written, by a mirror that lags: of all that the node was from LAG_SECONDS before on, and
-while a fault is at work from its beginning on, the best counts.
+A binding is decided a moment before it is written, by a mirror that lags, and what a node is may come to the record after the
+binding: of all that the node was from LAG_SECONDS before to LAG_SECONDS after, and while a fault is at work from its beginning on
+(to its end, if what was sent before arrives after it), the best counts.
 """
 
 from __future__ import annotations
@@ -27,15 +28,16 @@ class Nodes:
             name = node["metadata"]["name"]
             self._moments[name].append(at)
             self._versions[name].append(None if kind == "DELETED" else node)
-        self._spans = past.spans()
+        self._spans, self._late = past.spans(), past.spans(late=True)
 
     def at(self, name: str, moment: float) -> list[Json]:
-        """All that it was from a while before on, up to then."""
+        """All that it was from a while before to a while after."""
         since = min(
             [moment - LAG_SECONDS, *(start for start, end in self._spans if start <= moment <= end + LAG_SECONDS)]
         )
+        until = max([moment + LAG_SECONDS, *(end for start, end in self._late if start <= moment <= end)])
         first = max(0, bisect_right(self._moments[name], since) - 1)
-        last = bisect_left(self._moments[name], moment + LAG_SECONDS)
+        last = bisect_left(self._moments[name], until)
         return [each for each in self._versions[name][first:last] if each is not None]
 
 

@@ -19,7 +19,6 @@ NO_FILE_OF_ITS_OWN = {
     "plugin.py": "it hands on what the framework asks: every story goes through it",
     "events/group_events.py": "hands each event on: stories/test_lifetimes.py",
     "events/object_events.py": "what follows from objects is a story: stories/test_lifetimes.py, machines/test_lifetimes_machine.py",
-    "events/pod_events.py": "likewise: stories/test_lifetimes.py, stories/test_member_states.py, machines/test_gang_machine.py",
     "events/void_plans.py": "likewise: stories/test_races.py, stories/test_lifetimes.py",
     "extension_points/pre_filter.py": "it asks admission, single pods and reserved room, in turn: test_plan_call.py",
     "extension_points/rejection.py": "a gang that lets go is a story: stories/test_error_back_off.py",
