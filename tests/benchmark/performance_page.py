@@ -13,8 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from tests.benchmark.pictures import PICTURES
-from tests.benchmark.results import Results, read
+from tests.benchmark.results import Results, Run, read
 
 BLOCK = re.compile(r"(<!-- results: ([\w-]+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
 NOT_MEASURED = "Not measured yet: `make performance`."
@@ -57,9 +59,11 @@ SECONDS = (
     Column("from the first, s", "from_first"),
 )
 CPU = (
-    Column("CPU of kube-scheduler, s", "scheduler_cpu"),
-    Column("of API server and etcd, s", "plane_cpu"),
-    Column("of the extender, ms a pod", "cpu_per_pod"),
+    Column("CPU for a pod: kube-scheduler, ms", "scheduler_a_pod"),
+    Column("API server and etcd", "plane_a_pod"),
+    Column("extender", "cpu_per_pod"),
+    Column("all", "all_a_pod"),
+    Column("of the cores' time, %", "busy"),
 )
 SAMPLES = (
     Column("seconds", "seconds", span=True),
@@ -84,6 +88,8 @@ TABLES: Mapping[str, Sequence[Column]] = {
         Column("of in-tree's", "slowest", than=IN_TREE),
         Column("CPU of kube-scheduler, s", "scheduler_cpu"),
         Column("of the extender, s", "our_cpu"),
+        Column("kube-scheduler then rests after, s", "rested"),
+        Column("and takes CPU until then, s", "scheduler_settling"),
     ),
     "stream": (
         Column("bound pods a second", "bound_a_second", span=True),
@@ -120,8 +126,22 @@ TABLES: Mapping[str, Sequence[Column]] = {
 }
 
 
+def by_pod(run: Run, cores: int) -> Run:
+    """With the CPU of each program in ms for a bound pod, and with what part of the cores all of them took from the first creation on."""
+    values = run.values
+    bound, lasted = values.get("bound"), values.get("from_first")
+    if not bound or lasted is None:
+        return run
+    scheduler, plane = ((values.get(what) or 0.0) * 1000 / bound for what in ("scheduler_cpu", "plane_cpu"))
+    everything = scheduler + plane + (values.get("cpu_per_pod") or 0.0)
+    busy = everything * bound / (lasted * cores * 10)
+    more = {"scheduler_a_pod": scheduler, "plane_a_pod": plane, "all_a_pod": everything, "busy": busy}
+    return msgspec.structs.replace(run, values={**values, **more})
+
+
 def table(results: Results, columns: Sequence[Column]) -> Iterator[str]:
     """The lines of one, in Markdown. Columns that no contender was measured by are left out."""
+    results = msgspec.structs.replace(results, runs=[by_pod(run, results.cores) for run in results.runs])
     names = results.names()
     shown = [column for column in columns if any(column.cell(results, name) for name in names)]
     runs = max(sum(run.name == name for run in results.runs) for name in names)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmark import pictures, results
-from tests.benchmark.performance_page import BLOCK, NOT_MEASURED, TABLES, Column, table, written
+from tests.benchmark.performance_page import BLOCK, NOT_MEASURED, TABLES, Column, by_pod, table, written
 from tests.benchmark.results import Results, Run
 from tests.benchmark.table import Table
 from tests.documented import PROJECT
@@ -68,6 +68,24 @@ def test_a_table_has_medians_what_they_are_of_and_no_empty_column() -> None:
         "| ours | 2.50 (2 to 3) | 0.50 | 0 |",
         "| in-tree gangs | 5 (4 to 6) | 1.00 | never |",
     ]
+
+
+def test_cpu_is_shown_by_pod_and_by_what_the_cores_have() -> None:
+    """2 s of two cores: 0.5 s of kube-scheduler, 2 s of the API server, 250 times 2 ms of the extender."""
+    values = {"bound": 250, "from_first": 2.0, "scheduler_cpu": 0.5, "plane_cpu": 2.0, "cpu_per_pod": 2.0}
+    run = by_pod(Run("ours", 1.0, values), cores=2)
+    assert {what: run.values[what] for what in run.values.keys() - values.keys()} == {
+        "scheduler_a_pod": 2.0,
+        "plane_a_pod": 8.0,
+        "all_a_pod": 12.0,
+        "busy": 75.0,
+    }
+
+
+@pytest.mark.parametrize("missing", ["bound", "from_first"])
+def test_a_run_in_which_nothing_was_bound_has_no_cpu_by_pod(missing: str) -> None:
+    values = {"bound": 250, "from_first": 2.0, "scheduler_cpu": 0.5, "plane_cpu": 2.0, missing: None}
+    assert by_pod(Run("ours", 1.0, values), cores=2).values == values
 
 
 def test_what_is_measured_is_kept_run_by_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
