@@ -39,6 +39,11 @@ def rounds() -> int:
     return int(os.environ.get("BENCHMARK_ROUNDS", "5"))
 
 
+def program_of(module: str) -> tuple[str, ...]:
+    """Our extender's, by a module of the benchmarks that changes something in it."""
+    return tuple(module if part == "extender.cli.main" else part for part in PROGRAM)
+
+
 @dataclass(frozen=True)
 class Contender:
     """extended: with our extender. gated: pods are created with our gate. early: whether their gang may have room while it is still being
@@ -59,6 +64,9 @@ GATED = Contender("ours, gated", extended=True, gated=True)
 PLAIN = Contender("ours, plain", extended=True)
 GATED_EARLY = Contender("ours, gated, early start", extended=True, gated=True, early=True)
 PLAIN_EARLY = Contender("ours, plain, early start", extended=True, early=True)
+PLANLESS = Contender(
+    "no plans, plain", extended=True, early=None, program=program_of("tests.benchmark.planless_extender")
+)
 IN_TREE = Contender("in-tree gangs", in_tree=True)
 ALONE = Contender("kube-scheduler alone")
 GATED_50 = Contender("ours, gated, QPS 50", extended=True, gated=True, qps=DEFAULT_QPS)
@@ -154,6 +162,12 @@ def _as_users_have_it(contender: Contender, config: dict[str, Any]) -> None:
 def plane_seconds(plane: ControlPlane) -> float:
     """CPU of the API server and etcd: where the machine is busy, this decides as much as the schedulers' own."""
     return cpu_seconds(plane.apiserver.pid) + cpu_seconds(plane.etcd.pid)
+
+
+def machine_seconds() -> tuple[float, float]:
+    """Of all cores so far: busy, with what other machines took of them; idle."""
+    user, nice, system, idle, waiting, *rest = map(int, Path("/proc/stat").read_text().split()[1:9])
+    return (user + nice + system + sum(rest)) / TICKS, (idle + waiting) / TICKS
 
 
 def cpu_seconds(session: int) -> float:

@@ -57,12 +57,14 @@ SECONDS = (
     Column("from the last creation, s", "seconds", span=True),
     Column("of in-tree's", "seconds", than=IN_TREE),
     Column("from the first, s", "from_first"),
+    Column("of in-tree's", "from_first", than=IN_TREE),
 )
 CPU = (
     Column("CPU for a pod: kube-scheduler, ms", "scheduler_a_pod"),
     Column("API server and etcd", "plane_a_pod"),
     Column("extender", "cpu_per_pod"),
     Column("all", "all_a_pod"),
+    Column("creating and watching", "making_a_pod"),
     Column("of the cores' time, %", "busy"),
 )
 SAMPLES = (
@@ -79,6 +81,7 @@ TABLES: Mapping[str, Sequence[Column]] = {
         Column("slowest gang, s", "slowest"),
         Column("of in-tree's", "slowest", than=IN_TREE),
         Column("median gang, s", "median"),
+        Column("of in-tree's", "median", than=IN_TREE),
         *CPU,
     ),
     "contention": (
@@ -88,6 +91,7 @@ TABLES: Mapping[str, Sequence[Column]] = {
         Column("of in-tree's", "slowest", than=IN_TREE),
         Column("CPU of kube-scheduler, s", "scheduler_cpu"),
         Column("of the extender, s", "our_cpu"),
+        Column("both, of in-tree's", "both_cpu", than=IN_TREE),
         Column("kube-scheduler then rests after, s", "rested"),
         Column("and takes CPU until then, s", "scheduler_settling"),
     ),
@@ -126,22 +130,24 @@ TABLES: Mapping[str, Sequence[Column]] = {
 }
 
 
-def by_pod(run: Run, cores: int) -> Run:
-    """With the CPU of each program in ms for a bound pod, and with what part of the cores all of them took from the first creation on."""
+def by_pod(run: Run) -> Run:
+    """With the CPU of each program in ms for a bound pod, and of what makes and watches them; how busy the cores were, in percent."""
     values = run.values
-    bound, lasted = values.get("bound"), values.get("from_first")
-    if not bound or lasted is None:
+    bound = values.get("bound")
+    if not bound:
         return run
     scheduler, plane = ((values.get(what) or 0.0) * 1000 / bound for what in ("scheduler_cpu", "plane_cpu"))
     everything = scheduler + plane + (values.get("cpu_per_pod") or 0.0)
-    busy = everything * bound / (lasted * cores * 10)
-    more = {"scheduler_a_pod": scheduler, "plane_a_pod": plane, "all_a_pod": everything, "busy": busy}
+    more = {"scheduler_a_pod": scheduler, "plane_a_pod": plane, "all_a_pod": everything}
+    machine, idle = values.get("machine_cpu"), values.get("machine_idle")
+    if machine is not None and idle is not None:
+        more |= {"making_a_pod": machine * 1000 / bound - everything, "busy": 100 * machine / (machine + idle)}
     return msgspec.structs.replace(run, values={**values, **more})
 
 
 def table(results: Results, columns: Sequence[Column]) -> Iterator[str]:
     """The lines of one, in Markdown. Columns that no contender was measured by are left out."""
-    results = msgspec.structs.replace(results, runs=[by_pod(run, results.cores) for run in results.runs])
+    results = msgspec.structs.replace(results, runs=[by_pod(run) for run in results.runs])
     names = results.names()
     shown = [column for column in columns if any(column.cell(results, name) for name in names)]
     runs = max(sum(run.name == name for run in results.runs) for name in names)

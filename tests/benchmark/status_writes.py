@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from functools import partial
 
 from tests.benchmark.contenders import (
@@ -22,6 +23,7 @@ from tests.benchmark.contenders import (
     group_body,
     only,
     plane_seconds,
+    program_of,
     rival_plane,
 )
 from tests.benchmark.gang_load import Load, Watcher, clear, create_gangs, create_nodes
@@ -77,11 +79,9 @@ def _cpu_of_a_patch(plane: ControlPlane) -> float:
 def _round(plane: ControlPlane, table: Table | None, side: tuple[Contender, bool], number: int) -> None:
     """table: None for a round that is not counted."""
     contender, writes = side
-    running = Running(contender, plane, plane.folder / f"{_name(side)}-{number}")
-    if not writes and running.extender is not None:
-        command = running.extender.program.command
-        command[command.index("extender.cli.main")] = "tests.benchmark.statusless_extender"
-    with running:
+    if not writes:
+        contender = replace(contender, program=program_of("tests.benchmark.statusless_extender"))
+    with Running(contender, plane, plane.folder / f"{_name(side)}-{number}") as running:
         watcher = Watcher(plane)
         time.sleep(SETTLED_SECONDS)
         patches, server, both, ours = _counters(plane, running)

@@ -215,11 +215,12 @@ def test_gated_workers_with_affinity_to_a_master_that_is_created_last(cluster: C
 
 
 def test_plain_workers_with_affinity_to_a_master_are_told_to_be_gated(cluster: Cluster, module_programs: Pair) -> None:
+    """The master comes last: one that came first may be held for an early start, and workers that come then pass in-tree."""
     zones(cluster, 2, cpu="4")
     cluster.pod_group("job", min_member=4)
-    cluster.pod("master", group="job", labels={"role": "master"}, requests=CPU)
     for number in range(3):
         cluster.pod(f"worker-{number}", group="job", requests=CPU, **near("master"))
+    cluster.pod("master", group="job", labels={"role": "master"}, requests=CPU)
     eventually(lambda: GATE in cluster.condition_of_group("job")[1], within=20, what="the group says what it needs")
     cluster.recorder.settle(within=20)
     assert cluster.recorder.bound() == set()

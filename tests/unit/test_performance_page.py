@@ -70,22 +70,23 @@ def test_a_table_has_medians_what_they_are_of_and_no_empty_column() -> None:
     ]
 
 
-def test_cpu_is_shown_by_pod_and_by_what_the_cores_have() -> None:
-    """2 s of two cores: 0.5 s of kube-scheduler, 2 s of the API server, 250 times 2 ms of the extender."""
-    values = {"bound": 250, "from_first": 2.0, "scheduler_cpu": 0.5, "plane_cpu": 2.0, "cpu_per_pod": 2.0}
-    run = by_pod(Run("ours", 1.0, values), cores=2)
+def test_cpu_is_shown_by_pod_and_how_busy_the_cores_were() -> None:
+    """0.5 s of kube-scheduler, 2 s of the API server, 250 times 2 ms of the extender, and 0.25 s of the benchmark itself; idle for 1 s."""
+    values = {"bound": 250, "scheduler_cpu": 0.5, "plane_cpu": 2.0, "cpu_per_pod": 2.0}
+    values |= {"machine_cpu": 3.25, "machine_idle": 1.0}
+    run = by_pod(Run("ours", 1.0, values))
     assert {what: run.values[what] for what in run.values.keys() - values.keys()} == {
         "scheduler_a_pod": 2.0,
         "plane_a_pod": 8.0,
         "all_a_pod": 12.0,
-        "busy": 75.0,
+        "making_a_pod": 1.0,
+        "busy": pytest.approx(76.47, abs=0.01),
     }
 
 
-@pytest.mark.parametrize("missing", ["bound", "from_first"])
-def test_a_run_in_which_nothing_was_bound_has_no_cpu_by_pod(missing: str) -> None:
-    values = {"bound": 250, "from_first": 2.0, "scheduler_cpu": 0.5, "plane_cpu": 2.0, missing: None}
-    assert by_pod(Run("ours", 1.0, values), cores=2).values == values
+def test_a_run_in_which_nothing_was_bound_has_no_cpu_by_pod() -> None:
+    values = {"bound": None, "scheduler_cpu": 0.5, "plane_cpu": 2.0}
+    assert by_pod(Run("ours", 1.0, values)).values == values
 
 
 def test_what_is_measured_is_kept_run_by_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
