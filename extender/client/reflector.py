@@ -193,6 +193,16 @@ class Reflector(Generic[T]):
             if not token:
                 break
         failpoints.reached("relist")
+        if _is_lower(
+            page.resource_version, self._version
+        ):  # no check has said so: a server that starts refuses these, for one
+            log.warning(
+                "the API server went back resource=%s version=%s was=%s",
+                self._resource,
+                page.resource_version,
+                self._version,
+            )
+            metrics.watch_restarts.labels(str(self._resource), Input.BEHIND.value).inc()
         self._version = page.resource_version
         self._take_in(found, unreadable)
         return Input.DONE
@@ -228,8 +238,9 @@ class Reflector(Generic[T]):
         """A page of one object is enough: its version is the server's."""
         version = self._api.list_page(self._resource, limit=1, **self._selection).resource_version
         if _is_lower(version, self._version):
+            before, self._version = self._version, version
             raise ResourceVersionTooLargeError(
-                f"the API server is at version {version}, and was at {self._version}: was its etcd restored?"
+                f"the API server is at version {version}, and was at {before}: was its etcd restored?"
             )
         self._changes.heard()
         return Input.DONE

@@ -1,4 +1,5 @@
-"""Keeps the status of PodGroups: what their pods show, and the gangs' place in line, at most once in 5 s where no condition changes.
+"""Keeps the status of PodGroups: what their pods show, and the gangs' place in line. Counts alone are written at most once in 5 s; another
+phase is written as another condition is, once it has lasted for a second.
 
 Only the leader writes. Where another controller writes the phase of a PodGroup, it and its counters are left to that one. A group of
 which no pod has named a scheduler of ours is not ours to write, but for one thing: a fraction of it runs.
@@ -43,7 +44,8 @@ FIRST_SECONDS = 2.0  # from a group's first event to its first write
 GROWING_SECONDS = 8.0  # after a member came: more of them may still be on their way
 MADE_SECONDS = 20.0  # added to QUIET_SECONDS at most, while members come
 QUIET_SECONDS = 10.0  # likewise, and between two writes, of one of which nothing has a node: most gangs start within it
-LIST_SECONDS = 5.0  # between two questions which pods of a namespace have ended
+LIST_SECONDS = 5.0  # between two questions which pods of a namespace have ended, where they are asked all the time
+LISTS_AT_ONCE = 3  # that may come sooner, where none came for long
 AGAIN_SECONDS = 60.0  # after a write that was refused
 LINE_SECONDS = 30.0  # between two looks at the line
 SLOW_AT_ONCE = 5  # statuses, a tick, that are written because the line has changed
@@ -85,10 +87,11 @@ class PodGroupController:
         self._quiet_until: dict[str, float] = {}  # keys -> when it is written though nothing of it has a node
         self._came: dict[str, float] = {}  # keys -> when the last member that is new came
         self._refused: dict[str, float] = {}  # keys -> until when nothing is tried again
-        self._ask_at: dict[str, float] = {}  # namespaces -> when it may be asked anew which of their pods have ended
-        self._wanted: dict[
-            str, frozenset[tuple[str, str]]
-        ] = {}  # keys -> conditions that were to change at the last look
+        self._asked_until: dict[
+            str, float
+        ] = {}  # namespaces -> up to when the questions so far count, each for LIST_SECONDS
+        # keys -> the conditions, and the phase, that were to change at the last look
+        self._wanted: dict[str, frozenset[tuple[str, str]]] = {}
         self._strange_since: dict[str, float] = {}
         self._writing: set[str] = set()
         self._foreign: set[str] = set()  # keys of groups that say so
@@ -225,18 +228,18 @@ class PodGroupController:
             return tuple(self._dirty)
 
     def _ask(self, keys: Collection[str], now: float) -> None:
-        """Which pods have ended, each namespace with one list, in which all of them come: gangs that end soon after it wait."""
-        self._ask_at = {namespace: at for namespace, at in self._ask_at.items() if at > now}
+        """Which pods have ended, each namespace with one list, in which all of them come. Where gangs end all the time some wait for it."""
+        self._asked_until = {namespace: until for namespace, until in self._asked_until.items() if until > now}
         asked: dict[str, dict[str, int]] = {}
         for key in keys:
             namespace = key.partition("/")[0]
-            if namespace in self._ask_at:
+            if self._asked_until.get(namespace, now) > now + (LISTS_AT_ONCE - 1) * LIST_SECONDS:
                 continue
             counts = self._records.counts(key)
             if not counts.sure and self._groups.get(key) is not None:
                 asked.setdefault(namespace, {})[key] = counts.leavings
         for namespace, of in asked.items():
-            self._ask_at[namespace] = now + LIST_SECONDS
+            self._asked_until[namespace] = self._asked_until.get(namespace, now) + LIST_SECONDS
             self._ended_pods(namespace, partial(self._have_ended, of))
 
     def _have_ended(self, leavings: Mapping[str, int], pods: Iterable[corev1.Pod]) -> None:
@@ -265,23 +268,24 @@ class PodGroupController:
         if not counts.sure:
             return  # what has ended looks as if it had gone
         conditions = self._conditions(known, counts, now) if isinstance(known, PodGroup) else []
-        kinds = frozenset((each.type, each.status) for each in conditions)
         shown, written = self.shown(pod_group), self._writer.written(pod_group)
         growing = self.growing(pod_group)
         if written is None:
             written = fields(pod_group.status, shown)
+        quiet = _is_quiet(shown) and _is_quiet(written)
+        kinds = frozenset((each.type, each.status) for each in conditions)
         with self._lock:
+            awaited = pod_group.metadata.uid in self._writer.awaited
+            if not (quiet or awaited) and shown.get("phase") != written.get("phase"):
+                kinds |= {("phase", str(shown.get("phase")))}
             slow = self._dirty.get(key, False)
             differs = shown != written if slow else _fast(shown) != _fast(written)
             settled = kinds == self._wanted.get(key, frozenset())  # what passes within a second is not said
             self._wanted[key] = kinds
-            due = (
-                now >= self._due.setdefault(key, now + FIRST_SECONDS)
-                and pod_group.metadata.uid not in self._writer.awaited
-            )
+            due = now >= self._due.setdefault(key, now + FIRST_SECONDS) and not awaited
             quiet_until = self._quiet_until.setdefault(key, now + QUIET_SECONDS)
             if now < quiet_until + (MADE_SECONDS if growing else 0.0):
-                due = due and not (_is_quiet(shown) and _is_quiet(written))
+                due = due and not quiet
             refused = now < self._refused.get(key, 0.0)
             if (kinds and settled and not refused) or (differs and due):
                 self._due[key] = now + BETWEEN_SECONDS
@@ -293,7 +297,7 @@ class PodGroupController:
                 if not kinds and not differs and key not in self._strange_since:
                     self._dirty.pop(key, None)
         if write:
-            self._writer.pool.submit(partial(self._write, pod_group, bool(kinds)), pod_group.metadata.namespace)
+            self._writer.pool.submit(partial(self._write, pod_group, bool(conditions)), pod_group.metadata.namespace)
 
     def _conditions(self, pod_group: PodGroup, counts: Counts, now: float) -> list[Condition]:
         """Of a group that is not ours only that a fraction of it runs, once that has lasted."""

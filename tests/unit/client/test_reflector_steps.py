@@ -467,6 +467,19 @@ def test_what_failed_is_counted_and_logged(
 
 
 @pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param([page(version="9"), Watched(), page(version="4"), page(version="4")], id="a check has found it"),
+        pytest.param([page(version="9"), Watched(ForbiddenError("no")), page(version="4")], id="so does a list"),
+    ],
+)
+def test_a_server_that_went_back_is_counted_once(answers: list[Any]) -> None:
+    before = restarts("behind")
+    assert run(*answers)[-1] == "watch from 4"
+    assert restarts("behind") == before + 1
+
+
+@pytest.mark.parametrize(
     ("error", "asked"),
     [
         pytest.param(TooManyRequestsError("no", retry_after=7.0), "retry_after=7.0 longest=None", id="429"),
