@@ -16,6 +16,7 @@ from extender.client.errors import ApiError
 from extender.client.interface import API, LEASES, PODS, ResourceType, Unreadable
 from extender.client.reflector import WATCH_SECONDS, Reflector
 from extender.client.store import Store
+from extender.crash import guarded
 
 T = TypeVar("T", bound=Any)
 
@@ -92,6 +93,7 @@ class Informer(Generic[T]):
         self._optional = optional
         self._clock = clock
         self._deliveries: list[Deliveries[T]] = []
+        self._on_listed: list[Callable[[], None]] = []
         self._progress = _Progress(heard=clock())
         self._synced = threading.Event()
         self._thread: threading.Thread | None = None
@@ -110,6 +112,10 @@ class Informer(Generic[T]):
     def add_handler(self, handler: EventHandler) -> None:
         """Before start only."""
         self._deliveries.append(Deliveries(handler, f"handler-{self.resource}", self._clock))
+
+    def on_listed(self, call: Callable[[], None]) -> None:
+        """After each whole list, before what it is about counts as synced; on the informer's thread. Before start only."""
+        self._on_listed.append(call)
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._reflector.run, name=f"informer-{self.resource}", daemon=True)
@@ -157,6 +163,8 @@ class Informer(Generic[T]):
             each.tell(old, new)
 
     def replaced(self) -> None:
+        for each in self._on_listed:
+            guarded(f"listed-{self.resource}", each)
         self._progress.synced = self._progress.served = True
         self.heard()
         self._synced.set()

@@ -20,6 +20,7 @@ from extender.client.ended_pods import ENDED_PODS, SUCCEEDED_PODS, hand_over_end
 from extender.client.events import Recorder
 from extender.client.informer import InformerFactory
 from extender.client.interface import API, LEASES, NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS
+from extender.client.short_steps import ShortSteps
 from extender.config.defaults import served_profiles
 from extender.config.types import ExtenderConfiguration
 from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND
@@ -301,6 +302,8 @@ class _Assembly:
         informers.informer(PODS).add_handler(ObjectHandlers(self._pod_groups.on_pod))
         informers.informer(PODS).add_handler(ObjectHandlers(self._observed.on_pod, self._unreached.on_pod))
         informers.informer(NODES).add_handler(NodeHandlers(self._cache, coscheduling.on_node))
+        for of in (informers.informer(PODS), informers.informer(NODES)):
+            of.on_listed(partial(self._cache.prepare_snapshot, ShortSteps().pause_if_due))
         pod_groups = informers.informer(POD_GROUPS, optional=True)
         pod_groups.add_handler(ObjectHandlers(coscheduling.on_pod_group))
         pod_groups.add_handler(ObjectHandlers(self._pod_groups.on_pod_group))

@@ -94,6 +94,21 @@ def test_a_list_makes_it_synced_and_forgets_what_failed_before() -> None:
     assert made.has_synced
 
 
+@pytest.mark.faults
+def test_what_follows_from_a_list_is_done_before_it_is_synced() -> None:
+    """Though something raises."""
+    made, _ = informer(Clock())
+    seen: list[bool] = []
+
+    def fails() -> None:
+        raise RuntimeError("no")
+
+    made.on_listed(fails)
+    made.on_listed(lambda: seen.append(made.has_synced))
+    made.replaced()
+    assert (seen, made.has_synced) == ([False], True)
+
+
 def test_what_is_heard_makes_it_fresh_and_forgets_the_error() -> None:
     clock = Clock()
     made, _ = informer(clock)

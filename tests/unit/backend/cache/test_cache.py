@@ -286,6 +286,30 @@ def test_an_image_has_the_size_first_reported_and_the_number_of_its_nodes() -> N
     assert cache.snapshot().get("n3").image_states["web:1"].size == 7
 
 
+def test_a_prepared_snapshot_clones_only_what_has_changed_since(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, cloned = Cache(), list[str]()
+    for number in range(4):
+        cache.add_node(a_node(f"n{number}"))
+    clone = NodeInfo.clone
+
+    def noted(node: NodeInfo) -> NodeInfo:
+        cloned.append(node.name)
+        return clone(node)
+
+    monkeypatch.setattr(NodeInfo, "clone", noted)
+
+    def meanwhile() -> None:
+        cache.assume_pod(a_pod(f"p{len(cloned)}", "n0"))
+
+    cache.prepare_snapshot(meanwhile)
+    assert sorted(cloned) == ["n0", "n1", "n2", "n3"]
+    snapshot = cache.snapshot()
+    assert cloned[4:] == ["n0"]
+    assert len(snapshot.get("n0").pods) == 4
+    cache.snapshot()
+    assert len(cloned) == 5
+
+
 def test_dump_is_a_copy() -> None:
     cache = a_cache_in(PodState.ASSUMED)
     dump = cache.dump()
