@@ -97,6 +97,7 @@ class Running:
 
     def __init__(self, contender: Contender, plane: ControlPlane, folder: Path) -> None:
         self.extender: Extender | None = None
+        self._starts_early = contender.early is not False and contender.program == PROGRAM
         if contender.extended:
             settings = _settings(contender)
             self.extender = Extender(folder, plane.kubeconfig(), settings=settings, program=contender.program)
@@ -112,6 +113,8 @@ class Running:
     def __enter__(self) -> Running:
         if self.extender is not None:
             self.extender.start()
+            if self._starts_early:  # a gang that is there before is not taken for one that is being made
+                self.extender.await_leading()
         self.scheduler.start()
         return self
 

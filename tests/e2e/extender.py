@@ -19,7 +19,7 @@ import urllib3
 import yaml
 
 from tests.e2e.control_plane import MANIFESTS
-from tests.e2e.processes import Program, free_port
+from tests.e2e.processes import Program, eventually, free_port
 
 SHIPPED_CONFIG = MANIFESTS / "sidecar" / "extender.yaml"
 HELD = "gang_extender_held_binds"
@@ -65,6 +65,10 @@ class Extender:
 
     def await_ready(self) -> None:
         self.program.await_ready(lambda: self.ops("/readyz")[0] == 200, within=30)
+
+    def await_leading(self) -> None:
+        """Where it need not ask for a Lease. Gangs that come from now on are taken for gangs that are being made."""
+        eventually(lambda: "leading: " in self.log(), within=10, what="it has noticed that it leads")
 
     def stop(self) -> None:
         self.program.stop()
