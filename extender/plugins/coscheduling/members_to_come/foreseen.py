@@ -59,6 +59,8 @@ def _room(
     manager: PodGroupManager, group: Group, spec: GroupSpec, known: Sequence[PodInfo], to_come: int
 ) -> planner.Foreseen | None:
     """known: the members that have their part of it. to_come: how many others there are to be."""
+    if to_come <= 0 and Step.DRIVER not in group.steps:
+        return None  # as for nearly every gang: no likeness is made for it
     slots = [slot.pod_info for slot in manager.slots.to_come(group.key)]
     ended, been = group.ended_phase, spec.been
     largest = max(known, key=size_of) if known else ended.like if ended is not None else None
@@ -75,7 +77,7 @@ def _room(
             been = 0
         total = left if left is not None else _times(largest.requests, to_come, 1)
         return planner.Foreseen(like, _times(total, count, count + been), count)
-    if Step.DRIVER not in group.steps or left is None:
+    if left is None:
         return None
     if not any(left.amount(name) > len(slots) for name in _names(left)):
         return None
