@@ -163,7 +163,8 @@ class Group:
         self._by_state[member.state].add(uid)
 
     def changed(self) -> None:
-        """Its members, or what is known of its phases, are others: what it asks for in its phase may be another."""
+        """It has another member, one of its members counts otherwise, or its phases are known better: what it asks for in its phase may be
+        another. A member that changes and counts as before (`counts_alike`), or moves to another state, is not told here."""
         self.changes += 1
         self.current = None
 

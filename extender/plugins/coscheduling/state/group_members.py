@@ -112,8 +112,10 @@ def upsert(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str, *, alike: bo
     else:
         known, before = member.info.pod, member.ref
         member.info, member.ref = PodInfo(pod), ref
-        group.changed()
-        if not alike:
+        if alike:
+            group.changes += 1
+        else:
+            group.changed()
             _recount(group, known, before, pod, ref)
     if pod.gated or pod.uid in group.gated:
         _follow_gate(group, pod, gate)

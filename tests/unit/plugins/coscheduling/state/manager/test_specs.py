@@ -164,3 +164,25 @@ def test_what_is_remembered_of_what_a_group_asks_for_is_void_once(
     found = manager.specs.of(group)
     assert found is not None
     assert found.min_member == min_member
+
+
+@pytest.mark.parametrize(
+    ("changed", "kept"),
+    [
+        pytest.param(pod("p", "g", node_name="n1"), True, id="it got to its node"),
+        pytest.param(pod("p", "g", schedulingGates=[{"name": "theirs"}]), True, id="its gates are others"),
+        pytest.param(pod("p", "g", priority=1), False, id="its priority is another"),
+        pytest.param(pod("p", labels={LABEL: "g", "a": "b"}), False, id="its labels are others"),
+    ],
+)
+def test_a_member_that_counts_as_before_voids_nothing_of_what_its_group_asks_for(
+    changed: corev1.Pod, kept: bool, clock: FakeClock
+) -> None:
+    manager = PodGroupManager(GroupLabels(), denied_seconds=1, permitted_seconds=1, clock=clock)
+    group = manager.objects.pod_group_changed(pod_group("g", 3))
+    manager.pod_changed(POD)
+    manager.specs.of(group)
+    before = group.changes
+    manager.pod_changed(changed)
+    assert (group.current is not None) is kept
+    assert group.changes > before, "pages show the member as it is now"
