@@ -124,7 +124,8 @@ class PodEvents:
                 update_once_satisfied(manager, group)
             for each in concerned:
                 manager.notes.forget(each.key)
-            look = give_back(manager, group) or self._matters(group, new)
+            look = bool(manager.slots.to_come(group.key)) and give_back(manager, group)
+            look = look or self._matters(group, new)
         if new is not None and not new.node_name:
             look = self._parked_unasked(group, old, new) or look
         if look:

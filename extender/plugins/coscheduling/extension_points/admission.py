@@ -162,11 +162,14 @@ class Admission:
         """With what of a refusal may become untrue."""
         manager = self._manager
         cause = manager.denied.get(group.key)
-        spec = manager.specs.of(group)
-        if cause is not None and (spec is None or not schedules_alone(group, spec, pod.uid)):
+        if cause is not None and not self._schedules_alone(group, pod.uid):
             return unresolvable(messages.denied(group.key, self._denied_seconds, cause)), ""
         gate = failed_check(manager, group, pod.spec.scheduler_name, pod.name, pod.uid)
         return (unresolvable(gate.refusal), gate.told) if gate is not None else (SUCCESS, "")
+
+    def _schedules_alone(self, group: Group, uid: str) -> bool:
+        spec = self._manager.specs.of(group)
+        return spec is not None and schedules_alone(group, spec, uid)
 
     def _place(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> str | None:
         """The node of the slot that the member takes, or where it is held still. Where none will do its own is moved, or given up."""

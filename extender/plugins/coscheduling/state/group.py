@@ -170,7 +170,7 @@ class Group:
 
     def asks_anew(self) -> None:
         """What its object or its pods ask for may be another."""
-        self.spec = self.current = None
+        self.spec = self.current = self.standing = None
 
     def taken_for_in_part(self, in_part: bool) -> None:
         """Whether the members that are missing are taken to be made later: fewer are its quorum then."""

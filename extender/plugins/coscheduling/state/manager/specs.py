@@ -40,7 +40,6 @@ class Specs:
 
     def _renewed(self, group: Group) -> GroupSpec | None:
         if group.spec is None:
-            group.standing = None
             group.spec = spec_of(group, self.foreign_of(group))
             if group.spec is not None:
                 self.gang_set_index.name(group.key, group.spec.groups)
