@@ -25,6 +25,7 @@ from extender.plugins.coscheduling.spec.group_annotations import relevant
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of, update_once_satisfied
 from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.group_members import counts_alike
 from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import needs
@@ -92,6 +93,10 @@ class PodEvents:
         manager = self._manager
         with manager.lock:
             before = manager.group_known_of(old) if old is not None else None
+            if before is not None and new is not None and self._is_confirmed(before, new):
+                manager.pod_changed(new)
+                step = partial(self._look_at_confirmed, before)
+                return manager.quarantine.for_gang(before.key, "events", step, NOTHING)
             spec = before.spec if before is not None else None
             slot = manager.slots.get(old.uid) if old is not None else None
             concerned = gang_set_of(manager, before) if before is not None else ()
@@ -137,11 +142,28 @@ class PodEvents:
         due = self._due(group, old, new) if new is not None else ()
         return Consequences(void, look, due, new.uid if new is not None and group.gathering is not None else None)
 
+    def _is_confirmed(self, group: Group, new: corev1.Pod) -> bool:
+        """Whether the watch shows a binding that PostBind has noted, and nothing else of the member has changed: what follows from it for
+        its gang has followed. Lock held."""
+        member = group.members.get(new.uid) if new.uid in group.unconfirmed else None
+        if member is None or member.node != new.node_name or new.deleting or new.terminal:
+            return False
+        return new.uid not in self._manager.terminating and counts_alike(member.pod, new)
+
+    def _look_at_confirmed(self, group: Group) -> Consequences:
+        """Only the next wave is sent once more, if it is not on its way. Lock held."""
+        return Consequences(due=self._in_waves(group))
+
+    def _in_waves(self, group: Group) -> Sequence[Group]:
+        """The groups of its gang set where members of it are sent in waves; none elsewhere. Lock held."""
+        manager = self._manager
+        return gang_set_of(manager, group) if manager.slots.waves and self._dispatcher.in_waves(group) else ()
+
     def _due(self, group: Group, old: corev1.Pod | None, new: corev1.Pod) -> Sequence[Group]:
         """Groups of which members may be sent now: the next wave, or one that has come and that a slot was kept for. Lock held."""
         manager, slots = self._manager, self._manager.slots
         if new.node_name:
-            return gang_set_of(manager, group) if slots.waves and self._dispatcher.in_waves(group) else ()
+            return self._in_waves(group)
         came = old is None or old.metadata.labels != new.metadata.labels
         if not (came and (group.gated or group.refused) and slots.get(new.uid) is not None):
             return ()
