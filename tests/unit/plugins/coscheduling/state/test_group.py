@@ -189,7 +189,7 @@ def test_a_group_that_asks_for_something_else_has_another_standing(group: Group)
     group.spec = group.current = GroupSpec("default/g", 2)
     group.standing = Standing(0, None)
     group.asks_anew()
-    assert (group.spec, group.current, group.standing) == (None, None, None)
+    assert [group.spec, group.current, group.standing] == [None, None, None]
 
 
 def test_a_stop_knows_the_one_before(group: Group) -> None:
