@@ -16,7 +16,8 @@ from types import CodeType, FrameType
 
 import extender.plugins.coscheduling as room
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, members
+from tests.unit.plugins.coscheduling.kube_scheduler import group, members
+from tests.unit.plugins.coscheduling.preempting import Preempting
 
 ROOM = str(Path(room.__file__).parent)
 
@@ -61,8 +62,8 @@ def _is_part(code: CodeType) -> bool:
 
 
 def _start_a_gang(*, gated: bool) -> Calls:
-    world = World([node(f"n{number}") for number in range(4)])
-    kube = KubeScheduler(world)
+    """As in production, preemption hears of each pod too."""
+    kube = Preempting(World([node(f"n{number}") for number in range(4)]))
     kube.apply(group(minimum=3))
     kube.run()
     calls = Calls()
