@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 
 from extender import metrics
@@ -91,12 +91,19 @@ def _lose_slot(manager: PodGroupManager, slot: Slot) -> bool:
     return True
 
 
-def recheck(manager: PodGroupManager, node_names: Iterable[str], snapshot: NodeInfoLister) -> bool:
-    """Gives up the slots on these nodes that are good no more. Returns whether there were any."""
+def recheck(
+    manager: PodGroupManager, node_names: Iterable[str], snapshot: NodeInfoLister, but: Collection[str] = ()
+) -> bool:
+    """Gives up the slots on these nodes that are good no more. Returns whether there were any.
+
+    but: keys of groups whose slots were found together on this snapshot: nodes that have no others are not looked at.
+    """
     lost = False
     with manager.lock:
         for name in node_names:
             slots = list(manager.slots.on_node(name))
+            if but and all(slot.group in but for slot in slots):
+                continue
             try:
                 node = snapshot.get(name) if slots else None
             except KeyError:

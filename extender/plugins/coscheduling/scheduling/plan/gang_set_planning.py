@@ -7,7 +7,7 @@ No counterpart upstream.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from extender import failpoints, metrics
@@ -254,12 +254,15 @@ class GangSetPlanning:
                 metrics.podgroup_schedule_attempts.labels("planned").inc()
             self._dispatcher.dispatch(group)
             self._dispatcher.clear_nominations(group)
-        given = {*result.nodes.values(), *(name for name, _ in result.kept)}
-        if recheck(
-            manager, given, attempt.snapshot
-        ):  # of places of lower priority, or of slots that have moved meanwhile
-            self._schedule_planning()
+        self._recheck(attempt, {*result.nodes.values(), *(name for name, _ in result.kept)})
         return True
+
+    def _recheck(self, attempt: Attempt, node_names: Collection[str]) -> None:
+        """There may be slots of lower priority on the nodes of a new plan, or some that have moved there meanwhile. Where the gang set had
+        none before, its own were found together."""
+        but = () if attempt.question.own else [group.key for group in attempt.gang_set]
+        if recheck(self._manager, node_names, attempt.snapshot, but):
+            self._schedule_planning()
 
     def _still_holds(self, attempt: Attempt, result: planner.Placement) -> bool:
         """Whether the gang set may still start by the plan; members that came to a gang that gathers take what was found for others. Lock
