@@ -191,7 +191,7 @@ class PodEvents:
         if new.node_name:
             return self._in_waves(group)
         came = old is None or old.metadata.labels != new.metadata.labels
-        if not (came and (group.gated or group.refused) and slots.get(new.uid) is not None):
+        if not (came and group.waits_for_room() and slots.get(new.uid) is not None):
             return ()
         spec = manager.specs.of(group)
         waits = spec is None or (group.gathering is None and needs(group, spec, group.members.keys()))
@@ -214,7 +214,7 @@ class PodEvents:
         """Whether a group that waits may have a plan after this: not if the pod has its place or its node already."""
         if new is not None and (new.node_name or self._manager.slots.get(new.uid) is not None):
             return False
-        return any(each.refused or each.gated for each in gang_set_of(self._manager, group))
+        return any(each.waits_for_room() for each in gang_set_of(self._manager, group))
 
     def _parked_unasked(self, group: Group, old: corev1.Pod | None, new: corev1.Pod) -> bool:
         """Whether kube-scheduler has refused a member before it asked us, by its own filters: its gang gets its verdict

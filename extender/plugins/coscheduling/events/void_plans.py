@@ -42,8 +42,8 @@ class VoidPlans:
         manager = self._manager
         linked = is_linked(manager, group)
         for each in gang_set_of(manager, group) if linked else (group,):
-            spec = manager.specs.of(each)
-            if spec is None or spec.invalid or manager.places.lacks(each, spec, each.members.keys()).total:
+            spec = manager.specs.valid(each)
+            if spec is None or manager.places.lacks(each, spec, each.members.keys()).total:
                 return False
         return not linked or not (missing_group(manager, group) or manager.composites.missing(group.key))
 

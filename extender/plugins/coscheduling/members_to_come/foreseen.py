@@ -28,8 +28,8 @@ def foreseen(manager: PodGroupManager, group: Group) -> planner.Foreseen | None:
 
     Of the shape of a member to come nothing is known but the average: what minResources asks for beyond the members that there are.
     """
-    spec = manager.specs.of(group)
-    if spec is None or spec.invalid or not group.members:
+    spec = manager.specs.valid(group)
+    if spec is None or not group.members:
         return None
     return _room(manager, group, spec, [member.info for member in group.members.values()], spec.to_come)
 
@@ -39,10 +39,10 @@ def foreseen_anew(manager: PodGroupManager, group: Group) -> planner.Foreseen | 
     of a phase that is over the members that have Succeeded say what it was. None, too, where a phase waits after which others come: its
     own plan looks for their room. Lock held.
     """
-    spec = manager.specs.of(group)
+    spec = manager.specs.valid(group)
     placed = manager.places.placed(group) & group.members.keys()
     known, ended = [group.members[uid].info for uid in sorted(placed)], group.ended_phase
-    if spec is None or spec.invalid or not (known or ended):
+    if spec is None or not (known or ended):
         return None
     waiting = len(group.members) - len(placed)
     to_come = spec.min_member + spec.to_come - len(placed)
@@ -91,9 +91,9 @@ def give_back(manager: PodGroupManager, group: Group) -> bool:
     slots = list(manager.slots.to_come(group.key))
     if not slots:
         return False
-    spec = manager.specs.of(group)
+    spec = manager.specs.valid(group)
     surplus = []
-    if spec is None or spec.invalid or not (group.members or group.early):
+    if spec is None or not (group.members or group.early):
         surplus = slots
     elif Step.DRIVER in group.steps:
         drivers = {uid for uid, member in group.members.items() if step_of(member.pod) is Step.DRIVER}

@@ -100,8 +100,8 @@ class RestOfGangs:
 
     def _goes_with(self, group: Group | None, uid: str) -> bool:
         """Whether the gang was whole until this victim, and goes with it. Lock held."""
-        spec = self.manager.specs.of(group) if group is not None else None
-        if group is None or spec is None or spec.invalid or uid not in group.assigned:
+        spec = self.manager.specs.valid(group) if group is not None else None
+        if group is None or spec is None or uid not in group.assigned:
             return False
         stay = {each for each in group.assigned if not was_preempted(group.members[each].pod)} - {uid}
         if minima_missed(group, spec, stay | {uid}, group.ended.values()):

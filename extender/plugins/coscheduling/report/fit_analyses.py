@@ -100,9 +100,9 @@ class FitAnalyses:
     def _question(self, group: Group, snapshot: NodeInfoLister) -> tuple[PlanQuestion, int] | None:
         """What the planner would be asked for the group now, without nodes that are another's shadow, and its minMember. Lock held."""
         manager = self.manager
-        spec = manager.specs.of(group)
+        spec = manager.specs.valid(group)
         pods = [info.pod for info in group.pending() if self.dependencies.ours(info.pod)]
-        if spec is None or spec.invalid or not pods:
+        if spec is None or not pods:
             return None
         scheduler_name = min(pods, key=lambda pod: pod.name).spec.scheduler_name
         gang_set = gang_set_of(manager, group)

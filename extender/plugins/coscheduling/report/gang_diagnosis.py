@@ -86,8 +86,8 @@ def _of_stop(manager: PodGroupManager, group: Group, stop: Diagnosis, denied_sec
 
 def would_open(manager: PodGroupManager, group: Group, reason: str) -> tuple[Relaxation, ...]:
     """reason: of the check. Empty for any other, and where nothing short of another PodGroup would. Lock held."""
-    spec = manager.specs.of(group)
-    if spec is None or spec.invalid:
+    spec = manager.specs.valid(group)
+    if spec is None:
         return ()
     if reason == UnschedulableReason.QUORUM_MISSING:
         return tuple(_more_members(group, spec))

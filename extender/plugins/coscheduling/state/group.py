@@ -236,7 +236,7 @@ class Group:
     def set_gated(self, uid: str, gated: bool) -> None:
         """Whether our gate alone holds the member back, as the watch shows it."""
         (self.gated.add if gated else self.gated.discard)(uid)
-        self.on_waiting(bool(self.refused or self.gated))
+        self.on_waiting(self.waits_for_room())
 
     def waiting(self) -> AbstractSet[str]:
         """Held members, those that start among them; the hold of one that has gone ends of itself."""

@@ -158,8 +158,8 @@ class Places:
         """After places went, or the group asks for something else: without enough of them it is planned no more, but anew."""
         if not group.planned:
             return
-        spec = self._specs.of(group)
-        if spec is None or spec.invalid:
+        spec = self._specs.valid(group)
+        if spec is None:
             group.planned = False
         elif not are_enough(spec, len(group.assigned) + len(group.in_permit) + len(group.starting)):
             group.planned = not self.lacks(group, spec, self.placed(group)).total

@@ -38,6 +38,11 @@ class Specs:
         """What the group asks for; None where it names a PodGroup that does not exist."""
         return group.current if group.current is not None else self._renewed(group)
 
+    def valid(self, group: Group) -> GroupSpec | None:
+        """What the group asks for, where that can be planned; None, too, where it is wrong (`GroupSpec.invalid`)."""
+        spec = group.current if group.current is not None else self._renewed(group)
+        return spec if spec is not None and not spec.invalid else None
+
     def _renewed(self, group: Group) -> GroupSpec | None:
         if group.spec is None:
             group.spec = spec_of(group, self.foreign_of(group))

@@ -218,7 +218,7 @@ def test_a_gang_that_is_disrupted_as_a_whole_is_told_with_its_first_victim(
     spec = gang.manager.groups["default/g"].spec
     assert spec is not None
     with monkeypatch.context() as patched:
-        patched.setattr(gang.manager.specs, "of", lambda group: dataclasses.replace(spec, disrupted_whole=True))
+        patched.setattr(gang.manager.specs, "valid", lambda group: dataclasses.replace(spec, disrupted_whole=True))
         for member in gang.members[:2]:
             gang.watched(member, _disrupted(member))
             assert _told(gang) == 1
