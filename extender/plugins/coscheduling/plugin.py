@@ -235,7 +235,9 @@ class Coscheduling(
 
     def _dispatch_next_wave(self, pod: corev1.Pod) -> None:
         """The member is held or bound now."""
-        if self.manager.slots.waves:  # read without the lock: a plan that comes later sees the member there
+        with self.manager.lock:
+            in_waves = bool(self.manager.slots.waves)
+        if in_waves:
             step = partial(self.dispatcher.on_waiting_or_bound, pod)
             self.manager.quarantine.for_gang(self.manager.key_of(pod), "arrivals", step, None)
 

@@ -142,7 +142,7 @@ class RestOfGangs:
     def tick(self) -> None:
         """About once a second."""
         manager = self.manager
-        if not self._look_at or not self.may_plan() or not self.evictor.allowed():
+        if not self.may_plan() or not self.evictor.allowed():
             return
         with manager.lock:
             now = manager.clock()
