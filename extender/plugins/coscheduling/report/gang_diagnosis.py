@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.planner import Verdict
+from extender.plugins.coscheduling.planner import NoPlacement
 from extender.plugins.coscheduling.report.gang_observer import UNTOLD, WAITING_PHASES, GangObserver
 from extender.plugins.coscheduling.report.gang_status import Relaxation
 from extender.plugins.coscheduling.report.group_view import starts_with
@@ -35,7 +35,7 @@ class GangDiagnosis:
     message: str = ""
     told: str = ""
     since: float | None = None
-    verdict: Verdict | None = None
+    verdict: NoPlacement | None = None
 
 
 def diagnose(

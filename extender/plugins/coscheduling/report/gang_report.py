@@ -22,9 +22,9 @@ from extender.plugins.coscheduling.report.gang_observer import WAITING_PHASES, G
 from extender.plugins.coscheduling.report.gang_status import (
     GangStatus,
     GangSummary,
-    MemberState,
     PreemptionView,
     Relaxation,
+    ShownState,
     StoryEntry,
 )
 from extender.plugins.coscheduling.report.gang_story import Note
@@ -200,9 +200,9 @@ class GangReport:
             message=messages.INTERNAL_ERROR,
             min_member=group.pod_group.spec.min_member if group.pod_group is not None else 0,
             members={
-                **{state.value: 0 for state in MemberState},
-                MemberState.BOUND.value: bound,
-                MemberState.WAITING.value: max(0, len(group.members) - bound),
+                **{state.value: 0 for state in ShownState},
+                ShownState.BOUND.value: bound,
+                ShownState.WAITING.value: max(0, len(group.members) - bound),
             },
         )
 

@@ -21,7 +21,7 @@ from extender import metrics
 from extender.api import corev1
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.backfill.backfill_nodes import Choice, choose_nodes, is_pinned
-from extender.plugins.coscheduling.backfill.vain_turns import Wish
+from extender.plugins.coscheduling.backfill.vain_turns import AskedRoom
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies, Verdict
 from extender.plugins.coscheduling.scheduling.checks import failed_check
 from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
@@ -50,7 +50,7 @@ class BackfillReservation:
     nodes: frozenset[str]
     since: float
     until: float
-    wish: Wish
+    wish: AskedRoom
 
 
 class BackfillReservations:

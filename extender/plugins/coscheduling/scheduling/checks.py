@@ -187,7 +187,7 @@ def note_extra_members(
     if not asked.request.needed:
         return None
     verdict = plan(asked)
-    if not isinstance(verdict, planner.Verdict):
+    if not isinstance(verdict, planner.NoPlacement):
         return None
     with manager.lock:
         text = messages.no_room_for_extra_members(spec.min_member, verdict.reason)

@@ -12,7 +12,7 @@ from enum import Enum, auto
 from functools import partial
 
 from extender.framework.listers import NodeInfoLister
-from extender.plugins.coscheduling.backfill.vain_turns import Turn, VainTurns, Wish, room_of
+from extender.plugins.coscheduling.backfill.vain_turns import AskedRoom, Turn, VainTurns, room_of
 from extender.plugins.coscheduling.dependencies import BackfillRules
 from extender.plugins.coscheduling.planner.room import Amounts
 from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
@@ -104,10 +104,10 @@ class ReservationTurns:
             log.info("shadow may come again group=%s", group.key)
             self._turns.pop(group.key, None)
 
-    def wish_of(self, group: Group) -> Wish:
+    def wish_of(self, group: Group) -> AskedRoom:
         gang_set = sorted(gang_set_of(self._manager, group), key=lambda each: each.key)
         specs = [spec for spec in map(self._manager.specs.of, gang_set) if spec is not None]
-        return Wish.of(specs, (info for each in gang_set for info in each.pending()))
+        return AskedRoom.of(specs, (info for each in gang_set for info in each.pending()))
 
     def next(self) -> Group | None:
         """The gang that has its turn now: of the namespace that had the fewest in vain, the one that had the fewest, then the first
@@ -145,7 +145,7 @@ class ReservationTurns:
         """It is looked at again after a while."""
         self._not_before[key] = self._manager.clock() + max(AGAIN_SECONDS, self._rules.after_seconds)
 
-    def ended(self, key: str, since: float, wish: Wish, nodes: frozenset[str], how: End) -> None:
+    def ended(self, key: str, since: float, wish: AskedRoom, nodes: frozenset[str], how: End) -> None:
         """Its turn is over: its time begins anew."""
         now = self._manager.clock()
         if key in self._waits_since:

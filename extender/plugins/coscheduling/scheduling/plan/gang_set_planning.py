@@ -157,7 +157,7 @@ class GangSetPlanning:
         anything = self._shortages.kept_from_nodes(question, attempt.allowed, stop)
         waits = waits_for(self._manager, gang_set, question.request, stop, anything=anything)
         status = self._refusals.deny(gang_set, stop, attempt.epoch, waits)
-        if isinstance(result, planner.Verdict) and result.cause in EVICTIONS_MAY_CURE:
+        if isinstance(result, planner.NoPlacement) and result.cause in EVICTIONS_MAY_CURE:
             self._evict_for(attempt)
         return status
 
@@ -292,4 +292,4 @@ class GangSetPlanning:
 
 def _gave_up(result: object) -> bool:
     """Whether time ran out: that says nothing about the places that the gang set still has."""
-    return isinstance(result, planner.Verdict) and result.cause is planner.Cause.BUDGET
+    return isinstance(result, planner.NoPlacement) and result.cause is planner.Cause.BUDGET
