@@ -35,23 +35,26 @@ def foreseen(manager: PodGroupManager, group: Group) -> planner.Foreseen | None:
 
 
 def foreseen_anew(manager: PodGroupManager, group: Group) -> planner.Foreseen | None:
-    """The same when we begin to lead and no room is kept: members of a later phase that wait for others of it count as still to come, and
-    of a phase that is over the members that have Succeeded say what it was. None, too, where a phase waits after which others come: its
-    own plan looks for their room. Lock held.
+    """What is to be kept again when we begin to lead: no room is, and only the pods say how far the job is. Lock held.
+
+    1. No member has a place, and none has Succeeded: None, nothing has begun.
+    2. A phase waits after which others come: None, its own plan looks for their room.
+    3. It runs as a whole, or has been whole: None, what is missing now is not of a later phase. Spark's executors may be.
+    4. Else the room of all members without a place, those that wait among them; members that have Succeeded say what their phase was.
     """
     spec = manager.specs.valid(group)
     placed = manager.places.placed(group) & group.members.keys()
     known, ended = [group.members[uid].info for uid in sorted(placed)], group.ended_phase
     if spec is None or not (known or ended):
-        return None
+        return None  # 1
     waiting = len(group.members) - len(placed)
     to_come = spec.min_member + spec.to_come - len(placed)
     if not spec.been:
         to_come = min(to_come, spec.to_come + waiting)
     if spec.to_come and waiting:
-        return None
+        return None  # 2
     if Step.DRIVER not in group.steps and (to_come <= 0 or group.whole_of >= spec.min_member + spec.to_come):
-        return None  # it runs, or has been whole: what is missing by now is not of a later phase
+        return None  # 3
     return _room(manager, group, spec, known, to_come)
 
 

@@ -1,8 +1,7 @@
-"""Groups of which not all have to start: at least so many of each composite's, each group in its domain, inside of its composite's.
+"""Groups of a tree of composites, of which not all have to start: at least minGroupCount of each composite's.
 
-A composite's domains are tried one after the other; in each its groups are placed in order, those first of which members have places
-already, and where too few find room those that found none are tried before the others. The choice with the most groups counts. Members
-beyond minMember come last.
+Each of a composite's domains is tried: its groups are placed there in order, those with placed members first, and once more with those
+that found no room first. The try that places the most groups counts, and members beyond minMember are added at the end.
 Kubernetes: KEP-6012 (CompositePodGroup); its scheduler places one group after the other, too
 """
 

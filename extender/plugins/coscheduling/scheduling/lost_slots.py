@@ -117,11 +117,11 @@ def recheck(
 
 
 def refute(manager: PodGroupManager, group: Group, slot: Slot, how: How, offered: frozenset[str] = NOWHERE) -> None:
-    """kube-scheduler did not take the member on the slot's node. The manager's lock is held.
+    """Notes that kube-scheduler did not take the member on the slot's node. The manager's lock is held.
 
-    It has tried every node, and said all that passed if they are so few that it did not stop early. So the member may go to
-    what was offered, and where siblings are in its way: their nodes were not judged for it alone. Where none has passed another
-    slot is of no use: no patch wakes a pod that kube-scheduler's own filters refused, but room that comes free may.
+    REFUSED: its own filters passed no node. No patch requeues such a pod, so another slot is of no use until room comes free.
+    NOT_OFFERED: it offers all nodes that pass its filters, unless there are so many that it stopped early. So the member may go to the
+    nodes offered, and to those with slots of its siblings, which were judged with the siblings on them.
     """
     group.refuted.add(slot.uid, slot.node_name, how, manager.clock())
     if how is How.REFUSED:

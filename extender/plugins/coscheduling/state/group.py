@@ -107,7 +107,8 @@ class Group:
     in_part: bool = False  # no member has come for so long that those which are missing are taken to be made later
     gathering: Gathering | None = None
     gathered: bool = False  # it has gathered since it was empty
-    current: GroupSpec | None = None  # what of it holds in the phase that it is in; None: not computed since a change
+    # what it asks for in its present phase: `spec`, without members that have ended or are made later; None: not computed since a change
+    current: GroupSpec | None = None
     changes: int = 0  # grows with each change of a member
     standing: Standing | None = None  # None: not computed since the last change of a member or of the spec
     # told whether the gang waits whenever that may have changed

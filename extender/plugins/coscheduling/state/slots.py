@@ -1,10 +1,9 @@
 """Slots: the room that a plan gives a gang, node by node, until its members are bound there.
 
-The planner, Coscheduling's Filter and the preemption guard count them. A slot is for one member at a time, or for one that is still to
-come; that is no promise to the member. A member that kube-scheduler asks about takes any free slot of its shape among the nodes offered,
-and the member that the slot was for is sent to the one that is free. Where there is none its own is moved to an offered node, if nothing
-but room speaks of where it is (MovedSlots). kube-scheduler has no counterpart: its nominated pods vanish on a
-restart or a preemption, so they are only the hint and this is the truth.
+The planner, Coscheduling's Filter and the preemption guard count them. A slot is reserved for one member at a time, but any member of the
+same shape may take it; the member it was reserved for is then sent to a free slot. It may be reserved for a member that is still to come.
+Where none of the nodes offered has a free slot, the member's own is moved to one of them, if nothing but room says where it has to be
+(MovedSlots). kube-scheduler has no counterpart: its nominations vanish on a restart or a preemption, so they are only hints; slots decide.
 
     (none) --plan--> free, for a member or for one to come --filter--> taken (Admitted, Waiting, Starting) --watch: bound--> (none)
     free --filter, on a node that is not offered--> free, on one that is

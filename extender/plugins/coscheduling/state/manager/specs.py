@@ -60,8 +60,8 @@ class Specs:
         return spec
 
     def _counts_all(self, group: Group) -> bool:
-        """Whether its object is of a kind whose controllers count members of all phases in it, and say in minResources what they ask for:
-        the CRD's, Koordinator's, Volcano's."""
+        """Whether minMember and minResources of its object are of the members of all phases, as in PodGroups of the CRD, Koordinator and
+        Volcano."""
         return group.pod_group is not None or self.foreign_of(group) is not None
 
     def foreign_of(self, group: Group) -> ForeignPodGroup | None:
