@@ -150,7 +150,7 @@ class GangSetPlanning:
         if not _gave_up(result) and self._let_go(gang_set):
             status = self.plan(group, attempt.scheduler_name, attempt.allowed, caller=attempt.caller)
             if not status.success:
-                self._room_came_free([each.key for each in gang_set])  # for others
+                self._on_capacity_freed([each.key for each in gang_set])  # for others
             return status
         stop = self._shortages.diagnosis_of(gang_set, question, attempt.permitted, result)
         self._log_refusal(group, stop)
@@ -210,7 +210,7 @@ class GangSetPlanning:
     def _fits(self, question: PlanQuestion) -> bool:
         return isinstance(self.plan_of(question), planner.Placement)
 
-    def _room_came_free(self, but: Sequence[str]) -> None:
+    def _on_capacity_freed(self, but: Sequence[str]) -> None:
         with self._manager.lock:
             self._manager.notes.on_capacity_freed(but)
         self._schedule_planning()
