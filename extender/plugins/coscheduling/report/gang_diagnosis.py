@@ -46,12 +46,12 @@ def diagnose(
     if group.preempting is not None and group.last_diagnosis is not None:
         return _of_stop(manager, group, group.last_diagnosis, denied_seconds)
     if (extra := extra_members_wait(manager, group)) is not None:
-        return GangDiagnosis(extra.reason, extra.cause, since=seen.gate_since)
+        return GangDiagnosis(extra.reason, extra.cause, since=seen.failed_since)
     if seen.phase not in WAITING_PHASES:
         return GangDiagnosis(since=seen.since)
-    gate = observer.gate(group)
-    if gate is not None and not (gate.reason in UNTOLD and group.last_diagnosis is not None):
-        return GangDiagnosis(gate.reason, gate.cause, gate.refusal, seen.gate_since)
+    failed = observer.failed_check(group)
+    if failed is not None and not (failed.reason in UNTOLD and group.last_diagnosis is not None):
+        return GangDiagnosis(failed.reason, failed.cause, failed.refusal, seen.failed_since)
     if group.last_diagnosis is not None:
         return _of_stop(manager, group, group.last_diagnosis, denied_seconds)
     if not group.members:

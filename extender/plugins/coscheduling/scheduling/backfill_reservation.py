@@ -148,8 +148,8 @@ class BackfillReservations:
         if phase_of(self._manager, group) in STARTS:
             return STARTED
         pods = self._pending([group])
-        gate = failed_check(self._manager, group, pods[0].spec.scheduler_name, pods[0].name) if pods else None
-        if not pods or (gate is not None and gate.reason is not UnschedulableReason.BACKING_OFF):
+        failed = failed_check(self._manager, group, pods[0].spec.scheduler_name, pods[0].name) if pods else None
+        if not pods or (failed is not None and failed.reason is not UnschedulableReason.BACKING_OFF):
             return GONE
         return EXPIRED if self._manager.clock() >= shadow.until else ""
 
