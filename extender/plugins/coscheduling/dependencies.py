@@ -268,7 +268,7 @@ class CoschedulingDependencies:
     # whether prioritize keeps single pods off free domains
     pack_single_pods: bool = False
     # when nodes are kept free for the gang that waits longest
-    shadow: BackfillRules = NO_BACKFILL
+    backfill: BackfillRules = NO_BACKFILL
     # whether a pod has volumes that kube-scheduler is still to bind
     has_unbound_claims: Callable[[corev1.Pod], bool] = lambda pod: False
     # whether a failed bind call sends the pod into an error back-off, as kube-scheduler's does
@@ -301,7 +301,7 @@ class CoschedulingDependencies:
             ours=lambda pod: configuration.serves(pod.spec.scheduler_name),
             scheduler_name=next(iter(configuration.scheduler_names), DEFAULT_SCHEDULER_NAME),
             ungate_refused=configuration.ungate_refused,
-            shadow=BackfillRules(
+            backfill=BackfillRules(
                 configuration.shadow_after_seconds,
                 configuration.shadow_max_seconds,
                 configuration.shadow_max_nodes_percent,

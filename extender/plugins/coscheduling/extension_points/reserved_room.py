@@ -1,8 +1,8 @@
-"""Room that is kept from a pod: by the slots of others, and by the shadow of a gang that waits.
+"""Room that is kept from a pod: by the slots of others, and by the backfill reservation of a gang that waits.
 
 Coscheduling's PreFilter and Filter ask it. It also watches over the places themselves: a pod of higher priority may take
 the room of one, and then that one alone is planned again. A pod that was refused for kept room is noted, and woken when a place
-or a shadow has ended without a binding: nothing that happens in the cluster would wake them then.
+or a reservation has ended without a binding: nothing that happens in the cluster would wake them then.
 No counterpart upstream: kube-scheduler keeps nominated pods' room in its own filters
 """
 
@@ -33,7 +33,7 @@ from extender.plugins.coscheduling.state.slots import Slot
 WAKE_SECONDS = 1.0  # between two wakings of all
 MAX_NOTED = 10_000
 RESERVED = unresolvable(messages.ROOM_RESERVED)
-SHADOWED = unresolvable(messages.SHADOWED)
+NODES_RESERVED = unresolvable(messages.NODES_RESERVED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class ReservedRoom:
     def judge(self, kept: KeptRoom, pod: corev1.Pod, node: NodeInfo) -> Status:
         if node.name in kept.reserved:
             self._turn_away(pod)
-            return SHADOWED
+            return NODES_RESERVED
         here = {info.pod.uid for info in node.pods} if node.name in kept.promised else frozenset[str]()
         coming = [place.pod_info for place in kept.promised.get(node.name, ()) if place.uid not in here]
         if coming and not fits_beside(kept.asked, node, coming):
@@ -103,14 +103,14 @@ class ReservedRoom:
     def judge_all(self, kept: KeptRoom, pod: corev1.Pod, table: NodeTable) -> Verdicts:
         """`judge` for each node, by the columns of the snapshot with the places in it."""
         codes = np.zeros(len(table), dtype=np.int32)
-        statuses = (RESERVED, SHADOWED)
+        statuses = (RESERVED, NODES_RESERVED)
         full = Room.of(kept.cluster, kept.asked).capacity(kept.asked) < 1
         laid = kept.cluster.list()
         rows = [row for name in kept.promised if (row := table.position(name)) is not None]
         promised = np.array([row for row in rows if laid[row] is not table.nodes[row]], dtype=np.intp)
         codes[promised[full[promised]]] = 1 + statuses.index(RESERVED)
         codes[[row for name in kept.reserved if (row := table.position(name)) is not None]] = 1 + statuses.index(
-            SHADOWED
+            NODES_RESERVED
         )
         if not codes.any():
             return ALL_PASS
@@ -204,4 +204,4 @@ class ReservedRoom:
 
 def _was_turned_away(pod: corev1.Pod) -> bool:
     """By the text of its last refusal."""
-    return refusal_says(pod, messages.ROOM_RESERVED, messages.SHADOWED)
+    return refusal_says(pod, messages.ROOM_RESERVED, messages.NODES_RESERVED)

@@ -98,7 +98,7 @@ class FitAnalyses:
         return found
 
     def _question(self, group: Group, snapshot: NodeInfoLister) -> tuple[PlanQuestion, int] | None:
-        """What the planner would be asked for the group now, without nodes that are another's shadow, and its minMember. Lock held."""
+        """What the planner would be asked for the group now, without nodes reserved for another, and its minMember. Lock held."""
         manager = self.manager
         spec = manager.specs.valid(group)
         pods = [info.pod for info in group.pending() if self.dependencies.ours(info.pod)]

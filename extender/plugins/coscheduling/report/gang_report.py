@@ -47,7 +47,7 @@ from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.manager.line import Order
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, by_turns, wall_clock
 
-AFTER_THE_SHADOW = Relaxation(
+AFTER_THE_RESERVATION = Relaxation(
     "BackfillReservation", "the nodes that are kept free for it, once it has started or its turn is over"
 )
 
@@ -139,11 +139,11 @@ class GangReport:
         with manager.lock:
             why = self._why(group, line)
             status = self._status(group, why, line)
-            shadow = self.rounds.reservations.current
+            reservation = self.rounds.reservations.current
             kept = self.rounds.reservations.kept_from_gang_set(gang_set_of(manager, group))
             asks = why.reason == UnschedulableReason.MIN_RESOURCES or why.verdict is not None
-        if shadow is not None and why.reason == UnschedulableReason.ORDERED_AFTER_OTHERS and kept:
-            status = replace(status, reserved_for=(shadow.group,), relaxations=(AFTER_THE_SHADOW,))
+        if reservation is not None and why.reason == UnschedulableReason.ORDERED_AFTER_OTHERS and kept:
+            status = replace(status, reserved_for=(reservation.group,), relaxations=(AFTER_THE_RESERVATION,))
         completed = self.analyses.complete(status, group) if asks and key in line else None
         status = completed or status
         if status.standby or status.fits_now or (completed is None and why.reason != UnschedulableReason.PREEMPTING):

@@ -162,7 +162,7 @@ class GangStatus(Shown, frozen=True):
     told: what pods are refused with. reserved_for: the groups whose places are in its way. refuted: (member, node) pairs that
     kube-scheduler refused. relaxations: the smallest first; computed when asked for, on the cluster as it is then.
     fits_now: a plan is found at this moment, and the gang is about to be looked at. standby: the replica that answers does not lead, plans
-    nothing, and knows of no plan or refusal. kept_free: its shadow, while it has one. preemption: None where room of others
+    nothing, and knows of no plan or refusal. kept_free: its backfill reservation, while it has one. preemption: None where room of others
     would not help, or none is needed.
     starts_with: the groups that it starts together with, until all have. not_asked: why kube-scheduler asks about no member, where known.
     not_honoured: of another system's PodGroup, and annotations. room_kept: None where none of its members come later. gave_up: that it

@@ -92,8 +92,10 @@ def room_kept(manager: PodGroupManager, group: Group, at: Callable[[float], date
     return RoomKept(tuple(sorted(slot.node_name for slot in slots)), at(min(slot.expires for slot in slots)))
 
 
-def kept_free(group: Group, shadow: BackfillReservation | None, at: Callable[[float], datetime]) -> KeptFree | None:
-    """The group's own shadow. at: from the clock's seconds to a time of day."""
-    if shadow is None or group.key not in shadow.keys:
+def kept_free(
+    group: Group, reservation: BackfillReservation | None, at: Callable[[float], datetime]
+) -> KeptFree | None:
+    """The group's own reservation. at: from the clock's seconds to a time of day."""
+    if reservation is None or group.key not in reservation.keys:
         return None
-    return KeptFree(shadow.domain, tuple(sorted(shadow.nodes)), at(shadow.since), at(shadow.until))
+    return KeptFree(reservation.domain, tuple(sorted(reservation.nodes)), at(reservation.since), at(reservation.until))

@@ -32,7 +32,7 @@ SHORT_OF_ROOM = frozenset(
 )
 """What room that comes free can change; a node selector that nothing matches is no reason to keep nodes free."""
 PAUSE_SECONDS = 15.0
-"""Between two shadows: a pod that was refused for one is woken by its end, and tried before the next begins, after kube-scheduler's
+"""Between two reservations: a pod that was refused for one is woken by its end, and tried before the next begins, after kube-scheduler's
 longest back-off at the latest. Else a few gangs that never fit would keep the nodes idle for good, in turn."""
 AGAIN_SECONDS = 30.0  # until a gang for which no nodes were found is looked at again, at least
 STARTS = frozenset((Phase.COMMITTING, Phase.BOUND))
@@ -53,7 +53,7 @@ class ReservationTurns:
         self._manager = manager
         self._rules = rules
         self._waits_since: dict[str, float] = {}  # groups that lack room -> since when, or since their last turn
-        self._turns: dict[str, int] = {}  # how many shadows groups have had since they last started
+        self._turns: dict[str, int] = {}  # how many reservations groups have had since they last started
         self._vain = VainTurns(self._rules.after_seconds, PAUSE_SECONDS)
         self._room: Amounts = {}  # of the cluster, when it was last looked at
         self._room_known_at = -math.inf
@@ -101,7 +101,7 @@ class ReservationTurns:
         if phase in STARTS:
             self.forget(group.key)
         elif phase is Phase.DENIED and self._vain.is_over(group.key, self.wish_of(group), self._room):
-            log.info("shadow may come again group=%s", group.key)
+            log.info("backfill reservation may come again group=%s", group.key)
             self._turns.pop(group.key, None)
 
     def wish_of(self, group: Group) -> AskedRoom:

@@ -101,7 +101,7 @@ class Around(BindingAgain, Preempting):
 
     def __init__(self, nodes: Sequence[corev1.Node]) -> None:
         world = World(nodes)
-        world.connect(shadow=BackfillRules(after_seconds=5, max_seconds=60, max_nodes_percent=100))
+        world.connect(backfill=BackfillRules(after_seconds=5, max_seconds=60, max_nodes_percent=100))
         super().__init__(world)
         self.catch_up, _ = with_boundaries(world)
         self.set_aside: set[str] = set()
