@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Set
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import NamedTuple, Self, TypeVar
+from typing import Self, TypeVar
 
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
@@ -86,7 +86,8 @@ def is_for_shape_of(slot: Slot, info: PodInfo) -> bool:
     return planner.shape_of(slot.pod_info) == planner.shape_of(info)
 
 
-class _Counted(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Counted:
     """What one slot is counted by. priority: None for one that is firm."""
 
     group: str
